@@ -299,12 +299,12 @@ $(COMPLETION): $(B)/completion/%: tools/completion.sh $(B)/memrec $(B)/memana
 	$(SAY) SHELL $@
 	$(Q)tools/completion.sh $(B)/$(basename $*) $(patsubst .%,%,$(suffix $*)) >$@.new && mv $@.new $@
 
-# The pictures in the README, read from a real terminal (tmux): the timeline of the demo's trace, and a recording of PyTorch while
-# it runs.
+# The pictures in the README, read from a real terminal (tmux): the timeline of a new trace of the demo, and a recording of PyTorch
+# while it runs. A place without a name is an error.
 WITH_TORCH = $(firstword $(foreach python,python3 /usr/bin/python3,$(shell $(python) -c 'import torch' 2>/dev/null && echo $(python))))
 .PHONY: screenshot
 screenshot: programs standin samples
-	@[ -e $(B)/demo.zst ] || samples/demo.sh $(B) >/dev/null
+	@samples/demo.sh $(B) >/dev/null
 	@tools/screenshot.py $(B)/memana $(B)/demo.zst docs/tui.svg
 	@tools/screenshot.py $(B)/memana $(B)/live.zst docs/live.svg --size 110x32 --until 'of step ([89]|[1-9][0-9]+)\..*Grows fastest' \
 		--record "$(B)/memrec --cpu -o $(B)/live.zst -- $(or $(WITH_TORCH),python3) samples/train.py --steps 100000"

@@ -63,6 +63,13 @@ def is_ready(screen):
     return "Alive at" in screen and not re.search(r"reading|naming|loading|bash", status)
 
 
+def check_names(screen):
+    """A picture of a place without a name is no picture: the program was built anew after its trace was made."""
+    nameless = re.search(r"\S+\+0x[0-9a-f]+|unknown place", screen)
+    if nameless:
+        sys.exit(f"screenshot: a place has no name: {nameless.group()}\n{screen}")
+
+
 class Recording:
     """A command that makes the trace, with all that it starts."""
 
@@ -268,6 +275,7 @@ def main():
             if options.keys:
                 terminal.tmux("send-keys", *options.keys.split())
                 terminal.wait("the screen after the keys", ready)
+            check_names(terminal.screen())
             text = terminal.screen("-e", "-N")
         finally:
             terminal.close()

@@ -52,7 +52,7 @@ static const char *follow_word(const struct app *app)
 /* "reading 42%", "loading the database 7%", what is wrong with the traces; "": nothing to say. */
 static int state_words(const struct app *app, char *out, size_t size)
 {
-	static const char *const doing[] = { "", "naming functions", "loading the database" };
+	static const char *const doing[] = { "naming functions", "naming functions", "loading the database" };
 	const struct model *model = app->model;
 	enum worker_state state = WORKER_READY;
 	char percent[TEXT_SIZE_MAX], lost[64];
@@ -70,7 +70,7 @@ static int state_words(const struct app *app, char *out, size_t size)
 		snprintf(out, size, "%s", follow_word(app));
 	else if (model->state == MODEL_READING)
 		snprintf(out, size, "reading %s", text_percent(percent, model->bytes_read, model->bytes_total));
-	else if (state == WORKER_NAMING || state == WORKER_LOADING)
+	else if (state <= WORKER_LOADING)
 		snprintf(out, size, "%s %d%%", doing[state], done);
 	else if (state == WORKER_FAILED)
 		snprintf(out, size, "no database: %s", why);
