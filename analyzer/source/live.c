@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 
 #define INDEX_END "MEMINDEX" /* the last bytes of a trace that was closed (trace-v1.md, "Index") */
@@ -34,10 +35,10 @@ int live_open_ring(const struct mt_process *process, struct ring_header *header)
 
 	if (!*process->ring_path)
 		return -1;
-	fd = open(process->ring_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = mt_open_named(process->ring_path);
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size > (off_t)sizeof(*header) &&
+	if (!fstat(fd, &status) && status.st_size > (off_t)sizeof(*header) &&
 	    pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) &&
 	    !memcmp(header->magic, RING_MAGIC, sizeof(header->magic)) && header->pid == process->pid &&
 	    header->start_monotonic == process->start_monotonic &&

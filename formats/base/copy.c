@@ -2,7 +2,11 @@
 #include "copy.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 
 #define COPY_BYTES (1u << 16)
@@ -72,4 +76,33 @@ int mt_copy_bytes(int from, uint64_t offset, int to, uint64_t size)
 	while (size && (copied = copy_file_range(from, &at, to, NULL, size, 0)) > 0)
 		size -= (uint64_t)copied;
 	return copy_by_hand(from, (uint64_t)at, to, size);
+}
+
+/* 0, or the errno of why the file is not opened. */
+static int is_refused(int place)
+{
+	struct stat st;
+
+	if (fstat(place, &st))
+		return errno;
+	if (S_ISLNK(st.st_mode))
+		return ELOOP;
+	return S_ISREG(st.st_mode) && (st.st_uid == geteuid() || !geteuid()) ? 0 : EPERM;
+}
+
+int mt_open_named(const char *path)
+{
+	int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1, why;
+	char name[64];
+
+	if (place < 0)
+		return -1;
+	why = is_refused(place);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", place);
+	if (!why)
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	why = why ? why : errno;
+	close(place);
+	errno = why;
+	return fd;
 }

@@ -103,12 +103,12 @@ static int copy_data(int fd, off_t size, uint8_t *map)
 /* A left-over is copied: its owner may shorten the file, and a mapping of the file would end its reader by SIGBUS. */
 static int view_map(struct ring_view *view, const char *path, int shared)
 {
-	int fd = open(path, (shared ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), err = 0;
+	int fd = shared ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : mt_open_named(path), err = 0;
 	struct stat st;
 	void *map;
 
 	if (fd < 0)
-		return -MT_E_SYSTEM;
+		return errno == EPERM ? -MT_E_MAGIC : -MT_E_SYSTEM;
 	if (fstat(fd, &st))
 		err = -MT_E_SYSTEM;
 	else if (!S_ISREG(st.st_mode))

@@ -24,4 +24,10 @@ static inline void mt_copy_text(char *to, size_t size, const char *from)
 	to[length] = '\0';
 }
 
+/*
+ * Opens for reading a path that a file names: a regular file of this user, or of anybody for root, and no link. The file
+ * is looked at before it is opened: opening a device may do something. A descriptor, or -1 (errno).
+ */
+int mt_open_named(const char *path);
+
 #endif

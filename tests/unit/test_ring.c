@@ -1,4 +1,5 @@
 /* test_ring.c - the view of a ring: order, wrapping, giving back, and what it does with nonsense. */
+#include <sys/stat.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "ring/ring_read.h"
@@ -391,6 +392,27 @@ TEST(log_stops_at_an_impossible_record)
 		CHECK(view->log_damaged);
 		ring_view_close(view);
 	}
+}
+
+/* A path that a file names: nothing but a regular file is opened, and no link is followed. */
+TEST(a_named_path_is_looked_at_first)
+{
+	static const char *const names[] = { "link", "pipe", ".", "/dev/ptmx", "missing" };
+	size_t i;
+	int fd;
+
+	make(1);
+	unlink("link");
+	unlink("pipe");
+	fd = open("named", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && !close(fd) && !symlink("named", "link") && !mkfifo("pipe", 0600));
+	for (i = 0; i < MT_ARRAY_SIZE(names); i++)
+		CHECK_EQ(mt_open_named(names[i]), -1);
+	fd = mt_open_named("named");
+	CHECK(fd >= 0 && !close(fd));
+	unlink("link");
+	unlink("pipe");
+	unlink("named");
 }
 
 TEST_MAIN()
