@@ -3,6 +3,7 @@
 (account.py). Prints a table row for each process as it is done, last "N passed, N failed, N skipped".
 
     phases      of the bytes allocated while it trained and before, how many memana has in the program's phase: >= 98 %
+    helpers     the share of these bytes that threads of OpenMP and of PyTorch's pools allocated: they count in phases
     categories  bytes after the last step of the optimizer, against the sums over parameters, gradients and states: 1 %
     looks       the same at other moments, where the program says what it has then, such as after a backward: 1 %
     steps       equal
@@ -10,6 +11,7 @@
 """
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -27,6 +29,8 @@ PHASES_LEAST, CATEGORY_OFF = 98.0, 1.0  # per cent
 WHAT = ("weights", "gradients", "optimizer state")
 TRACKED = {"weights": ("Parameter", "Buffer"), "gradients": ("Gradient",), "optimizer state": ("Optstate",)}
 FOREIGN = "pt_gloo_runloop"  # gloo's own threads: no caller of theirs is on their stacks, so their phase is other, by design
+STARTS = re.compile(r"/(libc|libpthread|libstdc\+\+)[-.][^/]*$")  # a thread begins there, whoever starts it
+HELPERS = re.compile(r"/(libgomp|libiomp5|libomp|libc10)[-.][^/]*$")
 counts = {"ok": 0, "not ok": 0, "skip": 0}
 
 
@@ -38,7 +42,7 @@ def cases(names):
 
 def run(words, folder, **more):
     """(status, output); a program that takes too long is ended with all it started."""
-    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", **more)
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="2", TOKENIZERS_PARALLELISM="false", **more)
     with open(os.path.join(folder, "said.txt"), "w+") as out:
         child = subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
         try:
@@ -76,14 +80,28 @@ def timeline(spans, ended):
     return [time for time, _ in moves], [phase for _, phase in moves]
 
 
+def helper_nodes(database):
+    """Stacks of threads that a library started to work for others. Parents have smaller ids."""
+    state = {}  # node -> None: nothing but the thread's start yet; True, False
+    for node, parent, kind, path in database.execute(
+            "SELECT node.id, parent, kind, coalesce(path, '') FROM node JOIN frame ON frame.id = frame "
+            "LEFT JOIN module ON module.id = module ORDER BY node.id"):
+        before = state.get(parent)
+        if before is None and kind == "native":
+            state[node] = None if STARTS.search(path) else bool(HELPERS.search(path))
+        else:
+            state[node] = bool(before) and kind != "python"
+    return {node for node, is_one in state.items() if is_one}
+
+
 def phases_right(database, account):
-    """Per cent of the bytes, the differences, {(the program's, memana's): bytes}, all bytes, and those of FOREIGN threads."""
+    """Per cent of the bytes, {(the program's, memana's): bytes}, all bytes, those of FOREIGN threads, those of helpers."""
     times, phases = timeline([tuple(span) for span in account["spans"]], account["ended"])
     first, last = min(span[1] for span in account["spans"]), max(span[2] for span in account["spans"])
-    total, foreign, wrong = 0, 0, {}
-    rows = database.execute("SELECT origin + alloc_time, bytes, allocation.phase, thread.name FROM allocation JOIN process ON"
+    total, foreign, helped, wrong, helpers = 0, 0, 0, {}, helper_nodes(database)
+    rows = database.execute("SELECT origin + alloc_time, bytes, allocation.phase, thread.name, node FROM allocation JOIN process ON"
                             " process.id = allocation.process LEFT JOIN thread ON thread.id = thread WHERE memory = 'tensor'")
-    for time, count, said, thread in rows:
+    for time, count, said, thread, node in rows:
         if not first <= time <= last:
             continue
         if thread == FOREIGN:
@@ -91,9 +109,10 @@ def phases_right(database, account):
             continue
         at = bisect_right(times, time) - 1
         total += count
+        helped += count if node in helpers else 0
         if phases[at] != said:
             wrong[phases[at], said] = wrong.get((phases[at], said), 0) + count
-    return 100.0 * (total - sum(wrong.values())) / max(total, 1), wrong, total, foreign
+    return 100.0 * (total - sum(wrong.values())) / max(total, 1), wrong, total, foreign, helped
 
 
 def categories_of(database):
@@ -145,7 +164,7 @@ def count(verdict, words):
 
 def compare(case, words, trace, account, tracked):
     database = loaded(trace)
-    right, wrong, total, foreign = phases_right(database, account)
+    right, wrong, total, foreign, helped = phases_right(database, account)
     said, sums = categories_of(database), account["sums"][-1]
     differences = categories_off(said, sums)
     steps = database.execute("SELECT steps FROM process").fetchone()[0]
@@ -153,8 +172,8 @@ def compare(case, words, trace, account, tracked):
     database.close()
     faults = looks + ["phases"] * (right < PHASES_LEAST) + [w for w in WHAT if abs(differences[w]) > CATEGORY_OFF] + ["steps"] * (steps != account["steps"])
     second = tracker_off(tracked)
-    count("not ok" if faults else "ok", "| %s | %s | %.2f%s | %s | %d of %d | %s | %s |" % (
-        case, words, right, " (and %.1f %% on gloo's threads)" % (100.0 * foreign / (total + foreign)) if foreign else "", ", ".join("%+.2f" % differences[what] for what in WHAT), steps, account["steps"],
+    count("not ok" if faults else "ok", "| %s | %s | %.2f%s | %.1f | %s | %d of %d | %s | %s |" % (
+        case, words, right, " (and %.1f %% on gloo's threads)" % (100.0 * foreign / (total + foreign)) if foreign else "", 100.0 * helped / max(total, 1), ", ".join("%+.2f" % differences[what] for what in WHAT), steps, account["steps"],
         ", ".join("%+.2f" % value for value in second) if second else "-", "differs: " + ", ".join(faults) if faults else "agrees"))
     if faults:
         for (true, told), count_ in sorted(wrong.items(), key=lambda item: -item[1])[:4]:
@@ -176,7 +195,7 @@ def try_case(file, case, words, ranks, tracker, folder):
                 said = json.load(opened)
             accounts[said["pid"]] = said
     if status or not accounts:
-        count("not ok", "| %s | %s | | | | | did not run: exit status %s |" % (case, words, status))
+        count("not ok", "| %s | %s | | | | | | did not run: exit status %s |" % (case, words, status))
         return print("\n".join("#   " + line[:200] for line in output.splitlines()[-12:]))
     tracked = None
     if tracker:
@@ -193,11 +212,11 @@ def try_case(file, case, words, ranks, tracker, folder):
             rank = "" if ranks == "-" else ", rank %s" % with_pid[1]
             compare(case, words + rank, os.path.join(folder, trace), accounts[with_pid[0]], tracked if not with_pid[1] else None)
     if matched != len(accounts):
-        count("not ok", "| %s | %s | | | | | %d processes, %d with a trace |" % (case, words, len(accounts), matched))
+        count("not ok", "| %s | %s | | | | | | %d processes, %d with a trace |" % (case, words, len(accounts), matched))
 
 
 def main():
-    print("| case | what | phases, %% | %s, %% off | steps | MemTracker, %% off | verdict |\n|---|---|---|---|---|---|---|" % ", ".join(WHAT))
+    print("| case | what | phases, %% | helpers, %% | %s, %% off | steps | MemTracker, %% off | verdict |\n|---|---|---|---|---|---|---|---|" % ", ".join(WHAT))
     for file, case, words, ranks, tracker in cases(sys.argv[2:]):
         folder = tempfile.mkdtemp(prefix="memrec-frameworks.")
         try:
