@@ -38,7 +38,9 @@ CREATE TABLE process (
 	recorded_by TEXT NOT NULL,        -- memrec, or pytorch: the trace was made of a memory snapshot
 	has_history INTEGER NOT NULL,     -- 0: a snapshot that tells only what was there when it was taken
 	has_times INTEGER NOT NULL,       -- 0: times here only order the events
-	history_cut INTEGER NOT NULL      -- 1: a snapshot whose oldest events are gone (max_entries)
+	history_cut INTEGER NOT NULL,     -- 1: a snapshot whose oldest events are gone (max_entries)
+	over_time INTEGER,                -- what the process held and never freed went then, after its newest sign of life:
+	over_seq INTEGER                  -- it ended, or the recording did; null: it goes on as far as the trace tells
 );
 
 -- One physical device, shared by all processes that use it.
@@ -292,7 +294,7 @@ CREATE TABLE source (
 -- One allocation from birth to death. The facts that all allocations of a site share are in `site`: ask the view
 -- `allocation`.
 CREATE TABLE life (
-	id INTEGER PRIMARY KEY,           -- in order of death, then what is alive at the end in order of birth
+	id INTEGER PRIMARY KEY,           -- in order of death; what a process never freed stands where the process ended, in order of birth
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device, -- the site's
 	site INTEGER NOT NULL REFERENCES site,
@@ -301,7 +303,7 @@ CREATE TABLE life (
 	bytes INTEGER NOT NULL,
 	alloc_seq INTEGER NOT NULL,
 	alloc_time INTEGER NOT NULL,
-	free_seq INTEGER,                 -- null: never freed
+	free_seq INTEGER,                 -- null: never freed; it went with its process (process.over_time)
 	free_time INTEGER,
 	thread INTEGER REFERENCES thread,
 	step INTEGER NOT NULL,            -- in which it was allocated
@@ -530,7 +532,9 @@ CREATE VIEW live_at AS
 	JOIN stretch AS allocation ON alloc_time <= moment.time AND (free_time IS NULL OR free_time >= moment.time)
 		AND allocation.device = moment.device
 		AND (since_time, allocation.process, since_seq) <= (moment.time, moment.process, moment.seq)
-		AND (until_seq IS NULL OR (until_time, allocation.process, until_seq) > (moment.time, moment.process, moment.seq))
+		AND CASE WHEN until_seq IS NULL THEN ifnull((SELECT (over_time, id, over_seq) > (moment.time, moment.process,
+			moment.seq) FROM process AS owner WHERE owner.id = allocation.process), 1)
+		ELSE (until_time, allocation.process, until_seq) > (moment.time, moment.process, moment.seq) END
 	LEFT JOIN site ON site.id = allocation.site
 	LEFT JOIN callsite ON callsite.node = allocation.node;
 

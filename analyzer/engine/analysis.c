@@ -46,6 +46,7 @@ static void join_clocks(struct analysis *analysis)
 static void init_process(struct analysis_process *process, const struct analysis_input *input)
 {
 	process->file = input->file;
+	process->running = input->running;
 	process->info = mt_reader_process(input->reader);
 	process->defs = mt_reader_defs(input->reader);
 	process->state = mt_reader_state(input->reader);

@@ -165,6 +165,7 @@ struct analysis_host {
 
 struct analysis_process {
 	const char *file;
+	int running; /* as in struct analysis_input */
 	const struct mt_process *info;
 	const struct mt_defs *defs;
 	const struct mt_trace_state *state;
@@ -184,10 +185,13 @@ struct analysis_process {
 	uint64_t step_seq, first_seq,
 		last_seq; /* numbers of the event before that step; of the first and the last event */
 	int64_t step_time;
-	uint64_t cut;   /* events that were let go on purpose (--keep), */
-	uint32_t cuts;  /* number of gaps; those and peaks before them are not in any figure here */
-	uint32_t ended; /* enum mt_end + 1, 0: the trace does not say */
-	int balanced;   /* the ledger adds up at the end */
+	uint64_t cut;      /* events that were let go on purpose (--keep), */
+	uint32_t cuts;     /* number of gaps; those and peaks before them are not in any figure here */
+	uint32_t ended;    /* enum mt_end + 1, 0: the trace does not say */
+	int over;          /* the process is gone, or nothing is known of it any more: what it held went */
+	int64_t over_time; /* when: 1 ns after the newest sign of life, */
+	uint64_t over_seq; /* and after all of its events */
+	int balanced;      /* the ledger adds up at the end */
 	struct analysis_host host;
 	int gpu_full; /* at the end one of its GPUs had next to nothing free */
 	struct analysis_loss loss[MT_LOSS_COUNT];
@@ -263,6 +267,7 @@ struct analysis {
 	struct categories categories;
 	struct outlived outlived; /* by site of the attribution */
 	const struct mt_rules *rules;
+	int followed;             /* more may come of the traces: they are still being written */
 	int sequential;           /* processes are read one after the other, see merge.h, */
 	int entangled;            /* which came out to be wrong: all of this is void */
 	struct mt_ahead *ahead;   /* while the traces are read */
@@ -273,6 +278,7 @@ struct analysis {
 struct analysis_input {
 	const char *file;
 	struct mt_reader *reader; /* at its beginning */
+	int running;              /* the trace is still being written: its process holds memory beyond the end of it */
 };
 
 /*

@@ -119,8 +119,10 @@ static int tell_spans(const struct stream *stream, uint32_t count)
 int merge_following(struct stream *stream, uint32_t count)
 {
 	const struct analysis_sink *sink = stream->sink;
+	struct analysis *analysis = stream->analysis;
 	int goes_on = 1, more = 1, error;
 
+	analysis->followed = 1;
 	while (goes_on || more) {
 		error = take_all(stream, count, !goes_on);
 		if (!error)
@@ -131,9 +133,10 @@ int merge_following(struct stream *stream, uint32_t count)
 			goes_on = sink->idle(sink->context);
 		if (goes_on < 0)
 			return goes_on;
-		more = mt_ahead_more(stream->analysis->ahead);
+		more = mt_ahead_more(analysis->ahead);
 		if (more < 0)
 			return more;
 	}
+	analysis->followed = 0;
 	return take_all(stream, count, 1);
 }

@@ -242,7 +242,7 @@ int stream_ready(struct stream *stream)
 	uint64_t before;
 	int error, checkpoint;
 
-	while (stream->next == stream->count) {
+	while (stream->next == stream->count && stream->end == STREAM_GOES_ON) {
 		before = stream->offset;
 		stream->next = stream->count = 0;
 		error = next_batch(stream, &checkpoint);
@@ -250,15 +250,17 @@ int stream_ready(struct stream *stream)
 			return error;
 		if (!error && (error = tell_batch(stream, before)))
 			return error;
-		if (error || !stream->count)
-			return 0;
+		if (error || !stream->count) {
+			stream_ends(stream);
+			return stream->end == STREAM_ENDS;
+		}
 		if (checkpoint == MT_BATCH_EVENTS)
 			return 1;
 		if (checkpoint == MT_BATCH_ANEW && (error = stream_checkpoint(stream)))
 			return error;
 		stream->next = stream->count;
 	}
-	return 1;
+	return stream->end != STREAM_OVER;
 }
 
 static int take_next(struct stream *stream)
@@ -268,6 +270,8 @@ static int take_next(struct stream *stream)
 	if (time > stream->turn)
 		stream->turn = time;
 	stream->analysis->attribution.turn = stream->turn;
+	if (stream->end == STREAM_ENDS)
+		return stream_over(stream);
 	stream->next++;
 	return take(stream, &stream->event[stream->next - 1], &stream->label[stream->next - 1]);
 }
@@ -287,78 +291,18 @@ int stream_take(struct stream *stream, int64_t until, uint32_t most)
 
 /* ---- the end ---- */
 
-struct survivors {
-	struct mt_live *live;
-	size_t count, room;
-};
-
-static int collect_survivor(void *context, const struct mt_live *live)
-{
-	struct survivors *survivors = context;
-
-	if (survivors->count < survivors->room)
-		survivors->live[survivors->count++] = *live;
-	return 0;
-}
-
-static int by_birth(const void *a, const void *b)
-{
-	const struct mt_live *one = a, *two = b;
-
-	return one->seq < two->seq ? -1 : one->seq > two->seq;
-}
-
-/* A thing alive at the end is as old as the newest step lets it be. */
-static int note_survivor(void *context, const struct mt_live *live)
-{
-	struct stream *stream = context;
-
-	if (stream_holds_bytes(live) && live->tag && live->tag < stream->analysis->categories.room)
-		category_kept(&stream->analysis->categories.site[live->tag], live, stream_process(stream)->steps + 1);
-	return stream_outlived(stream, live, OUTLIVED_STAYS);
-}
-
-/* In order of birth, so that the same trace always gives the same database. */
-static int report_survivors(struct stream *stream)
-{
-	struct survivors survivors = { .room = mt_ledger_count(stream->ledger) };
-	size_t i;
-	int error = 0;
-
-	if (!survivors.room)
-		return 0;
-	survivors.live = malloc(survivors.room * sizeof(*survivors.live));
-	if (!survivors.live)
-		return -MT_E_MEMORY;
-	mt_ledger_each(stream->ledger, collect_survivor, &survivors);
-	qsort(survivors.live, survivors.count, sizeof(*survivors.live), by_birth);
-	for (i = 0; i < survivors.count && !error; i++)
-		error = stream_gone(stream, &survivors.live[i], NULL, 0);
-	free(survivors.live);
-	return error;
-}
-
 int stream_finish(struct stream *stream)
 {
-	int error = stream_phase_end(stream);
+	int error = stream->end == STREAM_OVER ? 0 : stream_over_tell(stream);
 
-	if (!error)
-		error = stream_sample_finish(stream);
-	if (!error)
-		error = stream_step_finish(stream);
-	if (!error)
-		error = mt_ledger_each(stream->ledger, note_survivor, stream);
-	stream_settle_totals(stream, 0);
-	stream_process(stream)->balanced = mt_ledger_check(stream->ledger);
-	if (!error && stream->sink->gone)
-		error = report_survivors(stream);
+	stream_sample_finish(stream);
 	return error;
 }
 
 int stream_init(struct stream *stream, const struct mt_rules *rules)
 {
 	stream->rules = rules;
-	stream->turn = INT64_MIN;
+	stream->turn = stream->alive = INT64_MIN;
 	memset(stream->device_of, 0xff, sizeof(stream->device_of));
 	stream->tracker = mt_tracker_new(rules, stream_process(stream)->defs);
 	stream->ledger = mt_ledger_new(stream_move, stream);
@@ -375,6 +319,7 @@ void stream_release(struct stream *stream)
 	mt_ledger_free(stream->ledger);
 	free(stream->owner_of);
 	free(stream->import);
+	free(stream->sum);
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
 		free(stream->gpu[i]);
 	memset(stream, 0, sizeof(*stream));

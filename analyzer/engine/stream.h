@@ -3,7 +3,7 @@
  * stream.c (events), stream_change.c (what they do to memory), stream_phase.c (what the process is doing), stream_peak.c
  * (how full devices get), stream_checkpoint.c (where events are missing), stream_site.c (whose bytes they are about),
  * stream_sample.c and stream_import.c (what others count), stream_step.c (what a step did to a device),
- * stream_resident.c (tensors whose pages come and go).
+ * stream_resident.c (tensors whose pages come and go), stream_over.c (the end of a process).
  */
 #ifndef MEMANA_STREAM_H
 #define MEMANA_STREAM_H
@@ -82,6 +82,14 @@ struct stream {
 	} resident; /* see stream_resident.c */
 	struct stream_span span;
 	uint32_t spans; /* stretches that are over */
+	int64_t alive;  /* the newest sample that found the process there, of the run; INT64_MIN: none has */
+	enum stream_end {
+		STREAM_GOES_ON,
+		STREAM_ENDS, /* the trace is read: the process goes when the others have come so far, */
+		STREAM_OVER, /* as it has by now */
+	} end;
+	struct stream_sum *sum; /* while it goes: what its sites lose */
+	size_t sums, sum_room;
 };
 
 static inline struct analysis_process *stream_process(const struct stream *stream)
@@ -102,16 +110,46 @@ int stream_ready(struct stream *stream);
  */
 int stream_take(struct stream *stream, int64_t until, uint32_t most);
 
-/* When the next event counts; the time of a process never goes back. */
-static inline int64_t stream_next_time(const struct stream *stream)
+/* A sample of a process that is gone: the collector looked once more, who knows how much later. */
+static inline int stream_is_late_look(const struct mt_event *event)
 {
-	int64_t time = analysis_time(stream_process(stream), stream->event[stream->next].time);
-
-	return stream->started && time < stream->time ? stream->time : time;
+	return event->kind == MT_HOST_SAMPLE && !event->size;
 }
 
-/* After the end: what is still alive goes to the sink. 0 or an error. */
+/* When the next event counts; the time of a process never goes back. What a process held goes after all else. */
+static inline int64_t stream_next_time(const struct stream *stream)
+{
+	const struct mt_event *event = &stream->event[stream->next];
+	int64_t time;
+
+	if (stream->end == STREAM_ENDS)
+		return stream->time + 1;
+	time = analysis_time(stream_process(stream), event->time);
+	return stream->started && (time < stream->time || stream_is_late_look(event)) ? stream->time : time;
+}
+
+/* After the end. 0 or an error. */
 int stream_finish(struct stream *stream);
+
+/* ---- stream_over.c: the end of a process ---- */
+
+/*
+ * The trace is read, and the process goes with it, unless it is known to go on: then `end` is STREAM_ENDS, and stream_over
+ * is to be called when the others have come so far.
+ */
+void stream_ends(struct stream *stream);
+
+/*
+ * What the process held goes. The sink is told before of its phase, step and samples, and what it never freed; so is
+ * whoever counts. 0 or an error.
+ */
+int stream_over(struct stream *stream);
+
+/* The first part of that alone, of a process that goes on. 0 or an error. */
+int stream_over_tell(struct stream *stream);
+
+/* While it goes: the site has so much less; the sink is told of all of it together. */
+void stream_over_sum(struct stream *stream, uint32_t site, int slack, int64_t bytes, int count);
 
 /* ---- stream_change.c ---- */
 
@@ -200,8 +238,11 @@ void stream_sample_oom(struct stream *stream, uint32_t id);
 /* Events are missing here: what grew meanwhile has no call that explains it. */
 void stream_sample_checkpoint(struct stream *stream);
 
-/* After the end. 0 or an error. */
-int stream_sample_finish(struct stream *stream);
+/* Before what the process held goes. 0 or an error. */
+int stream_sample_over(struct stream *stream);
+
+/* After the ends of all. */
+void stream_sample_finish(struct stream *stream);
 
 /* ---- stream_step.c ---- */
 

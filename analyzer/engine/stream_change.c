@@ -22,7 +22,9 @@ void stream_count(struct stream *stream, const struct mt_live *live, int change)
 	if (!live->tag || live->tag >= stream->analysis->attribution.sites)
 		return;
 	attribution_count(&stream->analysis->attribution, (uint32_t)live->tag, change);
-	if (sink->counted)
+	if (sink->counted && stream->end == STREAM_ENDS)
+		stream_over_sum(stream, (uint32_t)live->tag, 0, 0, change);
+	else if (sink->counted)
 		sink->counted(sink->context, (uint32_t)live->tag, change, stream->time);
 }
 

@@ -29,7 +29,7 @@ void stream_phase_peaks(struct stream *stream, uint32_t number)
 	for (i = 0; i < device->users; i++) {
 		process = &stream->analysis->process[device->user[i]];
 		peak = &device->phase_peak[process->phase];
-		if (!process->phase_known)
+		if (!process->phase_known || process->over)
 			continue;
 		if (device->user[i] == stream->process && (!peak->ran || analysis_is_higher(level, peak->level))) {
 			peak->ran = 1;

@@ -251,8 +251,17 @@ static void note_context_gone(struct stream *stream, const struct mt_event *even
 		ask_device(stream, event->device, &cause, time_of(stream, event));
 }
 
+static void note_life(struct stream *stream, const struct mt_event *event)
+{
+	int64_t time = time_of(stream, event);
+
+	if (event->kind == MT_HOST_SAMPLE && event->size && time > stream->alive)
+		stream->alive = time;
+}
+
 int stream_sample(struct stream *stream, const struct mt_event *event)
 {
+	note_life(stream, event);
 	switch (event->kind) {
 	case MT_GPU_SAMPLE:
 		return note_gpu(stream, event);
@@ -321,7 +330,7 @@ static int is_full(const struct stream *stream, uint32_t id)
 	return total && used > total - total / 20;
 }
 
-int stream_sample_finish(struct stream *stream)
+int stream_sample_over(struct stream *stream)
 {
 	uint32_t id;
 	int error = 0;
@@ -331,10 +340,17 @@ int stream_sample_finish(struct stream *stream)
 			continue;
 		if (gpu_total_finish(stream->gpu[id]))
 			error = judged(stream, id, stream->gpu[id]);
-		if (stream->device_of[id] == STREAM_NO_DEVICE)
-			continue;
-		show_peaks_before(stream, id);
-		stream_process(stream)->gpu_full |= is_full(stream, id);
+		if (stream->device_of[id] != STREAM_NO_DEVICE)
+			stream_process(stream)->gpu_full |= is_full(stream, id);
 	}
 	return error;
+}
+
+void stream_sample_finish(struct stream *stream)
+{
+	uint32_t id;
+
+	for (id = 0; id < MT_LEDGER_DEVICES; id++)
+		if (stream->gpu[id] && stream->device_of[id] != STREAM_NO_DEVICE)
+			show_peaks_before(stream, id);
 }

@@ -41,6 +41,8 @@ void stream_step_held(struct stream *stream, uint32_t number)
 	for (i = 0; i < device->users; i++) {
 		process = &stream->analysis->process[device->user[i]];
 		peak = &device->step_peak[i];
+		if (process->over)
+			continue;
 		higher = analysis_is_higher(level, peak->level);
 		if (higher)
 			take_level(stream, number, peak);
@@ -146,7 +148,8 @@ int stream_step_oom(struct stream *stream)
 	int error = 0;
 
 	for (i = 0; i < device->users && !error; i++)
-		error = add_holder(analysis, device->user[i]);
+		if (!analysis->process[device->user[i]].over)
+			error = add_holder(analysis, device->user[i]);
 	for (i = 1; i < analysis->attribution.sites && !error; i++) {
 		site = &analysis->attribution.site[i];
 		if (site->key.device != oom->device || !(site->now.plain + site->now.slack))

@@ -1,6 +1,9 @@
 /*
  * alive.h - what is there at a moment: the one meaning that all reports, the database's views and the timeline share.
  *
+ * A thing that a process never freed goes with the process: 1 ns after the newest sign of its life (stream_over.c). It
+ * has no death of its own (until_seq is null), and still counts as what outlived whatever made it.
+ *
  * All events of a run have one order: time, then process (by its number), then their order in the process. The time
  * of a process never goes back: an event of a thread that was late is as late as the one before it. An allocation
  * that came out of a checkpoint is there from its birth on. A moment is a place in that order: after one event, or,
@@ -34,10 +37,23 @@ struct alive_moment {
 	int64_t time, process, seq; /* process: id of the database */
 };
 
+/* For a thing that process `owner` (an id) never freed: its process is there at the moment with these expressions. */
+#define ALIVE_KEPT(owner, time, process_id, seq)                                          \
+	"ifnull((SELECT (over_time, gone.id, over_seq) > (" time ", " process_id ", " seq \
+	") FROM main.process AS gone "                                                    \
+	"WHERE gone.id = " owner "), 1)"
+
+/* For rows that have until_ columns: not gone at the moment with these expressions. */
+#define ALIVE_UNTIL(owner, time, process_id, seq)                                                            \
+	"CASE WHEN until_seq IS NULL THEN " ALIVE_KEPT(owner, time, process_id, seq) " ELSE "                \
+										     "(until_time, " owner   \
+										     ", until_seq) > (" time \
+										     ", " process_id ", " seq ") END"
+
 /* For rows that have since_ and until_ columns (stretch, in_use, piece): alive at the moment with these expressions. */
-#define ALIVE_AT(time, process_id, seq)                                                                      \
-	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq ") AND (until_seq IS NULL OR " \
-	"(until_time, process, until_seq) > (" time ", " process_id ", " seq "))"
+#define ALIVE_AT(time, process_id, seq)                                       \
+	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq \
+	") AND " ALIVE_UNTIL("process", time, process_id, seq)
 
 /*
  * The same of rows of stretch and in_use. A stretch lies within a life, whose times are in the row that SQLite reads first: most are

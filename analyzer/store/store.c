@@ -80,6 +80,8 @@ static int store_process(struct db_stmt *stmt, const struct analysis_process *pr
 	db_bind(stmt, 29, !(info->snapshot & MT_SNAPSHOT_NO_HISTORY));
 	db_bind(stmt, 30, !(info->snapshot & MT_SNAPSHOT_NO_TIMES));
 	db_bind(stmt, 31, (info->snapshot & MT_SNAPSHOT_CUT) != 0);
+	bind_or_null(stmt, 32, process->over_time, process->over);
+	bind_or_null(stmt, 33, (int64_t)process->over_seq, process->over);
 	return db_run(stmt);
 }
 
@@ -477,7 +479,7 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 
 	error = for_each_process(db, analysis,
 				 "INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-				 "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				 "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				 store_process);
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO loss VALUES (?, ?, ?, ?, ?, ?)", store_losses);

@@ -503,7 +503,7 @@ static void publish_totals(struct inflow *inflow)
 	const struct analysis_process *process;
 	struct model *model = inflow->model;
 	uint32_t i, why;
-	int started = 0;
+	int started = 0, is_end = 0; /* the newest moves are those of a process that ended: they come after its time */
 
 	model->bytes_read += inflow->bytes;
 	inflow->bytes = 0;
@@ -518,9 +518,10 @@ static void publish_totals(struct inflow *inflow)
 			model->first_time = process->first_time;
 		if (!started || process->last_time > model->last_time)
 			model->last_time = process->last_time;
+		is_end |= process->over && process->over_time == inflow->time;
 		started = 1;
 	}
-	if (model->events && model->last_time < inflow->time)
+	if (model->events && model->last_time < inflow->time && !is_end)
 		model->last_time = inflow->time;
 }
 

@@ -2,10 +2,12 @@
 #include "account.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define CLAIMED 0x80000000u /* of a row's pid: who takes it is not in it yet */
 
 struct account *account_open(const char *dir, unsigned int gpu)
 {
@@ -33,16 +35,82 @@ struct account *account_open(const char *dir, unsigned int gpu)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static int alive(uint32_t pid)
+/* ---- who owns a row ---- */
+
+/* A process number comes again, and a program that replaces another keeps it: these two tell. */
+struct identity {
+	uint64_t started; /* clock ticks */
+	uint64_t stack;   /* where its stack begins; 0: not for us to know */
+};
+
+/* What /proc says of a living process: 1; 0: there is none. One that nobody has waited for has no memory any more. */
+static int identify(uint32_t pid, struct identity *identity)
 {
-	return pid && (!kill((pid_t)pid, 0) || errno == EPERM);
+	char path[32], text[1024], state;
+	unsigned long long started, stack;
+	const char *rest;
+	ssize_t size;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	rest = strrchr(text, ')');
+	if (!rest || sscanf(rest,
+			    ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu "
+			    "%*u %*d %*u %*u %*u %llu",
+			    &state, &started, &stack) != 3)
+		return 0;
+	*identity = (struct identity){ started, stack };
+	return state != 'Z' && state != 'X';
+}
+
+/* A child that was forked asks anew. */
+static const struct identity *own_identity(uint32_t pid)
+{
+	static struct identity own;
+	static _Atomic uint32_t of;
+
+	if (atomic_load(&of) != pid && identify(pid, &own))
+		atomic_store(&of, pid);
+	return &own;
+}
+
+static int is_same(const struct account_row *row, const struct identity *identity)
+{
+	return atomic_load(&row->started) == identity->started &&
+	       (!identity->stack || !atomic_load(&row->stack) || atomic_load(&row->stack) == identity->stack);
+}
+
+/* Its owner is alive, or about to take it. */
+static int alive(const struct account_row *row)
+{
+	uint32_t pid = atomic_load(&row->pid);
+	struct identity identity;
+
+	if (!pid)
+		return 0;
+	if (pid == (uint32_t)getpid())
+		return is_same(row, own_identity(pid));
+	if (!identify(pid & ~CLAIMED, &identity))
+		return 0;
+	return pid & CLAIMED || is_same(row, &identity);
 }
 
 static int claim(struct account_row *row, uint32_t expected, uint32_t pid)
 {
-	if (!atomic_compare_exchange_strong(&row->pid, &expected, pid))
+	const struct identity *own = own_identity(pid);
+
+	if (!atomic_compare_exchange_strong(&row->pid, &expected, pid | CLAIMED))
 		return 0;
 	atomic_store(&row->bytes, 0);
+	atomic_store(&row->started, own->started);
+	atomic_store(&row->stack, own->stack);
+	atomic_store(&row->pid, pid);
 	return 1;
 }
 
@@ -53,15 +121,17 @@ static struct account_row *own_row(struct account *account)
 	unsigned int i;
 
 	for (i = 0; i < ACCOUNT_ROWS; i++)
-		if (atomic_load(&account->row[i].pid) == pid)
+		if (atomic_load(&account->row[i].pid) == pid && alive(&account->row[i]))
 			return &account->row[i];
 	for (i = 0; i < ACCOUNT_ROWS; i++) {
 		owner = atomic_load(&account->row[i].pid);
-		if (!alive(owner) && claim(&account->row[i], owner, pid))
+		if (!alive(&account->row[i]) && claim(&account->row[i], owner, pid))
 			return &account->row[i];
 	}
 	return NULL;
 }
+
+/* ---- bytes ---- */
 
 int account_take(struct account *account, uint64_t bytes, uint64_t total)
 {
@@ -87,7 +157,7 @@ void account_give(struct account *account, uint64_t bytes)
 
 int account_row_alive(const struct account *account, unsigned int i)
 {
-	return atomic_load(&account->row[i].bytes) && alive(atomic_load(&account->row[i].pid));
+	return atomic_load(&account->row[i].bytes) && alive(&account->row[i]);
 }
 
 uint64_t account_used(const struct account *account)

@@ -3,7 +3,8 @@
  * processes of a test share (so NVML in one process sees what the driver in another handed out, and two processes
  * fill one GPU); without, it is this process's own.
  *
- * A process owns one row; rows of processes that died are free again, as a real GPU frees their memory.
+ * A process owns one row. The row of a process that died, or that runs another program by now (exec), is free again: as
+ * a real GPU frees their memory.
  */
 #ifndef STANDIN_ACCOUNT_H
 #define STANDIN_ACCOUNT_H
@@ -15,7 +16,8 @@
 
 struct account {
 	struct account_row {
-		_Atomic uint32_t pid; /* 0: free */
+		_Atomic uint32_t pid;            /* 0: free */
+		_Atomic uint64_t started, stack; /* which process of that number, and which program in it */
 		_Atomic uint64_t bytes;
 	} row[ACCOUNT_ROWS];
 };

@@ -28,7 +28,7 @@ static inline void begin_run(const char *command)
 	CHECK_EQ(advise_config_new(&config, knobs), 0);
 	snprintf(sql, sizeof(sql),
 		 "INSERT INTO process VALUES (1, 'x', 1, 1, 0, 'h', 'b', '%s', '', '3.12', '0', 0, 0, 0, 0, 0, 0, 0, 0, 0, "
-		 "0, 0, 1, NULL, NULL, NULL, 0, 'memrec', 1, 1, 0)",
+		 "0, 0, 1, NULL, NULL, NULL, 0, 'memrec', 1, 1, 0, NULL, NULL)",
 		 command);
 	run_sql(sql);
 }

@@ -40,7 +40,7 @@ struct process {
 	struct region region[REGIONS];
 	uint32_t stack_ids[STACKS];
 	uint32_t phase;
-	int touched;
+	int touched, ended;
 };
 
 /* Bytes per place: of tensors, and of regions beside their tensors. */
@@ -204,6 +204,8 @@ static void one_event(struct model *model)
 	struct process *process = &model->process[p];
 	long what = random() % 20;
 
+	if (process->ended)
+		return;
 	process->maker.time = model->now;
 	model->now += 5000;
 	if (what == 0) {
@@ -212,6 +214,17 @@ static void one_event(struct model *model)
 		process->maker.time = model->now - 1000;
 		(what < 7 ? change_region : change_tensor)(model, p, r);
 	}
+}
+
+/* It goes, with all that it holds. */
+static void end_process(struct model *model, uint32_t p)
+{
+	struct process *process = &model->process[p];
+
+	process->maker.time = model->now += 5000;
+	maker_close(&process->maker);
+	process->ended = 1;
+	memset(process->region, 0, sizeof(process->region));
 }
 
 static void write_run(struct model *model, char *const *paths)
@@ -228,10 +241,14 @@ static void write_run(struct model *model, char *const *paths)
 			process->stack_ids[i] = maker_python(&process->maker, 0, "f", "/home/me/x.py", i + 1);
 		change_phase(model, p, 1);
 	}
-	for (i = 0; i < EVENTS; i++)
+	for (i = 0; i < EVENTS; i++) {
 		one_event(model);
+		if (i == EVENTS / 2 && random() % 2)
+			end_process(model, (uint32_t)(random() % PROCESSES));
+	}
 	for (p = 0; p < PROCESSES; p++)
-		maker_close(&model->process[p].maker);
+		if (!model->process[p].ended)
+			end_process(model, p);
 }
 
 static int64_t ask(struct db *db, const char *sql, int64_t one, const char *two, int64_t three)

@@ -267,7 +267,7 @@ static void analyze(const struct mt_rules *rules, uint32_t count, const uint64_t
 
 	write_run(count);
 	for (p = 0; p < PROCESSES; p++) {
-		input[p].file = paths[p];
+		input[p] = (struct analysis_input){ .file = paths[p], .running = 1 };
 		CHECK_EQ(mt_reader_open(&input[p].reader, paths[p]), 0);
 	}
 	CHECK_EQ(analysis_run(&analysis, input, PROCESSES, rules, NULL), 0);

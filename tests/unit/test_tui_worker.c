@@ -94,7 +94,7 @@ TEST(life_tells_what_was_never_freed)
 TEST(between_adds_up_what_is_new_and_alive)
 {
 	struct kit *kit = open_steps();
-	struct worker_question question = { .kind = WORKER_BETWEEN, .from = -1, .to = INT64_MAX };
+	struct worker_question question = { .kind = WORKER_BETWEEN, .from = -1, .to = kit->model.last_time };
 	struct worker_answer *answer = ask(kit, &question);
 	struct model_step *step = kit->model.step;
 

@@ -198,8 +198,15 @@ static void keep_most(uint64_t *most, uint64_t bytes)
 		*most = bytes;
 }
 
+/* Processes that ended before another one began on the device: what they never freed is not there in the end. */
+#define REPLACED                                                                                                               \
+	"WITH here AS MATERIALIZED (SELECT DISTINCT process AS id, device FROM site), "                                        \
+	"newest AS MATERIALIZED (SELECT device, max(first_time) AS began FROM here JOIN process USING (id) GROUP BY device), " \
+	"replaced AS MATERIALIZED (SELECT here.id AS id, device FROM here JOIN process USING (id) JOIN newest USING (device) " \
+	"WHERE over_time < began) "
+
 /* Columns of the last question: of a stretch of an allocation's life, and of its birth. */
-enum { PROCESS, DEVICE, PHASE, BYTES, ASLEEP, SINCE_SEQ, UNTIL_SEQ, SINCE_STEP, UNTIL_STEP, ALLOC_SEQ, STEP };
+enum { PROCESS, DEVICE, PHASE, BYTES, ASLEEP, SINCE_SEQ, UNTIL_SEQ, SINCE_STEP, UNTIL_STEP, ALLOC_SEQ, STEP, GONE };
 
 /* The stretch goes on behind the end of what is numbered by this pair of columns. */
 static int is_there_after(const struct db_stmt *stmt, int since, int until, int64_t end)
@@ -242,7 +249,7 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 		row->bytes += (uint64_t)db_int(stmt, BYTES) + (uint64_t)db_int(stmt, ASLEEP);
 		row->count++;
 	}
-	if (db_type(stmt, UNTIL_SEQ) == DB_NULL) {
+	if (db_type(stmt, UNTIL_SEQ) == DB_NULL && !db_int(stmt, GONE)) {
 		row->left_end += (uint64_t)db_int(stmt, BYTES);
 		row->asleep_end += (uint64_t)db_int(stmt, ASLEEP);
 	}
@@ -266,8 +273,9 @@ static int load(struct loading *loading, struct db *db)
 		  "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
 		  take_runs },
 		{ "SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run },
-		{ "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
-		  "alloc_seq, step FROM in_use",
+		{ REPLACED
+		  "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
+		  "alloc_seq, step, (process, device) IN replaced FROM in_use",
 		  take_bytes },
 	};
 	size_t i;
@@ -322,13 +330,15 @@ int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit,
 {
 	struct asking asking = { .row = row, .context = context };
 	int64_t parameter[ANSWER_PARAMETERS] = { device, mt_phase_parse(phase, strlen(phase)), limit };
-	char sql[512];
+	char sql[1024];
 
 	snprintf(sql, sizeof(sql),
+		 REPLACED
 		 "SELECT function, place, category, sum(bytes), "
 		 "sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) "
 		 "FROM (SELECT site, node, category, sum(bytes) AS bytes FROM in_use "
-		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes GROUP BY site, category) "
+		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes "
+		 "AND (process, device) NOT IN replaced GROUP BY site, category) "
 		 "LEFT JOIN callsite USING (node) GROUP BY function, file, place, category "
 		 "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
 		 mt_phase_name((uint32_t)parameter[1]));

@@ -187,7 +187,7 @@ static int make_batch_moves(struct db *db)
  */
 static int make_crossings(struct db *db, const struct retained_question *question)
 {
-	char sql[1600], from[64] = "", to[64] = "", instant[500];
+	char sql[2400], from[64] = "", to[64] = "", instant[500];
 
 	if (question->from)
 		snprintf(from, sizeof(from), " AND allocation.phase = '%s'", question->from);

@@ -100,14 +100,15 @@ static const char part_sql[] =
 	"CREATE TEMP TABLE peak_part AS WITH here AS (SELECT site, at.device AS device, count(*) AS count, "
 	"sum(CASE WHEN memory IN ('pinned', 'host', 'imported', 'multicast') THEN 0 ELSE bytes END) AS bytes "
 	"FROM temp.at AS at JOIN (SELECT *, process AS owner_process FROM stretch) AS stretch USING (device) "
-	"WHERE (since_time, owner_process, since_seq) <= (at_time, at_process, at_seq) AND (until_seq IS NULL OR "
-	"(until_time, owner_process, until_seq) > (at_time, at_process, at_seq)) GROUP BY site), "
-	"filled AS (SELECT site, sum(bytes) AS bytes FROM temp.inside GROUP BY site) "
-	"SELECT site.id AS site, here.device AS device, site.process AS process, phase, "
-	"CASE WHEN tensors_inside THEN 'allocator slack' ELSE category END AS category, "
-	"CASE WHEN tensors_inside THEN 'pytorch' ELSE owner END AS owner, here.bytes - ifnull(filled.bytes, 0) AS bytes, count "
-	"FROM here JOIN site ON site.id = here.site LEFT JOIN filled ON filled.site = here.site "
-	"WHERE here.bytes > ifnull(filled.bytes, 0)";
+	"WHERE (since_time, owner_process, since_seq) <= (at_time, at_process, at_seq) AND " ALIVE_UNTIL(
+		"owner_process", "at_time", "at_process",
+		"at_seq") " GROUP BY site), "
+			  "filled AS (SELECT site, sum(bytes) AS bytes FROM temp.inside GROUP BY site) "
+			  "SELECT site.id AS site, here.device AS device, site.process AS process, phase, "
+			  "CASE WHEN tensors_inside THEN 'allocator slack' ELSE category END AS category, "
+			  "CASE WHEN tensors_inside THEN 'pytorch' ELSE owner END AS owner, here.bytes - ifnull(filled.bytes, 0) AS bytes, count "
+			  "FROM here JOIN site ON site.id = here.site LEFT JOIN filled ON filled.site = here.site "
+			  "WHERE here.bytes > ifnull(filled.bytes, 0)";
 
 static int make_parts(struct db *db)
 {
@@ -131,12 +132,12 @@ static int make_parts(struct db *db)
 	"mapping.bytes, map_time, map_seq, unmap_time, unmap_seq FROM mapping JOIN allocation AS handle "                \
 	"ON handle.id = mapping.allocation WHERE memory = 'imported') AS it "                                            \
 	"WHERE it.device = at.device AND (since_time, it.process, since_seq) <= (at_time, at_process, at_seq) "          \
-	"AND (until_seq IS NULL OR (until_time, it.process, until_seq) > (at_time, at_process, at_seq)))"
+	"AND " ALIVE_UNTIL("it.process", "at_time", "at_process", "at_seq") ")"
 
 /* A device that has no such moment holds nothing then; of an out-of-memory error it is no part at all. */
 static int make_peaks(struct db *db, const struct moment *moment)
 {
-	char sql[2600];
+	char sql[4096];
 
 	snprintf(sql, sizeof(sql),
 		 "CREATE TEMP TABLE peak AS SELECT was.device AS device, (SELECT ifnull(sum(bytes), 0) FROM temp.peak_part AS part "

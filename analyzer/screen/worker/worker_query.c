@@ -95,7 +95,9 @@ int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, vo
 
 /* ---- lists of places ---- */
 
-#define IN_USE_AT(time) "(one.since_time <= " time " AND (one.until_time IS NULL OR one.until_time > " time "))"
+#define IN_USE_AT(time)                                                                                          \
+	"(one.since_time <= " time " AND CASE WHEN one.until_time IS NULL THEN ifnull((SELECT over_time > " time \
+	" FROM main.process AS gone WHERE gone.id = one.process), 1) ELSE one.until_time > " time " END)"
 #define BORN "(one.alloc_time > ?2 AND one.alloc_time <= ?3)"
 #define KEPT "(" BORN " AND " IN_USE_AT("?3") ")"
 

@@ -1,0 +1,227 @@
+/*
+ * stream_over.c - the end of a process: what it held goes, when nothing is known of it any more.
+ *
+ *     process 1   alloc 34 GiB ──────────── killed
+ *     process 2                                      alloc 34 GiB ─────
+ *     device                34 GiB            0             34 GiB
+ *
+ * A dead process frees nothing by itself: without this its bytes would stay in every sum of the device. What the process
+ * never freed stays so for the sink, which tells what outlives a step or a phase.
+ */
+#include "stream.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include "memtrace/error.h"
+
+/* What a site loses, plainly or as slack; all allocations are with the plain ones. */
+struct stream_sum {
+	uint64_t cell; /* site * 2 + slack */
+	int64_t bytes, count;
+};
+
+/* More is to come, or would be in the trace if that were whole. */
+static int goes_on(const struct stream *stream)
+{
+	return stream->sink->idle ? stream->analysis->followed : stream_process(stream)->running;
+}
+
+void stream_ends(struct stream *stream)
+{
+	struct analysis_process *process = stream_process(stream);
+
+	if (process->info->snapshot || (!process->ended && goes_on(stream)))
+		return;
+	stream->end = STREAM_ENDS;
+	if (stream->alive > stream->time)
+		stream->time = stream->alive;
+}
+
+/* ---- what it never freed ---- */
+
+struct survivors {
+	struct mt_live *live;
+	size_t count, room;
+};
+
+static int collect_survivor(void *context, const struct mt_live *live)
+{
+	struct survivors *survivors = context;
+
+	if (survivors->count < survivors->room)
+		survivors->live[survivors->count++] = *live;
+	return 0;
+}
+
+static int by_birth(const void *a, const void *b)
+{
+	const struct mt_live *one = a, *two = b;
+
+	return one->seq < two->seq ? -1 : one->seq > two->seq;
+}
+
+/* What is alive at the end is as old as the newest step lets it be. */
+static int note_survivor(void *context, const struct mt_live *live)
+{
+	struct stream *stream = context;
+
+	if (stream_holds_bytes(live) && live->tag && live->tag < stream->analysis->categories.room)
+		category_kept(&stream->analysis->categories.site[live->tag], live, stream_process(stream)->steps + 1);
+	return stream_outlived(stream, live, OUTLIVED_STAYS);
+}
+
+/* In order of birth, so that the same trace always gives the same database. */
+static int report_survivors(struct stream *stream)
+{
+	struct survivors survivors = { .room = mt_ledger_count(stream->ledger) };
+	size_t i;
+	int error = 0;
+
+	if (!survivors.room)
+		return 0;
+	survivors.live = malloc(survivors.room * sizeof(*survivors.live));
+	if (!survivors.live)
+		return -MT_E_MEMORY;
+	mt_ledger_each(stream->ledger, collect_survivor, &survivors);
+	qsort(survivors.live, survivors.count, sizeof(*survivors.live), by_birth);
+	for (i = 0; i < survivors.count && !error; i++)
+		error = stream_gone(stream, &survivors.live[i], NULL, 0);
+	free(survivors.live);
+	return error;
+}
+
+int stream_over_tell(struct stream *stream)
+{
+	int error = stream_phase_end(stream);
+
+	if (!error)
+		error = stream_sample_over(stream);
+	if (!error)
+		error = stream_step_finish(stream);
+	if (!error)
+		error = mt_ledger_each(stream->ledger, note_survivor, stream);
+	stream_settle_totals(stream, 0);
+	stream_process(stream)->balanced = mt_ledger_check(stream->ledger);
+	if (!error && stream->sink->gone)
+		error = report_survivors(stream);
+	return error;
+}
+
+/* ---- what goes ---- */
+
+static int by_cell(const void *a, const void *b)
+{
+	const struct stream_sum *one = a, *two = b;
+
+	return one->cell < two->cell ? -1 : one->cell > two->cell;
+}
+
+/* One for each cell, in their order. */
+static void join_sums(struct stream *stream)
+{
+	struct stream_sum *sum = stream->sum;
+	size_t i, last = 0;
+
+	if (!stream->sums)
+		return;
+	qsort(sum, stream->sums, sizeof(*sum), by_cell);
+	for (i = 1; i < stream->sums; i++) {
+		if (sum[i].cell != sum[last].cell) {
+			sum[++last] = sum[i];
+			continue;
+		}
+		sum[last].bytes += sum[i].bytes;
+		sum[last].count += sum[i].count;
+	}
+	stream->sums = last + 1;
+}
+
+/* Room for one more. They grow with the sites, and not with the allocations. 0 or -MT_E_MEMORY. */
+static int sum_room(struct stream *stream)
+{
+	size_t room = stream->sum_room ? stream->sum_room * 2 : 256;
+	struct stream_sum *grown;
+
+	if (stream->sums < stream->sum_room)
+		return 0;
+	join_sums(stream);
+	if (stream->sums < stream->sum_room / 2)
+		return 0;
+	grown = realloc(stream->sum, room * sizeof(*grown));
+	if (!grown)
+		return -MT_E_MEMORY;
+	stream->sum = grown;
+	stream->sum_room = room;
+	return 0;
+}
+
+void stream_over_sum(struct stream *stream, uint32_t site, int slack, int64_t bytes, int count)
+{
+	if (sum_room(stream)) {
+		stream->analysis->attribution.failed = 1;
+		return;
+	}
+	stream->sum[stream->sums++] = (struct stream_sum){ .cell = (uint64_t)site * 2 + (slack != 0),
+							   .bytes = bytes,
+							   .count = count };
+}
+
+static void tell_sums(struct stream *stream)
+{
+	const struct analysis_sink *sink = stream->sink;
+	const struct stream_sum *sum;
+	uint32_t site;
+	size_t i;
+
+	join_sums(stream);
+	for (i = 0; i < stream->sums; i++) {
+		sum = &stream->sum[i];
+		site = (uint32_t)(sum->cell / 2);
+		if (sum->bytes && sink->moved)
+			sink->moved(sink->context, site, sum->cell % 2, sum->bytes, stream->time);
+		if (sum->count && sink->counted)
+			sink->counted(sink->context, site, sum->count < INT_MIN ? INT_MIN : (int)sum->count,
+				      stream->time);
+	}
+	stream->sums = 0;
+}
+
+static int take_out(void *context, const struct mt_live *live)
+{
+	struct stream *stream = context;
+
+	if (stream_holds_bytes(live))
+		stream_count(stream, live, -1);
+	return live->kind == MT_VMM_MAP ? 0 : stream_import(stream, live, -1);
+}
+
+/* Before the memory that they are of: see stream_import. */
+static int take_out_mapping(void *context, const struct mt_live *live)
+{
+	return live->kind == MT_VMM_MAP ? stream_import(context, live, -1) : 0;
+}
+
+int stream_over(struct stream *stream)
+{
+	struct analysis_process *process = stream_process(stream);
+	struct mt_event end = { .seq = process->last_seq, .thread = 0 };
+	struct mt_label label = { .phase = process->phase, .role = process->role, .step = process->step };
+	int error = stream_over_tell(stream);
+
+	process->over = 1;
+	process->over_time = ++stream->time;
+	process->over_seq = process->last_seq + 1;
+	if (!error)
+		error = mt_ledger_each(stream->ledger, take_out_mapping, stream);
+	if (!error)
+		error = mt_ledger_each(stream->ledger, take_out, stream);
+	mt_ledger_clear(stream->ledger);
+	stream->moved_count = 0; /* no sample is held against it */
+	if (!error && stream->analysis->attribution.failed)
+		error = -MT_E_MEMORY;
+	if (!error)
+		tell_sums(stream);
+	stream_settle(stream, &end, &label);
+	stream->end = STREAM_OVER;
+	return error;
+}
