@@ -108,10 +108,12 @@ void doc_null(struct doc *doc, const char *key)
 	put(doc, key, json_null());
 }
 
-void doc_string(struct doc *doc, const char *key, const char *text)
+/* NULL: out of memory. */
+static json_t *clean_string(const char *text)
 {
 	size_t size = strlen(text), at = 0, length;
 	char *clean = strdup(text);
+	json_t *string;
 	uint32_t code;
 
 	while (clean && at < size) {
@@ -120,8 +122,14 @@ void doc_string(struct doc *doc, const char *key, const char *text)
 			clean[at] = '?';
 		at += length ? length : 1;
 	}
-	put(doc, key, clean ? json_stringn(clean, size) : NULL);
+	string = clean ? json_stringn(clean, size) : NULL;
 	free(clean);
+	return string;
+}
+
+void doc_string(struct doc *doc, const char *key, const char *text)
+{
+	put(doc, key, clean_string(text));
 }
 
 static void add_missing(struct doc *doc, json_t *object, const char *key, json_t *value)
@@ -166,6 +174,18 @@ static json_t *verdict_of(json_t *object)
 	return json_is_string(verdict) ? verdict : NULL;
 }
 
+static json_t *left_out; /* texts; NULL: none */
+
+void doc_left_out(const char *const *file, uint32_t count)
+{
+	uint32_t i;
+
+	if (count && !left_out)
+		left_out = json_array();
+	for (i = 0; i < count && left_out; i++)
+		json_array_append_new(left_out, clean_string(file[i]));
+}
+
 void doc_shape(struct doc *doc, const struct doc_device *device, size_t count)
 {
 	json_t *devices = json_object_get(doc->root, "devices"), *verdict = NULL, *object;
@@ -189,6 +209,8 @@ void doc_shape(struct doc *doc, const struct doc_device *device, size_t count)
 			verdict_of(object);
 	}
 	verdict_of(doc->root);
+	if (left_out)
+		add_missing(doc, doc->root, "left_out", json_incref(left_out));
 	add_missing(doc, doc->root, "verdict", verdict ? json_incref(verdict) : json_null());
 }
 

@@ -47,6 +47,12 @@ struct doc_device {
  */
 void doc_shape(struct doc *doc, const struct doc_device *device, size_t count);
 
+/*
+ * From now on doc_shape adds `left_out` to documents: these files, beside those of earlier calls, that were named and are of
+ * another run. Documents have it only where there are some. The field is absent when memory runs out.
+ */
+void doc_left_out(const char *const *file, uint32_t count);
+
 /* Prints the whole document and a newline. 0, -MT_E_MEMORY or -MT_E_SYSTEM. */
 int doc_print(const struct doc *doc, FILE *file);
 

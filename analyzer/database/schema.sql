@@ -39,7 +39,7 @@ CREATE TABLE process (
 	has_history INTEGER NOT NULL,     -- 0: a snapshot that tells only what was there when it was taken
 	has_times INTEGER NOT NULL,       -- 0: times here only order the events
 	history_cut INTEGER NOT NULL,     -- 1: a snapshot whose oldest events are gone (max_entries)
-	over_time INTEGER,                -- what the process held and never freed went then, after its newest sign of life:
+	over_time INTEGER,                -- all that the process never freed went then, after its newest sign of life:
 	over_seq INTEGER                  -- it ended, or the recording did; null: it goes on as far as the trace tells
 );
 

@@ -116,7 +116,7 @@ static inline int stream_is_late_look(const struct mt_event *event)
 	return event->kind == MT_HOST_SAMPLE && !event->size;
 }
 
-/* When the next event counts; the time of a process never goes back. What a process held goes after all else. */
+/* When the next event counts; the time of a process never goes back. Memory that a process held goes after all else. */
 static inline int64_t stream_next_time(const struct stream *stream)
 {
 	const struct mt_event *event = &stream->event[stream->next];
@@ -134,13 +134,13 @@ int stream_finish(struct stream *stream);
 /* ---- stream_over.c: the end of a process ---- */
 
 /*
- * The trace is read, and the process goes with it, unless it is known to go on: then `end` is STREAM_ENDS, and stream_over
- * is to be called when the others have come so far.
+ * The trace is read. The process goes with it, unless it is known to go on. Then `end` is STREAM_ENDS, and stream_over is to
+ * be called when the other processes have come so far.
  */
 void stream_ends(struct stream *stream);
 
 /*
- * What the process held goes. The sink is told before of its phase, step and samples, and what it never freed; so is
+ * All that the process held goes. The sink is told before of its phase, step and samples, and what it never freed; so is
  * whoever counts. 0 or an error.
  */
 int stream_over(struct stream *stream);

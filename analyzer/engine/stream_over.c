@@ -5,8 +5,8 @@
  *     process 2                                      alloc 34 GiB ─────
  *     device                34 GiB            0             34 GiB
  *
- * A dead process frees nothing by itself: without this its bytes would stay in every sum of the device. What the process
- * never freed stays so for the sink, which tells what outlives a step or a phase.
+ * A dead process frees nothing by itself. Without this file its bytes would stay in every sum of the device. Memory that the
+ * process never freed has no death for the sink, which tells what outlives a step or a phase.
  */
 #include "stream.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include "memtrace/error.h"
 
-/* What a site loses, plainly or as slack; all allocations are with the plain ones. */
+/* Losses of a site, plainly or as slack; all allocations are with the plain ones. */
 struct stream_sum {
 	uint64_t cell; /* site * 2 + slack */
 	int64_t bytes, count;
@@ -60,7 +60,7 @@ static int by_birth(const void *a, const void *b)
 	return one->seq < two->seq ? -1 : one->seq > two->seq;
 }
 
-/* What is alive at the end is as old as the newest step lets it be. */
+/* A thing alive at the end is as old as the newest step lets it be. */
 static int note_survivor(void *context, const struct mt_live *live)
 {
 	struct stream *stream = context;

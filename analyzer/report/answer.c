@@ -168,6 +168,7 @@ int answer_traces(int argc, char **argv, int (*answer)(const struct source *sour
 	}
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
+	source_take_all(); /* the answer is about files */
 	status = command_open(&source, argv + optind, (uint32_t)(argc - optind), 0);
 	if (!status)
 		status = answer(&source, json);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/json.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
@@ -104,6 +105,9 @@ static int tell_opened(const struct source *source, int error)
 	source_know(source);
 	if (*source->skipped)
 		command_fail(0, "%s", source->skipped);
+	if (*source->others)
+		command_fail(0, "%s", source->others);
+	doc_left_out(source->left_out, source->left_outs);
 	if (*source->damaged)
 		command_fail(0, "%s", source->damaged);
 	return 0;

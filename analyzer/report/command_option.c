@@ -44,10 +44,13 @@ static void fill_tables(struct getopt_tables *tables, const struct command_optio
 int command_getopt(int argc, char **argv, const struct command_option *options)
 {
 	struct getopt_tables tables;
+	int key;
 
 	proposed = options;
 	fill_tables(&tables, options);
-	return getopt_long(argc, argv, tables.letter, tables.word, NULL);
+	while ((key = getopt_long(argc, argv, tables.letter, tables.word, NULL)) == COMMAND_ALL)
+		source_take_all();
+	return key;
 }
 
 /* ---- for those who mistype ---- */

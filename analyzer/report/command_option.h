@@ -15,10 +15,13 @@ struct command_option {
 };
 
 /* Keys that mean the same everywhere. A command's own that are no letters count from COMMAND_OWN. */
-enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND_OWN = 300 };
+enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND_ALL, COMMAND_OWN = 300 };
 
-/* Options of the commands that read traces, and of those that answer programs. */
+/* Options of the commands that read traces (command_getopt does what --all says), and of those that answer programs. */
 #define COMMAND_RULES_OPTION                                                                                       \
+	{ COMMAND_ALL, "all", NULL,                                                                                \
+	  "take all traces as one run (else those of another run than the newest are left "                        \
+	  "out)" },                                                                                                \
 	{                                                                                                          \
 		COMMAND_RULES, "rules", "FILE", "more phase rules, before the built-in ones (may be given again)", \
 	}

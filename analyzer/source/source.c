@@ -13,6 +13,7 @@
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "partial_file.h"
+#include "runs.h"
 #include "snapshot.h"
 
 static int fail(struct source *source, const char *path, int error)
@@ -93,7 +94,7 @@ static int is_open_already(const struct source *source, const struct mt_process 
 }
 
 /* Takes the reader over. */
-static int add_input(struct source *source, const char *path, struct mt_reader *reader)
+static int add_input(struct source *source, const char *path, struct mt_reader *reader, int running)
 {
 	struct analysis_input *larger;
 
@@ -108,7 +109,7 @@ static int add_input(struct source *source, const char *path, struct mt_reader *
 		return fail(source, path, -MT_E_MEMORY);
 	}
 	source->input = larger;
-	source->input[source->inputs++] = (struct analysis_input){ .file = path, .reader = reader };
+	source->input[source->inputs++] = (struct analysis_input){ .file = path, .reader = reader, .running = running };
 	return 0;
 }
 
@@ -124,7 +125,7 @@ static int open_snapshot(struct source *source, const char *path)
 			 snapshot_why(why, sizeof(why), error, &summary));
 		return error;
 	}
-	error = add_input(source, path, reader);
+	error = add_input(source, path, reader, 0);
 	if (!error && summary.damage && !source->damage) {
 		source->damage = summary.damage;
 		snprintf(source->damaged, sizeof(source->damaged),
@@ -137,7 +138,7 @@ static int open_snapshot(struct source *source, const char *path)
 static int open_trace(struct source *source, const char *path)
 {
 	struct mt_reader *reader;
-	int error, ring;
+	int error, ring, running;
 
 	if (snapshot_is_pickle(path))
 		return open_snapshot(source, path);
@@ -149,16 +150,17 @@ static int open_trace(struct source *source, const char *path)
 		fail(source, path, error);
 	if (error)
 		return error;
-	if (source->follow && live_is_written(path, mt_reader_process(reader), source->follow == SOURCE_PATIENTLY)) {
+	running = live_is_written(path, mt_reader_process(reader), source->follow == SOURCE_PATIENTLY);
+	if (source->follow && running) {
 		source->written++;
-		return add_input(source, path, reader);
+		return add_input(source, path, reader, 1);
 	}
 	ring = lock_ring(mt_reader_process(reader));
 	if (ring >= 0) {
 		complete(source, &reader, path, mt_reader_process(reader)->ring_path);
 		close(ring);
 	}
-	return add_input(source, path, reader);
+	return add_input(source, path, reader, running);
 }
 
 /* ---- folders ---- */
@@ -274,6 +276,94 @@ static int load_rules(struct source *source)
 	return error;
 }
 
+/* ---- runs ---- */
+
+static int take_all; /* --all was given */
+
+void source_take_all(void)
+{
+	take_all = 1;
+}
+
+/* When the newest of it happened, ns since 1970; 0: not known. */
+static int64_t last_of(const struct analysis_input *input)
+{
+	const struct mt_process *process = mt_reader_process(input->reader);
+	uint32_t i, count;
+	const struct mt_chunk_info *chunk = mt_reader_chunks(input->reader, &count);
+	uint64_t last = 0;
+
+	if (input->running)
+		return INT64_MAX;
+	for (i = 0; i < count; i++)
+		if (!chunk[i].error && chunk[i].last_time > last)
+			last = chunk[i].last_time;
+	if (process->snapshot & MT_SNAPSHOT_NO_TIMES || !process->start_realtime)
+		return 0;
+	if (last < process->start_monotonic)
+		return (int64_t)process->start_realtime;
+	last = last - process->start_monotonic + process->start_realtime;
+	return last < INT64_MAX ? (int64_t)last : INT64_MAX - 1;
+}
+
+static void leave_out(struct source *source, const struct runs_trace *trace, uint32_t newest)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < source->inputs; i++) {
+		if (trace[i].of == newest) {
+			source->input[kept++] = source->input[i];
+			continue;
+		}
+		mt_reader_free(source->input[i].reader);
+		source->left_out[source->left_outs++] = source->input[i].file;
+	}
+	source->inputs = kept;
+}
+
+#define OTHERS_NAMED 3u
+
+static void say_others(struct source *source, uint32_t others)
+{
+	char *text = source->others;
+	size_t size = sizeof(source->others);
+	uint32_t i;
+	int at = 0;
+
+	for (i = 0; i < source->left_outs && i < OTHERS_NAMED; i++)
+		at += snprintf(text + at, size - (size_t)at, "%s%.100s", i ? ", " : "", source->left_out[i]);
+	if (source->left_outs > OTHERS_NAMED)
+		at += snprintf(text + at, size - (size_t)at, " and %u more", source->left_outs - OTHERS_NAMED);
+	snprintf(text + at, size - (size_t)at, ": of %s, left out (--all takes all)",
+		 others == 1 ? "another run" : "other runs");
+}
+
+/* Traces of one run are answered together: of the newest. */
+static int choose_run(struct source *source)
+{
+	struct runs_trace *trace = calloc((size_t)source->inputs + 1, sizeof(*trace));
+	uint32_t i, newest, runs;
+	int error = 0;
+
+	source->left_out = calloc((size_t)source->inputs + 1, sizeof(*source->left_out));
+	if (!trace || !source->left_out)
+		error = -MT_E_MEMORY;
+	for (i = 0; i < source->inputs && !error; i++)
+		trace[i] = (struct runs_trace){
+			.run = mt_reader_process(source->input[i].reader)->run,
+			.first = (int64_t)mt_reader_process(source->input[i].reader)->start_realtime,
+			.last = last_of(&source->input[i])
+		};
+	if (!error)
+		error = runs_find(trace, source->inputs, &newest, &runs);
+	if (!error && runs > 1) {
+		leave_out(source, trace, newest);
+		say_others(source, runs - 1);
+	}
+	free(trace);
+	return error ? fail(source, "traces", error) : 0;
+}
+
 static int open_traces(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
 {
 	uint32_t i;
@@ -284,7 +374,7 @@ static int open_traces(struct source *source, char *const *paths, uint32_t count
 	error = load_rules(source);
 	for (i = 0; i < count && !error; i++)
 		error = folder_is(paths[i]) ? open_folder(source, paths[i]) : open_trace(source, paths[i]);
-	return error;
+	return error || take_all || source->inputs < 2 ? error : choose_run(source);
 }
 
 int source_open_traces(struct source *source, char *const *paths, uint32_t count)
@@ -377,6 +467,7 @@ void source_release(struct source *source)
 	for (i = 0; i < source->inputs; i++)
 		mt_reader_free(source->input[i].reader);
 	free(source->input);
+	free(source->left_out);
 	for (i = 0; i < source->folders; i++)
 		folder_release(&source->folder[i]);
 	free(source->folder);

@@ -29,6 +29,9 @@ struct source {
 	char skipped[512];         /* "FOLDER: NAME, NAME and 3 more are no traces: left out"; "": nothing was */
 	char damaged[512];         /* "FILE: why": a snapshot that was read up to there only; "": none */
 	int damage;                /* the error of that */
+	char others[512];          /* "NAME, NAME and 3 more are of 2 other runs: left out (..)"; "": none is */
+	const char **left_out;     /* their files, */
+	uint32_t left_outs;        /* and their number */
 	enum source_follow follow; /* traces that are still being written are opened as they are; */
 	uint32_t written;          /* number of those that were written */
 };
@@ -37,6 +40,9 @@ struct source {
 
 /* From now on traces are opened with this rules file, too (--rules). Keeps `path`. 0; -MT_E_LIMIT: there are enough. */
 int source_rules(const char *path);
+
+/* From now on all traces are taken for one run (--all): else those of another run than the newest are left out. */
+void source_take_all(void);
 
 /*
  * Opens `paths`: one database, or traces. A trace with events left in a ring on this machine is completed in a

@@ -26,6 +26,7 @@ struct mt_emitter {
 	int recording;                         /* the steps to be skipped have passed */
 	int done;
 	uint64_t seq, time;                         /* the newest ones */
+	uint64_t alive;                             /* when the process was seen last; 0: nobody looked */
 	uint64_t missing[MT_LOSS_COUNT];            /* records that are lost; */
 	uint64_t lost[MT_LOSS_COUNT];               /* losses that the trace tells */
 	uint32_t source[MT_SOURCE_COUNT];           /* state + 1, 0: not in the trace */
@@ -441,6 +442,8 @@ static void write_end(struct mt_emitter *emitter, enum mt_end why)
 		step_ended(emitter, emitter->step);
 	if (!emitter->done)
 		write_waiting(emitter, END_NUMBER);
+	if (!emitter->done && emitter->alive > emitter->time)
+		emitter->time = emitter->alive;
 	event.value = emitter->done ? MT_END_STEPS : why;
 	emitter->seq = (emitter->seq | END_NUMBER) - 1;
 	write_own(emitter, &event);
@@ -450,6 +453,11 @@ int mt_emitter_end(struct mt_emitter *emitter, enum mt_end why)
 {
 	write_end(emitter, why);
 	return mt_writer_flush(emitter->writer);
+}
+
+void mt_emitter_alive(struct mt_emitter *emitter, uint64_t time)
+{
+	emitter->alive = time;
 }
 
 int mt_emitter_close(struct mt_emitter *emitter, enum mt_end why, struct mt_fold_summary *summary)

@@ -84,6 +84,9 @@ int mt_emitter_flush(struct mt_emitter *emitter);
 /* Events that wait for the next flush. */
 uint64_t mt_emitter_pending(const struct mt_emitter *emitter);
 
+/* The process was there at `time` (CLOCK_MONOTONIC, ns), and held what it held: it ends after that. */
+void mt_emitter_alive(struct mt_emitter *emitter, uint64_t time);
+
 /*
  * Writes the END event: everything that was recorded is in the file after 0. Later definitions, names of
  * native frames, go behind it when the trace is closed.

@@ -166,6 +166,7 @@ int mt_fold_create(struct mt_fold *fold, const char *trace_path)
 		.command = header->command,
 		.options = header->options,
 		.ring_path = fold->ring_path,
+		.run = header->run,
 	};
 	int err;
 
@@ -602,6 +603,12 @@ static void end_with_names(struct mt_fold *fold, enum mt_end why)
 {
 	if (!mt_emitter_end(fold->emitter, why))
 		frame_names_add(mt_emitter_defs(fold->emitter), elf_names_now() + NAMES_NS);
+}
+
+void mt_fold_alive(struct mt_fold *fold, uint64_t time)
+{
+	if (fold->emitter)
+		mt_emitter_alive(fold->emitter, time);
 }
 
 int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary)

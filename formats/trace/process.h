@@ -24,7 +24,8 @@
 	X(command, 13, text)          \
 	X(options, 14, text)          \
 	X(ring_path, 15, text)        \
-	X(snapshot, 16, number)
+	X(snapshot, 16, number)       \
+	X(run, 17, text)
 
 /* Texts beyond MT_STRING_MAX are cut. Out of memory shows in payload->error. */
 void mt_process_encode(const struct mt_process *process, struct mt_buffer *payload);

@@ -75,6 +75,9 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded);
 /* Writes out everything and gives the space back. */
 int mt_fold_flush(struct mt_fold *fold);
 
+/* The process was seen at `time` (CLOCK_MONOTONIC, ns): END is not before that. Without this call END is at the newest event. */
+void mt_fold_alive(struct mt_fold *fold, uint64_t time);
+
 /* Ends the trace in order (END event, index) and frees. `summary` may be NULL; filled in also on error. */
 int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary);
 

@@ -28,6 +28,7 @@
 #include <stdint.h>
 #include "memtrace/defs.h"
 #include "memtrace/event.h"
+#include "memtrace/runs.h"
 
 /*
  * The folder of a run's rings: RING_SHM_DIR/memrec.XXXXXX/PID.ring, or that folder in another one. Beside each is a
@@ -38,7 +39,7 @@
 #define RING_TRACE_SUFFIX ".trace"
 
 #define RING_MAGIC "MRING\0\0\1"
-#define RING_VERSION 2u
+#define RING_VERSION 3u
 #define RING_SLOTS 256u
 #define RING_SLOT_BYTES (1u << 20) /* default; a power of two */
 #define RING_LOG_BYTES (256u << 20)
@@ -85,6 +86,7 @@ struct ring_header {
 	char step_mark[256];
 	uint64_t keep;              /* bytes of trace, newest first; 0: everything */
 	char visible_devices[1024]; /* CUDA_VISIBLE_DEVICES when the recording began; "": not set, or too long */
+	char run[MT_RUN_MAX];       /* which run the process is of (runs.h) */
 
 	/* Shared state. */
 	_Atomic uint64_t next_seq __attribute__((aligned(64))); /* the next event gets this one; starts at 1 */

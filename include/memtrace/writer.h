@@ -39,6 +39,7 @@ struct mt_process {
 	const char *options;   /* the recorder's option string */
 	const char *ring_path; /* the shared ring, as long as it may hold events that are not in the file */
 	uint32_t snapshot;     /* enum mt_snapshot; 0: memrec recorded it */
+	const char *run;       /* which run it is of: words of memtrace/runs.h; NULL or "": not known */
 };
 
 struct mt_writer;

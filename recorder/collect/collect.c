@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/writer.h"
@@ -40,6 +41,7 @@ struct collector {
 	int trace_lock;           /* descriptor: nobody takes the file away while it is written; -1 */
 	uint64_t unsafe_since;    /* ms; since when events wait to be written, 0: none do */
 	struct sampling sampling; /* once the trace is there */
+	uint64_t alive;           /* ns; when the recording was last seen to go on. Events of a successor are later */
 	enum mt_end why;          /* how it ended */
 };
 
@@ -228,11 +230,23 @@ static void note_error(struct collector *c, int error)
 	c->result.system_error = error == -MT_E_SYSTEM ? errno : 0;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
 /* Is it over? Asked before a fold, so that the fold sees all that came before the end. */
 static int is_over(struct collector *c)
 {
+	uint64_t now = now_ns(); /* before the looks: who was there may be gone after them */
 	uint32_t ended = atomic_load(&c->header->ended);
+	int alive = !ended && target_alive(&c->target);
 
+	if (alive)
+		c->alive = now;
 	if (told_to_finish) {
 		atomic_store(&c->header->stop, 1);
 		c->why = MT_END_SIGNAL;
@@ -242,7 +256,7 @@ static int is_over(struct collector *c)
 		c->why = ended - 1 <= MT_END_RECOVERED ? (enum mt_end)(ended - 1) : MT_END_EXIT;
 		return 1;
 	}
-	if (target_alive(&c->target))
+	if (alive)
 		return 0;
 	c->why = atomic_load(&c->header->leaving) ? MT_END_EXIT : MT_END_KILLED;
 	return 1;
@@ -260,10 +274,7 @@ static int rest(int ms, uint64_t folded, int error)
 
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return now_ns() / 1000000;
 }
 
 /*
@@ -365,6 +376,7 @@ static void finish(struct collector *c)
 	c->result.pid = c->header->pid;
 	c->result.rank = c->header->rank;
 	atomic_store(&c->header->stop, 1);
+	mt_fold_alive(c->fold, c->alive);
 	error = mt_fold_close(c->fold, c->why, &summary);
 	if (error && c->created)
 		note_error(c, error);

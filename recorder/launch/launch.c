@@ -4,10 +4,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -129,6 +131,15 @@ static void step_out(struct memrec_options *options)
 	free(outer);
 }
 
+/* All processes below this one are of one run, and so are those of a memrec below it, which finds the ID in its options. */
+static void name_run(struct memrec_options *options)
+{
+	uint64_t id;
+
+	if (!*options->launch && getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id))
+		snprintf(options->launch, sizeof(options->launch), "%016" PRIx64, id);
+}
+
 /* Makes and locks the folder of the run. 0 or an exit status. */
 static int open_run(struct launch *launch)
 {
@@ -138,6 +149,7 @@ static int open_run(struct launch *launch)
 	output_dir(beside, launch->arguments->options.output);
 	if (rundir_make(launch->run_dir, ring_dir, beside))
 		return system_error(ring_dir ? ring_dir : beside, "no place for the ring; choose one with --ring-dir");
+	name_run(&launch->arguments->options);
 	launch->run_lock = rundir_lock(launch->run_dir);
 	snprintf(launch->arguments->options.run_dir, MEMREC_PATH_MAX, "%s", launch->run_dir);
 	return 0;

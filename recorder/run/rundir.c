@@ -317,6 +317,7 @@ int rundir_read_header(const char *ring_path, struct ring_header *header)
 	END_TEXT(header->options);
 	END_TEXT(header->output);
 	END_TEXT(header->run_dir);
+	END_TEXT(header->run);
 	END_TEXT(header->command);
 	END_TEXT(header->visible_devices);
 	for (i = 0; i < MT_SOURCE_COUNT; i++)

@@ -54,10 +54,11 @@ enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
 	X(slot_bytes, "slot-bytes", 1 << 20, 1 << 16, 1 << 26) /* ring slot, a power of two */
 
 /* Texts: X(member, key) - char[MEMREC_PATH_MAX], "" when not given. */
-#define MEMREC_TEXT_LIST(X)                                                                      \
-	X(output, "output") /* absolute, with its %p %r %h */                                    \
-	X(step_mark, "step-mark")                                                                \
-	X(run_dir, "run-dir")     /* the launcher's folder for rings; "": agent picks a place */ \
+#define MEMREC_TEXT_LIST(X)                                                                                     \
+	X(output, "output") /* absolute, with its %p %r %h */                                                   \
+	X(step_mark, "step-mark")                                                                               \
+	X(run_dir, "run-dir")     /* the launcher's folder for rings; "": agent picks a place */                \
+	X(launch, "launch")       /* the launcher's ID of the run (memtrace/runs.h); "": started without one */ \
 	X(collector, "collector") /* absolute path of the memrec program */
 
 struct memrec_options {

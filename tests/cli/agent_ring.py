@@ -9,8 +9,8 @@ import sys
 
 SLOTS = 256
 AT = {"version": 8, "log_offset": 24, "pid": 40, "python_version": 60, "start_ticks": 64, "host": 96,
-      "boot_id": 160, "options": 200, "output": 16584, "command": 24776, "next_seq": 30208, "log_head": 30272,
-      "stop": 30336, "ended": 30340, "lost": 30352, "source_state": 30416, "source_why": 30480, "slot": 34624}
+      "boot_id": 160, "options": 200, "output": 16584, "command": 24776, "next_seq": 30720, "log_head": 30784,
+      "stop": 30848, "ended": 30852, "lost": 30864, "source_state": 30928, "source_why": 30992, "slot": 35136}
 SLOT_BYTES, SLOT_HEAD, SLOT_TAIL = 192, 64, 128
 EVENT = struct.Struct("<IHBbQQQIi7QIIIHH")
 EVENT_FIELDS = ("bytes record kind device_type seq time stack thread device_index addr size total reserved handle "

@@ -5,7 +5,7 @@ import struct
 import sys
 import time
 
-from agent_ring import AT, SLOT_BYTES, SLOT_HEAD, SLOT_TAIL, SLOTS  # where the fields of struct ring_header lie
+from agent_ring import AT, SLOT_BYTES, SLOT_HEAD, SLOT_TAIL, SLOTS  # places of the fields of struct ring_header
 
 COLLECTOR_PID_OFFSET = AT["ended"] + 4
 PATIENCE = 3.0  # s; the collector's own is 0.5 s, and the machine may be busy

@@ -149,7 +149,7 @@ mkdir ranks
 many() {
 	local rank
 	for rank in 0 1; do
-		RANK=$rank "$memrec" --ring-dir . -o ranks/trace.%r.zst -- "$BUILD/samples/rl_step" --quiet --scale 0.1 --steps 20000 &
+		RANK=$rank MASTER_ADDR=localhost MASTER_PORT=29500 "$memrec" --ring-dir . -o ranks/trace.%r.zst -- "$BUILD/samples/rl_step" --quiet --scale 0.1 --steps 20000 &
 		echo $! >pid.$rank
 	done
 	wait

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CLAIMED 0x80000000u /* of a row's pid: who takes it is not in it yet */
+#define CLAIMED 0x80000000u /* bit in a row's pid: the row is being taken */
 
 struct account *account_open(const char *dir, unsigned int gpu)
 {
@@ -40,10 +40,10 @@ struct account *account_open(const char *dir, unsigned int gpu)
 /* A process number comes again, and a program that replaces another keeps it: these two tell. */
 struct identity {
 	uint64_t started; /* clock ticks */
-	uint64_t stack;   /* where its stack begins; 0: not for us to know */
+	uint64_t stack;   /* its beginning; 0: hidden from us */
 };
 
-/* What /proc says of a living process: 1; 0: there is none. One that nobody has waited for has no memory any more. */
+/* Reads /proc: 1; 0: no such process lives. One that nobody has waited for has no memory any more. */
 static int identify(uint32_t pid, struct identity *identity)
 {
 	char path[32], text[1024], state;

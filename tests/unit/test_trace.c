@@ -97,6 +97,7 @@ TEST(the_process_comes_back)
 	SAME_TEXT(command);
 	SAME_TEXT(options);
 	SAME_TEXT(ring_path);
+	SAME_TEXT(run);
 	mt_reader_free(reader);
 }
 

@@ -300,6 +300,7 @@ static const struct mt_process kit_process = {
 	.command = "python train.py --lr 1e-6",
 	.options = "depth=32",
 	.ring_path = "/dev/shm/memrec.4711",
+	.run = "slurm=7.0 launch=0123456789abcdef",
 };
 
 static inline void kit_begin(struct kit_trace *trace, const char *path, uint64_t seed,

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "memtrace/base.h"
+#include "memtrace/runs.h"
 #include "shared/textbuf.h"
 
 #define CLOCK_TRIES 5
@@ -107,6 +108,45 @@ static void copy(char *to, size_t size, const char *from)
 	textbuf_add(&text, from);
 }
 
+/* An ID has no blanks, so that it is one word. */
+static void add_id(struct textbuf *text, const char *id)
+{
+	char word[MT_RUN_ID_MAX];
+	size_t i;
+
+	copy(word, sizeof(word), id);
+	for (i = 0; word[i]; i++)
+		if ((unsigned char)word[i] <= ' ')
+			word[i] = '_';
+	textbuf_add(text, word);
+}
+
+/* "none" is what torchrun says where nobody has given an ID. */
+static void add_run(struct textbuf *text, const char *name, const char *id, const char *second)
+{
+	if (!id || !*id || !strcmp(id, "none"))
+		return;
+	textbuf_add(text, *text->at ? " " : "");
+	textbuf_add(text, name);
+	textbuf_add(text, "=");
+	add_id(text, id);
+	if (!second || !*second)
+		return;
+	textbuf_add(text, ".");
+	add_id(text, second);
+}
+
+static void name_run(char *run, const struct memrec_options *options)
+{
+	struct textbuf text;
+
+	textbuf_init(&text, run, MT_RUN_MAX);
+#define ADD_RUN(name, variable, second, unique) \
+	add_run(&text, name, *variable ? getenv(variable) : options->launch, *second ? getenv(second) : NULL);
+	MT_RUN_LIST(ADD_RUN)
+#undef ADD_RUN
+}
+
 void agent_identify(struct ring_header *header, const struct memrec_options *options)
 {
 	struct utsname name;
@@ -126,6 +166,7 @@ void agent_identify(struct ring_header *header, const struct memrec_options *opt
 	memrec_options_encode(options, header->options, sizeof(header->options));
 	copy(header->output, sizeof(header->output), options->output);
 	copy(header->run_dir, sizeof(header->run_dir), options->run_dir);
+	name_run(header->run, options);
 	read_command(header->command, sizeof(header->command));
 	header->steps = (uint32_t)options->steps;
 	header->skip = (uint32_t)options->skip;
