@@ -268,7 +268,7 @@ static void report(const struct launch *launch, const struct gathered *gathered,
 		summary_print(&gathered->results[i]);
 	if (gather_traces(gathered))
 		summary_print_next(launch->program, command, gathered->results, gathered->count);
-	else if (!gathered->failed && !gathered->foreign)
+	else if (!gathered->failed && !gathered->foreign && !gathered->count)
 		say_nothing(status);
 }
 

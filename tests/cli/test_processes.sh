@@ -163,6 +163,11 @@ few_files() {
 	tree few_files && grep -qx 'done' out && said '^memrec: process [0-9]+ was not recorded: ' && [ "$(count)" = 0 ] && nothing_left
 }
 check "no descriptor is left: said, and the program goes on" few_files
+one_reason() {
+	fresh
+	status 0 "$memrec" --ring-dir rings -- sh -c 'ulimit -n 5; exec "$0" counter 1 10 calls' "$BUILD/torture/victim" && one_line err 'was not recorded: '
+}
+check "five descriptors: the reason is said, and nothing that contradicts" one_reason
 fewer_files() { tree fewer_files && all_agree 1 && nothing_left; }
 check "a small limit on descriptors" fewer_files
 
