@@ -569,7 +569,7 @@ TEST(files_that_are_not_there)
 	writer = (void *)1;
 	CHECK_EQ(mt_writer_reopen(&writer, kit_path("missing.zst"), NULL, &last), -MT_E_SYSTEM);
 	CHECK(!writer);
-	CHECK_EQ(mt_reader_open(&reader, "/"), -MT_E_SYSTEM);
+	CHECK_EQ(mt_reader_open(&reader, "/"), -MT_E_MAGIC);
 }
 
 TEST(losses_are_added_up)

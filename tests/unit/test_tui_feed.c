@@ -585,7 +585,8 @@ TEST(a_damaged_trace_shows_what_is_good)
 	write_random(path, 300, 5, 20000, 0);
 	damage(path, 0);
 	read_run(&run, paths, 1);
-	CHECK(strstr(run.model.trouble, "(everything before is shown)"));
+	CHECK(strstr(run.model.trouble, " events missing, everything else is shown)"));
+	CHECK(run.model.lost > 0);
 	CHECK_EQ(run.model.state, MODEL_READ);
 	CHECK_EQ(run.model.error, 0);
 	close_run(&run);
