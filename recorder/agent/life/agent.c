@@ -436,6 +436,7 @@ static int was_abandoned(const struct visit *visit)
 static void forget_abandoned(void)
 {
 	own_stack_abandoned();
+	stacks_expect_jumps(&agent.stacks);
 	thread.visit = NULL;
 	count_lost(MT_LOSS_REENTRY); /* the event of that visit, maybe */
 }

@@ -201,11 +201,24 @@ uint32_t modules_trust(struct modules *modules, const uint64_t *address, uint32_
 	return i < count ? i + 1 : count;
 }
 
+/* The loader's count of changes of its list. */
+static uint64_t count_changes(void)
+{
+	uint64_t changes = 0;
+
+	dl_iterate_phdr(take_changes, &changes);
+	return changes;
+}
+
+int modules_have_changed(const struct modules *modules)
+{
+	return atomic_load_explicit(&modules->scanned, memory_order_acquire) != count_changes();
+}
+
 int modules_log(struct modules *modules, struct ring *ring, struct hash_set *known)
 {
-	struct scan scan = { modules, ring, known, 0, 0, 0 };
+	struct scan scan = { modules, ring, known, count_changes(), 0, 0 };
 
-	dl_iterate_phdr(take_changes, &scan.changes);
 	if (atomic_load_explicit(&modules->scanned, memory_order_acquire) == scan.changes)
 		return 0;
 	if (!begin_scan(modules, scan.changes))

@@ -30,6 +30,9 @@ struct modules {
 
 void modules_init(struct modules *modules);
 
+/* 1: the loader's list has changed since the last modules_log. Takes the lock of the list for a moment. */
+int modules_have_changed(const struct modules *modules);
+
 /*
  * Puts every object that is not in the log yet into it, if the loader's list has changed since the last call. The
  * objects that hold the addresses on the calling thread's stack are then in the log. 1: the list had changed, 0: not;

@@ -26,6 +26,7 @@ int stacks_init(struct stacks *stacks, struct ring *ring, uint32_t depth, uint32
 	stacks->kinds = kinds;
 	atomic_store(&stacks->full, 0);
 	atomic_store(&stacks->news, 0);
+	atomic_store(&stacks->jumps, 0);
 	modules_init(&stacks->modules);
 	return hash_set_init(&stacks->known);
 }
@@ -161,15 +162,14 @@ static int wants_native(const struct stacks *stacks, enum stack_wish wish, const
 	return (stacks->kinds & MEMREC_STACKS_NATIVE) && (wish == STACK_DRIVER || !python->count);
 }
 
-/*
- * A process without Python may get one: looks again when something was loaded. -MT_E_SPACE: the log is full. Signals are held:
- * a handler that leaves by siglongjmp would leave the lock of the loader's list taken.
- */
+/* A process without Python may get one: looks again when something was loaded. -MT_E_SPACE: the log is full. */
 static int follow_loader(struct stacks *stacks)
 {
 	uint64_t held;
 	int changed;
 
+	if (!atomic_load_explicit(&stacks->jumps, memory_order_relaxed) && !modules_have_changed(&stacks->modules))
+		return 0;
 	guest_hold_signals(&held);
 	changed = modules_log(&stacks->modules, stacks->ring, &stacks->known);
 	guest_release_signals(&held);
@@ -223,6 +223,11 @@ uint64_t stacks_take(struct stacks *stacks, enum stack_wish wish)
 	}
 	hash_set_add(&stacks->known, hash);
 	return hash;
+}
+
+void stacks_expect_jumps(struct stacks *stacks)
+{
+	atomic_store_explicit(&stacks->jumps, 1, memory_order_relaxed);
 }
 
 int stacks_have_news(struct stacks *stacks)

@@ -17,10 +17,11 @@ struct stacks {
 	struct ring *ring;
 	struct hash_set known; /* stacks, codes and modules that are in the log */
 	struct modules modules;
-	uint32_t depth;        /* frames of each language, 0: no stacks */
-	uint32_t kinds;        /* enum memrec_stacks bits */
-	_Atomic uint32_t full; /* 1: the log had no room for a stack */
-	_Atomic uint32_t news; /* 1: there may be news of Python (stacks_have_news) */
+	uint32_t depth;         /* frames of each language, 0: no stacks */
+	uint32_t kinds;         /* enum memrec_stacks bits */
+	_Atomic uint32_t full;  /* 1: the log had no room for a stack */
+	_Atomic uint32_t news;  /* 1: there may be news of Python (stacks_have_news) */
+	_Atomic uint32_t jumps; /* 1: a signal handler has left a hook by siglongjmp (stacks_expect_jumps) */
 };
 
 /* `ring` must outlive it. 0 or -MT_E_MEMORY. */
@@ -29,6 +30,12 @@ void stacks_release(struct stacks *stacks);
 
 /* The hash of the calling thread's stack; 0: none, or the log is full. */
 uint64_t stacks_take(struct stacks *stacks, enum stack_wish wish);
+
+/*
+ * The program has handlers that leave hooks by siglongjmp. From now on the loader's list is read with signals held, because
+ * such a handler would leave the lock of the list taken. Holding signals costs two system calls for each native stack.
+ */
+void stacks_expect_jumps(struct stacks *stacks);
 
 /*
  * 1, to one caller each time: stack_python_find may have another answer than before. Something was loaded into a
