@@ -2,7 +2,7 @@
 
     account ACCOUNT FRAG [limit]  what the double says of itself (tests/allocator): reserved and allocated bytes at
                                   their peak; with `limit`, which request failed, and of how many bytes
-    snapshot PICKLE FRAG          PyTorch's own account: segments at the end of a snapshot, and each that came and went
+    snapshot PICKLE FRAG          PyTorch's own account of each device: its segments at the end, and each that came and went
 FRAG: the JSON of memana frag --replay.
 """
 import json
@@ -24,12 +24,15 @@ class Plain(pickle.Unpickler):
         raise ValueError("code in a snapshot: %s.%s" % (module, name))
 
 
-def peak_of(snapshot):
+MOMENTS = ("alloc", "free_completed")
+
+
+def peak_of(snapshot, device):
     """The most bytes in segments after any event of a block, going back from what is there at the end."""
-    reserved = sum(segment["total_size"] for segment in snapshot["segments"])
+    reserved = sum(segment["total_size"] for segment in snapshot["segments"] if segment["device"] == device)
     most = reserved
-    for entry in reversed(snapshot["device_traces"][0]):
-        if entry["action"] in ("alloc", "free_completed"):
+    for entry in reversed(snapshot["device_traces"][device]):
+        if entry["action"] in MOMENTS:
             most = max(most, reserved)
         elif entry["action"] in ("segment_alloc", "segment_map"):
             reserved -= entry["size"]
@@ -39,12 +42,15 @@ def peak_of(snapshot):
 
 
 def snapshot(path, frag):
-    got = replays(frag)
-    want = peak_of(Plain(open(path, "rb")).load())
-    show(got, want)
-    assert got["reserved_peak_bytes"] == want
-    assert got["model"]["error"] == got["model"]["worst_error"] == 0 and got["model"]["reserved_peak_bytes"] == want
-    assert got["model"]["moments"] > 2000
+    made = Plain(open(path, "rb")).load()
+    used = [device for device, trace in enumerate(made["device_traces"]) if trace]
+    for place, device in enumerate(used):
+        got, want = replays(frag, place), peak_of(made, device)
+        moments = sum(entry["action"] in MOMENTS for entry in made["device_traces"][device])
+        show(got, want, moments)
+        assert got["reserved_peak_bytes"] == want
+        assert got["model"]["error"] == got["model"]["worst_error"] == 0 and got["model"]["reserved_peak_bytes"] == want
+        assert got["model"]["moments"] == moments > 0
 
 
 def account(path, frag, limit=""):
