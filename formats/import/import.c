@@ -254,7 +254,7 @@ static int emit_gone(struct import *import, enum mt_kind kind, const struct impo
 /* PyTorch asks the driver what is free and then gives up. */
 static int emit_oom(struct import *import, const struct import_entry *entry)
 {
-	struct mt_event asked = about(import, MT_DRIVER_NOTE, entry->device, 0);
+	struct mt_event asked = about(import, MT_DRIVER_NOTE, entry->device, entry->frames);
 	struct mt_event event = about(import, MT_TENSOR_OOM, entry->device, entry->frames);
 	int error;
 

@@ -2,7 +2,9 @@
 
     python import_make.py FILE CASE [PROTOCOL]
 """
+import json
 import pickle
+import random
 import sys
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -61,6 +63,37 @@ def expandable():
              {"action": "annotate", "addr": 0, "size": 0, "time_us": 60}]
     return {"segments": [segment(base, 2 * MIB, [], True), segment(base + 4 * MIB, 6 * MIB, [], True)],
             "device_traces": [trace]}
+
+
+def growing():
+    """A forward on two devices maps ranges, unmaps parts of most, maps some parts anew, and fails. Prints what is right."""
+    page, base, chance, clock = 2 * MIB, 0x7f1000000000, random.Random(7), iter(range(10, 1 << 20))
+    made, right = {"segments": [], "device_traces": [[], []]}, {"parts": 0, "bytes": [], "tensors": 60}
+    for device, trace in enumerate(made["device_traces"]):
+        mapped = []
+        for i in range(30):
+            start, size = base + 1000 * (30 * device + i) * page, chance.randint(2, 900)
+            low = chance.randint(0, size - 1)
+            high = chance.randint(low + 1, size)
+            part = start + low * page, (high - low) * page
+            trace += [event("segment_map", start, size * page, next(clock)), event("alloc", start, MIB, next(clock)),
+                      event("free_completed", start, MIB, next(clock))]
+            right["parts"] += 1
+            if i % 3:
+                trace.append(event("segment_unmap", *part, next(clock)))
+                right["parts"] += (low > 0) + (high < size)
+            if i % 3 == 2:
+                trace.append(event("segment_map", *part, next(clock)))
+                right["parts"] += 1
+            mapped += [(start, low * page), part, (start + high * page, (size - high) * page)]
+            if i % 3 == 1:
+                mapped.remove(part)
+        made["segments"] += [segment(at, bytes_, [], True, device) for at, bytes_ in mapped if bytes_]
+        right["bytes"].append(sum(bytes_ for _, bytes_ in mapped))
+    made["device_traces"][1].append({"action": "oom", "device_free": 3 * MIB, "size": 64 * MIB, "stream": 0,
+                                     "time_us": next(clock), "frames": FORWARD})
+    print(json.dumps(right))
+    return made
 
 
 def terminal():

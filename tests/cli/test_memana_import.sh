@@ -31,6 +31,17 @@ check "mapped bytes are held, unmapped ones are not" ask expandable \
 check "an entry of a later PyTorch is left out and said" bash -c '"$0" import expandable.pickle -o e.zst | grep -q "^1 entry of unknown kinds left out"' "$memana"
 check "the failed request" top expandable 'd["oom"][0]["requested_bytes"] == 64 << 20'
 
+# A range is held in the parts that are unmapped, however many pages it has, and one forward is one run.
+make growing.pickle growing >right.json
+check "ranges that are unmapped in parts" import growing
+growing() { "$memana" "$1" --json growing.zst >growing.json && json growing.json "(lambda right: $2)(__import__('json').load(open('right.json')))"; }
+kinds='d["traces"][0]["events_by_kind"]'
+check "as many events as there are parts" growing info "all($kinds[kind] == right['parts'] for kind in ('vmm-create', 'vmm-map', 'vmm-release'))"
+check "and as many as there were tensors" growing info "$kinds['tensor-alloc'] == $kinds['tensor-free'] == right['tensors']"
+check "one forward is one run" growing phases '[(p["phase"], p["runs"]) for v in d["devices"] for p in v["phases"]] == [("forward", 1)] * 2'
+check "bytes at the end" ask growing "SELECT json_group_array(bytes) FROM (SELECT sum(bytes) AS bytes FROM allocation
+	WHERE memory = 'device' AND free_time IS NULL GROUP BY device ORDER BY device)" "$(tr -d ' ' <right.json | grep -o '\[.*\]')"
+
 make warm.pickle warm
 check "a cache that is full from before" import warm
 tensors_peak() { "$memana" top warm.zst | tr -s ' \n' ' ' | grep -q 'Peak 22.0 MiB held (0 B in tensors, 22.0 MiB slack).* Tensors alone had their most, 15.0 MiB, in forward\.'; }
