@@ -23,14 +23,16 @@ struct stream_sum {
 /* More is to come, or would be in the trace if that were whole. */
 static int goes_on(const struct stream *stream)
 {
-	return stream->sink->idle ? stream->analysis->followed : stream_process(stream)->running;
+	const struct analysis_process *process = stream_process(stream);
+
+	return stream->sink->idle ? stream->analysis->followed && !process->ended : process->running;
 }
 
 void stream_ends(struct stream *stream)
 {
 	struct analysis_process *process = stream_process(stream);
 
-	if (process->info->snapshot || (!process->ended && goes_on(stream)))
+	if (process->info->snapshot || goes_on(stream))
 		return;
 	stream->end = STREAM_ENDS;
 	if (stream->alive > stream->time)
