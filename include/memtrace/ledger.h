@@ -95,7 +95,7 @@ uint64_t mt_ledger_nonresident(const struct mt_ledger *ledger, uint32_t device);
 uint64_t mt_ledger_slack(const struct mt_ledger *ledger, uint32_t device);
 uint64_t mt_ledger_pinned(const struct mt_ledger *ledger);
 
-/* Calls `visit` for everything alive, in order of birth is not promised. A non-zero return stops and is handed on. */
+/* Calls `visit` for everything alive, in no promised order. A non-zero return stops and is handed on. */
 int mt_ledger_each(const struct mt_ledger *ledger, int (*visit)(void *context, const struct mt_live *live),
 		   void *context);
 size_t mt_ledger_count(const struct mt_ledger *ledger);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """follow.py - does what CONTRIBUTING.md says under "What to touch for", in a copy of the tree: a driver entry, a hook, a
-phase rule, a report, a view with its key, and an event kind. Files may be changed only where it names them; then the copy
+phase rule, a report, a view with its key, an event kind, and a field. Files may be changed only where it names them; then the copy
 is built and each addition tried. Prints "ok ..." and "not ok ...", last "N passed, N failed, 0 skipped".
 """
 import os
@@ -141,7 +141,7 @@ int cmd_greet(int argc, char **argv)
 
 def a_view():
     after("analyzer/screen/view/view.h", r"^\tX\(flame\)", "\tX(greet)   /* says hello */                              \\")
-    write("analyzer/screen/view/view_greet.c", """/* What a newcomer adds. */
+    write("analyzer/screen/view/view_greet.c", """/* view_greet.c - says hello. */
 #include "app.h"
 
 static void draw(struct view *view, struct app *app, struct area area)
@@ -195,6 +195,16 @@ def an_event_kind():
     write(path, text)
 
 
+def a_field():
+    after("formats/trace/trace-v1.md", r"^\| 17 \| step \| PLAIN", "| 18 | newcomer | PLAIN | a number of the newcomer's |")
+    path = "include/memtrace/event.h"
+    text = open(os.path.join(TREE, path)).read()
+    text, lists = re.subn(r'(\tX\(step, 17, PLAIN, "[^"]*"\))', r'\1 \\\n\tX(newcomer, 18, PLAIN, "a number of the newcomer\'s")', text)
+    text, counts = re.subn(r"MT_FIELD_COUNT = 18\b", "MT_FIELD_COUNT = 19", text)
+    check("a field of the trace: the list is where it was", lists == 1 and counts == 1)
+    write(path, text)
+
+
 # ---- what CONTRIBUTING.md allows ----
 
 def allowed(section):
@@ -213,17 +223,22 @@ def allowed(section):
 
 
 STEPS = [("a driver entry", a_driver_entry), ("a hook", a_hook), ("a phase rule", a_phase_rule), ("a knob", a_knob),
-         ("a report", a_report), ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind)]
+         ("a report", a_report), ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind),
+         ("a field of the trace", a_field)]
 
 
 def follow():
+    """Does all of them. Returns the files that were changed."""
     global touched
+    every = set()
     for section, step in STEPS:
         touched = set()
         step()
+        every.update(touched)
         patterns = allowed(section)
         more = [path for path in touched if not any(re.fullmatch(pattern, path) for pattern in patterns)]
         check(section + ": only the files that are named", not more, more)
+    return every
 
 
 # ---- what came of it ----
@@ -268,7 +283,7 @@ def try_all():
     keys = run("build/tests/unit/test_tui_keys", env=dict(os.environ, SRC=TREE))
     check("a key: the rules of keys hold", keys.returncode == 0, keys.stdout)
     spec = run("build/tests/unit/test_spec", env=dict(os.environ, SRC=TREE))
-    check("an event kind: specification and list agree", spec.returncode == 0, spec.stdout)
+    check("an event kind, a field: specification and lists agree", spec.returncode == 0, spec.stdout)
     info = run("build/memana", "info", "newcomer.zst").stdout
     check("an event kind: memana info counts it", "newcomer" in info.lower(), info)
     verify = run("build/memana", "verify", "newcomer.zst")
@@ -288,7 +303,9 @@ def main():
             if name and os.path.exists(os.path.join(SRC, name)):
                 os.makedirs(os.path.dirname(os.path.join(TREE, name)), exist_ok=True)
                 shutil.copy(os.path.join(SRC, name), os.path.join(TREE, name))
-        follow()
+        sources = sorted(path for path in follow() if path.endswith((".c", ".h")))
+        if shutil.which("clang-format"):
+            run("clang-format", "-i", *sources)
         built = run("make", "-j2", "programs", "standin", "samples", "build/tests/unit/test_rule_cases", "build/tests/unit/test_tui_keys",
                     "build/tests/unit/test_spec")
         check("it builds", built.returncode == 0, built.stdout + built.stderr)
