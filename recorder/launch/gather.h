@@ -5,6 +5,7 @@
 #define MEMREC_GATHER_H
 
 #include <signal.h>
+#include <stdint.h>
 #include <time.h>
 #include "run/rundir.h"
 
@@ -66,5 +67,55 @@ size_t strays_collectors(const char *run_dir);
  * `name`: its command.
  */
 void strays_processes(const char *run_dir, void (*visit)(void *context, long pid, const char *name), void *context);
+
+/* Processes as /proc has them. */
+
+#define PROC_FILE_MAX (1u << 20) /* bytes of an environment that are looked at */
+#define PROC_NAME_MAX 64
+
+/* Calls `visit` with the pid of each process but this one. */
+void proc_each(void (*visit)(void *context, long pid), void *context);
+
+/* Reads /proc/PID/FILE into `text`, which ends in NUL. The number of bytes, 0 also where it cannot be read. */
+size_t proc_read(long pid, const char *file, char *text, size_t size);
+
+/* The name of its command; "": it is gone. */
+void proc_name(long pid, char *name, size_t size);
+
+/* 1: an environment of that many bytes is that of a process started for the run. */
+int proc_names_run(const char *environment, size_t size, const char *run_dir);
+
+/*
+ * dropped.c - Python programs below this process without the agent in them, because a launcher dropped the environment.
+ *
+ * /proc knows them only while they run. The pauses between looks double: a process is seen that runs as long as all
+ * the time before it.
+ */
+
+#define DROPPED_MAX 4 /* processes that are named */
+
+struct dropped_process {
+	long pid, parent; /* parent: the nearest one that has the environment; 0: the command itself had it */
+	char name[PROC_NAME_MAX], parent_name[PROC_NAME_MAX];
+	int is_rank; /* RANK is set: a part of the job, no helper */
+};
+
+struct dropped {
+	const char *run_dir; /* not ours */
+	uint64_t pause_ms, due_ms;
+	struct dropped_process process[DROPPED_MAX];
+	size_t count;
+};
+
+void dropped_begin(struct dropped *dropped, const char *run_dir);
+
+/* Looks, when it is time. */
+void dropped_look(struct dropped *dropped);
+
+/* The time until the next look. */
+struct timespec dropped_pause(const struct dropped *dropped);
+
+/* Says a line for each: of all when nothing was recorded, else of ranks. The number of lines. */
+size_t dropped_say(const struct dropped *dropped, int nothing_recorded);
 
 #endif

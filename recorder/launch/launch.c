@@ -35,6 +35,7 @@ struct launch {
 	sigset_t signals, before; /* handled here; blocked when memrec was started */
 	struct sigaction child_before;
 	struct screen screen;
+	struct dropped dropped;
 };
 
 static int system_error(const char *what, const char *advice)
@@ -235,12 +236,18 @@ static void hand_on(struct launch *launch, pid_t pid, const siginfo_t *info)
 
 static int wait_for_command(struct launch *launch, pid_t pid)
 {
+	const struct timespec *screen_next;
+	struct timespec next;
 	siginfo_t info;
 	int status = 0;
 
+	dropped_begin(&launch->dropped, launch->run_dir);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		if (sigtimedwait(&launch->signals, &info, screen_pause(&launch->screen)) > 0)
+		next = dropped_pause(&launch->dropped);
+		screen_next = screen_pause(&launch->screen);
+		if (sigtimedwait(&launch->signals, &info, screen_next ? screen_next : &next) > 0)
 			hand_on(launch, pid, &info);
+		dropped_look(&launch->dropped);
 		screen_tick(&launch->screen, &launch->before);
 	}
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -261,14 +268,14 @@ static void say_nothing(int status)
 static void report(const struct launch *launch, const struct gathered *gathered, int status)
 {
 	const char *command = last_words_command(gathered->results, gathered->count, status);
-	size_t i;
+	size_t traces = gather_traces(gathered), dropped = dropped_say(&launch->dropped, !traces), i;
 
 	last_words_print(command, gathered->results, gathered->count, &launch->before);
 	for (i = 0; i < gathered->count; i++)
 		summary_print(&gathered->results[i]);
-	if (gather_traces(gathered))
+	if (traces)
 		summary_print_next(launch->program, command, gathered->results, gathered->count);
-	else if (!gathered->failed && !gathered->foreign && !gathered->count)
+	else if (!gathered->failed && !gathered->foreign && !gathered->count && !dropped)
 		say_nothing(status);
 }
 

@@ -21,8 +21,6 @@
 #include "memtrace/reader.h"
 #include "run/rundir.h"
 
-#define ENVIRONMENT_MAX (1u << 20) /* bytes of one that are looked at */
-
 /* ---- What a trace says ---- */
 
 static int is_of_run(const struct mt_process *process, const char *run_dir)
@@ -222,18 +220,42 @@ void strays_each(const char *pattern, const char *run_dir, time_t since,
 
 #define EXEC_MS 50
 
-static size_t read_file(const char *path, char *text, size_t size)
+size_t proc_read(long pid, const char *file, char *text, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char path[64];
 	size_t used = 0;
 	ssize_t got = 1;
+	int fd;
 
+	snprintf(path, sizeof(path), "/proc/%ld/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && used < size - 1 && (got = read(fd, text + used, size - 1 - used)) > 0)
 		used += (size_t)got;
 	if (fd >= 0)
 		close(fd);
 	text[used] = '\0';
 	return used;
+}
+
+void proc_name(long pid, char *name, size_t size)
+{
+	proc_read(pid, "comm", name, size);
+	name[strcspn(name, "\n")] = '\0';
+}
+
+void proc_each(void (*visit)(void *context, long pid), void *context)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	long pid;
+
+	while (dir && (entry = readdir(dir))) {
+		pid = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, NULL, 10) : 0;
+		if (pid > 0 && pid != getpid())
+			visit(context, pid);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 /* The nth (from 0) of the words that each end in NUL; NULL: there are fewer. */
@@ -255,49 +277,32 @@ static int is_collector(const char *command, size_t size, const char *run_dir)
 	       strncmp(ring, run_dir, strlen(run_dir)) != 0;
 }
 
-/* Calls `visit` with each process and what /proc/PID/FILE says. */
-static void each_process(const char *file, void (*visit)(void *context, long pid, const char *text, size_t size),
-			 void *context)
-{
-	char path[64], *text = malloc(ENVIRONMENT_MAX);
-	struct dirent *entry;
-	DIR *dir = text ? opendir("/proc") : NULL;
-	long pid;
-
-	while (dir && (entry = readdir(dir))) {
-		pid = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, NULL, 10) : 0;
-		if (pid <= 0 || pid == getpid())
-			continue;
-		snprintf(path, sizeof(path), "/proc/%ld/%s", pid, file);
-		visit(context, pid, text, read_file(path, text, ENVIRONMENT_MAX));
-	}
-	if (dir)
-		closedir(dir);
-	free(text);
-}
-
 struct collectors {
 	const char *run_dir;
 	size_t count;
+	char *text; /* PROC_FILE_MAX bytes */
 };
 
-static void count_collector(void *context, long pid MT_UNUSED, const char *text, size_t size)
+static void count_collector(void *context, long pid)
 {
 	struct collectors *collectors = context;
+	size_t size = proc_read(pid, "cmdline", collectors->text, PROC_FILE_MAX);
 
-	collectors->count += (size_t)is_collector(text, size, collectors->run_dir);
+	collectors->count += (size_t)is_collector(collectors->text, size, collectors->run_dir);
 }
 
 size_t strays_collectors(const char *run_dir)
 {
-	struct collectors collectors = { run_dir, 0 };
+	struct collectors collectors = { run_dir, 0, malloc(PROC_FILE_MAX) };
 
-	each_process("cmdline", count_collector, &collectors);
+	if (collectors.text)
+		proc_each(count_collector, &collectors);
+	free(collectors.text);
 	return collectors.count;
 }
 
 /* The options name the run as "run-dir=PATH", whatever is around it. */
-static int names_run(const char *environment, size_t size, const char *run_dir)
+int proc_names_run(const char *environment, size_t size, const char *run_dir)
 {
 	const char *at = environment, *end = environment + size;
 
@@ -312,29 +317,31 @@ struct going_on {
 	void (*visit)(void *context, long pid, const char *name);
 	void *context;
 	int found;
+	char *text; /* PROC_FILE_MAX bytes */
 };
 
-static void visit_going_on(void *context, long pid, const char *text, size_t size)
+static void visit_going_on(void *context, long pid)
 {
 	struct going_on *going_on = context;
-	char path[64], name[64];
+	size_t size = proc_read(pid, "environ", going_on->text, PROC_FILE_MAX);
+	char name[PROC_NAME_MAX];
 
-	if (!names_run(text, size, going_on->run_dir))
+	if (!proc_names_run(going_on->text, size, going_on->run_dir))
 		return;
-	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
-	read_file(path, name, sizeof(name));
-	name[strcspn(name, "\n")] = '\0';
+	proc_name(pid, name, sizeof(name));
 	going_on->found = 1;
 	going_on->visit(going_on->context, pid, name);
 }
 
 void strays_processes(const char *run_dir, void (*visit)(void *context, long pid, const char *name), void *context)
 {
-	struct going_on going_on = { run_dir, visit, context, 0 };
+	struct going_on going_on = { run_dir, visit, context, 0, malloc(PROC_FILE_MAX) };
 
-	each_process("environ", visit_going_on, &going_on);
-	if (going_on.found)
-		return;
-	poll(NULL, 0, EXEC_MS); /* a process that is just starting a program has no environment to be read */
-	each_process("environ", visit_going_on, &going_on);
+	if (going_on.text)
+		proc_each(visit_going_on, &going_on);
+	if (going_on.text && !going_on.found) {
+		poll(NULL, 0, EXEC_MS); /* a process that is just starting a program has no environment to be read */
+		proc_each(visit_going_on, &going_on);
+	}
+	free(going_on.text);
 }

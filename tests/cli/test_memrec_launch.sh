@@ -55,6 +55,33 @@ check "nothing recorded is said in one line" nothing 0 true
 check "exit status" nothing 7 sh -c 'exit 7'
 own_error() { status 1 "$memrec" -- python3 -c 'import no_such_module' && grep -q '^memrec: nothing was recorded: .*status 1' err && ! grep -q 'memrec env' err; }
 check "a program that ends with an error of its own is not sent to memrec env" own_error
+# A launcher that drops the environment. Its Python (`python PID`) ends when memrec, process PID, has looked through /proc.
+cat >looked.py <<'END'
+import sys, time
+def waits():
+    return int([line for line in open("/proc/%s/status" % sys.argv[1]) if line.startswith("voluntary")][0].split()[1])
+begin = waits()
+while waits() < begin + 3:
+    time.sleep(0.01)
+sys.exit(int(sys.argv[2]))
+END
+# dropped LINES STATUS COMMAND: COMMAND has $P, a Python without the environment, $R, which is a rank, and $Q, one with it.
+dropped() {
+	LD_LIBRARY_PATH=$standin P="env -i $(command -v python3) looked.py" R="env -i RANK=1 $(command -v python3) looked.py" \
+		Q="python3 looked.py" status "$2" "$memrec" --ring-dir rings -o d.zst -- sh -c "echo \$\$ \$PPID >ids; $3" && [ "$(grep -c 'ran without memrec' err)" = "$1" ] || { cat err; return 1; }
+}
+names() { read -r shell _ <ids && one_line err "process [0-9]+ \\(python[^ ]*\\).* sh \\(process $shell\\).*memrec env"; }
+names_command() { one_line err 'process [0-9]+ \(python[^ ]*\).* command itself .*memrec env'; }
+below() { dropped 1 "$1" "$2" && names; }
+check "a launcher that dropped the environment is named" below 0 '$P $PPID 0; true'
+check "and where the program then fails" below 5 '$P $PPID 5; exit $?'
+check "and the last one that had it" below 3 'env -i sh -c "$P $PPID 3; exit \$?"; exit $?'
+replaced() { dropped 1 4 'exec $P $PPID 4' && names_command; }
+check "a command that becomes such a Python" replaced
+check "a Python with the agent is none" dropped 0 6 '$Q $PPID 6; exit $?'
+drives="python3 $SRC/tests/cli/driver_calls.py --calls 20"
+check "beside a recording, a helper is none" dropped 0 0 "\$P \$PPID 0; $drives"
+check "but a rank is" dropped 1 0 "\$R \$PPID 0; $drives"
 check "exit status of a killed command" nothing 137 sh -c 'kill -9 $$'
 check "exit status of a terminated command" nothing 143 sh -c 'kill -TERM $$'
 missing_script() {
