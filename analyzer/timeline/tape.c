@@ -17,9 +17,11 @@
 #define WINDOW_BYTES (64u << 20)
 #define PAGE_BYTES 65536u /* a multiple of the page size everywhere */
 #define JOIN_MAX 8        /* events that a count looks back */
+#define MARK_EVENTS 512u  /* from one mark of a block to the next; TAPE_BLOCK is a multiple */
 
 struct block {
 	struct tape_event *event;
+	uint64_t *mark; /* whole changes before each MARK_EVENTS-th event, from the beginning of the tape */
 	const struct tape_held *held;
 	uint32_t helds;
 };
@@ -41,7 +43,8 @@ struct tape {
 	struct block *block; /* TAPE_BLOCKS_MAX of them, so that they never move */
 	uint32_t blocks;
 	uint64_t count, settled;
-	struct sum *now; /* by cell */
+	uint64_t changes; /* whole ones among all events */
+	struct sum *now;  /* by cell */
 	uint32_t cells;
 };
 
@@ -66,6 +69,8 @@ void tape_free(struct tape *tape)
 
 	if (!tape)
 		return;
+	for (i = 0; i < tape->blocks; i++)
+		free(tape->block[i].mark);
 	for (i = 0; i < tape->windows; i++)
 		munmap(tape->window[i].base, tape->window[i].size);
 	if (tape->file >= 0)
@@ -189,6 +194,9 @@ static int begin_block(struct tape *tape)
 		error = make_room(tape, TAPE_BLOCK * sizeof(*block->event), &room);
 	if (error)
 		return error;
+	block->mark = malloc(TAPE_BLOCK / MARK_EVENTS * sizeof(*block->mark));
+	if (!block->mark)
+		return -MT_E_MEMORY;
 	block->event = room;
 	tape->blocks++;
 	return 0;
@@ -212,6 +220,11 @@ static int grow_cells(struct tape *tape, uint32_t cell)
 static struct tape_event *event_at(const struct tape *tape, uint64_t index)
 {
 	return &tape->block[index / TAPE_BLOCK].event[index % TAPE_BLOCK];
+}
+
+static uint64_t *mark_at(const struct tape *tape, uint64_t index)
+{
+	return &tape->block[index / TAPE_BLOCK].mark[index % TAPE_BLOCK / MARK_EVENTS];
 }
 
 /* 1: the count is part of an event that was there. */
@@ -245,6 +258,9 @@ int tape_add_event(struct tape *tape, const struct tape_event *event)
 		error = begin_block(tape);
 	if (error)
 		return error;
+	if (tape->count % MARK_EVENTS == 0)
+		*mark_at(tape, tape->count) = tape->changes;
+	tape->changes += !event->more;
 	*event_at(tape, tape->count++) = *event;
 	tape->now[event->cell].bytes += (uint64_t)event->bytes;
 	tape->now[event->cell].count += (uint64_t)(int64_t)event->count;
@@ -260,13 +276,24 @@ int tape_add(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int3
 	return tape_add_event(tape, &event);
 }
 
+/* The event before event `index` is not the last part of its change. */
+static void goes_on(struct tape *tape, uint64_t index)
+{
+	struct tape_event *event = event_at(tape, index - 1);
+
+	tape->changes -= !event->more;
+	if (index % MARK_EVENTS == 0)
+		*mark_at(tape, index) -= !event->more;
+	event->more = 1;
+}
+
 int tape_add_part(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int32_t count)
 {
 	uint64_t before = tape->count;
 	int error = tape_add(tape, time, cell, bytes, count);
 
 	if (!error && tape->count > before && before > tape->settled)
-		event_at(tape, before - 1)->more = 1;
+		goes_on(tape, before);
 	return error;
 }
 
@@ -320,22 +347,42 @@ uint64_t tape_find(const struct tape *tape, uint64_t events, int64_t time)
 	return low;
 }
 
-uint64_t tape_changes(const struct tape *tape, uint64_t events, int64_t time)
+/* The first event at `time` or later. */
+static uint64_t find_first(const struct tape *tape, uint64_t events, int64_t time)
 {
-	uint64_t i = time > INT64_MIN ? tape_find(tape, events, time - 1) : 0, changes = 0;
+	return time > INT64_MIN ? tape_find(tape, events, time - 1) : 0;
+}
 
-	for (; i < events && event_at(tape, i)->time == time; i++)
+/* Whole changes among the first `events` events. A mark at `events` itself may not exist yet. */
+static uint64_t changes_before(const struct tape *tape, uint64_t events)
+{
+	uint64_t i = events ? (events - 1) / MARK_EVENTS * MARK_EVENTS : 0, changes = events ? *mark_at(tape, i) : 0;
+
+	for (; i < events; i++)
 		changes += !event_at(tape, i)->more;
 	return changes;
 }
 
+uint64_t tape_changes(const struct tape *tape, uint64_t events, int64_t time)
+{
+	uint64_t first = find_first(tape, events, time);
+
+	return changes_before(tape, tape_find(tape, events, time)) - changes_before(tape, first);
+}
+
 uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint64_t changes)
 {
-	uint64_t i = time > INT64_MIN ? tape_find(tape, events, time - 1) : 0;
+	uint64_t low = find_first(tape, events, time), high = tape_find(tape, events, time), middle;
 
-	for (; changes && i < events && event_at(tape, i)->time == time; i++)
-		changes -= !event_at(tape, i)->more;
-	return i;
+	changes += changes_before(tape, low);
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (changes_before(tape, middle) < changes)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* ---- as bytes: numbers of seven bits a byte, the lowest first ---- */

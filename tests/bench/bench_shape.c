@@ -37,6 +37,8 @@
 	X(contexts, 15000, 500000, 0, "contexts that go, with memory in each")            \
 	X(overlaps, 15000, 1000000, 0, "tensors where others were alive")                 \
 	X(devices, 15, 64, 0, "GPUs of one process")                                      \
+	X(moment, 50000, 1000000, 0, "moves of 24 GPUs at one moment")                    \
+	X(moment_fails, 8000, 100000, 0, "tensors and failed requests at one moment")     \
 	X(failures, 5000, 100000, 0, "failed requests of one place, as many tensors")     \
 	X(failing_places, 2000, 100000, 0, "failed requests, each of its own place")      \
 	X(refusals, 20000, 500000, 0, "driver calls that fail")                           \
@@ -432,6 +434,23 @@ static void shape_devices(struct trace *trace, long n)
 	}
 }
 
+#define MOMENT_DEVICES 24
+
+static void shape_moment(struct trace *trace, long n)
+{
+	uint32_t first = trace->device;
+	long i;
+
+	for (i = 1; i < MOMENT_DEVICES; i++)
+		add_device(trace, (uint32_t)i, numbered(trace, "GPU-of-", i, ""));
+	trace->tick = 0;
+	for (i = 0; i < n; i++) {
+		trace->device = first + (uint32_t)(i % MOMENT_DEVICES);
+		trace->total = (uint64_t)(i / MOMENT_DEVICES) * UNIT;
+		tensor_from(trace, at(i), UNIT, place(trace, i % 50), 1);
+	}
+}
+
 /* ---- failures, notes, what the framework says ---------------------------------------------------------------------- */
 
 static void fail(struct trace *trace, uint32_t stack)
@@ -453,6 +472,12 @@ static void shape_failures(struct trace *trace, long n)
 		tensor(trace, at(i));
 	for (i = 0; i < n; i++)
 		fail(trace, trace->stack);
+}
+
+static void shape_moment_fails(struct trace *trace, long n)
+{
+	trace->tick = 0;
+	shape_failures(trace, n);
 }
 
 static void shape_failing_places(struct trace *trace, long n)
@@ -628,7 +653,7 @@ static void write_trace(const struct shape *shape, long n, const char *path, uin
 				      .boot_id = "11111111-2222-3333-4444-555555555555",
 				      .command = "python train.py" };
 	struct mt_thread main_thread = { .tid = pid, .flags = MT_THREAD_MAIN };
-	struct trace trace = { .time = START };
+	struct trace trace = { .time = START, .tick = 1000 };
 	int error = mt_writer_open(&trace.writer, path, &process, NULL);
 
 	if (error)

@@ -17,6 +17,7 @@ struct trace {
 	struct mt_writer *writer;
 	struct mt_defs *defs;
 	uint64_t seq, time, total, reserved;
+	uint64_t tick; /* ns from one event to the next */
 	uint64_t step;
 	uint32_t root, stack, device;
 };
@@ -32,7 +33,7 @@ static inline void put(struct trace *trace, struct mt_event event)
 	int error;
 
 	event.seq = trace->seq += 64;
-	event.time = trace->time += 1000;
+	event.time = trace->time += trace->tick;
 	if (!event.thread)
 		event.thread = 1;
 	error = mt_writer_event(trace->writer, &event, 0, (uint32_t)trace->step + 1);
