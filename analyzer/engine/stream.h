@@ -3,7 +3,7 @@
  * stream.c (events), stream_change.c (what they do to memory), stream_phase.c (what the process is doing), stream_peak.c
  * (how full devices get), stream_checkpoint.c (where events are missing), stream_site.c (whose bytes they are about),
  * stream_sample.c and stream_import.c (what others count), stream_step.c (what a step did to a device),
- * stream_resident.c (tensors whose pages come and go), stream_over.c (the end of a process).
+ * stream_resident.c (tensors whose pages come and go), stream_over.c and stream_sums.c (the end of a process).
  */
 #ifndef MEMANA_STREAM_H
 #define MEMANA_STREAM_H
@@ -148,8 +148,13 @@ int stream_over(struct stream *stream);
 /* The first part of that alone, of a process that goes on. 0 or an error. */
 int stream_over_tell(struct stream *stream);
 
-/* While it goes: the site has so much less; the sink is told of all of it together. */
-void stream_over_sum(struct stream *stream, uint32_t site, int slack, int64_t bytes, int count);
+/* ---- stream_sums.c: the losses of sites at the end of a process ---- */
+
+/* Adds a change of a site's bytes and count of allocations. On -MT_E_MEMORY the attribution has failed. */
+void stream_sums_add(struct stream *stream, uint32_t site, int slack, int64_t bytes, int count);
+
+/* Tells the sink the sums, and forgets the sums. */
+void stream_sums_tell(struct stream *stream);
 
 /* ---- stream_change.c ---- */
 

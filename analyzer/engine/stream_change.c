@@ -23,7 +23,7 @@ void stream_count(struct stream *stream, const struct mt_live *live, int change)
 		return;
 	attribution_count(&stream->analysis->attribution, (uint32_t)live->tag, change);
 	if (sink->counted && stream->end == STREAM_ENDS)
-		stream_over_sum(stream, (uint32_t)live->tag, 0, 0, change);
+		stream_sums_add(stream, (uint32_t)live->tag, 0, 0, change);
 	else if (sink->counted)
 		sink->counted(sink->context, (uint32_t)live->tag, change, stream->time);
 }

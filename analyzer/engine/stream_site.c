@@ -266,7 +266,7 @@ void stream_move(void *context, uint32_t device, uint64_t tag, int slack, int64_
 	else
 		site = attribution_move(attribution, where, (uint32_t)tag, slack, bytes);
 	if (site && stream->sink->moved && stream->end == STREAM_ENDS)
-		stream_over_sum(stream, site, slack, bytes, 0);
+		stream_sums_add(stream, site, slack, bytes, 0);
 	else if (site && stream->sink->moved)
 		stream->sink->moved(stream->sink->context, site, slack, bytes, stream->time);
 	if (!attribution->failed && !attribution->site[tag].key.driver)

@@ -83,3 +83,17 @@ void app_ask(struct app *app, const char *question, const char *text, void (*don
 	app->asked = done;
 	app->changed = 1;
 }
+
+/* ---- the search ---- */
+
+static int site_has(void *context, uint32_t site)
+{
+	const struct app *app = context;
+
+	return filter_site_has(app->model, site, app->search);
+}
+
+void app_find(struct app *app)
+{
+	liveset_find(&app->live, app->shown, app->palette.cells, site_has, app);
+}

@@ -310,18 +310,6 @@ static int live_is_stale(const struct app *app)
 	       (app->live_seen != app->model->events && app->live_events != events_at_cursor(app));
 }
 
-static int site_has(void *context, uint32_t site)
-{
-	const struct app *app = context;
-
-	return filter_site_has(app->model, site, app->search);
-}
-
-void app_find(struct app *app)
-{
-	liveset_find(&app->live, app->shown, app->palette.cells, site_has, app);
-}
-
 static int refresh_live(struct app *app)
 {
 	int error;
