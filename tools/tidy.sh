@@ -1,4 +1,5 @@
-# !/usr/bin/env bash tidy.sh [FILE...] - what cppcheck and clang-tidy say of the programs' sources: all of them, or
+#!/usr/bin/env bash
+# tidy.sh [FILE...] - what cppcheck and clang-tidy say of the programs' sources: all of them, or
 # the files named. Prints what they find and a line of counts, and fails if there is anything. .clang-tidy and
 # tools/cppcheck.txt say what each looks for, and why.
 set -u

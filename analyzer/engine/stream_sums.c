@@ -1,6 +1,6 @@
 /*
- * stream_sums.c - the bytes and allocations that each site loses when a process ends, added up before the sink hears of
- * them: one call for a site in place of one for each allocation.
+ * stream_sums.c - bytes and allocations that each site loses when a process ends. The sums are told to the sink at the end:
+ * one call for each site, not one for each allocation.
  */
 #include "stream.h"
 

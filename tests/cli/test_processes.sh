@@ -212,7 +212,7 @@ check "a daemon's workers, with nothing but the variables of memrec env ray" ray
 elsewhere() {
 	fresh
 	status 0 unshare -m bash -c "mount -t tmpfs -o size=256k tmpfs rings && '$memrec' --ring-dir rings -- python3 '$trees' work" &&
-		all_agree 1 && said '^memrec: trace.*: [0-9]+ events' && [ -z "$(ls -d memrec.* /dev/shm/memrec.*."$(ls account.* | cut -d. -f2)" 2>/dev/null)" ]
+		all_agree 1 && said '^memrec: trace.*: .* [0-9]+ events' && [ -z "$(ls -d memrec.* /dev/shm/memrec.*."$(ls account.* | cut -d. -f2)" 2>/dev/null)" ]
 }
 if unshare -m true 2>/dev/null; then
 	check "a ring that lies elsewhere is waited for and summed up" elsewhere

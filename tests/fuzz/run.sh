@@ -1,4 +1,5 @@
-# !/usr/bin/env bash run.sh BUILD FUZZ_BUILD MINUTES [TARGET...] - runs each fuzz target for MINUTES minutes and
+#!/usr/bin/env bash
+# run.sh BUILD FUZZ_BUILD MINUTES [TARGET...] - runs each fuzz target for MINUTES minutes and
 # prints the result.
 #
 # FUZZ_BUILD/corpus/TARGET grows from run to run; FUZZ_BUILD/found/TARGET has the inputs that broke something, and

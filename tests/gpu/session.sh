@@ -1,4 +1,5 @@
-# !/usr/bin/env bash session.sh 1|2|3 [BUILD] - one of the three commands for thirty minutes on a machine with a GPU,
+#!/usr/bin/env bash
+# session.sh 1|2|3 [BUILD] - one of the three commands for thirty minutes on a machine with a GPU,
 # ten minutes each, the most valuable first. BUILD is build-gpu-kit (make gpu-kit) unless given. $OUT is the folder
 # whose files go home: at most eight of 16 MiB. The last lines are the end of OUT/log.
 #   1  facts of the machine; what CUPTI shows by an injection of its own, against the recorder; rl_step
