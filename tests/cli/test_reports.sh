@@ -69,7 +69,7 @@ check "oom: what to ask next" words fragments.txt 'The allocator has 450\.0 MiB 
 check "oom: refusals are part of it" json fragments.json \
 	'(len(d["failures"]), d["failure"]["refusals"], d["failure"]["largest_hole_bytes"]) == (1, 2, 150 << 20)'
 check "oom: growth" report retained oom retained.zst
-check "oom: the place that grows" json retained.json '(g := d["next"]["growth"])["bytes_each"] == 64 << 20 and g["bytes"] == 192 << 20 and g["place"] == "train.py:77"'
+check "oom: the place that grows" json retained.json '(g := d["failure"]["next"]["growth"])["bytes_each"] == 64 << 20 and g["bytes"] == 192 << 20 and g["place"] == "train.py:77"'
 check "oom: the newest of several" report full oom full.zst
 check "oom: absurd" words full.txt '2\.0 GiB asked for by .*, at most 24\.0 MiB free\. That is more than the 1\.0 GiB there are'
 check "oom: all are listed" bash -c '[ "$(grep -c "^ *[12][* ].*step 1" full.txt)" = 2 ]'
