@@ -114,6 +114,8 @@ static int give_source(struct db_stmt *stmt, void *asker)
 		.state = db_text(stmt, 2),
 		.why = db_text(stmt, 3),
 		.rank = int_or(stmt, 4, -1),
+		.processes = (uint32_t)db_int(stmt, 5),
+		.last_rank = int_or(stmt, 6, -1),
 	};
 
 	return ANSWER(query_source_row, asker, &row);
@@ -122,8 +124,17 @@ static int give_source(struct db_stmt *stmt, void *asker)
 int query_sources(struct db *db, query_source_row *row, void *context)
 {
 	return ask(db,
-		   "SELECT pid, name, state, why, rank FROM source JOIN process ON process.id = process "
+		   "SELECT pid, name, state, why, rank, 1, rank FROM source JOIN process ON process.id = process "
 		   "ORDER BY process, source.rowid",
+		   0, 0, give_source, ASKER(row, context));
+}
+
+int query_sources_missing(struct db *db, query_source_row *row, void *context)
+{
+	return ask(db,
+		   "SELECT min(pid), name, state, why, min(coalesce(rank, -1)), count(*), max(coalesce(rank, -1)) "
+		   "FROM source JOIN process ON process.id = process WHERE state <> 'on' GROUP BY name, state, why "
+		   "ORDER BY min(source.rowid)",
 		   0, 0, give_source, ASKER(row, context));
 }
 

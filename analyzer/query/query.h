@@ -124,6 +124,8 @@ struct query_loss {
 struct query_source {
 	int64_t pid, rank; /* rank -1: none */
 	const char *name, *state, *why;
+	uint32_t processes; /* number that have it */
+	int64_t last_rank;  /* the highest of them */
 };
 
 typedef int query_process_row(void *context, const struct query_process *row);
@@ -165,6 +167,9 @@ int query_hosts(struct db *db, query_host_row *row, void *context);
 
 int query_losses(struct db *db, query_loss_row *row, void *context);
 int query_sources(struct db *db, query_source_row *row, void *context);
+
+/* Sources that are not on, one row for all processes with the same reason: `pid` and `rank` are the lowest. */
+int query_sources_missing(struct db *db, query_source_row *row, void *context);
 
 /* The newest census of a run: parameters, those of all layers together. As query.h. */
 

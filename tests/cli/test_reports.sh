@@ -43,6 +43,21 @@ check "steps: imbalance" json ranks.json 'd["imbalance_bytes"] == 300 << 20'
 check "steps -n 2: the newest" bash -c '"$0" steps -n 2 grows.zst | grep -q "3 steps earlier"' "$memana"
 check "steps: a database says the same" same steps grows.zst
 
+# --- ranks of one GPU: they are named, and what all do alike is one row
+shared=(shared0.zst shared1.zst shared2.zst)
+ranks='d["growth"]["places"][0]["ranks"] == [0, 1, 2] and d["growth"]["bytes_per_step"] == 6 << 20 and len(d["growth"]["places"]) == 1'
+for command in top steps; do
+	check "$command: ranks of one GPU" report shared $command "${shared[@]}"
+	check "$command: the ranks of what grows" json shared.json "$ranks"
+	[ $command = steps ] || check "top: the rank that made the peak" json shared.json 'd["devices"][0]["peak"]["pid"] == 1002'
+	check "$command: no pids" bash -c '! grep -E "pids? [0-9]" shared.txt | grep -vE "^ +rank [0-2], pid 100[0-2] "'
+done
+check "steps: its rank made the peak of each step" json shared.json \
+	'all(s["peak_rank"] == s["peak_pid"] - 1000 for p in d["processes"] for s in p["steps"])'
+check "top: one row for each place" bash -c '! "$0" top "$@" | grep -oE " train.py:[0-9]+  " | sort | uniq -d | grep .' "$memana" "${shared[@]}"
+check "check: a limit of ranks" status 1 "$memana" check --growth 1KiB --json "${shared[@]}"
+check "check: names the ranks" json out '[l["subject"] for l in d["limits"]] == ["rank %d on GPU 1" % i for i in range(3)] and '"$ranks"
+
 # --- phases
 check "phases" report phases phases grows.zst
 check "phases: which has the peak, and what stays" words phases.txt '^Forward has the peak of GPU 0: .*keep_for_metrics \(train\.py:77\).* from init: 40\.0 MiB'

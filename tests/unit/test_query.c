@@ -315,6 +315,38 @@ TEST(the_headline_has_the_number_of_the_table)
 	db_close(db);
 }
 
+static int see_missing(void *context, const struct query_source *row)
+{
+	FILE *said = context;
+
+	fprintf(said, "%s %s %s: %u of pid %d, rank %d to %d\n", row->name, row->state, row->why, row->processes,
+		(int)row->pid, (int)row->rank, (int)row->last_rank);
+	return 0;
+}
+
+TEST(processes_without_a_source_are_one_row)
+{
+	char text[512] = "";
+	FILE *said = fmemopen(text, sizeof(text), "w");
+	struct db *db;
+
+	CHECK(said);
+	CHECK_EQ(db_create(&db, NULL,
+			   "CREATE TABLE process (id INTEGER PRIMARY KEY, pid, rank);"
+			   "CREATE TABLE source (process, name, state, why);"
+			   "WITH n AS (SELECT value AS i FROM json_each('[0,1,2,3,4,5,6,7]'))"
+			   "INSERT INTO process SELECT i + 1, 100 + i, iif(i < 6, i, NULL) FROM n;"
+			   "INSERT INTO source SELECT id, 'nvtx', iif(rank = 2, 'on', 'off'), 'no library' FROM process;"
+			   "INSERT INTO source SELECT id, 'cupti', 'failed', iif(rank < 4, 'taken', 'old') FROM process;"),
+		 0);
+	CHECK_EQ(query_sources_missing(db, see_missing, said), 0);
+	fclose(said);
+	CHECK_STR(text, "nvtx off no library: 7 of pid 100, rank -1 to 5\n"
+			"cupti failed taken: 4 of pid 100, rank 0 to 3\n"
+			"cupti failed old: 4 of pid 104, rank -1 to 5\n");
+	db_close(db);
+}
+
 TEST(answers_of_a_small_run)
 {
 	const char *path = run_path(test_dir(), "small.zst");

@@ -89,21 +89,20 @@ static void write_training(const char *path, uint64_t steps, uint64_t leak)
 	maker_close(&m);
 }
 
-/* A rank with a GPU of its own. */
-static void write_rank(const char *path, int rank, uint64_t extra)
+static void write_rank(const char *path, int rank, uint32_t gpu, uint64_t extra, uint64_t leak)
 {
 	char uuid[16];
 	struct maker m;
 	uint64_t step;
 
 	maker_open(&m, path, 1000 + (uint32_t)rank, rank);
-	snprintf(uuid, sizeof(uuid), "GPU-000%d", rank);
-	m.device = m.cuda = maker_device(&m, MT_DEVICE_CUDA, 1 + (uint32_t)rank, "Test GPU", uuid, 1024 * MIB);
+	snprintf(uuid, sizeof(uuid), "GPU-000%u", gpu);
+	m.device = m.cuda = maker_device(&m, MT_DEVICE_CUDA, 1 + gpu, "Test GPU", uuid, 1024 * MIB);
 	if (extra)
 		take_segment(&m, SEGMENT_3, extra);
 	begin_training(&m);
 	for (step = 1; step <= 3; step++)
-		train(&m, step, 0);
+		train(&m, step, leak);
 	maker_close(&m);
 }
 
@@ -302,8 +301,11 @@ static void write_all(const char *folder)
 	write_training(path_in(folder, "flat.zst"), 5, 0);
 	write_training(path_in(folder, "short.zst"), 2, 0);
 	write_training(path_in(folder, "none.zst"), 0, 0);
-	write_rank(path_in(folder, "rank0.zst"), 0, 0);
-	write_rank(path_in(folder, "rank1.zst"), 1, 300 * MIB);
+	write_rank(path_in(folder, "rank0.zst"), 0, 0, 0, 0);
+	write_rank(path_in(folder, "rank1.zst"), 1, 1, 300 * MIB, 0);
+	write_rank(path_in(folder, "shared0.zst"), 0, 0, 0, 2 * MIB);
+	write_rank(path_in(folder, "shared1.zst"), 1, 0, 0, 2 * MIB);
+	write_rank(path_in(folder, "shared2.zst"), 2, 0, 0, 2 * MIB);
 	write_neighbours(path_in(folder, "trainer.zst"), path_in(folder, "engine.zst"));
 	write_fragments(path_in(folder, "fragments.zst"));
 	write_full(path_in(folder, "full.zst"));

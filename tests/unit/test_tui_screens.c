@@ -176,6 +176,48 @@ static void check_points(const char *path, const char *prefix, size_t count)
 }
 
 /* A snapshot of a real training step: what PyTorch itself said. */
+#define SHARING 3
+
+/* Ranks of one GPU: `last` takes the last memory of all, the next one holds most. */
+static void write_sharing(char path[SHARING][32], int last)
+{
+	struct maker maker;
+	int i;
+
+	for (i = 0; i < SHARING; i++) {
+		snprintf(path[i], sizeof(path[i]), "rank%d.zst", i);
+		maker_open_on(&maker, path[i], 100 + (uint32_t)i, i, 80 * GIB);
+		maker_phase(&maker, "forward");
+		maker.stack = kit_stack(&maker, "forward", "mlp", "model.py", 112);
+		kit_alloc(&maker, 0, i == (last + 1) % SHARING ? 8 * GIB : 2 * GIB, 1);
+		kit_wait(&maker, i == last ? 50 : 10);
+		kit_alloc(&maker, 1, 1 * GIB, 1);
+		kit_wait(&maker, i == last ? 10 : 50);
+		maker_phase_end(&maker);
+		kit_free(&maker, 1, 1 * GIB, 1);
+		maker_close(&maker);
+	}
+}
+
+/* The largest row of the table is another rank's. */
+TEST(the_table_names_the_rank_that_made_the_peak)
+{
+	char path[SHARING][32], words[32];
+	struct kit *kit;
+	int last;
+
+	kit_go_apart();
+	for (last = 0; last < SHARING; last++) {
+		write_sharing(path, last);
+		kit = kit_open(path[0], path[1], path[2], NULL);
+		kit_screen(kit, 120, 40, 256, 0);
+		kit_draw(kit);
+		snprintf(words, sizeof(words), ", rank %d in forward: 15.0 GiB", last);
+		CHECK(kit_shows(kit, words));
+		kit_close(kit);
+	}
+}
+
 TEST(golden_snapshot)
 {
 	check_points(kit_snapshot("torch2.11-medium512-training"), "snapshot/", POINTS);

@@ -56,6 +56,9 @@ int top_gpu_total(const struct text *text, struct db *db, const struct query_dev
 int top_parameters_text(const struct text *text, struct db *db, int64_t limit);
 int top_parameters_json(struct doc *doc, struct db *db, int64_t limit);
 
+/* "ranks 0 to 7", "6 ranks", "8 processes": `first` and `last` are the lowest and the highest rank, -1: none. */
+void top_say_processes(struct sentence *sentence, uint32_t processes, int64_t first, int64_t last);
+
 /* The part of `memana top` that compares GPUs; nothing where there is only one. */
 
 /* From this number of GPUs on the report shows the details of the highest one only. */

@@ -108,17 +108,24 @@ static const char *place_layer(const struct place *place)
 }
 
 /* ", rank 3", ", ranks 0 to 7", ", 5 processes" */
+void top_say_processes(struct sentence *sentence, uint32_t processes, int64_t first, int64_t last)
+{
+	if (first >= 0 && last - first + 1 == (int64_t)processes)
+		sentence_say(sentence, "ranks %lld to %lld", (long long)first, (long long)last);
+	else
+		sentence_say(sentence, "%u %s", processes, first >= 0 ? "ranks" : "processes");
+}
+
 static void say_processes(struct sentence *sentence, const struct place *place)
 {
 	char name[TEXT_SIZE_MAX];
-	int64_t first = place->ranks[0], last = place->ranks[1];
 
-	if (place->processes < 2 && (place->pid || place->rank >= 0))
+	if (place->processes > 1) {
+		sentence_say(sentence, ", ");
+		top_say_processes(sentence, place->processes, place->ranks[0], place->ranks[1]);
+	} else if (place->pid || place->rank >= 0) {
 		sentence_say(sentence, ", %s", answer_process(name, place->rank, place->pid));
-	else if (place->processes > 1 && first >= 0 && last - first + 1 == (int64_t)place->processes)
-		sentence_say(sentence, ", ranks %lld to %lld", (long long)first, (long long)last);
-	else if (place->processes > 1)
-		sentence_say(sentence, ", %u %s", place->processes, first >= 0 ? "ranks" : "processes");
+	}
 }
 
 static void print_place(const struct top_report *report, const struct place *place)

@@ -65,14 +65,16 @@ static int print_source(void *context, const struct query_source *row)
 	struct sentence sentence = { 0 };
 	char why[SOURCE_WHY_MAX + 4], process[TEXT_SIZE_MAX];
 
-	if (!strcmp(row->state, "on"))
-		return 0;
 	sentence_say(&sentence, "%s: %s", !strcmp(row->state, "partly") ? "Partly recorded" : "Not recorded",
 		     row->name);
 	if (*row->why)
 		sentence_say(&sentence, " (%s)", text_fit(why, sizeof(why), row->why, SOURCE_WHY_MAX, 0));
-	if (report->processes > 1)
+	if (row->processes > 1) {
+		sentence_say(&sentence, " in ");
+		top_say_processes(&sentence, row->processes, row->rank, row->last_rank);
+	} else if (report->processes > 1) {
 		sentence_say(&sentence, " in %s", answer_process(process, row->rank, row->pid));
+	}
 	text_style(report->text, !strcmp(row->state, "off") ? TEXT_DIM : TEXT_WARN);
 	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
@@ -140,7 +142,7 @@ int top_print_recording(struct top_report *report)
 	if (!error)
 		error = query_processes(report->db, print_incomplete, report);
 	if (!error)
-		error = query_sources(report->db, print_source, report);
+		error = query_sources_missing(report->db, print_source, report);
 	return error;
 }
 
