@@ -80,21 +80,6 @@ static void end_change(struct inflow *inflow)
 	inflow->change = last;
 }
 
-#define MARK_AFTER 3000000000 /* ns of the run: who grows is told over one to two of them */
-
-/* Between two changes, by the run's own clock: it does not matter how fast the traces are read. */
-static void mark_growth(struct inflow *inflow, int64_t time)
-{
-	uint32_t i;
-
-	for (i = 0; i < inflow->sites; i++) {
-		inflow->site[i].older = inflow->site[i].before;
-		inflow->site[i].before = inflow->site[i].held;
-	}
-	inflow->marked_before = inflow->marked;
-	inflow->marked = time;
-}
-
 /* All that comes during one event of one process is one change. */
 static void add(struct inflow *inflow, uint32_t cell, int64_t bytes, int32_t count, int64_t time)
 {
@@ -110,8 +95,6 @@ static void add(struct inflow *inflow, uint32_t cell, int64_t bytes, int32_t cou
 		error = grow_sites(inflow);
 	if (process != inflow->process || event != inflow->event)
 		end_change(inflow);
-	if (inflow->wait && time - inflow->marked >= MARK_AFTER)
-		mark_growth(inflow, time);
 	if (time > inflow->time || !tape_count(tape))
 		inflow->time = time;
 	if (!error && inflow->change < tape_count(tape))
@@ -205,33 +188,6 @@ static int running_span(void *context, uint32_t process, uint8_t phase, uint32_t
 	return ended_span(context, process, phase, step, first, last);
 }
 
-/* Segments grow with the tensors in them: those are named, not the allocator. */
-static void publish_growth(struct inflow *inflow)
-{
-	const struct attribution *attribution = &inflow->analysis->attribution;
-	uint32_t sites = attribution->sites < inflow->sites ? attribution->sites : inflow->sites, i;
-	struct model *model = inflow->model;
-	struct model_device *device;
-	uint64_t growth;
-
-	for (i = 0; i < model->devices; i++) {
-		model->device[i].now.growing = 0;
-		model->device[i].now.growth = 0;
-		model->device[i].now.since = inflow->marked_before;
-	}
-	for (i = 1; i < sites; i++) {
-		if (attribution->site[i].tensors_seen || inflow->site[i].held <= inflow->site[i].older ||
-		    attribution->site[i].key.device >= model->devices)
-			continue;
-		device = &model->device[attribution->site[i].key.device];
-		growth = inflow->site[i].held - inflow->site[i].older;
-		if (growth <= device->now.growth)
-			continue;
-		device->now.growing = i;
-		device->now.growth = growth;
-	}
-}
-
 /* Bytes that the machine has left, as its collectors saw it. */
 static uint64_t available_on(const struct analysis *analysis, const struct analysis_device *device)
 {
@@ -268,7 +224,6 @@ static void publish_now(struct inflow *inflow)
 		model->process[i].now.phase = process->phase;
 		model->process[i].now.step = process->step;
 	}
-	publish_growth(inflow);
 }
 
 static int idle(void *context)

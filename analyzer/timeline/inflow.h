@@ -15,7 +15,6 @@
 /* A site's bytes, and the most it has held; all processes of a device together. */
 struct inflow_site {
 	uint64_t held, most;
-	uint64_t before, older; /* held at the last two marks, while the run is followed */
 };
 
 struct inflow {
@@ -52,7 +51,6 @@ struct inflow {
 	/* For traces that are still being written: 1 after a while, 0: it is over. NULL: they are whole. */
 	int (*wait)(void *context);
 	void *wait_context;
-	int64_t marked, marked_before; /* ns since the run began: the last two marks */
 };
 
 /* The sink that fills `inflow`; `analysis` is going to be run with it. `wait` may have been set before. */

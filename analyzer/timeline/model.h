@@ -56,11 +56,9 @@ struct model_device {
 	struct {
 		uint64_t held, tensors; /* bytes */
 		uint64_t available;     /* available bytes of the machine, of a CPU; 0: unknown */
-		uint32_t growing;       /* the site that has taken most since `since`, more than it gave; 0: none */
-		uint64_t growth;        /* bytes */
-		int64_t since;          /* ns since the run began */
 	} now;                          /* while it is followed */
-	uint64_t peak_changes;          /* the changes at that time that count (model_events_at); 0: all */
+	const char *growing;   /* the sentence of growth.h, a text of the model; NULL: unknown, or nothing grows */
+	uint64_t peak_changes; /* the changes at that time that count (model_events_at); 0: all */
 };
 
 struct model_process {

@@ -301,8 +301,6 @@ TEST(the_model_follows)
 	CHECK_EQ(model->process[0].now.step, 1);
 	CHECK_EQ(model->device[0].now.held, 16 * MIB);
 	CHECK_EQ(model->device[0].peak, 316 * MIB);
-	CHECK(model->device[0].now.growing && !strcmp(model->site[model->device[0].now.growing].function, "keep"));
-	CHECK_EQ(model->device[0].now.growth, 16 * MIB);
 	model_unlock(model);
 	make_step(&maker, 2);
 	CHECK_EQ(mt_writer_flush(maker.writer), 0);

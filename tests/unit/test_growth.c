@@ -8,7 +8,7 @@
 #include "report/steps/retained.h"
 #include "run_kit.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "tui_kit.h"
 
 #define BATCHES 4
 #define STEPS_MOST 24
@@ -249,6 +249,46 @@ TEST(all_reports_agree_on_what_grows)
 		open_kind(&run, folder, &kinds[i], 1);
 		check_reports(&run, &kinds[i]);
 		run_close(&run);
+	}
+}
+
+/* The screen has a summary of its own, and names that come later. */
+static void check_screen(const char *folder, const struct kind *kind)
+{
+	char path[RANKS_MOST][512], *paths[RANKS_MOST] = { 0 };
+	struct sentence said = { 0 };
+	struct growth growth;
+	const char *growing;
+	struct kit *kit;
+	struct run run;
+	uint32_t i;
+
+	for (i = 0; i < kind->ranks; i++)
+		snprintf(paths[i] = path[i], sizeof(path[i]), "%s/%s.%u.zst", folder, kind->name, i);
+	run_open(&run, paths, kind->ranks, 0);
+	CHECK_EQ(growth_load(&growth, run.db), 0);
+	growth_say(&said, &growth, 0);
+	kit = kit_open(paths[0], paths[1], paths[2], paths[3], paths[4], paths[5], paths[6], paths[7], NULL);
+	CHECK_EQ(kit->model.devices, 1);
+	growing = kit->model.device[0].growing;
+	CHECK_EQ(growing != NULL, kind->state == GROWTH_GROWING);
+	CHECK_STR(growing ? growing : "", said.text);
+	kit_screen(kit, 80, 24, 256, 0);
+	CHECK_EQ(kit_shows(kit, "\nGrowing: "), kind->state == GROWTH_GROWING);
+	kit_close(kit);
+	growth_release(&growth);
+	run_close(&run);
+}
+
+TEST(the_screen_says_it_as_the_reports_do)
+{
+	const char *folder = test_dir();
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
+		printf("# %s\n", kinds[i].name);
+		write_kind(folder, &kinds[i]);
+		check_screen(folder, &kinds[i]);
 	}
 }
 

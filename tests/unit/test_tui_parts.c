@@ -364,7 +364,7 @@ TEST(rows_go_to_who_has_a_use_for_them)
 
 	CHECK(little.verdict.height == 1 && little.legend.height == 1);
 	CHECK(much.verdict.height == LAYOUT_VERDICT_MOST && much.legend.height == LAYOUT_LEGEND_MOST);
-	CHECK_EQ(little.chart.height + little.table.height, much.chart.height + much.table.height + 3);
+	CHECK_EQ(little.chart.height + little.table.height, much.chart.height + much.table.height + 4);
 	CHECK(small.verdict.height == 1 && small.legend.height == 1);
 	CHECK_EQ(layout_make(80, 24, (struct layout_wants){ 1, 3, 2 }).verdict.height, 3);
 }

@@ -201,6 +201,7 @@ TEST(a_verdict_without_room_is_cut_in_the_middle)
 
 	screen->model.verdict = "Peak 77.0 GiB of 80.0 GiB (96%) at 7.2 s, in rollout of step 4. 34% of it is memory of "
 				"no known purpose, allocated in rollout, by allocate_kv_cache (engine.py:88).";
+	screen->model.device[0].growing = "Growing: keep (train.py:77) keeps 2.0 MiB more with every step.";
 	refresh(screen);
 	CHECK_EQ(row_with(screen, "\n(engine.py:88).\n"), 1);
 	CHECK_EQ(model_add_oom(&screen->model, &oom), 0);
@@ -240,10 +241,11 @@ TEST(what_is_wrong_with_the_traces_is_said)
 	refresh(screen);
 	CHECK_EQ(row_with(screen, "train.zst: a checksum does not match; 1,234 events lost while recording"), 1);
 	CHECK_EQ(cell(&screen->app.canvas, 0, 1)->style, STYLE_BAD);
-	screen->model.verdict = "A verdict that takes all three rows: it has so many words, many more than a verdict "
-				"should ever have, that there is, whatever one does, no room left for what is wrong.";
+	screen->model.verdict = "A verdict that takes all four rows: it has a great number of words, many more than a "
+				"verdict of one device should ever have to have, on any screen, in any terminal, ever, "
+				"that there is, whatever one does, no room left for what is wrong.";
 	refresh(screen);
-	CHECK_SHOWS(screen, "\nwhat is wrong.                                                           damaged\n");
+	CHECK_SHOWS(screen, "\nwrong.                                                                   damaged\n");
 	screen_free(small);
 	screen_free(screen);
 }

@@ -40,6 +40,10 @@ void feed_free(struct feed *feed);
  */
 int verdict_say(struct sentence *sentence, struct db *db, const struct model *model);
 
+/* The sentence of each device that grows (model_device.growing): the one of `memana top`. The table `callsite` is filled. Takes
+ * the lock. 0 or -MT_E_x. */
+int verdict_growth(struct model *model, struct db *db);
+
 /*
  * A model out of a database: what the feed finds in traces, memana load has kept. The tape lies in the table `timeline` in
  * its blocks; the pyramid over it (series.h) is made anew, for it depends on what is shown in which colour and takes a tenth

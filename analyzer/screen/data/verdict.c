@@ -6,6 +6,8 @@
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/peak_verdict.h"
+#include "report/steps/growth.h"
+#include "store/store.h"
 
 struct verdict {
 	struct sentence *sentence;
@@ -138,4 +140,25 @@ int verdict_say(struct sentence *sentence, struct db *db, const struct model *mo
 	if (error || !verdict.device)
 		return error;
 	return query_devices(db, say, &verdict);
+}
+
+int verdict_growth(struct model *model, struct db *db)
+{
+	struct growth growth;
+	struct sentence sentence;
+	uint32_t devices, i;
+	int error = growth_load(&growth, db);
+
+	model_lock(model);
+	devices = model->devices;
+	model_unlock(model);
+	for (i = 0; i < devices && !error; i++) {
+		sentence = (struct sentence){ 0 };
+		growth_say(&sentence, &growth, store_device_id(i));
+		model_lock(model);
+		model->device[i].growing = sentence.size ? model_text(model, sentence.text) : NULL;
+		model_unlock(model);
+	}
+	growth_release(&growth);
+	return error;
 }

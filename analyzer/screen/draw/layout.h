@@ -27,7 +27,7 @@ struct layout {
 
 #define LAYOUT_MIN_WIDTH 40
 #define LAYOUT_MIN_HEIGHT 10
-#define LAYOUT_VERDICT_MOST 3
+#define LAYOUT_VERDICT_MOST 4
 #define LAYOUT_LEGEND_MOST 2
 
 /* Rows that parts have a use for. Its kind must not change with the cursor: the chart would jump. */

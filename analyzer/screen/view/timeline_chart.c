@@ -214,6 +214,15 @@ static int is_being_read(const struct model *model)
 	return model->state == MODEL_READING && (model->follow == MODEL_WHOLE || !model->events);
 }
 
+/* "": nothing on the device grows, or it is not known. */
+static const char *growth_words(const struct app *app)
+{
+	const struct model *model = app->model;
+	const char *words = app->device < model->devices ? model->device[app->device].growing : NULL;
+
+	return words ? words : "";
+}
+
 int timeline_verdict_rows(const struct app *app, int width)
 {
 	const struct model *model = app->model;
@@ -224,6 +233,7 @@ int timeline_verdict_rows(const struct app *app, int width)
 	oom_words(oom, sizeof(oom), app);
 	rows = is_being_read(model) ? 1 : rows_of(head_words(&now, app), width);
 	rows += *oom != '\0';
+	rows += *growth_words(app) != '\0';
 	rows += *model->trouble || model->lost;
 	return rows < 2 ? 2 : rows;
 }
@@ -232,6 +242,7 @@ void timeline_draw_verdict(struct area area, const struct app *app)
 {
 	const struct model *model = app->model;
 	uint8_t style = *model->trouble ? STYLE_BAD : STYLE_WARN;
+	const char *growing = growth_words(app);
 	char all[384], brief[80], oom[160];
 	struct sentence now = { 0 };
 	int used = 1, rows, width;
@@ -241,6 +252,7 @@ void timeline_draw_verdict(struct area area, const struct app *app)
 	oom_words(oom, sizeof(oom), app);
 	trouble_words(all, sizeof(all), brief, sizeof(brief), model);
 	rows = area.height - (*oom && area.height > 1);
+	rows -= *growing && rows > 1;
 	width = timeline_verdict_rows(app, area.width) > area.height ? columns_of(brief) : 0;
 	if (is_being_read(model))
 		draw_reading(area, model);
@@ -251,6 +263,8 @@ void timeline_draw_verdict(struct area area, const struct app *app)
 		area_text(area, area.width - width, used - 1, style, brief);
 	if (*oom && used < area.height)
 		area_fit(area, 0, used++, area.width, STYLE_BAD, oom, 0);
+	if (*growing && used < area.height)
+		area_fit(area, 0, used++, area.width, STYLE_WARN, growing, 0);
 	if (!width && used < area.height)
 		area_fit(area, 0, used, area.width, style, all, 0);
 }

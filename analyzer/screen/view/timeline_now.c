@@ -76,24 +76,6 @@ static void say_bytes(struct sentence *sentence, const struct model_device *devi
 	sentence_say(sentence, " at %s.", text_time(time, device->peak_time));
 }
 
-static void say_growth(struct sentence *sentence, const struct model *model, const struct model_device *device)
-{
-	const struct model_site *site = &model->site[device->now.growing];
-	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
-
-	if (!device->now.growing || device->now.growing >= model->sites)
-		return;
-	sentence_say(sentence, " Grows fastest: ");
-	sentence_say_clean(sentence, *site->function ? site->function : mt_phase_name(site->phase));
-	if (*site->place) {
-		sentence_say(sentence, " (");
-		sentence_say_clean(sentence, site->place);
-		sentence_say(sentence, ")");
-	}
-	sentence_say(sentence, ", +%s", text_bytes(size, device->now.growth));
-	sentence_say(sentence, " in %s.", text_time(time, model->last_time - device->now.since));
-}
-
 void timeline_say_now(struct sentence *sentence, const struct app *app)
 {
 	const struct model *model = app->model;
@@ -104,10 +86,8 @@ void timeline_say_now(struct sentence *sentence, const struct app *app)
 		     text_time(time, model->last_time));
 	if (model->follow == MODEL_FOLLOWS)
 		say_places(sentence, app);
-	if (device) {
+	if (device)
 		say_bytes(sentence, device);
-		say_growth(sentence, model, device);
-	}
 	if (!model->lost && app->canvas.width >= ROOMY)
 		sentence_say(sentence, " No event was lost.");
 }

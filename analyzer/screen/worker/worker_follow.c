@@ -12,7 +12,7 @@
 #include "worker_impl.h"
 
 #define LOAD_AFTER 1000000000      /* ns, at least, between two loads */
-#define LOAD_SHARE 10              /* share of the time for sites that are new: 1 / LOAD_SHARE */
+#define LOAD_SHARE 10              /* share of the time for new sites and steps: 1 / LOAD_SHARE */
 #define LOAD_SHARE_ASKED 1         /* the same, for a question */
 #define NOT_SAME_AFTER 10000000000 /* ns: no sooner is everything read again because the traces are not the same */
 
@@ -29,7 +29,7 @@ void worker_set_state(struct worker *worker, enum worker_state state)
 struct seen {
 	enum model_follow follow;
 	int64_t until;
-	uint32_t sites;
+	uint32_t sites, steps;
 	uint64_t events;
 };
 
@@ -39,7 +39,7 @@ static struct seen look(struct worker *worker)
 	struct seen seen;
 
 	model_lock(model);
-	seen = (struct seen){ model->follow, model->last_time, model->sites, model->events };
+	seen = (struct seen){ model->follow, model->last_time, model->sites, model->steps, model->events };
 	model_unlock(model);
 	return seen;
 }
@@ -54,7 +54,7 @@ static int is_due(const struct worker *worker, const struct seen *seen, int aske
 		return 0;
 	if (worker->loaded.at && age < (wait > LOAD_AFTER ? wait : LOAD_AFTER))
 		return 0;
-	return asked || !worker->db || seen->sites != worker->loaded.sites;
+	return asked || !worker->db || seen->sites != worker->loaded.sites || seen->steps != worker->loaded.steps;
 }
 
 /* The file was replaced, or events came later than they should have: the numbers of sites are not those of the model. */
@@ -92,6 +92,7 @@ static void load(struct worker *worker, const struct seen *seen, int asked)
 		worker_name_sites(worker);
 		worker->loaded.until = seen->until;
 		worker->loaded.sites = seen->sites;
+		worker->loaded.steps = seen->steps;
 	}
 	worker->loaded.at = progress_now();
 	worker->loaded.cost = worker->loaded.at - began;

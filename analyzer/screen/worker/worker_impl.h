@@ -75,10 +75,10 @@ struct worker {
 	struct worker_stacks *stacks; /* the newest; NULL: none yet */
 	struct db *db;                /* database of the whole run, or of the part recorded by then; the thread's own */
 	struct {
-		int64_t at, cost; /* ns: when it was loaded last, and how long that took; 0: never */
-		int64_t until;    /* end of the part of the run in it */
-		uint32_t sites;   /* sites that the model had */
-	} loaded;                 /* while the recording runs */
+		int64_t at, cost;      /* ns: when it was loaded last, and how long that took; 0: never */
+		int64_t until;         /* end of the part of the run in it */
+		uint32_t sites, steps; /* sites and ends of steps that the model had */
+	} loaded;                      /* while the recording runs */
 	_Atomic int stop;
 	_Atomic uint32_t asked;       /* number of the newest question */
 	_Atomic uint32_t working;     /* number of the one that is worked on */

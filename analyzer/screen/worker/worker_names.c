@@ -257,6 +257,8 @@ static int name_all(struct worker_naming *naming)
 		error = worker_query_evidence(naming->db, evidence_row, worker);
 	if (!error && !worker->stop)
 		error = name_by_callsite(naming);
+	if (!error && !worker->stop)
+		error = verdict_growth(worker->model, naming->db);
 	if (!error && !worker->stop && !is_followed(naming))
 		error = say_verdict(naming);
 	db_watch(naming->db, NULL, NULL);
