@@ -30,7 +30,7 @@ static struct alloc_block *block_new(struct alloc_pool *pool, uint64_t addr, uin
 
 	if (!block)
 		return NULL;
-	block->node.addr = addr;
+	block->node.addr = block->place.addr = addr;
 	block->bytes = bytes;
 	block->pool = pool;
 	block->mapped = 1;
@@ -51,24 +51,19 @@ struct alloc_block *alloc_block_split(struct alloc_block *block, uint64_t bytes)
 		rest->next->prev = rest;
 	block->next = rest;
 	block->bytes = bytes;
+	alloc_tree_add(&rest->segment->blocks, &rest->place);
 	return rest;
 }
 
-static void block_gone(struct alloc_model *model, struct alloc_block *block)
-{
-	if (model->newest == block)
-		model->newest = NULL;
-	free(block);
-}
-
 /* The left one stays: the first block of a segment is its first as long as it is there. */
-static struct alloc_block *absorb(struct alloc_model *model, struct alloc_block *left, struct alloc_block *right)
+static struct alloc_block *absorb(struct alloc_block *left, struct alloc_block *right)
 {
 	left->bytes += right->bytes;
 	left->next = right->next;
 	if (left->next)
 		left->next->prev = left;
-	block_gone(model, right);
+	alloc_tree_remove(&right->segment->blocks, &right->place);
+	free(right);
 	return left;
 }
 
@@ -77,16 +72,16 @@ static int joins(const struct alloc_block *block, const struct alloc_block *neig
 	return neighbour && !neighbour->allocated && neighbour->mapped == block->mapped;
 }
 
-struct alloc_block *alloc_block_join(struct alloc_model *model, struct alloc_block *block)
+struct alloc_block *alloc_block_join(struct alloc_block *block)
 {
 	if (joins(block, block->next)) {
 		alloc_block_remove(block->next);
-		block = absorb(model, block, block->next);
+		block = absorb(block, block->next);
 	}
 	if (!joins(block, block->prev))
 		return block;
 	alloc_block_remove(block->prev);
-	return absorb(model, block->prev, block);
+	return absorb(block->prev, block);
 }
 
 /* The size that the block could grow to. */
@@ -149,6 +144,7 @@ struct alloc_block *alloc_segment_new(struct alloc_model *model, struct alloc_po
 	}
 	*segment = (struct alloc_segment){ .place = { .addr = addr }, .bytes = bytes, .page = page, .first = block };
 	alloc_tree_add(&model->segment, &segment->place);
+	alloc_tree_add(&segment->blocks, &block->place);
 	block->segment = segment;
 	if (addr + bytes > model->next_addr)
 		model->next_addr = (addr + bytes + SEGMENT_ALIGN - 1) / SEGMENT_ALIGN * SEGMENT_ALIGN;
@@ -159,7 +155,7 @@ void alloc_segment_drop(struct alloc_model *model, struct alloc_block *block)
 {
 	alloc_tree_remove(&model->segment, &block->segment->place);
 	free(block->segment);
-	block_gone(model, block);
+	free(block);
 }
 
 struct alloc_segment *alloc_segment_at(const struct alloc_model *model, uint64_t addr)
@@ -167,6 +163,14 @@ struct alloc_segment *alloc_segment_at(const struct alloc_model *model, uint64_t
 	struct alloc_segment *segment = (struct alloc_segment *)alloc_tree_upto(&model->segment, 0, addr);
 
 	return segment && addr - segment->place.addr < segment->bytes ? segment : NULL;
+}
+
+struct alloc_block *alloc_block_at(const struct alloc_model *model, uint64_t addr)
+{
+	const struct alloc_segment *segment = alloc_segment_at(model, addr);
+	struct alloc_node *node = segment ? alloc_tree_upto(&segment->blocks, 0, addr) : NULL;
+
+	return node ? (struct alloc_block *)((char *)node - offsetof(struct alloc_block, place)) : NULL;
 }
 
 int alloc_model_has_room(const struct alloc_model *model, uint64_t bytes)

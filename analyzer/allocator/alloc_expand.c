@@ -43,7 +43,7 @@ static int map(struct alloc_model *model, struct alloc_block **block, uint64_t b
 	}
 	model->state.reserved += mapped->bytes;
 	mapped->mapped = 1;
-	*block = alloc_block_join(model, mapped);
+	*block = alloc_block_join(mapped);
 	alloc_block_insert(model, *block);
 	return 0;
 }
@@ -130,7 +130,7 @@ static int unmap(struct alloc_model *model, struct alloc_block *block)
 	}
 	model->state.reserved -= block->bytes;
 	block->mapped = 0;
-	block = alloc_block_join(model, block);
+	block = alloc_block_join(block);
 	if (alloc_block_is_split(block))
 		alloc_block_insert(model, block);
 	else

@@ -34,11 +34,13 @@ struct alloc_segment {
 	uint64_t bytes;
 	uint64_t page; /* bytes; 0: it does not expand */
 	struct alloc_block *first;
+	struct alloc_tree blocks; /* all of its blocks, by address; key 0 */
 };
 
 struct alloc_block {
-	struct alloc_node node; /* free: in a tree of its pool. Its address is that of the block */
-	struct alloc_node name; /* allocated: by the caller's id; addr 0 */
+	struct alloc_node node;  /* free: in a tree of its pool. Its address is that of the block */
+	struct alloc_node name;  /* allocated: by the caller's id; addr 0 */
+	struct alloc_node place; /* in the tree of its segment */
 	uint64_t bytes;
 	struct alloc_block *prev, *next; /* neighbours in the segment, by address */
 	struct alloc_segment *segment;
@@ -54,7 +56,6 @@ struct alloc_model {
 	uint32_t pools;                                /* numbers up to here are used */
 	struct alloc_tree segment;                     /* by address */
 	struct alloc_tree block;                       /* allocated ones by id */
-	struct alloc_block *newest;                    /* the block that alloc_model_begin_block placed */
 	uint64_t next_addr;                            /* no segment lies here or above */
 	uint64_t searches;                             /* for large blocks: the clock of garbage collection */
 	uint64_t beside;
@@ -83,7 +84,7 @@ void alloc_block_remove(struct alloc_block *block);
 struct alloc_block *alloc_block_split(struct alloc_block *block, uint64_t bytes);
 
 /* The block, joined with neighbours of its kind. It is in no tree before and after. */
-struct alloc_block *alloc_block_join(struct alloc_model *model, struct alloc_block *block);
+struct alloc_block *alloc_block_join(struct alloc_block *block);
 
 /* The best for a request, taken out of the tree; NULL: none. */
 struct alloc_block *alloc_block_best(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes);
@@ -95,7 +96,8 @@ struct alloc_block *alloc_segment_new(struct alloc_model *model, struct alloc_po
 /* `block` is all of it and in no tree. */
 void alloc_segment_drop(struct alloc_model *model, struct alloc_block *block);
 
-/* The block at an address; NULL: nothing. */
+/* The segment, and the block, at an address; NULL: nothing. */
+struct alloc_block *alloc_block_at(const struct alloc_model *model, uint64_t addr);
 struct alloc_segment *alloc_segment_at(const struct alloc_model *model, uint64_t addr);
 
 /* ---- alloc_expand.c: 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY ---- */

@@ -304,7 +304,7 @@ void alloc_model_give(struct alloc_model *model, uint64_t id)
 	alloc_tree_remove(&model->block, &block->name);
 	block->allocated = 0;
 	model->state.allocated -= block->bytes;
-	alloc_block_insert(model, alloc_block_join(model, block));
+	alloc_block_insert(model, alloc_block_join(block));
 }
 
 /* ---- a beginning ---- */
@@ -331,16 +331,10 @@ int alloc_model_begin_segment(struct alloc_model *model, uint64_t addr, uint64_t
 	return 0;
 }
 
-/* The free block that has the address; by rising address it is near the newest. */
-static struct alloc_block *free_at(struct alloc_model *model, uint64_t addr)
+static struct alloc_block *free_at(const struct alloc_model *model, uint64_t addr)
 {
-	struct alloc_segment *segment = alloc_segment_at(model, addr);
-	struct alloc_block *block = segment ? segment->first : NULL;
+	struct alloc_block *block = alloc_block_at(model, addr);
 
-	if (model->newest && model->newest->segment == segment && model->newest->node.addr <= addr)
-		block = model->newest;
-	while (block && addr - block->node.addr >= block->bytes)
-		block = block->next;
 	return block && block->mapped && !block->allocated ? block : NULL;
 }
 
@@ -354,7 +348,6 @@ static uint64_t bytes_there(const struct alloc_model *model, const struct alloc_
 int alloc_model_begin_block(struct alloc_model *model, uint64_t id, uint64_t addr, uint64_t bytes)
 {
 	struct alloc_block *block = bytes > ALLOC_BYTES_MAX ? NULL : free_at(model, addr), *rest;
-	int error;
 
 	if (!block || named(model, id))
 		return 1;
@@ -366,7 +359,5 @@ int alloc_model_begin_block(struct alloc_model *model, uint64_t id, uint64_t add
 		alloc_block_insert(model, block);
 		block = rest;
 	}
-	error = hand_out(model, block, id, bytes_there(model, block, bytes));
-	model->newest = block;
-	return error;
+	return hand_out(model, block, id, bytes_there(model, block, bytes));
 }

@@ -178,11 +178,8 @@ void alloc_recorded_piece_gone(struct alloc_recorded *recorded, uint64_t addr)
 
 static struct alloc_block *free_block_at(const struct alloc_recorded *recorded, uint64_t addr)
 {
-	struct alloc_segment *segment = alloc_segment_at(recorded->layout, addr);
-	struct alloc_block *block = segment ? segment->first : NULL;
+	struct alloc_block *block = alloc_block_at(recorded->layout, addr);
 
-	while (block && addr - block->node.addr >= block->bytes)
-		block = block->next;
 	return block && !block->allocated ? block : NULL;
 }
 

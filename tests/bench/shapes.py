@@ -15,7 +15,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-REPORTS = "info verify top load steps phases check retained frag diff tui".split()
+REPORTS = "info verify top load steps phases check retained frag replay diff tui".split()
 SLOPE_MAX, SECONDS_MAX, TELLS, LIMIT = 1.2, 10.0, 0.15, int(os.environ.get("SHAPES_LIMIT", "20"))
 FULL = bool(os.environ.get("SHAPES_FULL"))
 
@@ -25,6 +25,7 @@ def command(build, report, trace):
         "load": ["load", trace, "-o", trace + ".db"],
         "check": ["check", trace, "--max-peak", "1TiB", "--growth", "1%"],
         "diff": ["diff", trace, trace],
+        "replay": ["frag", "--replay", "expandable_segments:True", trace],
     }
     if report == "tui":
         return [f"{build}/tests/bench/bench_tui", "--open", trace]

@@ -293,6 +293,29 @@ TEST(a_beginning_with_segments)
 	alloc_model_free(model);
 }
 
+/* The list of blocks is out of reach: going along the list for each block would take the square of them. */
+TEST(a_block_is_found_without_those_before_it)
+{
+	struct alloc_model *model = model_of("");
+	struct alloc_block *first;
+	uint64_t i, count = 200, base = 1ull << 45;
+
+	CHECK(!alloc_model_begin_segment(model, base, 2 * count * KIB, 0, 1));
+	first = alloc_segment_at(model, base)->first;
+	alloc_segment_at(model, base)->first = NULL;
+	for (i = count; i--;)
+		CHECK(!alloc_model_begin_block(model, i + 1, base + 2 * i * KIB, KIB));
+	for (i = 0; i < count; i++)
+		CHECK_EQ(alloc_model_begin_block(model, count + 1, base + 2 * i * KIB + 512, 512), 1);
+	CHECK_EQ(allocated(model), count * KIB);
+	for (i = count; i--;)
+		alloc_model_give(model, i + 1);
+	CHECK_EQ(alloc_block_at(model, base + 2 * count * KIB - 1)->bytes, 2 * count * KIB);
+	CHECK_EQ(allocated(model), 0);
+	alloc_segment_at(model, base)->first = first;
+	alloc_model_free(model);
+}
+
 TEST(a_beginning_with_pages)
 {
 	struct alloc_model *model = model_of("expandable_segments:True");
