@@ -31,6 +31,7 @@
 	X(steps, 3000, 500000, 0, "steps that keep an allocation")                        \
 	X(steps_sites, 100, 10000, 0, "steps in which 200 places keep an allocation")     \
 	X(segments, 8000, 500000, 0, "segments that one tensor pins")                     \
+	X(pins, 4000, 500000, 0, "segments, each pinned from a place of its own")         \
 	X(segment, 15000, 1000000, 0, "blocks of one segment, every other one idle")      \
 	X(mappings, 5000, 500000, 0, "handles mapped into one range")                     \
 	X(aliases, 10000, 500000, 0, "mappings of one handle")                            \
@@ -317,6 +318,16 @@ static void shape_segments(struct trace *trace, long n)
 		tensor(trace, addr);
 		tensor(trace, addr + 2 * UNIT);
 		tensor_free(trace, addr);
+	}
+}
+
+static void shape_pins(struct trace *trace, long n)
+{
+	long i;
+
+	for (i = 0; i < n; i++) {
+		segment(trace, BASE + (uint64_t)i * 2 * MIB, 2 * MIB);
+		tensor_from(trace, BASE + (uint64_t)i * 2 * MIB, UNIT, place(trace, i), 1);
 	}
 }
 

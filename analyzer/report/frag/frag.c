@@ -149,27 +149,49 @@ static int64_t spot_of(struct db_stmt *stmt, int64_t node)
 
 static int add_pin(struct frag_pins *pins, const struct frag_pin *add)
 {
-	struct frag_pin *pin, *more;
-	size_t i;
+	struct frag_pin *more = make_room(pins->pin, pins->count, &pins->room, sizeof(*more));
 
-	for (i = 0; i < pins->count; i++)
-		if (pins->pin[i].spot == add->spot && pins->pin[i].phase == add->phase)
-			break;
-	if (i == pins->count) {
-		more = make_room(pins->pin, pins->count, &pins->room, sizeof(*pin));
-		if (!more)
-			return -MT_E_MEMORY;
-		pins->pin = more;
-		pins->pin[pins->count++] = *add;
-		return 0;
-	}
-	pin = &pins->pin[i];
+	if (!more)
+		return -MT_E_MEMORY;
+	pins->pin = more;
+	pins->pin[pins->count++] = *add;
+	return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct frag_pin *one = a, *two = b;
+
+	if (one->spot != two->spot)
+		return one->spot < two->spot ? -1 : 1;
+	if (one->phase != two->phase)
+		return strcmp(one->phase, two->phase);
+	return (one->node > two->node) - (one->node < two->node);
+}
+
+static void join_pin(struct frag_pin *pin, const struct frag_pin *add)
+{
 	pin->bytes += add->bytes;
 	pin->idle += add->idle;
-	pin->segments++;
+	pin->segments += add->segments;
 	pin->first_step = add->first_step < pin->first_step ? add->first_step : pin->first_step;
 	pin->last_step = add->last_step > pin->last_step ? add->last_step : pin->last_step;
-	return 0;
+}
+
+/* One pin for each place and phase. Those of one place lie next to each other once they are sorted. */
+static void join_pins(struct frag_pins *pins)
+{
+	size_t i, count = 0;
+
+	if (pins->count)
+		qsort(pins->pin, pins->count, sizeof(*pins->pin), by_place);
+	for (i = 0; i < pins->count; i++)
+		if (count && pins->pin[count - 1].spot == pins->pin[i].spot &&
+		    pins->pin[count - 1].phase == pins->pin[i].phase)
+			join_pin(&pins->pin[count - 1], &pins->pin[i]);
+		else
+			pins->pin[count++] = pins->pin[i];
+	pins->count = count;
 }
 
 static int by_idle(const void *a, const void *b)
@@ -215,6 +237,7 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 		error = add_pin(pins, &pin);
 	}
 	db_finish(stmt);
+	join_pins(pins);
 	if (pins->count)
 		qsort(pins->pin, pins->count, sizeof(*pins->pin), by_idle);
 	return error;
