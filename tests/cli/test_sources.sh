@@ -14,7 +14,7 @@ same() {
 	local name=$1
 	shift
 	"$memana" "$1" "$name" "${@:2}" >direct 2>err && "$memana" "$1" history.zst "${@:2}" >imported 2>err || return 1
-	diff <(sed "s/$name/X/g; s/^.*\"file_bytes\".*$//" direct) <(sed 's/history\.zst/X/g; s/^.*"file_bytes".*$//' imported)
+	diff <(sed "s/$name/X/g; s/^.*\"file_bytes\".*$//" direct) <(sed 's/history\.\(zst\|pickle\)/X/g; s/^.*"file_bytes".*$//' imported)
 }
 for name in history.pickle short.pkl by_content; do
 	check "top $name" same "$name" top
