@@ -306,7 +306,7 @@ WITH_TORCH = $(firstword $(foreach python,python3 /usr/bin/python3,$(shell $(pyt
 screenshot: programs standin samples
 	@samples/demo.sh $(B) >/dev/null
 	@tools/screenshot.py $(B)/memana $(B)/demo.zst docs/tui.svg
-	@tools/screenshot.py $(B)/memana $(B)/live.zst docs/live.svg --size 110x32 --until 'of step ([89]|[1-9][0-9]+)\..*Growing:' \
+	@tools/screenshot.py $(B)/memana $(B)/live.zst docs/live.svg --size 110x32 --until 'of step ([89]|[1-9][0-9]+)\.' \
 		--record "$(B)/memrec --cpu -o $(B)/live.zst -- $(or $(WITH_TORCH),python3) samples/train.py --steps 100000"
 
 # Needs a real GPU: see tests/gpu/README.md.
