@@ -40,7 +40,7 @@ question() {
 tm resize-window -x 120 -y 40
 asked=0
 while IFS='|' read -r _ what pressed then _; do
-	[[ $what == *'?'* ]] || continue
+	[[ $what == *'?'* && $what != *'`'* ]] || continue # a question, not the key of the help
 	what=${what# }
 	check "${what% }" question "$what" "$pressed" "$then"
 	asked=$((asked + 1))
