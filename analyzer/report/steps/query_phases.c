@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "database/db.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
@@ -198,12 +199,28 @@ static void keep_most(uint64_t *most, uint64_t bytes)
 		*most = bytes;
 }
 
-/* Processes that ended before another one began on the device: what they never freed is not there in the end. */
-#define REPLACED                                                                                                               \
-	"WITH here AS MATERIALIZED (SELECT DISTINCT process AS id, device FROM site), "                                        \
-	"newest AS MATERIALIZED (SELECT device, max(first_time) AS began FROM here JOIN process USING (id) GROUP BY device), " \
-	"replaced AS MATERIALIZED (SELECT here.id AS id, device FROM here JOIN process USING (id) JOIN newest USING (device) " \
-	"WHERE over_time < began) "
+/*
+ * Processes that ended before another one began on the device: their memory is gone at the end, though nothing freed it. A
+ * table, because each device and phase asks for them. 0 or an error.
+ */
+static int find_replaced(struct db *db)
+{
+	static const char *const sql[] = {
+		"CREATE TEMP TABLE IF NOT EXISTS replaced (process INTEGER, device INTEGER, PRIMARY KEY (process, device)) "
+		"WITHOUT ROWID",
+		"DELETE FROM temp.replaced",
+		"INSERT INTO temp.replaced "
+		"WITH here AS MATERIALIZED (SELECT DISTINCT process AS id, device FROM site), "
+		"newest AS MATERIALIZED (SELECT device, max(first_time) AS began FROM here JOIN process USING (id) GROUP BY device) "
+		"SELECT here.id, device FROM here JOIN process USING (id) JOIN newest USING (device) WHERE over_time < began",
+	};
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < MT_ARRAY_SIZE(sql) && !error; i++)
+		error = db_execute(db, sql[i]);
+	return error;
+}
 
 /* Columns of the last question: of a stretch of an allocation's life, and of its birth. */
 enum { PROCESS, DEVICE, PHASE, BYTES, ASLEEP, SINCE_SEQ, UNTIL_SEQ, SINCE_STEP, UNTIL_STEP, ALLOC_SEQ, STEP, GONE };
@@ -273,13 +290,12 @@ static int load(struct loading *loading, struct db *db)
 		  "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
 		  take_runs },
 		{ "SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run },
-		{ REPLACED
-		  "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
-		  "alloc_seq, step, (process, device) IN replaced FROM in_use",
+		{ "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
+		  "alloc_seq, step, (process, device) IN temp.replaced FROM in_use",
 		  take_bytes },
 	};
+	int error = find_replaced(db);
 	size_t i;
-	int error = 0;
 
 	for (i = 0; i < MT_ARRAY_SIZE(question) && !error; i++)
 		error = answer_rows(db, question[i].sql, NULL, question[i].row, loading);
@@ -330,16 +346,16 @@ int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit,
 {
 	struct asking asking = { .row = row, .context = context };
 	int64_t parameter[ANSWER_PARAMETERS] = { device, mt_phase_parse(phase, strlen(phase)), limit };
-	char sql[1024];
+	char sql[512];
 
 	snprintf(sql, sizeof(sql),
-		 REPLACED "SELECT function, place, category, sum(bytes), "
-			  "sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) "
-			  "FROM (SELECT site, node, category, sum(bytes) AS bytes FROM in_use "
-			  "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes "
-			  "AND (process, device) NOT IN replaced GROUP BY site, category) "
-			  "LEFT JOIN callsite USING (node) GROUP BY function, file, place, category "
-			  "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
+		 "SELECT function, place, category, sum(bytes), "
+		 "sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) "
+		 "FROM (SELECT site, node, category, sum(bytes) AS bytes FROM in_use "
+		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes "
+		 "AND (process, device) NOT IN temp.replaced GROUP BY site, category) "
+		 "LEFT JOIN callsite USING (node) GROUP BY function, file, place, category "
+		 "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
 		 mt_phase_name((uint32_t)parameter[1]));
 	return answer_rows(db, sql, parameter, give_left, &asking);
 }

@@ -58,7 +58,7 @@ struct phases_left {
 
 typedef int phases_left_row(void *context, const struct phases_left *row);
 
-/* The memory of a phase at the end, largest first. 0 or -MT_E_x. */
+/* The memory of a phase at the end, largest first. After phases_load of the same database. 0 or -MT_E_x. */
 int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit, phases_left_row *row, void *context);
 
 #endif
