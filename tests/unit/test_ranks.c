@@ -140,7 +140,7 @@ TEST(words_say_it_in_eighty_columns)
 	CHECK(strstr(text, "Of 4 GPUs that of rank 2 peaks highest: 300.0 MiB in forward"));
 	CHECK(strstr(text, "pad_batch"));
 	CHECK(strstr(text, "+200%"));
-	CHECK(strstr(text, "memana top --device N rank*.zst"));
+	CHECK(strstr(text, "memana top --device N 'rank*.zst'"));
 	for (line = text; (end = strchr(line, '\n')); line = end + 1)
 		CHECK(end - line <= 80);
 	release_run(&run);
