@@ -360,7 +360,7 @@ def vanished():
         count = Count()
         count.tried, count.changed, count.made = 1, int(got != want), run.counter.read()[1]
         said = run.said()
-        if re.search(r"t\.zst: \d+ events", said) or not re.search(r"gone|removed|deleted|LOST|no trace", said):
+        if re.search(r"t\.zst: .*\d+ events", said) or not re.search(r"gone|removed|deleted|LOST|no trace", said):
             count.missing = count.made
             count.remarks.append("said: " + said)
         else:
