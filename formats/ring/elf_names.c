@@ -369,14 +369,19 @@ static int name_by_type(struct naming *naming, uint32_t type, struct elf_name *w
 	struct symbol_table table;
 	Elf64_Shdr section;
 	uint32_t i;
+	int error;
 
 	for (i = 0; i < file->header.e_shnum; i++) {
 		if (read_part(file, &section, sizeof(section), file->header.e_shoff + i * sizeof(section)))
 			return -MT_E_CORRUPT;
 		if (section.sh_type != type)
 			continue;
+		if (find_table(file, &section, &table))
+			return 0;
 		naming->table = &table;
-		return find_table(file, &section, &table) ? 0 : name_by_table(naming, wanted, count);
+		error = name_by_table(naming, wanted, count);
+		naming->table = NULL;
+		return error;
 	}
 	return 0;
 }

@@ -124,17 +124,19 @@ static void mark_cells(const struct view_site *self, const struct app *app, uint
 
 static int make_room(struct view_site *self, uint32_t cells)
 {
-	uint8_t *mine, *layer_of;
+	uint8_t *grown;
 
 	if (cells <= self->cells_room)
 		return 0;
-	mine = realloc(self->mine, cells);
-	self->mine = mine ? mine : self->mine;
-	layer_of = realloc(self->layer_of, cells);
-	self->layer_of = layer_of ? layer_of : self->layer_of;
-	if (!mine || !layer_of)
+	grown = realloc(self->mine, cells);
+	if (!grown)
 		return -MT_E_MEMORY;
-	memset(layer_of + self->cells_room, SERIES_HIDDEN, cells - self->cells_room);
+	self->mine = grown;
+	grown = realloc(self->layer_of, cells);
+	if (!grown)
+		return -MT_E_MEMORY;
+	self->layer_of = grown;
+	memset(self->layer_of + self->cells_room, SERIES_HIDDEN, cells - self->cells_room);
 	self->cells_room = cells;
 	return 0;
 }

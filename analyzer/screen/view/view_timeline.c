@@ -59,7 +59,7 @@ static int search(struct timeline *timeline, struct app *app, int on)
 	}
 	for (i = 0; i < rows; i++) {
 		hits += app->live.row[i].is_found != 0;
-		before += app->live.row[i].is_found && i < found;
+		before += i < found && app->live.row[i].is_found;
 	}
 	if (found == rows) {
 		app_say(app, "no stack of what is alive here has \"%s\" in it", app->search);
