@@ -300,7 +300,7 @@ static void take_stray(void *context, const struct stray *stray)
 }
 
 /* Their collectors need a moment, too, and nobody else knows of them. */
-static void take_strays(struct gathered *gathered, const char *run_dir, const char *pattern, time_t since,
+static void take_strays(struct gathered *gathered, const char *run_dir, const char *pattern, struct timespec since,
 			const sigset_t *signals)
 {
 	uint64_t begin = now_ms();
@@ -318,7 +318,8 @@ static void say_goes_on(void *context, long pid, const char *name)
 		say("process %ld (%s) goes on, and will be recorded once it takes memory", pid, name);
 }
 
-void gather(struct gathered *gathered, const char *run_dir, const char *pattern, time_t since, const sigset_t *signals)
+void gather(struct gathered *gathered, const char *run_dir, const char *pattern, struct timespec since,
+	    const sigset_t *signals)
 {
 	struct unseen going_on = { NULL, 0 };
 

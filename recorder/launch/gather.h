@@ -22,11 +22,12 @@ struct gathered {
 /*
  * Waits until the collectors whose process has ended have closed their traces: as long as they get on, and until one
  * of `signals` (blocked by the caller) says to stop waiting. Then folds in what dead collectors left, looks for traces
- * that did not come by the folder of the run (strays.c; `pattern`: of -o, `since`: when the command began), and says a
- * line for each ring that stays, for each process that could not be recorded, and, when nothing was, for each that goes
- * on.
+ * that did not come by the folder of the run (strays.c; `pattern`: of -o). `since` is the begin of the command by
+ * CLOCK_REALTIME_COARSE, the clock of file systems. Says a line for each ring that stays, for each process that could
+ * not be recorded, and, when nothing was, for each that goes on.
  */
-void gather(struct gathered *gathered, const char *run_dir, const char *pattern, time_t since, const sigset_t *signals);
+void gather(struct gathered *gathered, const char *run_dir, const char *pattern, struct timespec since,
+	    const sigset_t *signals);
 void gather_release(struct gathered *gathered);
 
 /* How many traces there are, those that are still being written among them. */
@@ -56,7 +57,7 @@ struct stray {
  * (output_fallback). `stray` is the function's until it returns. Files that are no traces are passed over. Files
  * and folders of other users are not opened: `visit` gets the path of one that has such a name and has changed since.
  */
-void strays_each(const char *pattern, const char *run_dir, time_t since,
+void strays_each(const char *pattern, const char *run_dir, struct timespec since,
 		 void (*visit)(void *context, const struct stray *stray), void *context);
 
 /* How many collectors of the run are at work on rings that are not in its folder. */

@@ -30,7 +30,7 @@ struct launch {
 	const char *program; /* argv[0] */
 	struct arguments *arguments;
 	char run_dir[MEMREC_PATH_MAX];
-	time_t began;
+	struct timespec began;
 	int run_lock;
 	sigset_t signals, before; /* handled here; blocked when memrec was started */
 	struct sigaction child_before;
@@ -310,7 +310,7 @@ static int run(struct launch *launch)
 	if (launch->arguments->live)
 		screen_prepare(&launch->screen, launch->arguments->operands[0], launch->run_dir,
 			       launch->arguments->options.output);
-	launch->began = time(NULL);
+	clock_gettime(CLOCK_REALTIME_COARSE, &launch->began);
 	pid = start(launch);
 	if (pid < 0) {
 		screen_cancel(&launch->screen);

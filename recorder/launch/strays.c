@@ -106,14 +106,19 @@ static int read_trace(struct stray *stray, const char *path, const char *run_dir
 
 struct search {
 	const char *run_dir;
-	time_t since;
+	struct timespec since;
 	void (*visit)(void *context, const struct stray *stray);
 	void *context;
 };
 
+/* A file system that keeps whole seconds has no nanoseconds: its files of the first second count. */
 static int is_recent(const struct search *search, const struct stat *st)
 {
-	return st->st_mtime >= search->since;
+	const struct timespec *since = &search->since, *changed = &st->st_mtim;
+
+	if (changed->tv_sec != since->tv_sec)
+		return changed->tv_sec > since->tv_sec;
+	return !changed->tv_nsec || changed->tv_nsec >= since->tv_nsec;
 }
 
 static void tell_foreign(const struct search *search, const char *path)
@@ -203,7 +208,7 @@ static void beginning_of(char *begins_as, const char *pattern)
 	snprintf(begins_as, MEMREC_PATH_MAX, "%.*s", (int)size, base);
 }
 
-void strays_each(const char *pattern, const char *run_dir, time_t since,
+void strays_each(const char *pattern, const char *run_dir, struct timespec since,
 		 void (*visit)(void *context, const struct stray *stray), void *context)
 {
 	struct search search = { run_dir, since, visit, context };
