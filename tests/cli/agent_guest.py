@@ -133,6 +133,19 @@ def errno_is_kept():
         assert ctypes.get_errno() == errno.EXDEV
 
 
+def system_calls_pass():
+    """syscall() goes through the agent: six arguments, the whole result, and errno."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    map_page = lambda offset: call(ctypes.c_long(9), None, ctypes.c_long(4096), 3, 0x22, -1, ctypes.c_long(offset))
+    assert map_page(0) > 1 << 32
+    assert map_page(1) == -1 and ctypes.get_errno() == errno.EINVAL
+    assert call(ctypes.c_long(157), 21, 0, 0, 0, 0) == 0 # PR_GET_SECCOMP
+    assert call(ctypes.c_long(317), 99, 0, None) == -1 and ctypes.get_errno() == errno.EINVAL
+    bound, ours = (ctypes.cast(function, ctypes.c_void_p).value for function in (call, hooks.library.syscall))
+    assert bound == ours, "the agent does not stand in"
+
+
 def nothing_is_left_behind():
     """No descriptor, no child, no signal, no changed signal mask."""
     signals = []

@@ -10,7 +10,8 @@
  *     small N  on a stack of N KiB, without paint: takes memory and reports a block; prints "done"
  *     fiber N  the same on a stack that makecontext has switched to
  *     signal N the same in a signal handler on an alternate stack
- *     sealed   in a thread that may make no system calls; prints whether it got to its end
+ *     sealed   in a thread that may make no system calls; prints whether it got to its end. The thread gets there by prctl,
+ *              sealed_number by syscall(SYS_prctl), sealed_seccomp by syscall(SYS_seccomp)
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -242,10 +243,31 @@ static void in_signal(size_t bytes)
 
 static volatile int reached;
 
+static int seal_by_prctl(void)
+{
+	return prctl(PR_SET_SECCOMP, 1, 0, 0, 0);
+}
+
+static int seal_by_number(void)
+{
+	return (int)syscall(SYS_prctl, PR_SET_SECCOMP, 1, 0, 0, 0);
+}
+
+static int seal_by_seccomp(void)
+{
+	return (int)syscall(SYS_seccomp, 0, 0, NULL);
+}
+
+/* The ways into strict mode, by the name of the act. */
+static const struct {
+	const char *act;
+	int (*seal)(void);
+} seals[] = { { "sealed", seal_by_prctl }, { "sealed_number", seal_by_number }, { "sealed_seccomp", seal_by_seccomp } };
+
 /* pthread's own way out makes calls that are not allowed any more. */
 static void *in_strict_mode(void *arg)
 {
-	if (prctl(PR_SET_SECCOMP, 1, 0, 0, 0))
+	if (seals[*(const size_t *)arg].seal())
 		exit(3);
 	act_tensor();
 	act_mark();
@@ -264,11 +286,20 @@ static void find_in_agent(void)
 		*(void **)&mark = dlsym(agent, "memrec_agent_mark");
 }
 
-static void sealed(void)
+/* 1: the act is a way into strict mode, and was done. */
+static int sealed(const char *act)
 {
-	find_in_agent();
-	on_thread(in_strict_mode, NULL, new_stack(STACK), STACK);
-	printf("sealed %s\n", reached ? "reached" : "killed");
+	size_t i;
+
+	for (i = 0; i < sizeof(seals) / sizeof(seals[0]); i++) {
+		if (strcmp(act, seals[i].act))
+			continue;
+		find_in_agent();
+		on_thread(in_strict_mode, &i, new_stack(STACK), STACK);
+		printf("sealed %s\n", reached ? "reached" : "killed");
+		return 1;
+	}
+	return 0;
 }
 
 static int is(const char *word, const char *name)
@@ -284,10 +315,8 @@ int main(int argc, char **argv)
 	find_all();
 	setvbuf(stdout, NULL, _IONBF, 0);
 	for (i = 1; i < argc; i++) {
-		if (is(argv[i], "sealed")) {
-			sealed();
+		if (sealed(argv[i]))
 			continue;
-		}
 		on = is(argv[i], "small")    ? small
 		     : is(argv[i], "fiber")  ? fiber
 		     : is(argv[i], "signal") ? in_signal

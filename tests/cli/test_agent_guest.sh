@@ -24,7 +24,7 @@ alone() {
 
 collector="collector=$(type -P true)"
 for title in no_event_no_file early_marks early_ranges_stay_balanced \
-	early_ends_are_swallowed_later tensors errno_is_kept nothing_is_left_behind forked_child_is_silent \
+	early_ends_are_swallowed_later tensors errno_is_kept system_calls_pass nothing_is_left_behind forked_child_is_silent \
 	forked_first_is_recorded forked_child_with_cuda_wakes_up exec_makes_a_second_ring threads_share_slots \
 	core_dumps_are_without_it locked_memory_stays_small limits_are_the_programs wider_limits_are_enough \
 	stops_when_told a_thread_is_named_when_there_is_room \

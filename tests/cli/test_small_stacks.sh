@@ -44,13 +44,15 @@ want= check "stack: frames of a thread with 16 KiB" frames small 16
 want=on_signal check "stack: frames of a handler with 16 KiB" frames signal 16
 
 # A thread that may make no system calls: it lives, and what it did is counted as lost.
-sealed() { # DOORS
-	painted "$1" init driver sealed driver >out && grep -qx 'sealed reached' out && python3 "$SRC/tests/cli/agent_ring.py" rings/*.ring >dump &&
+sealed() { # DOORS ACT
+	painted "$1" init driver "$2" driver >out && grep -qx 'sealed reached' out && python3 "$SRC/tests/cli/agent_ring.py" rings/*.ring >dump &&
 		grep -Eq '^pid .* lost \(0, 0, 0, 0, 0, 0, 0, [1-9]' dump && [ "$(grep -c DRIVER_ALLOC dump)" = 2 ] || { cat out; head -3 dump; return 1; }
 }
 if ./paint sealed 2>/dev/null | grep -qx 'sealed reached'; then
-	check "stack: a thread in strict seccomp mode" sealed "$both"
-	check "stack: a thread in strict seccomp mode, without LD_PRELOAD" sealed "$driver"
+	for act in sealed sealed_number sealed_seccomp; do
+		check "stack: a thread in strict seccomp mode ($act)" sealed "$both" $act
+		check "stack: a thread in strict seccomp mode ($act), without LD_PRELOAD" sealed "$driver" $act
+	done
 else
 	echo "skip stack: a thread in strict seccomp mode: not here"
 fi
