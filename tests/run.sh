@@ -35,7 +35,7 @@ wanted() {
 	return 1
 }
 
-# count TITLE STATUS LOG SECONDS: adds up the log's verdict lines; a bad exit without one is a failure of its own.
+# count TITLE STATUS LOG SECONDS CPU: adds up the log's verdict lines; a bad exit without one is a failure of its own.
 count() {
 	local p f s
 	p=$(grep -c '^ok ' "$3") f=$(grep -c '^not ok ' "$3") s=$(grep -c '^skip ' "$3")
@@ -48,31 +48,31 @@ count() {
 		f=1
 	fi
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-	printf '%-32s %d passed, %d failed, %d skipped (%ds)\n' "$1" "$p" "$f" "$s" "$4"
+	printf '%-32s %d passed, %d failed, %d skipped (%ds, %.1fs of CPU)\n' "$1" "$p" "$f" "$s" "$4" "$5"
 	[ "$f" = 0 ] && [ "${VERBOSE:-}" = "" ] && grep '^skip ' "$3" && return
 	[ "$f" = 0 ] || cat "$3"
 }
 
-# run_one NAME COMMAND...: in a folder of its own; leaves NAME.log, and NAME.done with the status and the seconds.
+# run_one NAME COMMAND...: in a folder of its own; leaves NAME.log, and NAME.done with the status, the seconds, and the seconds of CPU time.
 run_one() {
-	local name=$1 started=$SECONDS status
+	local name=$1 started=$SECONDS status TIMEFORMAT='%U %S'
 	shift
 	mkdir "$TMPDIR/$name"
-	(cd "$TMPDIR/$name" && timeout "${TEST_TIMEOUT:-600}" "$@") >"$TMPDIR/$name.log" 2>&1 </dev/null
+	{ time { (cd "$TMPDIR/$name" && timeout "${TEST_TIMEOUT:-600}" "$@") >"$TMPDIR/$name.log" 2>&1 </dev/null; }; } 2>"$TMPDIR/$name.cpu"
 	status=$?
 	rm -rf "${TMPDIR:?}/$name"
-	echo "$status $((SECONDS - started))" >"$TMPDIR/$name.new" && mv "$TMPDIR/$name.new" "$TMPDIR/$name.done"
+	echo "$status $((SECONDS - started)) $(awk '{ print $1 + $2 }' "$TMPDIR/$name.cpu")" >"$TMPDIR/$name.new" && mv "$TMPDIR/$name.new" "$TMPDIR/$name.done"
 }
 
 # collect: counts the tests that are done.
 collect() {
-	local file name status seconds
+	local file name status seconds cpu
 	for file in "$TMPDIR"/*.done; do
 		[ -e "$file" ] || continue
 		name=$(basename "$file" .done)
-		read -r status seconds <"$file"
-		count "$name" "$status" "$TMPDIR/$name.log" "$seconds"
-		rm "$file" "$TMPDIR/$name.log"
+		read -r status seconds cpu <"$file"
+		count "$name" "$status" "$TMPDIR/$name.log" "$seconds" "$cpu"
+		rm "$file" "$TMPDIR/$name".{log,cpu}
 	done
 }
 
