@@ -1,4 +1,5 @@
 /* The caching allocator of a process: sizes and habits are PyTorch's, without expandable segments. */
+#include <string.h>
 #include "world.h"
 
 #define MIB (1ull << 20)
@@ -25,29 +26,55 @@ static int is_small(uint64_t segment_bytes)
 	return segment_bytes == SMALL_SEGMENT;
 }
 
-/* The tensor that begins first at or behind `addr` in the segment; NULL: none does. */
-static const struct thing *next_tensor(const struct process *process, const struct segment *segment, uint64_t addr)
+/* Index in `tensor` of the first tensor at or behind `addr`. */
+static uint32_t tensors_below(const struct process *process, uint64_t addr)
 {
-	const struct thing *thing, *next = NULL;
-	uint32_t i;
+	uint32_t low = 0, high = process->tensors, middle;
 
-	for (i = 0; i < process->things; i++) {
-		thing = &process->thing[i];
-		if (thing->kind == THING_TENSOR && thing->addr >= addr && thing->addr < segment->addr + segment->size &&
-		    (!next || thing->addr < next->addr))
-			next = thing;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (process->tensor[middle]->addr < addr)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return next;
+	return low;
+}
+
+static void add_tensor(struct process *process, struct thing *thing)
+{
+	uint32_t at = tensors_below(process, thing->addr);
+
+	memmove(process->tensor + at + 1, process->tensor + at, (process->tensors - at) * sizeof(process->tensor[0]));
+	process->tensor[at] = thing;
+	process->tensors++;
+}
+
+void process_remove_tensor(struct process *process, const struct thing *thing)
+{
+	uint32_t at = tensors_below(process, thing->addr);
+
+	process->tensors--;
+	memmove(process->tensor + at, process->tensor + at + 1, (process->tensors - at) * sizeof(process->tensor[0]));
+}
+
+/* The tensor of that index if it is in the segment, else NULL. */
+static const struct thing *tensor_in(const struct process *process, const struct segment *segment, uint32_t index)
+{
+	if (index == process->tensors || process->tensor[index]->addr >= segment->addr + segment->size)
+		return NULL;
+	return process->tensor[index];
 }
 
 /* The smallest hole of the segment that is large enough, if it is smaller than *best: its address; else 0. */
 static uint64_t find_hole(const struct process *process, const struct segment *segment, uint64_t size, uint64_t *best)
 {
 	uint64_t addr = segment->addr, end, found = 0;
+	uint32_t index = tensors_below(process, addr);
 	const struct thing *next;
 
 	do {
-		next = next_tensor(process, segment, addr);
+		next = tensor_in(process, segment, index++);
 		end = next ? next->addr : segment->addr + segment->size;
 		if (end - addr >= size && end - addr < *best) {
 			*best = end - addr;
@@ -105,7 +132,7 @@ void process_empty_cache(struct world *world, struct process *process)
 
 	for (i = 0; i < process->segments; i++) {
 		segment = &process->segment[i];
-		if (!segment->size || next_tensor(process, segment, segment->addr))
+		if (!segment->size || tensor_in(process, segment, tensors_below(process, segment->addr)))
 			continue;
 		process_event(world, process,
 			      (struct mt_event){ .kind = MT_DRIVER_FREE,
@@ -154,6 +181,7 @@ void process_alloc(struct world *world, struct process *process, const char *nam
 	thing = process_name(process, name, THING_TENSOR);
 	thing->addr = addr;
 	thing->size = rounded;
+	add_tensor(process, thing);
 	process->allocated += rounded;
 	process_event(world, process,
 		      (struct mt_event){ .kind = MT_TENSOR_ALLOC,

@@ -364,6 +364,7 @@ void process_free(struct world *world, struct process *process, const char *name
 		event.device = process->device;
 		event.total = process->allocated -= thing->size;
 		event.reserved = process->reserved;
+		process_remove_tensor(process, thing);
 	} else {
 		event.entry = ENTRY_ALLOC + 2;
 		process_give_back(process, thing->size);

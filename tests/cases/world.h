@@ -50,8 +50,9 @@ struct process {
 	uint64_t next_addr, next_handle;
 	struct named_stack stacks[WORLD_MANY];
 	struct thing thing[WORLD_MANY];
+	struct thing *tensor[WORLD_MANY]; /* things that are tensors, by address */
 	struct segment segment[WORLD_MANY];
-	uint32_t stack_count, things, segments;
+	uint32_t stack_count, things, tensors, segments;
 	uint32_t step; /* step that runs */
 	int end;       /* enum mt_end */
 };
@@ -103,6 +104,7 @@ void process_sample(struct world *world, struct process *process);
 
 void process_alloc(struct world *world, struct process *process, const char *name, uint64_t size, int fails);
 void process_empty_cache(struct world *world, struct process *process);
+void process_remove_tensor(struct process *process, const struct thing *thing);
 
 /* ---- between the two files ---- */
 
