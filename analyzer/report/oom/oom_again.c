@@ -244,6 +244,18 @@ static int take_turn(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
+/* Weights before and after a training: few runs have them, and to compile the question below costs more than all others of a report. */
+static int find_two_epochs(const struct oom *oom, struct db *db, int *found)
+{
+	static const char sql[] =
+		"SELECT EXISTS (SELECT 1 FROM (SELECT min(since_seq) AS first, max(since_seq) AS last FROM in_use WHERE " THERE
+		"AND category = 'weights' AND phase IN ('init', 'other')) JOIN phase_span AS span ON span.process = ?1 "
+		"AND span.phase IN ('backward', 'optimizer') AND first_seq BETWEEN first AND last AND first_seq < ?3)";
+	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq };
+
+	return answer_flag(db, sql, parameter, found);
+}
+
 /*
  * A set of weights is what came between two spans of training. Stacks are the same where all calls below a module, or a notebook's cell,
  * are: another cell, or another line of a script, makes the next model. Of pieces only sums by stack and size are joined.
@@ -302,8 +314,9 @@ static int load_turns(const struct oom *oom, struct db *db, struct turns *turns)
 		"LEFT JOIN kept AS s ON s.epoch = turn.epoch AND s.category = 'optimizer state' ORDER BY begins DESC";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, REST,
 						       TURNS_MAX };
+	int found = 0, error = find_two_epochs(oom, db, &found);
 
-	return answer_rows(db, sql, parameter, take_turn, turns);
+	return error || !found ? error : answer_rows(db, sql, parameter, take_turn, turns);
 }
 
 /*
