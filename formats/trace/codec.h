@@ -28,6 +28,16 @@ enum mt_section_number {
 #undef MT_SECTION_ENUM
 };
 
+/*
+ * Section numbers limit field numbers: the column of field 32 would be the AGAIN of field 0. Fields of trace-v1.md are
+ * below MT_FIELDS_MAX. Fields from MT_FIELDS_TRIAL to 63 are for experiments, so AGAIN ends where their columns begin.
+ */
+#define MT_FIELDS_MAX 32u
+#define MT_FIELDS_TRIAL 56u
+_Static_assert((unsigned)MT_FIELD_COUNT <= MT_FIELDS_MAX, "a field without a section for its column");
+_Static_assert(MT_SECTION_COLUMN + MT_FIELDS_MAX == MT_SECTION_AGAIN, "columns end where back references begin");
+_Static_assert(MT_SECTION_AGAIN + MT_FIELD_addr < MT_SECTION_COLUMN + MT_FIELDS_TRIAL, "two meanings of a section");
+
 /* How a field becomes a varint; the names are those of MT_FIELD_LIST. */
 enum mt_encoding { MT_ENCODING_PLAIN, MT_ENCODING_STEP, MT_ENCODING_DELTA, MT_ENCODING_ADDR, MT_ENCODING_TOTAL };
 

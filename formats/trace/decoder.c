@@ -69,6 +69,9 @@ static int find_sections(struct mt_cursor *payload, struct sections *found)
 	return got;
 }
 
+/* Fields that no version can have: their columns would be sections of AGAIN. */
+#define FIELDS_NEVER ((1ull << MT_FIELDS_TRIAL) - (1ull << MT_FIELDS_MAX))
+
 /* Fills decoder->fields; `listed` gets 1 for each kind that has an entry. */
 static int read_layout(struct mt_decoder *decoder, struct mt_cursor *layout, uint8_t *listed)
 {
@@ -77,9 +80,10 @@ static int read_layout(struct mt_decoder *decoder, struct mt_cursor *layout, uin
 	while (!layout->error && mt_cursor_left(layout)) {
 		kind = mt_cursor_varint(layout);
 		mask = mt_cursor_varint(layout);
-		if (layout->error || kind > MT_KIND_MAX || kind < above || (mask & MT_F_COMMON) != MT_F_COMMON)
+		if (layout->error || kind > MT_KIND_MAX || kind < above || (mask & MT_F_COMMON) != MT_F_COMMON ||
+		    mask & FIELDS_NEVER)
 			return -MT_E_CORRUPT;
-		decoder->fields[kind] = (uint32_t)mask & ((1u << MT_FIELD_COUNT) - 1);
+		decoder->fields[kind] = (uint32_t)(mask & ((1ull << MT_FIELD_COUNT) - 1));
 		listed[kind] = 1;
 		above = kind + 1;
 	}

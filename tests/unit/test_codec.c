@@ -437,4 +437,47 @@ TEST(again_is_held_against_what_was_before)
 	CHECK_EQ(decode_again(0, 0x80, 2), -MT_E_CORRUPT); /* without an end */
 }
 
+/* A payload of one mark, with `field` in its LAYOUT, too, and in a section of its own. */
+static int decode_field(unsigned field)
+{
+	struct mt_buffer payload = { 0 }, layout = { 0 };
+	struct mt_defs *defs = mt_defs_new();
+	struct mt_decoder decoder;
+	struct mt_event batch[1];
+	struct mt_cursor cursor;
+	size_t got = 0;
+	int error;
+
+	mt_buffer_put_varint(&layout, MT_MARK);
+	mt_buffer_put_varint(&layout, MT_F_COMMON | 1ull << field);
+	mt_payload_begin(&payload, MT_CHUNK_EVENTS);
+	mt_payload_section(&payload, MT_SECTION_SUMMARY, "\1\1\1\0\0\0\0\0", 8);
+	mt_payload_section(&payload, MT_SECTION_KINDS, "\44", 1);
+	mt_payload_section(&payload, MT_SECTION_LAYOUT, layout.data, layout.size);
+	mt_payload_section(&payload, MT_SECTION_COLUMN + MT_FIELD_seq, "", 1);
+	mt_payload_section(&payload, MT_SECTION_COLUMN + MT_FIELD_time, "", 1);
+	mt_payload_section(&payload, MT_SECTION_COLUMN + MT_FIELD_thread, "", 1);
+	mt_payload_section(&payload, MT_SECTION_COLUMN + field, "\7", 1);
+	cursor = mt_cursor_make(payload.data, payload.size);
+	CHECK_EQ(mt_payload_kind(&cursor), MT_CHUNK_EVENTS);
+	error = mt_decoder_init(&decoder, MT_CHUNK_EVENTS, &cursor, defs, 0);
+	if (!error)
+		error = mt_decoder_next(&decoder, batch, 1, &got);
+	CHECK(error || got == 1);
+	mt_buffer_release(&payload);
+	mt_buffer_release(&layout);
+	mt_defs_free(defs);
+	return error;
+}
+
+/* The column of field 32 + n has the number of AGAIN of field n: such a field is refused, not taken for an address. */
+TEST(a_field_without_a_section_of_its_own_is_refused)
+{
+	unsigned field;
+
+	_Static_assert(MT_MARK == 044, "the kind of the payload");
+	for (field = MT_FIELD_COUNT; field < 64; field++)
+		CHECK_EQ(decode_field(field), field >= 32 && field < 56 ? -MT_E_CORRUPT : 0);
+}
+
 TEST_MAIN()
