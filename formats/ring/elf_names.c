@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/copy.h"
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "memtrace/error.h"
 
 #define SEGMENTS_MAX 1024u
@@ -51,17 +51,9 @@ struct candidates {
 	size_t count, room;
 };
 
-uint64_t elf_names_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * MT_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 static int is_late(const struct elf_file *file)
 {
-	return elf_names_now() >= file->deadline;
+	return mt_wait_clock_ns() >= file->deadline;
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */

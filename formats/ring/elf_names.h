@@ -27,13 +27,10 @@ typedef int elf_name_taker(void *context, const struct elf_name *wanted, const c
 
 /*
  * Finds the names of `wanted`, which is in ascending order of `offset` and `unnamed`, in the regular file `path`, if the
- * file has this build id. `deadline`: CLOCK_MONOTONIC in ns; what is not found then has no name. Returns the number of
+ * file has this build id. `deadline`: of mt_wait_clock_ns(); what is not found then has no name. Returns the number of
  * names given to `take`; 0: none, for whatever reason.
  */
 size_t elf_names_find(const char *path, const uint8_t *build_id, size_t build_id_size, struct elf_name *wanted,
 		      size_t count, uint64_t deadline, elf_name_taker *take, void *context);
-
-/* CLOCK_MONOTONIC, ns. */
-uint64_t elf_names_now(void);
 
 #endif

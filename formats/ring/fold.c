@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/copy.h"
 #include "elf_names.h"
@@ -19,6 +18,7 @@
 #include "frame_names.h"
 #include "intake.h"
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "ring_read.h"
@@ -226,14 +226,6 @@ static uint32_t device_of(struct mt_fold *fold, int type, int32_t index)
 
 /* ---- patience ------------------------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * MT_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t expected_number(const struct mt_fold *fold)
 {
 	return mt_emitter_number(fold->emitter) + 1;
@@ -247,7 +239,7 @@ static int patience_over(struct mt_fold *fold, int final)
 {
 	uint64_t patience = fold->options.patience_ms * (MT_NSEC_PER_SEC / 1000), expected = expected_number(fold), now;
 
-	now = now_ns();
+	now = mt_wait_clock_ns();
 	if (fold->waiting_for != expected) {
 		fold->waiting_for = expected;
 		fold->waiting_since = now;
@@ -602,7 +594,7 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
 static void end_with_names(struct mt_fold *fold, enum mt_end why)
 {
 	if (!mt_emitter_end(fold->emitter, why))
-		frame_names_add(mt_emitter_defs(fold->emitter), elf_names_now() + NAMES_NS);
+		frame_names_add(mt_emitter_defs(fold->emitter), mt_wait_clock_ns() + NAMES_NS);
 }
 
 void mt_fold_alive(struct mt_fold *fold, uint64_t time)

@@ -12,7 +12,7 @@
 
 /*
  * Adds a symbol to `defs` for each native frame that has none and whose module's file, of the same build id, names it.
- * `deadline`: CLOCK_MONOTONIC in ns; what is not named then stays without a name. Returns the number of new symbols.
+ * `deadline`: of mt_wait_clock_ns(); what is not named then stays without a name. Returns the number of new symbols.
  */
 uint32_t frame_names_add(struct mt_defs *defs, uint64_t deadline);
 

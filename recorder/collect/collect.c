@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/writer.h"
@@ -274,7 +275,7 @@ static int rest(int ms, uint64_t folded, int error)
 
 static uint64_t now_ms(void)
 {
-	return now_ns() / 1000000;
+	return mt_wait_clock_ns() / 1000000;
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "memtrace/error.h"
 
 #define VISIBLE_MAX 1024
@@ -304,15 +305,9 @@ struct gpu_sampler *gpu_sampler_start(pid_t pid, const char *visible)
 /* Waits while the state is `state` or `other`, at most until `ms` from now. 1: it is another; the lock is held. */
 static int wait_while(struct gpu_sampler *s, enum work_state state, enum work_state other, int ms)
 {
-	struct timespec until;
+	uint64_t end = mt_wait_clock_ns() + (uint64_t)ms * 1000000;
+	struct timespec until = { (time_t)(end / MT_NSEC_PER_SEC), (long)(end % MT_NSEC_PER_SEC) };
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	while (s->state == state || s->state == other)
 		if (pthread_cond_timedwait(&s->changed, &s->lock, &until) == ETIMEDOUT)
 			break;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 
 /* Between two looks, ms. */
 enum { AFTER_NOTABLE = 10, AFTER_PAUSE = 20, WITH_EVENTS = 100, WITHOUT = 1000 };
@@ -19,10 +20,7 @@ enum { AFTER_NOTABLE = 10, AFTER_PAUSE = 20, WITH_EVENTS = 100, WITHOUT = 1000 }
 
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return mt_wait_clock_ns() / 1000000;
 }
 
 static int differs(uint64_t one, uint64_t two, uint64_t noticeable)

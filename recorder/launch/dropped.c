@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "gather.h"
+#include "memtrace/clock.h"
 #include "run/say.h"
 
 #define AGENT "/libmemrec.so"
@@ -15,10 +16,7 @@ enum { FIRST_PAUSE_MS = 100, ANCESTORS_MAX = 64 };
 
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return mt_wait_clock_ns() / 1000000;
 }
 
 static int is_python(long pid)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "collect/output.h"
 #include "launch.h"
+#include "memtrace/clock.h"
 #include "memtrace/error.h"
 #include "run/rundir.h"
 #include "run/say.h"
@@ -39,10 +40,7 @@ struct look {
 
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return mt_wait_clock_ns() / 1000000;
 }
 
 /* `header`: scratch; filled in except for YOUNG and GONE. *locked: a collector has it. */

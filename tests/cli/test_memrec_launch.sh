@@ -240,6 +240,48 @@ only_its_own() {
 check "the collector holds its ring and its trace, nothing else" only_its_own
 check "no ring is left behind it" nothing_left
 
+# ---- a clock that stands still, for the program, the collector and memrec ----
+cat >frozen.c <<'END'
+#include <sys/time.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	*now = (struct timespec){ clock == CLOCK_REALTIME ? 1000000000 : 1000, 5 };
+	return 0;
+}
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+	*now = (struct timeval){ zone ? 1 : 1000000000, 0 };
+	return 0;
+}
+END
+${CC:-cc} -shared -fPIC -o frozen.so frozen.c || exit 1
+frozen() { # [MEMREC_OPTIONS] COMMAND...
+	LD_PRELOAD=$PWD/frozen.so LD_LIBRARY_PATH=$standin MEMREC_OPTIONS=$1 timeout -k 5 60 "$memrec" -o z.zst --ring-dir rings -- "${@:2}" >out 2>err
+}
+frozen_calls() { # ACT
+	rm -f z.zst*
+	frozen slot-bytes=65536 bash -c 'python3 "$0" --calls 3000 "${@}"; status=$?; kill -CONT "$(cat collector.pid)"; exit $status' \
+		"$SRC/tests/cli/driver_calls.py" "$@" && grep -qx '3000 calls' out && "$memana" verify z.zst && nothing_left || { cat out err; return 1; }
+}
+check "a clock that stands still, and a stopped collector" frozen_calls --before stop-collector
+check "a clock that stands still, and collectors that are killed" frozen_calls --before say-collector --kills 9
+mkfifo over
+outlived() {
+	local status=0
+	rm -f z.zst*
+	# shellcheck disable=SC2016
+	frozen "" bash -c ': >begun; python3 -c "$1" "$0" >begun 2>&1 & while ! grep -q calls begun; do read -rt 0.05 <> <(:); done; exit 0' \
+		"$SRC/tests/cli/driver_calls.py" 'import runpy, sys
+sys.argv[1:], path = ["--calls", "10"], sys.argv[1]
+runpy.run_path(path, run_name="__main__")
+sys.stdout.flush()
+open("over").read()' || status=$?
+	timeout 20 bash -c 'echo >over' # the program may end
+	[ $status = 0 ] && grep -q 'z.zst' err || { echo "exit status $status"; cat out err begun; return 1; }
+}
+check "a clock that stands still, and a process that outlives the command" outlived
+
 # ---- 32-bit programs ----
 
 # One that needs no C library, only the loader: it ends with status 7.

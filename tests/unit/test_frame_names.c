@@ -1,6 +1,7 @@
 /* test_frame_names.c - names of native frames out of symbol tables: made-up ELF files, good and bad ones. */
 #include <elf.h>
 #include <sys/stat.h>
+#include "memtrace/clock.h"
 #include "ring/elf_names.h"
 #include "ring/frame_names.h"
 #include "trace_kit.h"
@@ -160,7 +161,7 @@ TEST(only_the_recorded_build_in_a_regular_file_and_in_time)
 	add_symbol(made, "there", 0x1000, 0x100, STB_GLOBAL);
 	path = save(made, sizeof(*made));
 	defs = frames_of(path, sevens, 20, offset, 1);
-	CHECK_EQ(frame_names_add(defs, elf_names_now()), 0); /* late */
+	CHECK_EQ(frame_names_add(defs, mt_wait_clock_ns()), 0); /* late */
 	CHECK_EQ(frame_names_add(defs, FOR_EVER), 1);
 	mt_defs_free(defs);
 	defs = frames_of(path, sevens, 19, offset, 1);
