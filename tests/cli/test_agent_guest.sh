@@ -191,3 +191,10 @@ same_exports() { diff <(exports "$BUILD/libmemrec.so") <(exports "$BUILD/libmemr
 needs_only_libc() { ! readelf -d "$BUILD/libmemrec.so" | grep NEEDED | grep -v 'libc\.so\.6'; }
 check "agent: libmemrec-nop.so has the same symbols" same_exports
 check "agent: needs no library but libc" needs_only_libc
+imports() { nm -D --undefined-only "$1" | sed -E 's/^ *U ([^@]*).*/\1/'; }
+imports_nothing_of_the_kind() { ! imports "$1" | grep -xE "$2"; }
+network='socket|socketpair|connect|bind|send(to|msg)?|recv(from|msg)?|getaddrinfo|gethostby.*|dns_.*|res_.*'
+check "agent: imports_nothing_of_the_kind" imports_nothing_of_the_kind "$BUILD/libmemrec.so" \
+	"malloc|calloc|realloc|free|posix_memalign|v?f?printf|puts|fopen|write_chk|pthread_create|pthread_mutex_.*|$network"
+check "memrec imports nothing of the network" imports_nothing_of_the_kind "$memrec" "$network"
+check "memana imports nothing of the network" imports_nothing_of_the_kind "$memana" "$network"
