@@ -45,7 +45,7 @@ check "README.md has at most 130 lines" test "$(wc -l <"$SRC/README.md")" -le 13
 # docs/screen.md: the scenes and tests that it names are there.
 named() {
 	local word missing=0
-	for word in $(sed -n '/^## What holds/,$p' "$SRC/docs/screen.md" | grep '^|' | grep -oE '`[a-z][a-z_-]*(\.sh)?`' | tr -d '`' | sort -u); do
+	for word in $(sed -n '/^## For developers/,$p' "$SRC/docs/screen.md" | grep '^|' | grep -oE '`[a-z][a-z_-]*(\.sh)?`' | tr -d '`' | sort -u); do
 		case $word in
 		*.sh) [ -e "$SRC/tests/cli/$word" ] ;;
 		top) true ;;
