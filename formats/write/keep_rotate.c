@@ -213,6 +213,7 @@ static void take_over(struct rotation *rotation, const struct keep_range *ranges
 	mt_chunk_list_release(&writer->list);
 	writer->list = rotation->list;
 	rotation->list = (struct mt_chunk_list){ 0 };
+	writer_needs_all(writer);
 	free_states(&keep->chunks, ranges, count);
 	free(keep->chunks.item);
 	keep->chunks = rotation->chunks;

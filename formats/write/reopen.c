@@ -129,6 +129,7 @@ int mt_writer_reopen(struct mt_writer **out, const char *path, const struct mt_w
 		writer_free(writer);
 		return error;
 	}
+	writer_needs_all(writer);
 	writer->options.watch = NULL;
 	*last_seq = writer->seq;
 	*out = writer;

@@ -188,6 +188,12 @@ static int pack_events(struct mt_writer *writer)
 	return pack(writer, &info);
 }
 
+void writer_needs_all(struct mt_writer *writer)
+{
+	writer->needed_end = writer->end;
+	writer->needed = writer->list.count;
+}
+
 /* Writes what waits. 0: nothing waits any more. */
 static int write_pending(struct mt_writer *writer)
 {
@@ -209,6 +215,8 @@ static int write_pending(struct mt_writer *writer)
 		return error;
 	}
 	memcpy(writer->defs_done, done, sizeof(done));
+	if (writer->encoder.info.events)
+		writer_needs_all(writer);
 	writer->since_checkpoint += writer->encoder.info.events;
 	writer->sealed = 0;
 	mt_encoder_clear(&writer->encoder);
@@ -236,11 +244,13 @@ int mt_writer_open(struct mt_writer **out, const char *path, const struct mt_pro
 	}
 	if (!error)
 		error = append_out(writer);
-	if (error)
+	if (error) {
 		writer_free(writer);
-	else
-		*out = writer;
-	return error;
+		return error;
+	}
+	writer_needs_all(writer);
+	*out = writer;
+	return 0;
 }
 
 struct mt_defs *mt_writer_defs(struct mt_writer *writer)
@@ -543,6 +553,16 @@ static int write_index(struct mt_writer *writer)
 	return append_out(writer);
 }
 
+/* Names of native functions come last, as definitions alone. The index has their room where both do not fit. */
+static int write_index_alone(struct mt_writer *writer)
+{
+	if (ftruncate(writer->fd, (off_t)writer->needed_end))
+		return mt_write_error();
+	writer->end = writer->needed_end;
+	writer->list.count = writer->needed;
+	return write_index(writer);
+}
+
 int mt_writer_close(struct mt_writer *writer, int complete)
 {
 	int error;
@@ -552,6 +572,8 @@ int mt_writer_close(struct mt_writer *writer, int complete)
 	error = mt_writer_flush(writer);
 	if (!error && complete)
 		error = write_index(writer);
+	if (error && complete && !writer->encoder.info.events)
+		error = write_index_alone(writer);
 	if (close(writer->fd) && !error)
 		error = mt_write_error();
 	writer->fd = -1;

@@ -18,6 +18,8 @@ struct mt_writer {
 	struct mt_writer_options options;
 	struct mt_packer *packer;
 	struct mt_chunk_list list; /* chunks in the file */
+	uint64_t needed_end;       /* the end of the last chunk but definitions that no event in the file needs */
+	uint32_t needed;           /* chunks up to there */
 	struct mt_buffer payload, out;
 
 	struct mt_defs *defs;
@@ -50,6 +52,9 @@ void writer_free(struct mt_writer *writer);
 
 /* The live set after one more event. *born: 1 when that is an allocation. 0 or -MT_E_MEMORY. */
 int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step, int *born);
+
+/* The index at the end is for all chunks that are in the file now. */
+void writer_needs_all(struct mt_writer *writer);
 
 /* Has the file grown so much that something of it should go? */
 int writer_is_large(const struct mt_writer *writer);

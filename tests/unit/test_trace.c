@@ -1,6 +1,9 @@
 /* test_trace.c - whole traces: what the writer takes, the reader gives. */
 #include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include "memtrace/ledger.h"
+#include "trace/chunk_list.h"
 #include "trace_kit.h"
 
 static const struct mt_writer_options small = { .chunk_events = 23, .checkpoint_events = 120 };
@@ -617,6 +620,67 @@ TEST(the_file_may_shrink_while_it_is_read)
 	CHECK(!mt_reader_state(reader)->complete);
 	mt_reader_free(reader);
 	kit_release(&trace);
+}
+
+#define STEP 97u /* bytes */
+
+/* A writer with events in its file. Returns the bytes of the file with an index, but without the names to come. */
+static uint64_t begin_with_events(struct kit_trace *trace, const char *path)
+{
+	uint32_t count;
+	uint64_t bytes;
+	struct mt_reader *reader;
+
+	kit_begin(trace, path, 12, NULL);
+	kit_write_events(trace, 900);
+	CHECK_EQ(mt_writer_flush(trace->writer), 0);
+	bytes = mt_writer_bytes(trace->writer);
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	CHECK_EQ(kit_read_prefix(reader, trace), trace->count);
+	mt_reader_chunks(reader, &count);
+	mt_reader_free(reader);
+	return bytes + mt_index_size(count);
+}
+
+static void add_names(struct kit_trace *trace)
+{
+	struct mt_defs *defs = mt_writer_defs(trace->writer);
+	int i;
+
+	for (i = 0; i < 1500; i++)
+		kit_symbol(&trace->random, defs);
+	for (i = 0; i < 20; i++)
+		kit_string(&trace->random, defs);
+}
+
+/* Names of native functions come last. A disk that has no room for the names has all events and an index. */
+TEST(names_that_do_not_fit_leave_the_index)
+{
+	const char *path = kit_path("trace.zst");
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	struct kit_trace trace;
+	struct mt_reader *reader;
+	uint64_t bytes, room, full = UINT64_MAX;
+	int flush;
+
+	signal(SIGXFSZ, SIG_IGN);
+	for (room = 0; room < full + STEP; room += STEP)
+		for (flush = 0; flush < 2; flush++) {
+			bytes = begin_with_events(&trace, path);
+			add_names(&trace);
+			limit.rlim_cur = bytes + room;
+			CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
+			if (flush)
+				mt_writer_flush(trace.writer);
+			CHECK_EQ(mt_writer_close(trace.writer, 1), 0);
+			limit.rlim_cur = RLIM_INFINITY;
+			CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
+			reader = read_complete(path, &trace);
+			if (mt_defs_count(mt_reader_defs(reader), MT_DEF_SYMBOL) > 1000)
+				full = room;
+			mt_reader_free(reader);
+			kit_release(&trace);
+		}
 }
 
 TEST_MAIN()
