@@ -18,7 +18,7 @@ static int map_file(struct pickle *pickle, const char *path)
 {
 	struct stat st;
 	void *data;
-	int saved, fd = open(path, O_RDONLY | O_CLOEXEC);
+	int saved, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return -MT_E_SYSTEM;

@@ -116,6 +116,9 @@ check "a folder" refused 4 ranks 'import: ranks'
 check "no output named" status 2 "$memana" import history.pickle
 check "no snapshot named" status 2 "$memana" import -o x.zst
 mkfifo pipe
+# Opening a pipe waits for a writer, and a device may act when it is opened.
+odd_input() { status 4 timeout 20 "$memana" import "$1" -o x.zst && one_line err "^memana: import: $1: " && [ ! -e x.zst ]; }
+for odd in pipe /dev/zero /dev/ptmx; do check "no snapshot: $odd" odd_input "$odd"; done
 keeps() { status 2 "$memana" import history.pickle -o "$1" && one_line err "$2" && [ "$(stat -c %F "$1")" = "$3" ]; }
 check "a pipe or a device keeps its name" keeps pipe 'pipe: not a file that could be replaced' fifo
 check "the snapshot is not written over" keeps history.pickle 'would replace what is read' 'regular file'
