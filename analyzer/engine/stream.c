@@ -218,7 +218,7 @@ static int next_batch(struct stream *stream, int *checkpoint)
 	struct progress *progress = &stream->analysis->progress;
 	uint64_t before = stream->offset;
 	struct mt_ahead_batch batch;
-	int error = mt_ahead_next(stream->analysis->ahead, stream->process, &batch);
+	int error = stream_gap_batch(stream, &batch);
 
 	stream->event = batch.events;
 	stream->label = batch.labels;
@@ -242,7 +242,7 @@ int stream_ready(struct stream *stream)
 	uint64_t before;
 	int error, checkpoint;
 
-	while (stream->next == stream->count && stream->end == STREAM_GOES_ON) {
+	while (stream->next == stream->count && stream->end == STREAM_GOES_ON && !stream->ahead.stage) {
 		before = stream->offset;
 		stream->next = stream->count = 0;
 		error = next_batch(stream, &checkpoint);
@@ -250,6 +250,8 @@ int stream_ready(struct stream *stream)
 			return error;
 		if (!error && (error = tell_batch(stream, before)))
 			return error;
+		if (stream->ahead.stage)
+			return 1;
 		if (error || !stream->count) {
 			stream_ends(stream);
 			return stream->end == STREAM_ENDS;
@@ -272,6 +274,8 @@ static int take_next(struct stream *stream)
 	stream->analysis->attribution.turn = stream->turn;
 	if (stream->end == STREAM_ENDS)
 		return stream_over(stream);
+	if (stream->ahead.stage)
+		return stream_gap(stream);
 	stream->next++;
 	return take(stream, &stream->event[stream->next - 1], &stream->label[stream->next - 1]);
 }
@@ -317,6 +321,8 @@ void stream_release(struct stream *stream)
 
 	mt_tracker_free(stream->tracker);
 	mt_ledger_free(stream->ledger);
+	free(stream->ahead.event);
+	free(stream->ahead.label);
 	free(stream->owner_of);
 	free(stream->import);
 	free(stream->sum);

@@ -11,6 +11,7 @@
 #include "analysis.h"
 
 #define STREAM_NO_DEVICE UINT32_MAX
+#define STREAM_GAP_MAX 2048u /* events before a checkpoint that are kept until the checkpoint is read */
 #define STREAM_WAITING_MAX 16u
 
 /* The stretch of the running phase. */
@@ -43,6 +44,18 @@ struct stream {
 	int carrying;         /* those after a cut that stand for the ones before it */
 	struct mt_event late; /* the newest one, where its time had to be set */
 	struct mt_event gap;  /* says that events are missing here; kind 0: none are */
+	struct {
+		struct mt_event *event; /* copies of the events between the gap and its checkpoint, and their labels */
+		struct mt_label *label;
+		struct mt_ahead_batch next; /* the batch after these events */
+		int known, error;           /* `next` was read, with this result */
+		enum stream_gap_stage {
+			STREAM_NO_GAP,
+			STREAM_GAP_BEGINS, /* `next` is the checkpoint after a gap; what that does not have goes first */
+			STREAM_GAP_ENDS,   /* the checkpoint comes next, at `time`; no event before the checkpoint tells a time */
+		} stage;
+		int64_t time; /* ns of the run: the newest birth in the checkpoint */
+	} ahead;                            /* see stream_gap.c */
 	int worked;           /* one of them was more than the recorder's own word */
 	int64_t time;         /* time of the run; never goes back, unlike the events of two threads */
 	int64_t turn; /* turn of the newest event among those of all processes: its time, or a later one of an event before it */
@@ -116,14 +129,19 @@ static inline int stream_is_late_look(const struct mt_event *event)
 	return event->kind == MT_HOST_SAMPLE && !event->size;
 }
 
-/* When the next event counts; the time of a process never goes back. Memory that a process held goes after all else. */
+/*
+ * When the next event counts; the time of a process never goes back. Memory goes 1 ns after the newest event before the end of the
+ * process, or before a gap.
+ */
 static inline int64_t stream_next_time(const struct stream *stream)
 {
 	const struct mt_event *event = &stream->event[stream->next];
 	int64_t time;
 
-	if (stream->end == STREAM_ENDS)
+	if (stream->end == STREAM_ENDS || stream->ahead.stage == STREAM_GAP_BEGINS)
 		return stream->time + 1;
+	if (stream->ahead.stage == STREAM_GAP_ENDS)
+		return stream->ahead.time;
 	time = analysis_time(stream_process(stream), event->time);
 	return stream->started && (time < stream->time || stream_is_late_look(event)) ? stream->time : time;
 }
@@ -214,6 +232,24 @@ void stream_resident_at(struct stream *stream, const struct mt_event *event, uin
 
 /* Takes the checkpoint that was read; what it does not have any more is gone. 0 or an error. */
 int stream_checkpoint(struct stream *stream);
+
+/* What the checkpoint that was read does not have is gone; nothing is born yet. 0 or an error. */
+int stream_checkpoint_known(struct stream *stream);
+
+/* ---- stream_gap.c: the moment when a gap begins ---- */
+
+/*
+ * The next batch of events. 0 or an error. While `ahead.stage` is set, stream_gap is to be called before the events of the batch
+ * are taken.
+ */
+int stream_gap_batch(struct stream *stream, struct mt_ahead_batch *batch);
+
+/*
+ * The gap begins: what the checkpoint after the gap does not have goes now, 1 ns after the newest event before the gap. The trace
+ * does not say when in the gap it went; the begin is the earliest moment that agrees with the trace. Or the gap ends: time goes on
+ * to the checkpoint. 0 or an error.
+ */
+int stream_gap(struct stream *stream);
 
 /* ---- stream_sample.c: what NVML and the host say ---- */
 

@@ -46,7 +46,8 @@ struct before {
 	struct mt_live *live;
 	uint8_t *stays;
 	size_t count, room;
-	int asleep; /* the one found last was a tensor that did not have all of its bytes */
+	int known;  /* the event looked up last is of something that was alive before: */
+	int asleep; /* a tensor that did not have all of its bytes */
 };
 
 static int collect(void *context, const struct mt_live *live)
@@ -102,16 +103,16 @@ static uint32_t known_site(struct before *before, const struct mt_event *event)
 {
 	struct mt_live key = { .seq = event->seq, .kind = (uint32_t)event->value }, *found;
 
-	before->asleep = 0;
+	before->known = before->asleep = 0;
 	found = bsearch(&key, before->live, before->count, sizeof(key), by_birth);
 	if (!found || found->addr != (found->kind == MT_VMM_CREATE ? event->handle : event->addr))
 		return 0;
-	before->stays[found - before->live] = 1;
+	before->known = before->stays[found - before->live] = 1;
 	before->asleep = found->kind == MT_TENSOR_ALLOC && !found->resident;
 	return found->tag <= UINT32_MAX ? (uint32_t)found->tag : 0;
 }
 
-/* Memory that went unseen went at the gap. */
+/* Memory that went unseen went where the gap begins (stream_gap), or at the gap's event where the checkpoint was read too late. */
 static int tell_gone(struct stream *stream, const struct before *before, uint32_t step)
 {
 	const struct mt_event *gap = stream->gap.kind ? &stream->gap : NULL;
@@ -142,7 +143,8 @@ static void note_birth(struct stream *stream, const struct mt_event *event, int6
 		*newest = time;
 }
 
-static int take_live(struct stream *stream, struct before *before)
+/* `known`: without what was born since the gap began. */
+static int take_live(struct stream *stream, struct before *before, int known)
 {
 	int64_t newest = stream->started ? stream->time : INT64_MIN;
 	const struct mt_event *event = NULL;
@@ -155,6 +157,8 @@ static int take_live(struct stream *stream, struct before *before)
 		event = &stream->event[stream->next];
 		label = label_at_birth(stream, event);
 		site = known_site(before, event);
+		if (known && !before->known)
+			continue;
 		stream->resident.was_asleep = before->asleep;
 		error = stream_book(stream, event, &label, site);
 		note_birth(stream, event, &newest);
@@ -168,7 +172,7 @@ static int take_live(struct stream *stream, struct before *before)
 	return 0;
 }
 
-int stream_checkpoint(struct stream *stream)
+static int take_checkpoint(struct stream *stream, int known)
 {
 	struct before before = { 0 };
 	uint32_t step = stream_process(stream)->step;
@@ -177,12 +181,24 @@ int stream_checkpoint(struct stream *stream)
 	stream_sample_checkpoint(stream);
 	stream->unsettled.count = 0; /* the books begin anew */
 	if (!error)
-		error = take_live(stream, &before);
+		error = take_live(stream, &before, known);
 	if (!error)
 		error = tell_gone(stream, &before, step);
-	stream->carrying = 0;
-	stream->gap.kind = 0;
 	free(before.live);
 	free(before.stays);
 	return error;
+}
+
+int stream_checkpoint(struct stream *stream)
+{
+	int error = take_checkpoint(stream, 0);
+
+	stream->carrying = 0;
+	stream->gap.kind = 0;
+	return error;
+}
+
+int stream_checkpoint_known(struct stream *stream)
+{
+	return take_checkpoint(stream, 1);
 }

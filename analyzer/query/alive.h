@@ -4,6 +4,10 @@
  * A thing that a process never freed goes with the process: 1 ns after the newest sign of its life (stream_over.c). It
  * has no death of its own (until_seq is null), and still counts as what outlived whatever made it.
  *
+ * Events may be missing: chunks let go (--keep), damaged chunks, a full disk. A checkpoint follows such a gap. A thing that was alive
+ * before the gap and is not in the checkpoint goes where the gap begins: 1 ns after the newest event before the gap. The trace does
+ * not say when it went, and this is the earliest moment that agrees with the trace (stream_gap.c).
+ *
  * All events of a run have one order: time, then process (by its number), then their order in the process. The time
  * of a process never goes back: an event of a thread that was late is as late as the one before it. An allocation
  * that came out of a checkpoint is there from its birth on. A moment is a place in that order: after one event, or,

@@ -36,7 +36,8 @@ static inline uint32_t maker_device(struct maker *maker, uint32_t kind, uint32_t
 }
 
 /* Opens a trace of process `pid`, with GPU 0 ("GPU-0000") of `memory` bytes, the CPU, and a main thread. */
-static inline void maker_open_on(struct maker *maker, const char *path, uint32_t pid, int rank, uint64_t memory)
+static inline void maker_open_with(struct maker *maker, const char *path, uint32_t pid, int rank, uint64_t memory,
+				   const struct mt_writer_options *options)
 {
 	struct mt_process process = {
 		.pid = pid,
@@ -55,7 +56,7 @@ static inline void maker_open_on(struct maker *maker, const char *path, uint32_t
 	struct mt_thread thread = { .tid = pid, .flags = MT_THREAD_MAIN };
 
 	memset(maker, 0, sizeof(*maker));
-	CHECK_EQ(mt_writer_open(&maker->writer, path, &process, NULL), 0);
+	CHECK_EQ(mt_writer_open(&maker->writer, path, &process, options), 0);
 	maker->defs = mt_writer_defs(maker->writer);
 	maker->time = MAKER_START;
 	thread.name = maker_string(maker, "main");
@@ -63,6 +64,11 @@ static inline void maker_open_on(struct maker *maker, const char *path, uint32_t
 	maker->cuda = maker_device(maker, MT_DEVICE_CUDA, 0, "Test GPU", "GPU-0000", memory);
 	maker->cpu = maker_device(maker, MT_DEVICE_CPU, 0, "CPU", "", 0);
 	maker->device = maker->cuda;
+}
+
+static inline void maker_open_on(struct maker *maker, const char *path, uint32_t pid, int rank, uint64_t memory)
+{
+	maker_open_with(maker, path, pid, rank, memory, NULL);
 }
 
 /* The same, of 1 GiB. */
