@@ -52,10 +52,10 @@ struct stream {
 		enum stream_gap_stage {
 			STREAM_NO_GAP,
 			STREAM_GAP_BEGINS, /* `next` is the checkpoint after a gap; what that does not have goes first */
-			STREAM_GAP_ENDS,   /* the checkpoint comes next, at `time`; no event before the checkpoint tells a time */
+			STREAM_GAP_ENDS, /* the checkpoint comes next, at `time`; no event before the checkpoint tells a time */
 		} stage;
 		int64_t time; /* ns of the run: the newest birth in the checkpoint */
-	} ahead;                            /* see stream_gap.c */
+	} ahead;              /* see stream_gap.c */
 	int worked;           /* one of them was more than the recorder's own word */
 	int64_t time;         /* time of the run; never goes back, unlike the events of two threads */
 	int64_t turn; /* turn of the newest event among those of all processes: its time, or a later one of an event before it */
@@ -233,7 +233,7 @@ void stream_resident_at(struct stream *stream, const struct mt_event *event, uin
 /* Takes the checkpoint that was read; what it does not have any more is gone. 0 or an error. */
 int stream_checkpoint(struct stream *stream);
 
-/* What the checkpoint that was read does not have is gone; nothing is born yet. 0 or an error. */
+/* Memory that the checkpoint does not have goes; nothing is born yet. 0 or an error. */
 int stream_checkpoint_known(struct stream *stream);
 
 /* ---- stream_gap.c: the moment when a gap begins ---- */

@@ -1,6 +1,6 @@
 /*
- * test_gaps.c - events are missing: damaged, let go, or never written. What the process held and the checkpoint after the
- * gap does not have goes where the gap begins, in the peak of the device and in the database.
+ * test_gaps.c - events are missing: damaged, let go, or never written. Memory that the checkpoint after the gap does not
+ * have goes where the gap begins, in the peak of the device and in the database.
  */
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
@@ -52,10 +52,9 @@ static void write_process(const char *path, uint32_t pid, const struct mt_writer
 		if (size[at])
 			event = (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = addr };
 		else
-			event = (struct mt_event){ .kind = MT_DRIVER_ALLOC,
-						   .device = maker.cuda,
-						   .addr = addr,
-						   .size = 1 + below(MIB) };
+			event = (struct mt_event){
+				.kind = MT_DRIVER_ALLOC, .device = maker.cuda, .addr = addr, .size = 1 + below(MIB)
+			};
 		size[at] = event.size;
 		if (skips && i / 150 % 2)
 			skip_event(&maker, event);
@@ -127,8 +126,8 @@ static void model_event(struct model *model, const struct mt_event *event)
 	if (life)
 		life->until = model->last;
 	if (event->kind == MT_DRIVER_ALLOC)
-		model->life[model->count++] =
-			(struct life){ event->seq, event->size, model->last, 0, model->last, event->addr };
+		model->life[model->count++] = (struct life){ event->seq, event->size, model->last,
+							     0,          model->last, event->addr };
 }
 
 static int has(const struct mt_event *events, size_t count, uint64_t seq)
@@ -159,8 +158,8 @@ static void model_checkpoint(struct model *model, const struct mt_event *events,
 		newest = events[k].value && time > newest ? time : newest;
 		life = find_alive(model, events[k].addr);
 		if (!life && events[k].value)
-			model->life[model->count++] = (struct life){ events[k].seq, events[k].size, -1, 0, time,
-								     events[k].addr };
+			model->life[model->count++] = (struct life){ events[k].seq, events[k].size, -1, 0,
+								     time,          events[k].addr };
 	}
 	for (i = 0; i < model->count; i++)
 		if (model->life[i].since < 0)
@@ -207,7 +206,8 @@ static uint64_t peak_of(const struct model *model, uint32_t models)
 			for (n = 0, sum = 0; n < models; n++)
 				for (k = 0; k < model[n].count; k++) {
 					life = &model[n].life[k];
-					if (life->since <= now && (life->until ? life->until > now : model[n].last >= now))
+					if (life->since <= now &&
+					    (life->until ? life->until > now : model[n].last >= now))
 						sum += life->size;
 				}
 			most = sum > most ? sum : most;
