@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/text.h"
@@ -93,6 +94,18 @@ static int is_open_already(const struct source *source, const struct mt_process 
 	return 0;
 }
 
+#define FILES_OPEN_MOST 128u
+
+/* Number of traces that stay open: an eighth of the descriptors. The others are opened for each chunk. */
+static uint32_t files_open_most(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	return limit.rlim_cur / 8 < FILES_OPEN_MOST ? (uint32_t)(limit.rlim_cur / 8) : FILES_OPEN_MOST;
+}
+
 /* Takes the reader over. */
 static int add_input(struct source *source, const char *path, struct mt_reader *reader, int running)
 {
@@ -159,6 +172,8 @@ static int open_trace(struct source *source, const char *path)
 	if (ring >= 0) {
 		complete(source, &reader, path, mt_reader_process(reader)->ring_path);
 		close(ring);
+	} else if (!running && source->inputs >= files_open_most()) {
+		mt_reader_rest(reader, path);
 	}
 	return add_input(source, path, reader, running);
 }
@@ -351,6 +366,7 @@ static int choose_run(struct source *source)
 	for (i = 0; i < source->inputs && !error; i++)
 		trace[i] = (struct runs_trace){
 			.run = mt_reader_process(source->input[i].reader)->run,
+			.host = mt_reader_process(source->input[i].reader)->host,
 			.first = (int64_t)mt_reader_process(source->input[i].reader)->start_realtime,
 			.last = last_of(&source->input[i])
 		};

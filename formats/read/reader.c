@@ -1,4 +1,5 @@
 /* reader.c - reads a trace of any origin: chunk by chunk, everything checked. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,9 @@ struct gap {
 
 struct mt_reader {
 	struct mt_chunk_source source;
+	const char *rests; /* path of a file that is open only while a chunk is read; NULL: it is open, */
+	dev_t device;      /* and its numbers */
+	ino_t inode;
 	struct mt_process process;
 	struct mt_defs *defs;
 	struct mt_chunk_list list;
@@ -423,8 +427,47 @@ static void find_gap(struct mt_reader *reader)
 	reader->gap.open = reader->gap.untold = reader->gap.uncounted = 1;
 }
 
-/* Begins the next chunk, or finds that it has to wait. 0: go on with mt_reader_next's loop. */
-static int begin_chunk(struct mt_reader *reader, int *wait)
+/* ---- files that are open only while they are read ---- */
+
+static void close_file(struct mt_reader *reader)
+{
+	close(reader->source.fd);
+	reader->source.fd = -1;
+	mt_unpacker_file(reader->source.unpacker, -1);
+}
+
+/* 0 or -MT_E_SYSTEM; ESTALE: another file has the name by now. */
+static int open_again(struct mt_reader *reader)
+{
+	struct stat st;
+	int same;
+
+	reader->source.fd = open(reader->rests, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (reader->source.fd < 0)
+		return -MT_E_SYSTEM;
+	mt_unpacker_file(reader->source.unpacker, reader->source.fd);
+	same = !fstat(reader->source.fd, &st) && st.st_dev == reader->device && st.st_ino == reader->inode;
+	if (same)
+		return 0;
+	close_file(reader);
+	errno = ESTALE;
+	return -MT_E_SYSTEM;
+}
+
+void mt_reader_rest(struct mt_reader *reader, const char *path)
+{
+	struct stat st;
+
+	if (reader->rests || fstat(reader->source.fd, &st))
+		return;
+	reader->rests = path;
+	reader->device = st.st_dev;
+	reader->inode = st.st_ino;
+	close_file(reader);
+}
+
+/* The file is open. */
+static int begin_open_chunk(struct mt_reader *reader, int *wait)
 {
 	const struct mt_chunk_info *info = &reader->list.info[reader->at];
 	int lies = 0, error = 0;
@@ -460,6 +503,22 @@ static int begin_chunk(struct mt_reader *reader, int *wait)
 	else
 		reader->decoding = info->kind == MT_CHUNK_EVENTS || info->kind == MT_CHUNK_CHECKPOINT;
 	return 0;
+}
+
+/* Begins the next chunk, or finds that it has to wait. 0: go on with mt_reader_next's loop. */
+static int begin_chunk(struct mt_reader *reader, int *wait)
+{
+	int error = reader->rests ? open_again(reader) : 0, system;
+
+	if (error)
+		return error;
+	error = begin_open_chunk(reader, wait);
+	if (!reader->rests)
+		return error;
+	system = errno;
+	close_file(reader);
+	errno = system;
+	return error;
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
@@ -654,7 +713,7 @@ int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **event
 	return error;
 }
 
-int mt_reader_more(struct mt_reader *reader)
+static int more(struct mt_reader *reader)
 {
 	const struct mt_chunk_info *last = &reader->list.info[reader->list.count - 1];
 	uint32_t before = reader->list.count;
@@ -672,6 +731,13 @@ int mt_reader_more(struct mt_reader *reader)
 	error = mt_chunk_list_more(&reader->list, &reader->source);
 	take_over_state(reader);
 	return error ? error : reader->list.count > before;
+}
+
+int mt_reader_more(struct mt_reader *reader)
+{
+	if (reader->rests)
+		return -MT_E_BUSY;
+	return more(reader);
 }
 
 int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *room)

@@ -203,6 +203,11 @@ void mt_unpacker_free(struct mt_unpacker *unpacker)
 	free(unpacker);
 }
 
+void mt_unpacker_file(struct mt_unpacker *unpacker, int fd)
+{
+	unpacker->fd = fd;
+}
+
 void mt_unpacker_grow(struct mt_unpacker *unpacker, uint64_t file_bytes)
 {
 	unpacker->file_bytes = file_bytes;

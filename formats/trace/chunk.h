@@ -55,6 +55,9 @@ struct mt_unpacker;
 /* Reads from `fd`, which stays the caller's. Never reads behind `file_bytes`. NULL: out of memory. */
 struct mt_unpacker *mt_unpacker_new(int fd, uint64_t file_bytes);
 
+/* Reads from `fd` from now on: the same file. */
+void mt_unpacker_file(struct mt_unpacker *unpacker, int fd);
+
 /* The file has grown: so much of it is there now. Not while a frame is being unpacked. */
 void mt_unpacker_grow(struct mt_unpacker *unpacker, uint64_t file_bytes);
 void mt_unpacker_free(struct mt_unpacker *unpacker);

@@ -104,9 +104,15 @@ int mt_reader_next(struct mt_reader *reader, const struct mt_event **events, siz
  * For a trace that is still being written, at its end (mt_reader_next gave 0 events): looks at what has come since.
  * Nothing is written or locked; a last chunk that is not all there yet is left for the next time. 1: there is more to
  * read; 0: nothing new; -MT_E_BUSY: it is another file by now (--keep and memrec recover put a new one in its place), to
- * be opened again; -MT_E_MEMORY, -MT_E_SYSTEM.
+ * be opened again (after mt_reader_rest, too); -MT_E_MEMORY, -MT_E_SYSTEM.
  */
 int mt_reader_more(struct mt_reader *reader);
+
+/*
+ * Closes the file of a trace that is whole. The file is open only while a chunk is read from then on, by `path`, which lives as long
+ * as the reader: thousands of traces need one descriptor. Another file of that name is -MT_E_SYSTEM (ESTALE).
+ */
+void mt_reader_rest(struct mt_reader *reader, const char *path);
 
 /* Starts again with the first event. Definitions stay. */
 void mt_reader_rewind(struct mt_reader *reader);
