@@ -9,6 +9,7 @@
 struct word {
 	const char *at;
 	size_t size;
+	const char *host; /* the word means a run of this host alone; "": of any host */
 	int unique;
 	uint32_t trace;
 	int64_t first, last; /* times of the traces that share a unique word */
@@ -64,6 +65,21 @@ static int is_unique(const char *at, size_t size)
 	return -1; /* a word that a later recorder made */
 }
 
+/* A word that begins so has the loopback address of torch.distributed's first rank: every host has one. */
+static int is_loopback(const char *at, size_t size)
+{
+	static const char *const begins[] = { "master=localhost", "master=ip6-localhost", "master=::1", "master=[::1]",
+					      "master=127" };
+	size_t i, length;
+
+	for (i = 0; i < sizeof(begins) / sizeof(*begins); i++) {
+		length = strlen(begins[i]);
+		if (size >= length && !memcmp(at, begins[i], length) && (size == length || at[length] == '.'))
+			return 1;
+	}
+	return 0;
+}
+
 /* The words of one trace; `word` NULL: only how many. */
 static size_t words_of(const struct runs_trace *trace, uint32_t number, struct word *word)
 {
@@ -77,7 +93,11 @@ static size_t words_of(const struct runs_trace *trace, uint32_t number, struct w
 		if (unique < 0)
 			continue;
 		if (word)
-			word[count] = (struct word){ .at = at, .size = size, .unique = unique, .trace = number };
+			word[count] = (struct word){ .at = at,
+						     .size = size,
+						     .host = is_loopback(at, size) && trace->host ? trace->host : "",
+						     .unique = unique,
+						     .trace = number };
 		count++;
 	}
 	return count;
@@ -88,7 +108,9 @@ static int by_text(const struct word *one, const struct word *two)
 	size_t size = one->size < two->size ? one->size : two->size;
 	int order = memcmp(one->at, two->at, size);
 
-	return order ? order : (one->size > two->size) - (one->size < two->size);
+	if (!order)
+		order = (one->size > two->size) - (one->size < two->size);
+	return order ? order : strcmp(one->host, two->host);
 }
 
 /* The same words stand together, in order of time. */

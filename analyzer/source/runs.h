@@ -17,6 +17,7 @@ struct runs_trace {
 	int64_t first, last; /* when it was recorded, ns since 1970; `last` 0: not known */
 	uint32_t of;         /* filled in: the run's number, from 0 */
 	int any;             /* filled in: it says nothing and has no time, and may be of any run */
+	const char *host;    /* name of the machine; NULL: not known */
 };
 
 /*

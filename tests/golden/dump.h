@@ -41,6 +41,8 @@ static void dump_process(FILE *out, const struct mt_process *process)
 	dump_string(out, "command", process->command);
 	dump_string(out, "options", process->options);
 	dump_string(out, "ring", process->ring_path);
+	if (*process->run)
+		dump_string(out, "run", process->run);
 	fputc('\n', out);
 }
 

@@ -346,6 +346,19 @@ static void make_symbols(const char *path)
 	check(path, mt_writer_close(writer, 1));
 }
 
+/* A process that says which run it is of. */
+static void make_run(const char *path)
+{
+	struct mt_process told = process;
+	struct mt_writer *writer;
+
+	told.run = "slurm=42.0 master=node-7.29500 elastic=again ray=01000000 launch=0123456789abcdef later=1";
+	check(path, mt_writer_open(&writer, path, &told, NULL));
+	define(mt_writer_defs(writer));
+	write_all_kinds(writer, 1);
+	check(path, mt_writer_close(writer, 1));
+}
+
 /* As a crash leaves it: no index, a torn last chunk. */
 static void make_crash(const char *path)
 {
@@ -459,10 +472,17 @@ static const struct {
 	const char *name;
 	void (*make)(const char *path);
 } good_files[] = {
-	{ "v1-kinds", make_kinds },     { "v1-crash", make_crash },           { "v1-skip", make_skip },
-	{ "v1-later", make_later },     { "v1-kinds-more", make_more_kinds }, { "v1-keep", make_keep },
-	{ "v1-samples", make_samples }, { "v1-census", make_census },         { "v1-again", make_again },
+	{ "v1-kinds", make_kinds },
+	{ "v1-crash", make_crash },
+	{ "v1-skip", make_skip },
+	{ "v1-later", make_later },
+	{ "v1-kinds-more", make_more_kinds },
+	{ "v1-keep", make_keep },
+	{ "v1-samples", make_samples },
+	{ "v1-census", make_census },
+	{ "v1-again", make_again },
 	{ "v1-symbols", make_symbols },
+	{ "v1-run", make_run },
 };
 
 static void make_dump(const char *path, const char *text_path)
