@@ -7,6 +7,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
+#include "named.h"
 #include "report.h"
 
 /* ---- arguments ---- */
@@ -66,7 +67,7 @@ int answer_parse(struct answer_options *options, const struct answer *answer, in
 		status = parse_option(options, answer, argc, argv, option);
 	if (!options->limit)
 		options->limit = options->json ? INT64_MAX : answer->limit;
-	options->name = argc - optind == 1 ? argv[optind] : "TRACE...";
+	options->name = argc > optind ? named_words(argv + optind, (uint32_t)(argc - optind)) : "TRACE...";
 	return status;
 }
 

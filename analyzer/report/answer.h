@@ -18,7 +18,7 @@ struct answer_options {
 	int brief; /* --brief: the verdict alone, as memrec's last words have it; JSON has everything all the same */
 	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
 	int64_t number;   /* --number, 0: not given */
-	const char *name; /* the user's own word, for the next command to try: "trace.zst" */
+	const char *name; /* named_words: the traces, for the next command to try */
 	void *own;        /* values of the report's own options */
 };
 

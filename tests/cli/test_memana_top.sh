@@ -30,6 +30,9 @@ check "JSON: all fields of the contract" json top.json '(
 	and all(set(p) >= {"phase", "bytes", "time_ns", "step"} for v in d["devices"] for p in v["phase_peaks"])
 	and all(set(o) >= {"time_ns", "device", "requested_bytes", "free_bytes", "phase", "refusals", "stack"} for o in d["oom"]))'
 "$memana" top --json rank0.zst rank1.zst >pair.json
+check "the process of a peak has its rank" json pair.json "[(x['peak']['pid'], x['peak']['rank']) for x in d['devices']] == [(300, 1)]"
+one_peak() { "$memana" steps rank0.zst rank1.zst >pair.txt && [ "$(grep -c '60\.0 MiB' pair.txt)" = 1 ] && grep -Eq '^ +GPU 0 +60.0 MiB +1 +rank 1$' pair.txt; }
+check "steps: the peak of a GPU stands once, and not as one of a process" one_peak
 "$memana" top --json cpu.zst >cpu.json
 for file in top pair cpu; do
 	for by in phase category owner process; do

@@ -60,9 +60,7 @@ static const struct steps_lane *worst_lane(const struct steps *steps)
 static void say_growing(struct verdict *verdict, const struct growth *growth, const struct answer_options *options)
 {
 	growth_say(&verdict->sentence, growth, 0);
-	sentence_say(&verdict->sentence, " Its stack: memana retained ");
-	sentence_say_clean(&verdict->sentence, options->name);
-	sentence_say(&verdict->sentence, ".");
+	sentence_say(&verdict->sentence, " Its stack: memana retained %s.", options->name);
 }
 
 static void say_steady(struct verdict *verdict)
@@ -216,24 +214,54 @@ static void print_lane(const struct text *text, const struct steps_lane *lane, c
 	}
 }
 
+/* The lane with the highest peak of its device. */
+static int makes_peak(const struct steps *steps, const struct steps_lane *lane)
+{
+	size_t i;
+
+	for (i = 0; i < steps->count; i++)
+		if (&steps->lane[i] != lane && steps->lane[i].device == lane->device &&
+		    (peaks_higher(&steps->lane[i], lane) ||
+		     (&steps->lane[i] < lane && !peaks_higher(lane, &steps->lane[i]))))
+			return 0;
+	return 1;
+}
+
+/* Peaks are those of a whole device. */
+static void print_devices(const struct text *text, const struct steps *steps)
+{
+	char process[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX], peak[TEXT_SIZE_MAX];
+	const struct steps_lane *lane;
+	size_t i;
+
+	answer_title(text, "Devices");
+	text_style(text, TEXT_DIM);
+	text_print(text, "  %-9s %11s %7s  %s\n", "device", "peak", "in step", "by");
+	text_style(text, TEXT_PLAIN);
+	for (i = 0; i < steps->count; i++) {
+		lane = &steps->lane[i];
+		if (makes_peak(steps, lane))
+			text_print(text, "  %-9s %11s %7lld  %s\n", answer_device(device, lane->number, lane->kind),
+				   text_bytes(peak, lane->highest->peak), (long long)lane->highest->step,
+				   answer_process(process, lane->highest->peak_rank, lane->highest->peak_pid));
+	}
+}
+
+/* The process's own figures. */
 static void print_lanes(const struct text *text, const struct steps *steps)
 {
 	const struct steps_lane *lane;
-	char process[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX], peak[TEXT_SIZE_MAX], in_use[TEXT_SIZE_MAX],
-		each[TEXT_SIZE_MAX];
+	char process[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX], in_use[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX];
 	size_t i;
 
 	answer_title(text, "Processes");
 	text_style(text, TEXT_DIM);
-	text_print(text, "  %-12s %-9s %6s %11s %7s %14s %13s\n", "process", "on", "steps", "peak", "in step",
-		   "at last end", "kept a step");
+	text_print(text, "  %-12s %-9s %6s %14s %13s\n", "process", "on", "steps", "at last end", "kept a step");
 	text_style(text, TEXT_PLAIN);
 	for (i = 0; i < steps->count; i++) {
 		lane = &steps->lane[i];
-		text_print(text, "  %-12s %-9s %6zu %11s %7lld %14s %13s\n",
-			   answer_process(process, lane->rank, lane->pid),
+		text_print(text, "  %-12s %-9s %6zu %14s %13s\n", answer_process(process, lane->rank, lane->pid),
 			   answer_device(device, lane->number, lane->kind), lane->ended,
-			   text_bytes(peak, lane->highest->peak), (long long)lane->highest->step,
 			   lane->ended ? text_bytes(in_use, lane->row[lane->ended - 1].in_use) : "-",
 			   lane->state == GROWTH_UNKNOWN ? "-" : answer_change(each, (int64_t)lane->each));
 	}
@@ -276,8 +304,10 @@ static int print_steps(const struct text *text, struct db *db, const struct answ
 	if (!error) {
 		make_verdict(&verdict, &steps, options);
 		answer_verdict(text, &verdict.sentence);
-		if (steps.count > 1)
+		if (steps.count > 1) {
+			print_devices(text, &steps);
 			print_lanes(text, &steps);
+		}
 	}
 	if (!error && verdict.lane) {
 		print_lane(text, verdict.lane, options);

@@ -8,6 +8,7 @@
 #include "query/query.h"
 #include "report/command.h"
 #include "report/command_option.h"
+#include "report/named.h"
 #include "report/report.h"
 #include "source/source.h"
 #include "store/load.h"
@@ -264,7 +265,7 @@ int cmd_top(int argc, char **argv)
 		return command_help("top", own_options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "top: no trace named (memana top trace.zst)");
-	command.options.name = argc - optind == 1 ? argv[optind] : "TRACE...";
+	command.options.name = named_words(argv + optind, (uint32_t)(argc - optind));
 	symbols = symbols_new();
 	if (!symbols)
 		return command_fail(mt_exit_code(-MT_E_MEMORY), "top: %s", mt_strerror(-MT_E_MEMORY));

@@ -18,7 +18,7 @@ struct top_options {
 	int64_t device;       /* number, -1: all */
 	int device_cpu;       /* --device cpu */
 	int64_t limit;        /* sites, parameters, -1: all */
-	const char *name;     /* the user's own word, for the next command to try: "trace.zst" */
+	const char *name;     /* named_words: the traces, for the next command to try */
 	int is_database;      /* it is one */
 	int why;              /* show the evidence */
 	int brief;            /* only what is said first, of the device that peaks highest: a GPU, where one is used */

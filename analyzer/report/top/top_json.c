@@ -175,6 +175,7 @@ static void json_peak(struct doc *doc, const struct query_device *row)
 		doc_null(doc, "role");
 	}
 	doc_pid(doc, "pid", row->peak.pid);
+	doc_int_or_null(doc, "rank", row->peak.rank, row->peak.rank >= 0);
 	doc_end(doc);
 }
 

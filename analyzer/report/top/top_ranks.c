@@ -118,7 +118,7 @@ void top_ranks_text(const struct text *text, const struct ranks *ranks, const ch
 		return;
 	text_style(text, TEXT_DIM);
 	text_print(text, "Below: %s. The others: memana top --device N %s\n\n",
-		   ranks_name(who, &ranks->rank[ranks->highest]), text_word(name));
+		   ranks_name(who, &ranks->rank[ranks->highest]), name);
 	text_style(text, TEXT_PLAIN);
 }
 

@@ -198,7 +198,7 @@ int top_print_before(const struct top_report *report)
 
 void top_print_next(const struct top_report *report)
 {
-	const char *name = text_word(report->options->name);
+	const char *name = report->options->name;
 
 	if (report->options->by == TOP_BY_SITE && report->options->is_database)
 		text_print(report->text, "Next: memana sql %s \"SELECT * FROM phase_peak\"\n", name);
