@@ -9,7 +9,7 @@
 struct word {
 	const char *at;
 	size_t size;
-	const char *host; /* the word means a run of this host alone; "": of any host */
+	const char *host; /* the word means a run of this host alone; "" for any host */
 	int unique;
 	uint32_t trace;
 	int64_t first, last; /* times of the traces that share a unique word */
@@ -65,7 +65,7 @@ static int is_unique(const char *at, size_t size)
 	return -1; /* a word that a later recorder made */
 }
 
-/* A word that begins so has the loopback address of torch.distributed's first rank: every host has one. */
+/* The word has the loopback address of the first rank of torch.distributed: every host has such an address. */
 static int is_loopback(const char *at, size_t size)
 {
 	static const char *const begins[] = { "master=localhost", "master=ip6-localhost", "master=::1", "master=[::1]",
