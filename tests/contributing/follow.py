@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""follow.py - does what CONTRIBUTING.md says under "What to touch for", in a copy of the tree: a driver entry, a hook, a
-phase rule, a report, a view with its key, an event kind, and a field. Files may be changed only where it names them; then the copy
+"""follow.py - does what CONTRIBUTING.md says under "What to touch for", in a copy of the tree: a driver entry, a hook, an
+option of memrec, a phase rule, a knob, a report, a view with its key, an event kind, and a field. Files may be changed only where it names them; then the copy
 is built and each addition tried. Prints "ok ..." and "not ok ...", last "N passed, N failed, 0 skipped".
 """
 import os
@@ -91,6 +91,12 @@ const struct loaded_hook *hook_host_table(size_t *count)
 """)
     after("recorder/agent/hooks/hooks.h", r"^const struct loaded_hook", "const struct loaded_hook *hook_host_table(size_t *count);")
     after("recorder/agent/hooks/injection.c", r"^\tadd_hooks\(hook_", "\tadd_hooks(hook_host_table);")
+
+
+def an_option():
+    after("recorder/shared/options.h", r'^\tX\(no_census,', '\tX(newcomer, "newcomer", 0, 0, 1) \\')
+    before("recorder/launch/arguments.c", r'^\tX\(0, "live"', '\tX(0, "newcomer", NULL, SET_FLAG, MEMBER(newcomer), "what a newcomer adds") \\')
+    before("docs/man/memrec.1", r"^\.It Fl -no-census", ".It Fl -newcomer\nWhat a newcomer adds.")
 
 
 def a_phase_rule():
@@ -222,7 +228,8 @@ def allowed(section):
     return found
 
 
-STEPS = [("a driver entry", a_driver_entry), ("a hook", a_hook), ("a phase rule", a_phase_rule), ("a knob", a_knob),
+STEPS = [("a driver entry", a_driver_entry), ("a hook", a_hook),
+         ("an option of memrec", an_option), ("a phase rule", a_phase_rule), ("a knob", a_knob),
          ("a report", a_report), ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind),
          ("a field of the trace", a_field)]
 
@@ -273,6 +280,9 @@ def try_all():
     check("it records", made.returncode == 0, made.stderr)
     asked = run("build/memrec", "-o", "hook.zst", "--", "python3", "-c", "import ctypes; print(ctypes.CDLL(None).gethostid())", env=env)
     check("a hook: it stands in", "4711" in asked.stdout, asked.stdout + asked.stderr)
+    check("an option of memrec: help lists it", "--newcomer" in run("build/memrec", "--help").stdout)
+    pasted = run("build/memrec", "env", "--newcomer", "ray").stdout
+    check("an option of memrec: memrec env hands it on", "newcomer:1" in pasted, pasted)
     rules = run("build/tests/unit/test_rule_cases", env=dict(os.environ, SRC=TREE))
     check("a phase rule: its case passes", rules.returncode == 0, rules.stdout + rules.stderr)
     check("a knob: it is listed", "GRPOConfig.newcomer" in run("build/memana", "knobs", "trl").stdout)
