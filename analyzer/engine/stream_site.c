@@ -20,6 +20,49 @@ static int same_device(const struct analysis_device *known, const struct mt_devi
 	return *uuid && !strcmp(known->uuid, uuid);
 }
 
+/* No two ranks of one run have the same GPU under one number, unless each sees other GPUs (CUDA_VISIBLE_DEVICES). */
+static int other_rank(const struct analysis *analysis, const struct analysis_device *known, int rank)
+{
+	uint32_t i;
+	int other;
+
+	for (i = 0; i < known->users && rank >= 0; i++) {
+		other = analysis->process[known->user[i]].info->rank;
+		if (other >= 0 && other != rank)
+			return 1;
+	}
+	return 0;
+}
+
+/* One of the two has no UUID: the recorder was killed before the UUID was known. All else that is known agrees. */
+static int may_be_device(const struct stream *stream, const struct analysis_device *known,
+			 const struct mt_device *device, const char *uuid)
+{
+	const struct mt_process *info = stream_process(stream)->info;
+	const char *name = mt_defs_string(stream_process(stream)->defs, device->name);
+
+	return known->known && known->kind == MT_DEVICE_CUDA && device->kind == MT_DEVICE_CUDA &&
+	       known->index == device->index && !*uuid != !*known->uuid && *info->boot_id &&
+	       !strcmp(known->boot_id, info->boot_id) && (!*name || !*known->name || !strcmp(name, known->name)) &&
+	       (!device->total || !known->total || device->total == known->total) &&
+	       !other_rank(stream->analysis, known, info->rank);
+}
+
+/* The one device of the run that this may be; STREAM_NO_DEVICE: there is none, or more than one. */
+static uint32_t likely_device(const struct stream *stream, const struct mt_device *device, const char *uuid)
+{
+	uint32_t i, found = STREAM_NO_DEVICE;
+
+	for (i = 0; i < stream->analysis->devices; i++) {
+		if (!may_be_device(stream, &stream->analysis->device[i], device, uuid))
+			continue;
+		if (found != STREAM_NO_DEVICE)
+			return STREAM_NO_DEVICE;
+		found = i;
+	}
+	return found;
+}
+
 static uint32_t add_device(struct analysis *analysis)
 {
 	size_t count = (size_t)analysis->devices + 1;
@@ -48,7 +91,9 @@ static uint32_t join_device(struct stream *stream, uint32_t id)
 	for (i = 0; device && i < stream->analysis->devices; i++)
 		if (same_device(&stream->analysis->device[i], device, uuid, boot_id))
 			break;
-	if (!device || i == stream->analysis->devices) {
+	if (device && i == stream->analysis->devices)
+		i = likely_device(stream, device, uuid);
+	if (!device || i == STREAM_NO_DEVICE) {
 		i = add_device(stream->analysis);
 		if (i == STREAM_NO_DEVICE)
 			return i;
@@ -61,6 +106,8 @@ static uint32_t join_device(struct stream *stream, uint32_t id)
 		joined->name = "";
 	}
 	joined = &stream->analysis->device[i];
+	if (!*joined->uuid)
+		joined->uuid = uuid;
 	if (device && !*joined->name)
 		joined->name = mt_defs_string(defs, device->name);
 	if (device && !joined->total)

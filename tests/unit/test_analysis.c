@@ -483,4 +483,64 @@ TEST(refused_and_had_is_the_same_request)
 	CHECK_EQ(has_it("another_gpu", 1, 7, 20 * MIB), 0);
 }
 
+/* Two processes, one after the other, and their GPU. */
+struct pair {
+	const char *uuid[2], *name[2];
+	uint32_t index[2];
+	int rank[2];
+	uint32_t devices; /* of the run */
+};
+
+static const struct pair pairs[] = {
+	{ { "GPU-1", "GPU-1" }, { "A", "A" }, { 0, 0 }, { -1, -1 }, 1 },
+	{ { "GPU-1", "GPU-1" }, { "A", "A" }, { 0, 1 }, { 0, 1 }, 1 }, /* each sees it under a number of its own */
+	{ { "GPU-1", "GPU-2" }, { "A", "A" }, { 0, 0 }, { -1, -1 }, 2 },
+	{ { "GPU-1", "" }, { "A", "" }, { 0, 0 }, { -1, -1 }, 1 },
+	{ { "", "GPU-1" }, { "", "A" }, { 0, 0 }, { -1, -1 }, 1 },
+	{ { "", "GPU-1" }, { "", "A" }, { 3, 3 }, { 1, 1 }, 1 },
+	{ { "", "GPU-1" }, { "", "A" }, { 0, 0 }, { -1, 1 }, 1 },
+	{ { "", "GPU-1" }, { "", "A" }, { 0, 0 }, { 0, 1 }, 2 },
+	{ { "", "GPU-1" }, { "", "A" }, { 0, 1 }, { -1, -1 }, 2 },
+	{ { "", "GPU-1" }, { "B", "A" }, { 0, 0 }, { -1, -1 }, 2 },
+	{ { "", "" }, { "", "" }, { 0, 0 }, { -1, -1 }, 2 },
+};
+
+static void write_one(const struct pair *pair, int i, const char *path)
+{
+	struct maker maker;
+
+	maker_open(&maker, path, 100 + (uint32_t)i, pair->rank[i]);
+	maker.time += (uint64_t)i * 100000;
+	maker.device = maker_device(&maker, MT_DEVICE_CUDA, 1 + pair->index[i], pair->name[i], pair->uuid[i], 0);
+	maker_driver_alloc(&maker, 0x10000000, 20 * MIB);
+	maker_close(&maker);
+}
+
+TEST(a_device_without_its_uuid_is_one_that_is_known)
+{
+	const char *folder = test_dir();
+	char first[300], second[300];
+	char *paths[] = { first, second };
+	struct source source;
+	struct analysis analysis;
+	size_t row;
+
+	snprintf(first, sizeof(first), "%s/a.zst", folder);
+	snprintf(second, sizeof(second), "%s/b.zst", folder);
+	for (row = 0; row < sizeof(pairs) / sizeof(*pairs); row++) {
+		printf("# %zu\n", row);
+		write_one(&pairs[row], 0, first);
+		write_one(&pairs[row], 1, second);
+		CHECK_EQ(source_open(&source, paths, 2), 0);
+		CHECK_EQ(source.inputs, 2);
+		CHECK_EQ(analysis_run(&analysis, source.input, 2, source.rules, NULL), 0);
+		CHECK_EQ(analysis.devices, pairs[row].devices);
+		CHECK_EQ(analysis.device[0].peak.bytes, 20 * MIB);
+		if (analysis.devices == 1)
+			CHECK_STR(analysis.device[0].uuid, "GPU-1");
+		analysis_release(&analysis);
+		source_release(&source);
+	}
+}
+
 TEST_MAIN()
