@@ -1,4 +1,6 @@
-"""generations.py SEED FOLDER - processes that take GPU memory one generation after the other, and end in all ways.
+"""generations.py SEED FOLDER [cpu] - processes that take memory one generation after the other, and end in all ways.
+
+GPU memory of the driver, or tensors on the CPU as PyTorch reports them.
 
 A generation is one or two processes that hold their memory at once. The next one begins when they are gone; nobody waits for
 them before the end, so the dead are zombies. Writes FOLDER/truth.json: the most that was held at once, how much each
@@ -13,7 +15,6 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gpu_driver import Driver
 from own_ring import collector_pid, wait_until_written
 
 MIB = 1 << 20
@@ -25,19 +26,36 @@ def say(word):
     sys.stdout.flush()
 
 
-def hold(plan):
-    """Takes the first of `plan` ([size, how, ...]) and ends so when it is told; exec goes on with the rest."""
-    size, how = int(plan[0]), plan[1]
+def take_gpu(size):
+    """Returns a function that tells the bytes in use by the driver."""
+    from gpu_driver import Driver
     driver = Driver()
     driver.take(size)
+
+    def used():
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        driver.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return total.value - free.value
+    return used
+
+
+def take_cpu(size):
+    """No driver counts tensors on the CPU."""
+    import agent_hooks
+    agent_hooks.alloc(0x7000000000, size, device=agent_hooks.CPU)
+    return lambda: 0
+
+
+def hold(memory, plan):
+    """Takes the first of `plan` ([size, how, ...]) and ends so when it is told; exec goes on with the rest."""
+    size, how = int(plan[0]), plan[1]
+    used = (take_cpu if memory == "cpu" else take_gpu)(size)
     say("holds")
     sys.stdin.readline()
-    free, total = ctypes.c_size_t(), ctypes.c_size_t()
-    driver.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
-    say(total.value - free.value)
+    say(used())
     sys.stdin.readline()
     if how == "exec":
-        os.execv(sys.executable, [sys.executable, __file__, "hold"] + plan[2:])
+        os.execv(sys.executable, [sys.executable, __file__, "hold", memory] + plan[2:])
     if how == "crash":
         wait_until_written()
         os.kill(collector_pid(), signal.SIGKILL)
@@ -48,8 +66,8 @@ def hold(plan):
 
 
 class Process:
-    def __init__(self, plan):
-        self.popen = subprocess.Popen([sys.executable, __file__, "hold"] + [str(word) for word in plan], text=True,
+    def __init__(self, memory, plan):
+        self.popen = subprocess.Popen([sys.executable, __file__, "hold", memory] + [str(word) for word in plan], text=True,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def hears(self):
@@ -72,7 +90,7 @@ def run_generation(processes):
     return max(used)
 
 
-def main(seed, folder):
+def main(seed, folder, memory="gpu"):
     chance = random.Random(seed)
     ends = list(ENDS)
     chance.shuffle(ends)
@@ -82,7 +100,7 @@ def main(seed, folder):
         how = [ends.pop() for _ in size if ends]
         size = size[:len(how)]
         then = [chance.randrange(1, 400) * MIB, "return"]
-        processes = [Process([s, h] + (then if h == "exec" else [])) for s, h in zip(size, how)]
+        processes = [Process(memory, [s, h] + (then if h == "exec" else [])) for s, h in zip(size, how)]
         held.append(sum(size))
         used.append(run_generation(processes))
         for process, end in zip(processes, how):
@@ -103,6 +121,6 @@ def main(seed, folder):
 
 
 if sys.argv[1] == "hold":
-    hold(sys.argv[2:])
+    hold(sys.argv[2], sys.argv[3:])
 else:
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), *sys.argv[2:])

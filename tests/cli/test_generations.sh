@@ -32,6 +32,12 @@ for seed in ${SEEDS:-1 2}; do
 	check "seed $seed: phases, check, diff" everywhere ./*.zst
 	cd ..
 done
+mkdir -p cpu && cd cpu || exit
+"$memrec" --cpu -o t.zst -- python3 "$SRC/tests/cli/generations.py" 3 . cpu >out 2>err
+check "CPU tensors: top" peak_of ./*.zst
+check "CPU tensors: the database" lives ./*.zst
+check "CPU tensors: phases, check, diff" everywhere ./*.zst
+cd ..
 
 # --- several runs
 left_out() { # WANT: how many of the folder `1` are left out of the answer in top.json

@@ -488,7 +488,7 @@ struct pair {
 	const char *uuid[2], *name[2];
 	uint32_t index[2];
 	int rank[2];
-	uint32_t devices; /* of the run */
+	uint32_t devices; /* number in the run */
 };
 
 static const struct pair pairs[] = {
