@@ -23,7 +23,11 @@ find_python() {
 	done
 }
 PYTHON=${PYTHON-$(find_python)}
-export PYTHON
+HOST_PYTHON=$(type -P python3) # with the packages that are installed for it
+export PYTHON HOST_PYTHON
+
+# What is installed beside python3 may run at each of its starts (*.pth files), and take five times as long as Python: tests start one without.
+"$HOST_PYTHON" -m venv --without-pip "$TMPDIR/python" >/dev/null 2>&1 && PATH=$TMPDIR/python/bin:$PATH
 
 JOBS=${JOBS:-$(($(nproc) + 1))} # some wait more than they work
 passed=0 failed=0 skipped=0

@@ -1,15 +1,18 @@
 """adds_up.py MEMANA DATABASE|TRACE...: every report counts the same bytes as `memana top` at the same instant.
+adds_up.py MEMANA --each DATABASE...: the same for each database, with a line "ok NAME: all reports add up" each.
 
 Compared are the database's views at the peak and at the ends of steps, the holes that frag finds at the peak and at
 failed requests, what phases and steps call a peak (bytes, and whose it is), and who held the rest when memory ran out.
 Says what differs and ends with 1, or says how much agreed.
 """
+import functools
 import json
 import subprocess
 import sys
 
 MEMANA, TRACES = sys.argv[1], sys.argv[2:]
-DATABASE = TRACES[0] if TRACES[0].endswith(".db") else "adds_up.db"
+STEPS = 6  # of a device that are compared: the first and the last ones, and the one with the highest peak
+DATABASE = None
 wrong, agreed = [], 0
 
 
@@ -17,8 +20,9 @@ def run(*arguments):
     return subprocess.run([MEMANA, *arguments], check=True, capture_output=True, text=True).stdout
 
 
+@functools.cache
 def report(command, *options):
-    """A loaded database, which every report makes for itself otherwise."""
+    """A loaded database, which every report makes for itself otherwise. Each answer is asked for once."""
     return json.loads(run(command, "--json", *options, DATABASE))
 
 
@@ -70,7 +74,10 @@ def compare_steps(top):
                 best = steps.setdefault(step["step"], step)
                 if step["peak_bytes"] > best["peak_bytes"]:
                     steps[step["step"]] = step
-        for number, step in steps.items():
+        numbers = sorted(steps)
+        chosen = {*numbers[:STEPS // 2], *numbers[-STEPS // 2:], max(numbers, key=lambda n: steps[n]["peak_bytes"])}
+        for number in sorted(chosen):
+            step = steps[number]
             try:
                 then = peak_of(report("top", "--at", f"step:{number}"), device)
                 same(f"steps: step {number}", step["peak_bytes"], then["bytes"])
@@ -105,17 +112,40 @@ def compare_failures():
              sum(p["held_bytes"] for p in then["processes"]))
 
 
-def main():
-    if DATABASE != TRACES[0]:
-        run("load", *TRACES, "-o", DATABASE)
+def compare(database):
+    """What differs, and how many figures agreed."""
+    global DATABASE, wrong, agreed
+    DATABASE, wrong, agreed = database, [], 0
+    report.cache_clear()
     top = report("top")
     compare_views()
     compare_phases(top)
     compare_steps(top)
     compare_failures()
     compare_holes(top)
-    print("\n".join(wrong) or f"{agreed} figures agree")
-    return bool(wrong) or not agreed
+    return wrong, agreed
 
 
-sys.exit(main())
+def each(databases):
+    for database in databases:
+        name = database.removesuffix(".db")
+        try:
+            differ, count = compare(database)
+        except (OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
+            differ, count = [f"{type(error).__name__}: {error}"], 0
+        print(f"{'not ok' if differ or not count else 'ok'} {name}: all reports add up")
+        for line in differ:
+            print(f"# {line}")
+
+
+def main():
+    database = TRACES[0]
+    if not database.endswith(".db"):
+        database = "adds_up.db"
+        run("load", *TRACES, "-o", database)
+    differ, count = compare(database)
+    print("\n".join(differ) or f"{count} figures agree")
+    return bool(differ) or not count
+
+
+sys.exit(each(TRACES[1:]) if TRACES[0] == "--each" else main())

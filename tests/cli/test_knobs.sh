@@ -84,8 +84,8 @@ assert sources.find('a/h.h "expandable"', "expandable").line == 1
 assert sources.find('a/h.h "expand"', "expand") is None
 assert sources.find("a/gone.py --on", "--on").moved and not sources.find("a/args.py --on", "--on").moved
 PY
-if python3 -c 'import yaml' 2>/dev/null; then
-	check "keys and defaults are found in sources" python3 finder_check.py "$SRC/tests/knobs"
+if "${HOST_PYTHON:-python3}" -c 'import yaml' 2>/dev/null; then
+	check "keys and defaults are found in sources" "${HOST_PYTHON:-python3}" finder_check.py "$SRC/tests/knobs"
 else
 	skip "keys and defaults are found in sources" "no PyYAML"
 fi
