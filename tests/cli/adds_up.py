@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 MEMANA, TRACES = sys.argv[1], sys.argv[2:]
-STEPS = 6  # of a device that are compared: the first and the last ones, and the one with the highest peak
+STEPS = 6  # steps of a device that are compared: the first and last ones; the highest peak comes to them
 DATABASE = None
 wrong, agreed = [], 0
 
@@ -113,7 +113,7 @@ def compare_failures():
 
 
 def compare(database):
-    """What differs, and how many figures agreed."""
+    """Differences as sentences, and the number of figures that agreed."""
     global DATABASE, wrong, agreed
     DATABASE, wrong, agreed = database, [], 0
     report.cache_clear()
