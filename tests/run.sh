@@ -26,7 +26,7 @@ PYTHON=${PYTHON-$(find_python)}
 HOST_PYTHON=$(type -P python3) # with the packages that are installed for it
 export PYTHON HOST_PYTHON
 
-# What is installed beside python3 may run at each of its starts (*.pth files), and take five times as long as Python: tests start one without.
+# Packages of python3 may run code at each start (*.pth files), for five times the time of Python alone: tests start a python3 without packages.
 "$HOST_PYTHON" -m venv --without-pip "$TMPDIR/python" >/dev/null 2>&1 && PATH=$TMPDIR/python/bin:$PATH
 
 JOBS=${JOBS:-$(($(nproc) + 1))} # some wait more than they work
