@@ -32,7 +32,7 @@ says "what is allocated in log-probs and in training has one name" '128.0 MiB +0
 says "the same in words" '16 segments with 57.9 GiB idle are pinned by 6.1 GiB of tensors, most by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' frag
 says "why not expandable segments" 'Expandable segments are not possible here: a pool that sleeps is in use' frag
 says "what the cache would give back, and who has to let go" 'empty_cache\(\) would give back nothing: free the tensors that pin the segments first, or do not keep them: those of MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' frag
-says "what outlived the only step" '^1 step ended, and 6.0 GiB that no later step should need outlived it, all of it activations from forward by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)\. 2 more steps are needed' retained
+says "what outlived the only step" '^1 step ended, and 6.0 GiB that no later step should need outlived it, all of it activations from forward by MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\): record four or more steps to see' retained
 says "in reserve, but in pieces" '3.8 GiB asked for by .*, 3.7 GiB free. The allocator has 57.9 GiB in reserve, but not in one piece: 16 segments .*; see memana frag [^ ]+ Expandable segments are not possible here: a pool that sleeps is in use\.' oom
 says "the dispatcher's tensors are left" '6.0 GiB MoEAlltoAllTokenDispatcher.preprocess \(token_dispatcher.py:498\)' phases
 says "the whole word" '114.0 GiB weight-update +56.0 GiB' steps

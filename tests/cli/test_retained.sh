@@ -26,6 +26,17 @@ check "its verdict" says clean.zst '^Nothing grows over 6 steps: across them sta
 check "two steps are too few" retained short.zst \
 	'd["growth"]["state"] == "unknown" and sum(o["bytes"] for o in d["outlived"]) == 12 << 20'
 
+# With no step, one and two: steps and retained ask for the same number.
+asks() { "$memana" "$1" "$2" | tr '\n' ' ' | grep -q 'ended.*: record four or more steps'; }
+few() {
+	local trace
+	for trace in "$SRC/tests/golden/v1-later.zst" "$SRC/tests/golden/v1-symbols.zst" short.zst; do
+		asks retained "$trace" || { "$memana" retained "$trace" | head -5; return 1; }
+	done
+	asks steps short.zst
+}
+check "too few steps: how many to record" few
+
 # Across phases.
 check "born in rollout, alive in backward" retained leak.zst \
 	'[(p["bytes"] >> 20, p["from"], p["to"], p["function"]) for p in d["places"]] == [(9, "rollout", "backward", "Cache.fill")]' \

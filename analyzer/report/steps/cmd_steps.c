@@ -75,8 +75,7 @@ static void say_steady(struct verdict *verdict)
 			     "Steady: nothing more is kept with every step%s. Step %lld, the last one, ends with %s in use.",
 			     whose, (long long)last->step, text_bytes(in_use, last->in_use));
 	else
-		sentence_say(&verdict->sentence,
-			     "%s%s ended, the last one with %s in use: record four or more to see whether the run grows.",
+		sentence_say(&verdict->sentence, "%s%s ended, the last one with %s in use" GROWTH_RECORD_MORE,
 			     text_count(count, sizeof(count), lane->ended, "step"), whose,
 			     text_bytes(in_use, last->in_use));
 }

@@ -36,6 +36,9 @@
 #define GROWTH_LATE 4
 #define GROWTH_GAP 8
 
+/* The advice for a run with too few steps, in every report. */
+#define GROWTH_RECORD_MORE ": record four or more steps to see whether the run grows."
+
 struct growth_run {
 	uint32_t first, parts; /* the first part, from 0, and how many, with gaps */
 	uint64_t kept, bytes;  /* kept of these parts; and the bytes held more than before them */

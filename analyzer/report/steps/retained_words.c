@@ -98,19 +98,16 @@ static void say_outlived(struct sentence *sentence, const struct retained *retai
 	const struct retained_crossings *list = &retained->outlived;
 	const struct retained_crossing *most = list->crossing;
 	char size[TEXT_SIZE_MAX], part[TEXT_SIZE_MAX], place[256], steps[64];
-	uint64_t bytes = 0, more = retained->step_count < 3 ? 3 - retained->step_count : 1;
+	uint64_t bytes = 0;
 	size_t i;
 
 	for (i = 0; i < list->count; i++)
 		bytes += list->crossing[i].bytes;
-	sentence_say(sentence,
-		     "%s ended, and %s that no later step should need outlived %s, %s of it %s from %s by %s. ",
+	sentence_say(sentence, "%s ended, and %s that no later step should need outlived %s, %s of it %s from %s by %s",
 		     text_count(steps, sizeof(steps), retained->step_count, "step"), text_bytes(size, bytes),
 		     retained->step_count == 1 ? "it" : "them",
 		     most->bytes == bytes ? "all" : text_bytes(part, most->bytes), answer_category(most->category),
 		     most->from, finding_place(place, sizeof(place), retained->db, most->node));
-	sentence_say(sentence, "%s %s needed to tell whether that grows.",
-		     text_count(steps, sizeof(steps), more, "more step"), more == 1 ? "is" : "are");
 }
 
 static void say_few_steps(struct sentence *sentence, const struct retained *retained)
@@ -120,8 +117,8 @@ static void say_few_steps(struct sentence *sentence, const struct retained *reta
 	if (retained->step_count && retained->outlived.count)
 		say_outlived(sentence, retained);
 	else
-		sentence_say(sentence, "%s ended: too few to tell growth from what is replaced (4 are enough).",
-			     text_count(steps, sizeof(steps), retained->step_count, "step"));
+		sentence_say(sentence, "%s ended", text_count(steps, sizeof(steps), retained->step_count, "step"));
+	sentence_say(sentence, GROWTH_RECORD_MORE);
 	if (!retained->step_count)
 		return;
 	sentence_say(sentence, " At the end of the last one are alive ");

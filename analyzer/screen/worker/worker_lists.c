@@ -235,7 +235,7 @@ int worker_answer_retained(struct worker *worker, const struct worker_question *
 	worker_table_column(table, "place", WORKER_BRIEF);
 	worker_table_column(table, "kept", WORKER_BRIEF);
 	worker_table_column(table, "from", WORKER_PHASE);
-	worker_table_column(table, "seen in", 0);
+	worker_table_column(table, "evidence", 0);
 	if (!error)
 		error = retained_load(&retained, worker->db, &all);
 	if (!error && retained.batches.count + retained.steps.count) {
