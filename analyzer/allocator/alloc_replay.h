@@ -25,7 +25,7 @@ struct alloc_scenario {
 	const int64_t *empty_at; /* the cache is emptied after these events (seq of the process, rising), too */
 	size_t empties;
 	int64_t asked_seq;    /* after this event, or at the end if that comes first: */
-	uint64_t asked_bytes; /* bytes of a request to try: would it get them? 0: nobody asks */
+	uint64_t asked_bytes; /* bytes of a request to try: does the allocator have them? 0: no such request */
 	uint64_t asked_free;  /* beside what the recording has reserved then, the driver has so much for it */
 };
 

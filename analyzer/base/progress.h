@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 struct progress {
-	FILE *file;           /* NULL: nobody looks */
+	FILE *file;           /* NULL: no progress is shown */
 	const char *name;     /* name of the input */
 	uint64_t total, done; /* bytes */
 	uint64_t events;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include "memtrace/base.h"
 
-#define TEXT_COLUMNS 80  /* columns of a line, unless somebody says more or less */
+#define TEXT_COLUMNS 80  /* default columns of a line */
 #define TEXT_SIZE_MAX 32 /* bytes that any of the small formats needs, with NUL */
 
 /* X(NAME, SGR codes) - what parts of a report mean; how that looks is decided here. */
@@ -53,7 +53,7 @@ struct text_known {
 	int history;  /* 0: only what was there at the end: neither phases nor steps */
 };
 
-extern struct text_known text_known; /* everything, until somebody says otherwise */
+extern struct text_known text_known; /* all known, until a caller restricts it */
 
 /* "61.3 GiB", "512 B"; "12.4 s", "3.2 ms"; "42%", "0.3%"; "1,234,567". Into `out`, which is returned. */
 const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes);
@@ -77,7 +77,7 @@ void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
 
 /*
  * The same, in the colour that the phase has on the screen; `phase` is a word of MT_PHASE_LIST, or the category of slack.
- * Without colours, and of other words, as if nobody had said it.
+ * Without colours, and of other words, as if the user had set nothing.
  */
 void text_phase_bar(const struct text *text, const char *phase, uint64_t part, uint64_t whole, int width);
 

@@ -38,7 +38,7 @@ struct session {
 struct show {
 	char *const *paths;
 	uint32_t count;
-	struct session *session, *next; /* next: reads the run anew; NULL: nobody does */
+	struct session *session, *next; /* next: reads the run anew; NULL: none */
 	struct app app;
 	int app_begun;
 	int64_t looked_at;

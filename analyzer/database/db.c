@@ -103,7 +103,7 @@ int db_create(struct db **db, const char *path, const char *schema)
 	if (error)
 		return error;
 	/*
-	 * Nobody sees the file before it is whole and renamed: no journal, no waiting for the disk. Rows are put behind
+	 * The file gets its name when it is whole: no journal, no waiting for the disk. Rows are put behind
 	 * those that are there: what was written is seldom needed again.
 	 */
 	error = execute(*db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
@@ -590,7 +590,7 @@ int db_feed_run(struct db_feed *feed, const void *rows, size_t count)
 	return db_run(feed->insert);
 }
 
-/* The virtual table goes, too: nobody asks it later. */
+/* The virtual table goes, too: no later statement needs it. */
 void db_feed_free(struct db_feed *feed)
 {
 	if (!feed)

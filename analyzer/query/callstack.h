@@ -23,7 +23,7 @@ struct callstack_frame {
 struct callstack {
 	const struct callstack_frame **frame; /* innermost first; several stacks have the same ones */
 	size_t count, room;
-	struct stack_tree *tree; /* the stack's own tree; NULL: its frames are somebody else's */
+	struct stack_tree *tree; /* the stack's own tree; NULL: the frames belong to another object */
 };
 
 #define CALLSTACK_NO_FRAME ((size_t)-1)

@@ -316,7 +316,7 @@ static int is_standard(const char *file)
 	return lib && isdigit((unsigned char)lib[strcspn(lib, "n") + 1]) && !strstr(file, "-packages/");
 }
 
-/* Code that somebody typed: a notebook's cell, the standard input, python -c. */
+/* Code without a file: a notebook's cell, the standard input, python -c. */
 static int is_typed(const char *file, const char *name)
 {
 	return !strncmp(file, "<ipython-input-", 15) || !strcmp(file, "<stdin>") || !strcmp(file, "<console>") ||

@@ -19,7 +19,7 @@ enum frame_kind { FRAME_PLUMBING, FRAME_COMPILED, FRAME_LIBRARY, FRAME_USER };
 /* A native frame is never FRAME_LIBRARY: which of its libraries tell something is left to callstack.c. */
 enum frame_kind frame_kind(const struct callstack_frame *frame);
 
-/* Native functions and modules that hand on what somebody else asked for: allocator, dispatcher, engine, interpreter. */
+/* Native functions and modules that pass on the request of their caller: allocator, dispatcher, engine, interpreter. */
 int frame_is_native_plumbing(const struct callstack_frame *frame);
 
 /* A native module that is the C library's, the interpreter's, PyTorch's, or the driver's. */

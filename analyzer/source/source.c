@@ -58,7 +58,7 @@ static void complete(struct source *source, struct mt_reader **reader, const cha
 
 /* ---- opening ---- */
 
-/* Folders and pipes are no traces; opening a pipe would wait for somebody to write to it. */
+/* Folders and pipes are no traces; opening a pipe would wait for a writer. */
 static int open_reader(struct mt_reader **reader, const char *path)
 {
 	struct stat status;

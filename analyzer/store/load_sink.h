@@ -71,7 +71,7 @@ void load_timeline_release(struct load_timeline *timeline);
 
 struct load_sink {
 	const struct analysis *analysis;
-	const struct load_watch *watch; /* NULL: nobody watches */
+	const struct load_watch *watch; /* NULL: no watcher */
 	struct load_freed freed;
 	struct load_rows rows; /* drained before anything else touches the database */
 	struct load_resident resident;

@@ -36,7 +36,7 @@ static void add(struct sum *sum, const struct gpu_total_parts *parts)
 	}
 }
 
-/* The one to begin with. NULL: nobody looked. */
+/* The one to begin with. NULL: no sample. */
 static const struct gpu_total_parts *nearest(const struct analysis_gpu_total *gpu, int64_t time)
 {
 	if (gpu->peak_time != time)

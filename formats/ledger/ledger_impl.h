@@ -103,7 +103,7 @@ struct undo {
 struct mt_ledger {
 	mt_ledger_move *move;
 	void *context;
-	mt_ledger_reside *reside; /* NULL: nobody watches */
+	mt_ledger_reside *reside; /* NULL: no watcher */
 	void *watcher;
 	struct ledger_device device[MT_LEDGER_DEVICES];
 	uint64_t pinned;

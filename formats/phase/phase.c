@@ -110,7 +110,7 @@ static void label_own(struct mt_label *label, const struct mark_state *marks, co
 	label->category = marks->category ? marks->category : stack->category;
 }
 
-/* A backward runs on this thread: what nobody named is part of it. */
+/* A backward runs on this thread: allocations without a phase of their own are part of it. */
 static void label_backward(struct mt_label *label, const struct mark_state *marks)
 {
 	if (label->part == MT_PART_NONE)

@@ -1,6 +1,6 @@
 /*
  * emitter.h - the trace's side of folding: numbers and labels events, counts steps, writes, and keeps the figures of
- * the summary. It adds the events that nobody sends (STEP, LOST, SOURCE, samples, END).
+ * the summary. It adds the events that no hook sends (STEP, LOST, SOURCE, samples, END).
  *
  * Numbers. A trace's seq has to rise, and to say after a crash which ring events are in the file already. So ring
  * event n gets seq 64 * n, and what the emitter adds after it takes the numbers behind:

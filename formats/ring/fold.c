@@ -549,7 +549,7 @@ static void give_back(struct mt_fold *fold)
 		mt_fold_flush(fold);
 }
 
-/* Nothing more is wanted, but nobody shall wait for room in the ring. */
+/* The recording is over: the ring is emptied, because a thread of the program may wait for room. */
 static int fold_discard(struct mt_fold *fold)
 {
 	int err = 0;

@@ -1,5 +1,5 @@
 /*
- * pattern.h - regular expressions that nobody can make expensive. A compiled pattern takes memory in proportion to
+ * pattern.h - regular expressions with bounded time and memory. A compiled pattern takes memory in proportion to
  * its length, and matching takes time in proportion to pattern times text.
  *
  * The syntax is the part of POSIX extended regular expressions that a set of states can follow: literals, `.`,

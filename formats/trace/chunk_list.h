@@ -12,7 +12,7 @@
 struct mt_chunk_list {
 	struct mt_chunk_info *info;
 	uint32_t count, capacity;
-	int indexed; /* taken from the index: nobody has looked at the chunks */
+	int indexed; /* taken from the index, not from the chunks */
 	int error;   /* the first damage in the file, or why the list ends before it: 0 or -MT_E_x */
 	uint64_t error_offset;
 	int end_error; /* why it ends where it ends: 0, the end of the file or an index, or -MT_E_x */

@@ -6,7 +6,7 @@
  *     trace 3 ── reader ── tracker ──> batch batch batch ──┘
  *            a thread or two serve all                     one thread
  *
- * Events, errors and their order are those of mt_reader_next. New definitions are read only while nobody uses the old
+ * Events, errors and their order are those of mt_reader_next. New definitions are read only while no caller uses the old
  * ones: inside mt_ahead_next. Memory: a few batches for each trace, fewer where there are many traces. So are chunks that
  * are larger than memrec writes them; of these all traces together hold 256 MiB at most, and one for which there is no
  * room is damaged: -MT_E_LIMIT.

@@ -1,4 +1,4 @@
-/* nearest.h - "did you mean ...": which word of a list somebody wanted to type. */
+/* nearest.h - "did you mean ...": the word of a list that is nearest to a typed one. */
 #ifndef MEMTRACE_NEAREST_H
 #define MEMTRACE_NEAREST_H
 

@@ -43,7 +43,7 @@
 	X(BACKWARD, 7, "backward", 'b')           \
 	X(OPTIMIZER, 8, "optimizer", 'o')         \
 	X(WEIGHT_UPDATE, 9, "weight-update", 'w') \
-	X(BEFORE, 10, "before", 'p') /* it was there when the recording began: nobody knows the phase */
+	X(BEFORE, 10, "before", 'p') /* it was there when the recording began: the phase is unknown */
 
 enum mt_phase {
 #define MT_PHASE_ENUM(name, number, word, letter) MT_PHASE_##name = (number),

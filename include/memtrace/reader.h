@@ -46,7 +46,7 @@ struct mt_chunk_info {
 	uint64_t live_start, live_max; /* bytes of all devices together: see ledger.h "held" */
 	uint32_t phases;               /* bit per enum mt_phase that allocated in it, and MT_CHUNK_HAS_CENSUS */
 	uint32_t good;                 /* with `error`: number of its events that can be read */
-	int error;                     /* 0, or -MT_E_x: it cannot be read; `kind` 0 then: nobody knows what it was */
+	int error;                     /* 0, or -MT_E_x: it cannot be read; `kind` 0 then: its kind is unknown */
 };
 
 /* The things that mt_reader_next hands out. */

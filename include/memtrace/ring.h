@@ -9,7 +9,7 @@
  *   └───────────────────┴──────────┴──────────┴───┴──────────────────┴───────────────────────────────┘
  *
  * The file is sparse. Before a thread touches its slot, or anybody a new LOG_STEP of the log, the space is really
- * reserved (fallocate). A full /dev/shm must be an error code, never SIGBUS in somebody's training.
+ * reserved (fallocate). A full /dev/shm must be an error code, never SIGBUS in the recorded program.
  *
  * Events go through the slots, one slot per thread (single producer, single consumer). Every event takes a number
  * from next_seq after its space is certain, so numbers have no gaps except for a writer that died in between.
@@ -92,7 +92,7 @@ struct ring_header {
 	_Atomic uint64_t next_seq __attribute__((aligned(64))); /* the next event gets this one; starts at 1 */
 	_Atomic uint64_t log_head __attribute__((aligned(64))); /* bytes handed out to producers */
 	_Atomic uint64_t log_ready;                             /* bytes that are really reserved */
-	_Atomic uint32_t log_growing;                           /* 1: somebody is extending log_ready */
+	_Atomic uint32_t log_growing;                           /* 1: a thread is extending log_ready */
 	_Atomic uint32_t cuda;                                  /* agent -> collector: CUDA is in use here */
 	_Atomic uint32_t stop __attribute__((aligned(64)));     /* collector -> agent: stop recording, for good */
 	_Atomic uint32_t ended;            /* agent -> collector: enum mt_end + 1, no more events will come */

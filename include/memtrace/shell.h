@@ -1,4 +1,4 @@
-/* shell.h - a name as a word of a command that somebody pastes into a POSIX shell. */
+/* shell.h - a name as a word of a command for a POSIX shell. */
 #ifndef MEMTRACE_SHELL_H
 #define MEMTRACE_SHELL_H
 

@@ -5,7 +5,7 @@
  *   (never waits)      │ NVML, as long as it takes │
  *                      └───────────────────────────┘
  *
- * Everything of NVML happens on one thread of the collector. Nobody waits for it without a limit, so a driver that
+ * Everything of NVML happens on one thread of the collector. Every wait for it has a limit, so a driver that
  * hangs costs the samples and nothing else; when the collector ends it leaves such a thread behind.
  */
 #ifndef MEMREC_GPU_SAMPLE_H

@@ -134,7 +134,7 @@ static void print_text(const char *text, const struct values *values)
 	}
 }
 
-/* Nobody is there to see who comes first: the names must tell the processes apart. */
+/* No launcher gives out names: the names must tell the processes apart. */
 static void name_apart(struct memrec_options *options)
 {
 	char *dot = strrchr(options->output, '.');

@@ -123,7 +123,7 @@ static void add_result(struct gathered *gathered, const struct run_result *resul
 	more[gathered->count++] = *result;
 }
 
-/* A ring that nobody reads any more. */
+/* A ring without a collector. */
 static void take_left(struct gathered *gathered, const char *ring_path, const struct ring_header *header)
 {
 	struct run_result *result = malloc(sizeof(*result));
@@ -297,7 +297,7 @@ static void take_stray(void *context, const struct stray *stray)
 	add_written(gathered, result->trace);
 }
 
-/* Their collectors need a moment, too, and nobody else knows of them. */
+/* Their collectors need a moment, too, and memrec alone waits for them. */
 static void take_strays(struct gathered *gathered, const char *run_dir, const char *pattern, struct timespec since,
 			const sigset_t *signals)
 {

@@ -1,5 +1,5 @@
 /*
- * last_words.c - memana's first answers among memrec's last lines: nobody has to know a second program to get them.
+ * last_words.c - memana's first answers among memrec's last lines: a user gets them without a second command.
  *
  *     Peak 24.0 GiB ... in backward of step 3. Growing: ...   memana top --brief, by a pipe
  *     Out of memory on GPU 0: 2.0 GiB asked for by ...        memana advise --brief, where memory ended the run
@@ -68,7 +68,7 @@ static void hand_on(FILE *said)
 	free(line);
 }
 
-/* 0: somebody did not want to wait (Ctrl-C). */
+/* 0: the user stopped it (Ctrl-C). */
 static int ask(const char *const *words, unsigned seconds, const sigset_t *before)
 {
 	FILE *said;

@@ -377,7 +377,7 @@ static void end_screen(const struct screen *screen)
 	kill(screen->pid, SIGCONT);
 }
 
-/* In the background nobody sees it, and nobody could leave it. */
+/* In the background the screen is not visible, and no key reaches it. */
 static void wait_until_left(struct screen *screen, const sigset_t *signals)
 {
 	siginfo_t info;

@@ -118,7 +118,7 @@ static int fold_ooms(struct model *model, struct db *db)
 	return error;
 }
 
-/* Nobody but this thread uses the database, nor changes what the sentence is made from, before the state is known. */
+/* This thread alone uses the database, nor changes what the sentence is made from, before the state is known. */
 static int make_summary(struct feed *feed, struct sentence *sentence)
 {
 	int error = db_create(&feed->db, NULL, schema_sql);

@@ -5,7 +5,7 @@
 #include "memtrace/error.h"
 
 #define LEVELS 25    /* levels of nodes over the leaves of a full tape */
-#define UNKNOWN 254u /* the layer of a cell that nobody has named yet */
+#define UNKNOWN 254u /* the layer of a cell without a name yet */
 #define NO_EVENT UINT64_MAX
 
 /* A sum at its largest: of those with as much of `tie` the first. */

@@ -13,7 +13,7 @@ static void place(struct layout_part *part, int x, int *y, int width, int height
 	*y += height;
 }
 
-/* How the rows are given away: first what nobody can do without, then chart and table in turns, then comfort. */
+/* How the rows are given away: first the rows that every view needs, then chart and table in turns, then comfort. */
 struct rows {
 	int verdict, chart, band, steps, times, legend, table, status;
 };

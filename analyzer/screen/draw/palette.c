@@ -250,7 +250,7 @@ static int is_fixed(const struct palette *palette)
 
 /* The cells of one key: the most that they have held, and one of them. */
 struct key_weight {
-	uint64_t bytes; /* 0: nobody has it */
+	uint64_t bytes; /* 0: the layer is free */
 	uint32_t cell;
 };
 

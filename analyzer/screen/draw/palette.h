@@ -63,12 +63,12 @@ struct palette_look palette_look(uint8_t style, uint8_t behind, int colours);
 struct palette {
 	enum palette_by by;
 	uint32_t layers;
-	char name[SERIES_LAYERS_MAX][PALETTE_NAME_MAX]; /* "": nobody has it */
+	char name[SERIES_LAYERS_MAX][PALETTE_NAME_MAX]; /* "": the layer is free */
 	char letter[SERIES_LAYERS_MAX];                 /* differs between layers */
 	uint8_t *layer_of; /* by cell; see series_begin. Cells of other devices and hidden ones: SERIES_HIDDEN */
 	uint32_t cells, cells_room;
 	uint8_t of_key[256]; /* private: layer of a phase, category, owner or process */
-	uint32_t used;       /* private: layers that somebody has */
+	uint32_t used;       /* private: layers in use */
 };
 
 /* The cells that count: those of the device, of processes that are not hidden, and of `shown` (see filter.h). */

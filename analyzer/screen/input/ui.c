@@ -221,7 +221,7 @@ static void write_terminal(const char *bytes)
 
 /* ---- a terminal that is shared with who started us ---- */
 
-/* A terminal that is gone is nobody's: reading from it tells. */
+/* A terminal that is gone has no process group: a read then fails. */
 static int is_in_front(void)
 {
 	pid_t front = tcgetpgrp(STDIN_FILENO);

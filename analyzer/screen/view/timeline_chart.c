@@ -91,7 +91,7 @@ static int rows_of(const char *words, int columns)
 	return rows;
 }
 
-/* Text that does not fit is left out before the last clause, the place: somebody looks for the place. */
+/* Text that does not fit is left out before the last clause, the place, which the reader needs. */
 static void draw_shortened(struct area area, int y, int columns, uint8_t style, const char *words)
 {
 	const char *tail = strrchr(words, ',');

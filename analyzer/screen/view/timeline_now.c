@@ -62,7 +62,7 @@ static void say_bytes(struct sentence *sentence, const struct model_device *devi
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
 
 	sentence_say(sentence, ".");
-	if (tensors || device->kind == MT_DEVICE_CPU) /* else nobody told of any */
+	if (tensors || device->kind == MT_DEVICE_CPU) /* else no tensor was reported */
 		sentence_say(sentence, " Allocated %s%s", text_bytes(size, tensors),
 			     device->kind == MT_DEVICE_CPU ? "" : ",");
 	if (device->kind != MT_DEVICE_CPU)

@@ -23,7 +23,7 @@ struct table_columns {
 #define CATEGORY_COLUMNS_WIDE 22 /* recomputed activations */
 
 /*
- * The place is what somebody looks for: where there is little room, the count gives way to it unless it is what the rows
+ * The reader looks for the place: where there is little room, the count gives way to it unless it is what the rows
  * are sorted by; and, of several processes, the phase or the name of the process, when the letter before the row says it.
  */
 static struct table_columns table_columns(const struct app *app, int width, int several)

@@ -189,7 +189,7 @@ static void add_growth(struct worker *worker, struct worker_table *table, const 
 	}
 }
 
-/* When the phase had its peak on the device; -1: nobody knows. */
+/* When the phase had its peak on the device; -1: unknown. */
 static int64_t peak_of(struct worker *worker, const struct retained_crossing *crossing)
 {
 	char name[64];

@@ -1,5 +1,5 @@
 /*
- * agent_nop.c - libmemrec-nop.so: the same symbols with nobody behind them, the baseline for overhead.
+ * agent_nop.c - libmemrec-nop.so: the same symbols, which record nothing: the baseline for overhead.
  *
  * It is the hooks themselves, calls forwarded and all, on an agent that never listens; one object by design.
  */

@@ -37,7 +37,7 @@ typedef void thread_init_function(void *engine, int device, const void *queue, b
 
 /*
  * Every name we stand in for, once: X(our function, its type, the name that PyTorch calls). The functions are exported
- * under these names at the end; here they have names that nobody else's library can be bound to.
+ * under these names at the end; here they have names that no other library can be bound to.
  */
 #define C10_SYMBOL_LIST(X)                                                                                    \
 	X(hook_report_m, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")            \

@@ -9,7 +9,7 @@
  *
  * When to look is a question of locks. The loader holds one lock while it loads, and another, short one for its list.
  * Looking takes only the second, so it is safe even while another thread loads a library and waits for us. PyTorch's
- * allocator holds its own lock while it asks the driver for memory: looking then waits for nobody who could want it.
+ * allocator holds its own lock while it asks the driver for memory: looking then waits for no thread that wants this lock.
  * Driver callbacks are a safe place, and the right one: a new library gets its first GPU memory from the driver
  * before it can report any of it. Nothing of all this happens when we were preloaded. A slot that is written is never
  * taken back: we stay loaded, and forward every call.

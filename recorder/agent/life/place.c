@@ -182,7 +182,7 @@ static const char *why_not(int error)
 	}
 }
 
-/* A note that cannot be left can be told to nobody. */
+/* The failure to leave a note is not reported: the note was the way to report. */
 void agent_place_failed(const struct memrec_options *options, int error)
 {
 	leave_note(options, MEMREC_FAILED_SUFFIX, why_not(error));

@@ -302,7 +302,7 @@ static int find_slot(struct ring *ring, uint32_t tid)
 	return -1;
 }
 
-/* 1: it is `tid`'s now: nobody had it, or a thread that ended with it. */
+/* 1: it is `tid`'s now: it was free, or its thread has ended. */
 static int take_shared(_Atomic uint32_t *holder, uint32_t tid)
 {
 	uint32_t old = atomic_load_explicit(holder, memory_order_relaxed);
@@ -400,7 +400,7 @@ int ring_claim(struct ring *ring, struct ring_writer *writer, uint32_t tid)
 	return 1;
 }
 
-/* Nobody has emptied the slot since it was looked at last, and it is half full by now. */
+/* The collector has not emptied the slot since the last look, and the slot is half full. */
 static void notice_stuck(const struct ring *ring)
 {
 	if (ring->on_stuck)
@@ -509,7 +509,7 @@ static int append_own(struct ring *ring, struct ring_writer *writer, struct ring
 	return 0;
 }
 
-/* Nobody waits for room while others wait for the slot. */
+/* A thread that waits for room first gives the slot to the other threads. */
 static int append_shared(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
 			 const struct ring_text *text)
 {
