@@ -163,6 +163,22 @@ def columns(path):
     return found
 
 
+VALUES = ("NULL", "'x'", "''", "x'ff00'", "-1", "0", "1", "7", "1e308", "-1e308", "9e999", "0.5", str(2**31), str(2**32), str(2**53),
+          str(2**62), str(2**63 - 1), str(1 - 2**63), f"{2**63 - 1} + 1", "'GPU-0'", "'tensor'", "'driver'", "'forward'")
+
+
+def altered(noise, tables):
+    """A few columns have other values, in one row, in some, or in all."""
+    statements = []
+    for _ in range(noise.randrange(1, 4)):
+        table, names = noise.choice([(table, names) for table, names in tables if names])
+        column = noise.choice(names)
+        rows = noise.choice(("", "max", "min"))
+        rows = rows and f" WHERE {column} = (SELECT {rows}({column}) FROM {table})"
+        statements.append(f"UPDATE OR IGNORE {table} SET {column} = {noise.choice(VALUES)}{rows}")
+    return "; ".join(statements), changed(*statements)
+
+
 def databases():
     subprocess.run([MEMANA, "load", TRACE, "-o", "good.db"], check=True, capture_output=True)
     data = open("good.db", "rb").read()
@@ -192,6 +208,7 @@ def databases():
     try_all("nothing where something belongs", [("all", changed(*(f"DELETE FROM {table}" for table, _ in tables)))],
             must_refuse=False)
     try_all("a stack without an end", [("loop", changed("UPDATE node SET parent = id"))], must_refuse=False)
+    try_all("values are altered", [altered(noise, tables) for _ in range(int(os.environ.get("ALTERED", "8")))], must_refuse=False)
     flips = []
     for _ in range(6):
         broken = bytearray(data)
