@@ -68,6 +68,10 @@ def main(how):
         thread = threading.Thread(target=train, args=(model, optimizer))
         thread.start()
         thread.join()
+    elif how == "minutes":
+        times = iter(range(0, 10**9, 61))
+        sys.modules["time"] = type("Time", (), {"monotonic": staticmethod(lambda: next(times))})
+        train(model, optimizer, 40)
     elif how == "broken":
         for name, value in (("param_groups", 7), ("state", None), ("param_groups", [{}]), ("param_groups", [{"params": [3]}])):
             worst = torch.optim.Optimizer(parameters(model))

@@ -39,6 +39,10 @@ thread() { record "$python" thread && [ "$(count "what = 'gradients'")" -ge 2 ];
 check "another thread steps" thread
 broken() { record "$python" broken && [ "$(count "what = 'gradients'")" -ge 2 ]; }
 check "optimizers and tensors unlike any other" broken
+minutes() { # --keep lets go of early answers, so a long training answers every minute
+	record "$python" minutes --keep 256MiB && [ "$("$memana" sql census.zst "SELECT count(DISTINCT census) FROM parameter")" -ge 30 ]
+}
+check "--keep: told every minute" minutes
 wrapped() { # as accelerate's: an optimizer by its class, with nothing of its own
 	MEMREC_OPTIONS="census-ms=500" record "$python" wrapped && [ "$(count "what = 'weights' AND optimizer IS NOT NULL")" -ge 2 ] &&
 		source_is '^on'
