@@ -19,11 +19,7 @@ begin() {
 }
 recorded_program() { tr -d ' ' <"/proc/$(cat pid)/task/$(cat pid)/children"; }
 collector() {
-	local pid
-	for pid in /proc/[0-9]*; do
-		tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -q -- "--collect .*/$(recorded_program).ring" && basename "$pid" && return
-	done
-	return 1
+	grep -sla -- "--collect.*/$(recorded_program)\.ring" /proc/[0-9]*/cmdline | head -n 1 | cut -d/ -f3 | grep .
 }
 is_gone() { ! kill -0 "$1" 2>/dev/null; }
 

@@ -40,7 +40,7 @@ live() {
 one() {
 	local pid
 	for pid in /proc/[0-9]*; do
-		[ "$(readlink "$pid/cwd")" = "$PWD" ] && tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -q -- "$1" && basename "$pid" && return
+		[ "$pid/cwd" -ef . ] && tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -q -- "$1" && basename "$pid" && return
 	done
 	return 1
 }

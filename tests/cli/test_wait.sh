@@ -85,11 +85,7 @@ collector_dies() {
 }
 # The process that drains the ring of the program: its command line names that ring.
 collector_of() {
-	local pid
-	for pid in /proc/[0-9]*; do
-		tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -q -- "--collect .*/$(program).ring" && basename "$pid" && return
-	done
-	return 1
+	grep -sla -- "--collect.*/$(program)\.ring" /proc/[0-9]*/cmdline | head -n 1 | cut -d/ -f3 | grep .
 }
 check "the collector dies, and the next one goes on" collector_dies
 
