@@ -4,6 +4,7 @@
 #include "memtrace/error.h"
 
 #define ADDRMAP_FIRST 64u
+#define ADDRMAP_AHEAD 12u /* slots: a walk asks for their values early, which lie anywhere in memory */
 
 static size_t home(const struct addrmap *map, uint64_t key)
 {
@@ -80,8 +81,11 @@ void *addrmap_remove(struct addrmap *map, uint64_t key)
 void *addrmap_next(const struct addrmap *map, size_t *cursor)
 {
 	while (*cursor < map->capacity) {
-		void *value = map->slots[(*cursor)++].value;
+		void *value = map->slots[*cursor].value;
 
+		if (*cursor + ADDRMAP_AHEAD < map->capacity)
+			__builtin_prefetch(map->slots[*cursor + ADDRMAP_AHEAD].value);
+		++*cursor;
 		if (value)
 			return value;
 	}
