@@ -10,8 +10,11 @@ void categories_release(struct categories *categories)
 {
 	uint32_t i;
 
-	for (i = 0; i < categories->processes * 2; i++)
+	for (i = 0; i < categories->processes * 2; i++) {
+		if (categories->sizes[i])
+			sizes_release(categories->sizes[i]);
 		free(categories->sizes[i]);
+	}
 	free(categories->sizes);
 	free(categories->site);
 	memset(categories, 0, sizeof(*categories));

@@ -1,8 +1,10 @@
 #include "category_sizes.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "census.h"
 #include "memtrace/base.h"
+#include "memtrace/error.h"
 
 #define VOCABULARY_MIN 1000u /* words */
 #define TOKENS_MIN 16u
@@ -20,46 +22,69 @@ struct width {
 	uint64_t element; /* bytes in an element, 0: unknown */
 };
 
-static uint32_t first_slot(uint64_t size)
-{
-	return (uint32_t)(size * 0x9e3779b97f4a7c15ull >> 48) & (SIZES_SLOTS - 1);
-}
+#define SLOTS_FIRST 64u
 
-/* The slot of `size`, or the free one where it belongs. */
-static uint32_t slot_of(const struct category_sizes *sizes, uint64_t size)
+/* The slot of `size`, or the free one where it belongs. There are slots. */
+static struct sizes_slot *slot_of(const struct category_sizes *sizes, uint64_t size)
 {
-	uint32_t at = first_slot(size);
+	uint32_t at = (uint32_t)(size * 0x9e3779b97f4a7c15ull >> 48) & (sizes->slots - 1);
 
 	while (sizes->slot[at].size && sizes->slot[at].size != size)
-		at = (at + 1) & (SIZES_SLOTS - 1);
-	return at;
+		at = (at + 1) & (sizes->slots - 1);
+	return &sizes->slot[at];
+}
+
+/* Most processes of a run of very many have few sizes. 0: there is room for one more. */
+static int make_room(struct category_sizes *sizes)
+{
+	struct category_sizes larger = { .slots = sizes->slots ? 2 * sizes->slots : SLOTS_FIRST };
+	uint32_t i;
+
+	if (sizes->used < sizes->slots / 8 * 3)
+		return 0;
+	larger.slot = calloc(larger.slots, sizeof(*larger.slot));
+	if (!larger.slot)
+		return -MT_E_MEMORY;
+	for (i = 0; i < sizes->slots; i++)
+		if (sizes->slot[i].size)
+			*slot_of(&larger, sizes->slot[i].size) = sizes->slot[i];
+	free(sizes->slot);
+	sizes->slot = larger.slot;
+	sizes->slots = larger.slots;
+	return 0;
+}
+
+void sizes_release(struct category_sizes *sizes)
+{
+	free(sizes->slot);
 }
 
 uint8_t sizes_number(struct category_sizes *sizes, uint64_t size)
 {
-	uint32_t at = slot_of(sizes, size);
+	struct sizes_slot *slot;
 
-	if (!sizes->slot[at].size) {
-		if (!size || sizes->used >= SIZES_MOST)
+	if (!sizes_seen(sizes, size)) {
+		if (!size || sizes->used >= SIZES_MOST || make_room(sizes))
 			return 0;
 		sizes->used++;
-		sizes->slot[at].size = size;
+		slot_of(sizes, size)->size = size;
 	}
-	if (!sizes->closed && !sizes->slot[at].number && size >= SIZES_SMALLEST && sizes->numbers + 1 < SIZES_NUMBERS) {
-		sizes->slot[at].number = (uint8_t)++sizes->numbers;
+	slot = slot_of(sizes, size);
+	if (!sizes->closed && !slot->number && size >= SIZES_SMALLEST && sizes->numbers + 1 < SIZES_NUMBERS) {
+		slot->number = (uint8_t)++sizes->numbers;
 		sizes->size[sizes->numbers] = size;
 	}
-	return sizes->slot[at].number;
+	return slot->number;
 }
 
 uint8_t sizes_find(const struct category_sizes *sizes, uint64_t size)
 {
-	return sizes->slot[slot_of(sizes, size)].number;
+	return sizes->slots ? slot_of(sizes, size)->number : 0;
 }
 
 int sizes_seen(const struct category_sizes *sizes, uint64_t size)
 {
-	return size && sizes->slot[slot_of(sizes, size)].size == size;
+	return size && sizes->slots && slot_of(sizes, size)->size == size;
 }
 
 /*

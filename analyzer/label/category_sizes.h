@@ -2,7 +2,8 @@
  * category_sizes.h - which sizes a process has allocated, and which of them are those of its weights. For category*.c.
  *
  * Until something is computed, every size that appears is numbered: weights, and what else a program sets up. Later
- * sizes are only remembered. Memory: fixed; sizes that come when it is full are not remembered and have no number.
+ * sizes are only remembered. Memory: SIZES_SLOTS slots at most; sizes that come when they are full, or without memory, are not
+ * remembered and have no number.
  */
 #ifndef MEMANA_CATEGORY_SIZES_H
 #define MEMANA_CATEGORY_SIZES_H
@@ -20,11 +21,15 @@
 
 #define SIZES_LOSSES 16u
 
+struct sizes_slot {
+	uint64_t size; /* 0: free */
+	uint8_t number;
+};
+
+/* All zero has no sizes. */
 struct category_sizes {
-	struct {
-		uint64_t size; /* 0: free */
-		uint8_t number;
-	} slot[SIZES_SLOTS];
+	struct sizes_slot *slot; /* freed by who frees this: sizes_release */
+	uint32_t slots;          /* 0 or a power of two */
 	uint32_t used;
 	uint32_t numbers;                /* given */
 	int closed;                      /* something has been computed */
@@ -37,6 +42,8 @@ struct category_sizes {
 	uint64_t refused;    /* the newest tensor that could not be had; 0: none */
 	uint64_t loss_least; /* smaller ones are no logits; 0: there is no loss */
 };
+
+void sizes_release(struct category_sizes *sizes);
 
 /* Remembers `size`; its number, 0: none. */
 uint8_t sizes_number(struct category_sizes *sizes, uint64_t size);

@@ -46,6 +46,7 @@ TEST(logits_are_tokens_times_vocabulary)
 	CHECK(!sizes_vocabulary(sizes, 1000ull * 50000 * 2 + 2, figure));
 	CHECK(!sizes_vocabulary(sizes, 1001ull * 50000 * 4, figure));
 	CHECK(!sizes_vocabulary(sizes, 1000ull * 3072 * 2, figure));
+	sizes_release(sizes);
 	free(sizes);
 }
 
@@ -63,6 +64,7 @@ TEST(a_square_weight_is_no_vocabulary)
 	sizes_number(sizes, 2048 * 128 * 4);
 	sizes_number(sizes, 2048 * 1024 * 4);
 	CHECK(!sizes_vocabulary(sizes, 2048ull * 1024 * 4, figure));
+	sizes_release(sizes);
 	free(sizes);
 }
 
@@ -78,6 +80,7 @@ TEST(tensors_of_half_the_weights_elements_count)
 	CHECK(sizes_vocabulary(sizes, 1000ull * 50000 * 4, figure));
 	CHECK_EQ(figure[0], 1000);
 	CHECK_EQ(figure[2], 4);
+	sizes_release(sizes);
 	free(sizes);
 }
 
@@ -99,6 +102,7 @@ TEST(logits_have_the_size_of_what_the_loss_makes)
 	CHECK(!sizes_of_loss(sizes, 1000ull * 5632 * 4, 1, figure));
 	CHECK(!sizes_of_loss(sizes, loss + 512, 1, figure));
 	CHECK(!sizes_of_loss(sizes, 999 * 128, 1, figure));
+	sizes_release(sizes);
 	free(sizes);
 }
 
@@ -112,6 +116,7 @@ TEST(the_largest_of_many_losses_are_kept)
 	CHECK_EQ(sizes->losses, SIZES_LOSSES);
 	CHECK(sizes_of_loss(sizes, (100ull + 4 * SIZES_LOSSES) << 20, 1, figure));
 	CHECK(!sizes_is_of_loss(sizes, 101 << 20));
+	sizes_release(sizes);
 	free(sizes);
 }
 
@@ -134,6 +139,7 @@ TEST(sizes_have_numbers_until_something_is_computed)
 	CHECK(sizes->used < SIZES_SLOTS);
 	CHECK_EQ(sizes_number(sizes, 4096), 1);
 	CHECK(!sizes_seen(sizes, 3ull * SIZES_SLOTS << 20));
+	sizes_release(sizes);
 	free(sizes);
 }
 
@@ -146,6 +152,7 @@ TEST(numbers_of_sizes_run_out)
 		CHECK_EQ(sizes_number(sizes, i << 12), i < SIZES_NUMBERS ? (long)i : 0);
 	CHECK_EQ(sizes_number(sizes, i << 12), 0);
 	CHECK_EQ(sizes_number(sizes, 1 << 12), 1);
+	sizes_release(sizes);
 	free(sizes);
 }
 
