@@ -63,3 +63,12 @@ void tuple_release(struct tuple_table *table)
 	free(table->slot);
 	memset(table, 0, sizeof(*table));
 }
+
+uint64_t tuple_text(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	return hash;
+}

@@ -26,6 +26,10 @@ uint32_t tuple_find(const struct tuple_table *table, const struct tuple *key);
 
 /* For a key that is not there yet; `value` is below TUPLE_NONE. 0 or -MT_E_MEMORY. */
 int tuple_add(struct tuple_table *table, const struct tuple *key, uint32_t value);
+
+/* A number for a text. Two texts have the same one by chance alone, and rarely: compare them. */
+uint64_t tuple_text(const char *text);
+
 void tuple_release(struct tuple_table *table);
 
 #endif

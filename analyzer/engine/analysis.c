@@ -204,6 +204,7 @@ void analysis_release(struct analysis *analysis)
 	outlived_release(&analysis->outlived);
 	free(analysis->process);
 	free(analysis->device);
+	tuple_release(&analysis->known_devices);
 	free(analysis->oom);
 	free(analysis->oom_holder);
 	free(analysis->owner);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/progress.h"
+#include "base/tuple.h"
 #include "device/gpu_total.h"
 #include "label/attribution.h"
 #include "label/category.h"
@@ -256,6 +257,9 @@ struct analysis {
 	uint32_t processes;
 	struct analysis_device *device;
 	uint32_t devices;
+	struct tuple_table
+		known_devices; /* while events are read: the number of a device, by what tells it from others */
+	uint32_t nameless;     /* GPUs that came without a UUID; some may have one by now */
 	struct analysis_oom *oom;
 	uint32_t ooms;                          /* kept */
 	uint64_t oom_count;                     /* sum over all */

@@ -9,15 +9,23 @@
 
 /* ---- devices ---- */
 
-/* Whether a device of this process is one that the run knows already. */
-static int same_device(const struct analysis_device *known, const struct mt_device *device, const char *uuid,
-		       const char *boot_id)
+/*
+ * The device of the run that is the GPU of the UUID, or the CPU of the boot; TUPLE_NONE: the run has none. *key is then
+ * free for it. A run of very many processes has as many devices.
+ */
+static uint32_t find_device(const struct analysis *analysis, uint32_t kind, const char *name, struct tuple *key)
 {
-	if (!known->known || known->kind != device->kind)
-		return 0;
-	if (device->kind == MT_DEVICE_CPU)
-		return *boot_id && !strcmp(known->boot_id, boot_id);
-	return *uuid && !strcmp(known->uuid, uuid);
+	const struct analysis_device *known;
+	uint32_t i;
+
+	*key = (struct tuple){ { tuple_text(name), kind, 0, 0 } };
+	while ((i = tuple_find(&analysis->known_devices, key)) != TUPLE_NONE) {
+		known = &analysis->device[i];
+		if (!strcmp(kind == MT_DEVICE_CPU ? known->boot_id : known->uuid, name))
+			return i;
+		key->at[2]++;
+	}
+	return TUPLE_NONE;
 }
 
 /* No two ranks of one run have the same GPU under one number, unless each sees other GPUs (CUDA_VISIBLE_DEVICES). */
@@ -85,27 +93,30 @@ static uint32_t join_device(struct stream *stream, uint32_t id)
 	const char *boot_id = stream_process(stream)->info->boot_id;
 	const struct mt_device *device = mt_defs_device(defs, id);
 	const char *uuid = device ? mt_defs_string(defs, device->uuid) : "";
+	const char *name = device && device->kind == MT_DEVICE_CPU ? boot_id : uuid;
+	struct analysis *analysis = stream->analysis;
 	struct analysis_device *joined;
-	uint32_t i;
+	struct tuple key;
+	uint32_t found = *name ? find_device(analysis, device->kind, name, &key) : TUPLE_NONE, i = found;
 
-	for (i = 0; device && i < stream->analysis->devices; i++)
-		if (same_device(&stream->analysis->device[i], device, uuid, boot_id))
-			break;
-	if (device && i == stream->analysis->devices)
+	if (device && found == TUPLE_NONE && (!*uuid || analysis->nameless))
 		i = likely_device(stream, device, uuid);
-	if (!device || i == STREAM_NO_DEVICE) {
-		i = add_device(stream->analysis);
+	if (i == STREAM_NO_DEVICE) {
+		i = add_device(analysis);
 		if (i == STREAM_NO_DEVICE)
 			return i;
-		joined = &stream->analysis->device[i];
+		joined = &analysis->device[i];
 		joined->known = device != NULL;
 		joined->kind = device ? device->kind : MT_DEVICE_CUDA;
 		joined->index = device ? device->index : 0;
 		joined->uuid = uuid;
 		joined->boot_id = boot_id;
 		joined->name = "";
+		analysis->nameless += joined->kind == MT_DEVICE_CUDA && !*uuid;
 	}
-	joined = &stream->analysis->device[i];
+	if (*name && found == TUPLE_NONE && tuple_add(&analysis->known_devices, &key, i))
+		return STREAM_NO_DEVICE;
+	joined = &analysis->device[i];
 	if (!*joined->uuid)
 		joined->uuid = uuid;
 	if (device && !*joined->name)

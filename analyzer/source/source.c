@@ -79,17 +79,24 @@ static const char *base_name(const char *path)
  * The same process twice, perhaps under two names, would be counted twice. A snapshot does not say whose it is: its file's
  * name, which is the command of its trace, stands for the process.
  */
-static int is_open_already(const struct source *source, const struct mt_process *process)
+static int is_same(const struct mt_process *one, const struct mt_process *two)
 {
-	const struct mt_process *other;
+	return one->pid == two->pid && one->start_monotonic == two->start_monotonic &&
+	       !strcmp(one->boot_id, two->boot_id) &&
+	       (one->pid || !strcmp(base_name(one->command), base_name(two->command)));
+}
+
+/* 1: it is open; *key is then no use. 0: *key is free for it. */
+static int is_open_already(const struct source *source, const struct mt_process *process, struct tuple *key)
+{
 	uint32_t i;
 
-	for (i = 0; i < source->inputs; i++) {
-		other = mt_reader_process(source->input[i].reader);
-		if (other->pid == process->pid && other->start_monotonic == process->start_monotonic &&
-		    !strcmp(other->boot_id, process->boot_id) &&
-		    (process->pid || !strcmp(base_name(other->command), base_name(process->command))))
+	*key = (struct tuple){ { process->pid, process->start_monotonic, tuple_text(process->boot_id),
+				 process->pid ? 0 : tuple_text(base_name(process->command)) } };
+	while ((i = tuple_find(&source->process, key)) != TUPLE_NONE) {
+		if (is_same(mt_reader_process(source->input[i].reader), process))
 			return 1;
+		key->at[3]++;
 	}
 	return 0;
 }
@@ -110,18 +117,20 @@ static uint32_t files_open_most(void)
 static int add_input(struct source *source, const char *path, struct mt_reader *reader, int running)
 {
 	struct analysis_input *larger;
+	struct tuple key;
 
-	if (is_open_already(source, mt_reader_process(reader))) {
+	if (is_open_already(source, mt_reader_process(reader), &key)) {
 		snprintf(source->message, sizeof(source->message), "%.400s: this process was named already", path);
 		mt_reader_free(reader);
 		return -MT_E_ARGUMENT;
 	}
 	larger = realloc(source->input, ((size_t)source->inputs + 1) * sizeof(*larger));
-	if (!larger) {
+	if (larger)
+		source->input = larger;
+	if (!larger || tuple_add(&source->process, &key, source->inputs)) {
 		mt_reader_free(reader);
 		return fail(source, path, -MT_E_MEMORY);
 	}
-	source->input = larger;
 	source->input[source->inputs++] = (struct analysis_input){ .file = path, .reader = reader, .running = running };
 	return 0;
 }
@@ -483,6 +492,7 @@ void source_release(struct source *source)
 	for (i = 0; i < source->inputs; i++)
 		mt_reader_free(source->input[i].reader);
 	free(source->input);
+	tuple_release(&source->process);
 	free(source->left_out);
 	for (i = 0; i < source->folders; i++)
 		folder_release(&source->folder[i]);

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 #include "database/db.h"
+#include "base/tuple.h"
 #include "engine/analysis.h"
 #include "folder.h"
 #include "memtrace/phase.h"
@@ -22,6 +23,7 @@ struct source {
 	struct db *db;                /* a database was named; else NULL */
 	struct analysis_input *input; /* the traces, in the order given */
 	uint32_t inputs;
+	struct tuple_table process; /* by what tells processes apart: the number of an input, while traces are opened */
 	struct mt_rules *rules;
 	struct folder *folder; /* those that were named: the files of their inputs are theirs */
 	uint32_t folders;

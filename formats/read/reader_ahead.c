@@ -36,6 +36,8 @@ struct lane {
 	int busy;
 	int ended; /* no more batches after those in the ring */
 	int waits; /* the user reads the next chunk only when the ring is empty */
+	int queued;
+	struct lane *next; /* in the queue */
 };
 
 struct mt_ahead {
@@ -43,7 +45,7 @@ struct mt_ahead {
 	pthread_cond_t work, ready;
 	struct lane *lane;
 	uint32_t lanes, slots;
-	uint32_t turn; /* lane to be looked at first */
+	struct lane *queue, **queue_end; /* lanes that can read on, the one that waits longest first */
 	/* Bytes left of LARGE_ALL: only the user's thread takes some, for large chunks; any thread gives them back. */
 	_Atomic uint64_t large;
 	int stop;
@@ -112,6 +114,22 @@ static struct slot *next_slot(const struct mt_ahead *ahead, struct lane *lane)
 	return &lane->slot[(lane->first + lane->filled) % ahead->slots];
 }
 
+static int can_read_on(const struct mt_ahead *ahead, const struct lane *lane)
+{
+	return !lane->busy && !lane->ended && !lane->waits && lane->filled < ahead->slots;
+}
+
+/* To be called where a lane may have become able to read on: no thread looks through all lanes. */
+static void join_queue(struct mt_ahead *ahead, struct lane *lane)
+{
+	if (lane->queued || !can_read_on(ahead, lane))
+		return;
+	lane->queued = 1;
+	lane->next = NULL;
+	*ahead->queue_end = lane;
+	ahead->queue_end = &lane->next;
+}
+
 /* With the lock; gives it up while reading. */
 static void read_on(struct mt_ahead *ahead, struct lane *lane, int ahead_of_user)
 {
@@ -128,25 +146,21 @@ static void read_on(struct mt_ahead *ahead, struct lane *lane, int ahead_of_user
 		return;
 	lane->ended = slot->error || !slot->batch.count;
 	lane->filled++;
+	join_queue(ahead, lane);
 }
 
-static int can_read_on(const struct mt_ahead *ahead, const struct lane *lane)
-{
-	return !lane->busy && !lane->ended && !lane->waits && lane->filled < ahead->slots;
-}
-
-/* In turn, so that all get their share. NULL: nothing to do. */
+/* The lane whose turn comes first. A lane may have been read since it joined the queue. NULL: nothing to do. */
 static struct lane *choose(struct mt_ahead *ahead)
 {
 	struct lane *lane;
-	uint32_t i;
 
-	for (i = 0; i < ahead->lanes; i++) {
-		lane = &ahead->lane[(ahead->turn + i) % ahead->lanes];
-		if (!can_read_on(ahead, lane))
-			continue;
-		ahead->turn = (ahead->turn + i + 1) % ahead->lanes;
-		return lane;
+	while ((lane = ahead->queue)) {
+		ahead->queue = lane->next;
+		if (!ahead->queue)
+			ahead->queue_end = &ahead->queue;
+		lane->queued = 0;
+		if (can_read_on(ahead, lane))
+			return lane;
 	}
 	return NULL;
 }
@@ -179,6 +193,7 @@ static void let_go(struct mt_ahead *ahead, struct lane *lane)
 	drop_large(&lane->slot[lane->first]);
 	lane->first = (lane->first + 1) % ahead->slots;
 	lane->filled--;
+	join_queue(ahead, lane);
 	if (lane->filled <= ahead->slots / 2)
 		pthread_cond_signal(&ahead->work);
 }
@@ -218,6 +233,7 @@ static int more_of(struct mt_ahead *ahead, struct lane *lane)
 	lane->busy = 0;
 	if (more > 0)
 		lane->ended = lane->waits = 0;
+	join_queue(ahead, lane);
 	return more;
 }
 
@@ -286,10 +302,12 @@ struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracke
 	ahead->lanes = count;
 	ahead->large = LARGE_ALL;
 	ahead->slots = SLOTS;
+	ahead->queue_end = &ahead->queue;
 	for (i = 0; i < count; i++) {
 		ahead->lane[i].reader = readers[i];
 		mt_reader_share(readers[i], &ahead->large);
 		ahead->lane[i].tracker = trackers ? trackers[i] : NULL;
+		join_queue(ahead, &ahead->lane[i]);
 	}
 	start(ahead);
 	return ahead;

@@ -249,4 +249,69 @@ TEST(phases_is_linear_in_processes)
 	check_linear_in_processes(ask_phases_left);
 }
 
+/* ---- many processes with the same number, each of a host of its own, as containers have them ---- */
+
+static uint64_t comparisons;
+
+/* In place of the library's: the count is the work of whoever looks through all processes for one. */
+int strcmp(const char *one, const char *two)
+{
+	__atomic_add_fetch(&comparisons, 1, __ATOMIC_RELAXED);
+	while (*one && *one == *two) {
+		one++;
+		two++;
+	}
+	return (unsigned char)*one - (unsigned char)*two;
+}
+
+static void write_container(const char *path, uint32_t number)
+{
+	struct mt_process process = { .pid = 1, .rank = -1, .depth = 32, .start_monotonic = MAKER_START };
+	char boot[32], uuid[32];
+	struct maker m = { .time = MAKER_START };
+
+	snprintf(boot, sizeof(boot), "boot-%u", number);
+	snprintf(uuid, sizeof(uuid), "GPU-of-%u", number);
+	process.boot_id = boot;
+	process.host = "node";
+	process.command = "python train.py";
+	process.start_realtime = 1700000000000000000ull;
+	CHECK_EQ(mt_writer_open(&m.writer, path, &process, NULL), 0);
+	m.defs = mt_writer_defs(m.writer);
+	m.device = maker_device(&m, MT_DEVICE_CUDA, 0, "Test GPU", uuid, (80 << 10) * MIB);
+	maker_driver_alloc(&m, 0x100000000ull, 20 * MIB);
+	maker_close(&m);
+}
+
+static uint64_t comparisons_of_containers(uint32_t count_of_traces)
+{
+	static char name[TIMES * PROCESSES][32], *paths[TIMES * PROCESSES];
+	struct run run;
+	uint32_t i;
+
+	for (i = 0; i < count_of_traces; i++) {
+		snprintf(name[i], sizeof(name[i]), "container%u.zst", i);
+		paths[i] = name[i];
+		write_container(name[i], i);
+	}
+	source_take_all();
+	comparisons = 0;
+	run_open(&run, paths, count_of_traces, 0);
+	CHECK_EQ(run.analysis.processes, count_of_traces);
+	CHECK_EQ(run.analysis.devices, count_of_traces);
+	run_close(&run);
+	return comparisons;
+}
+
+TEST(no_process_is_compared_with_all_others)
+{
+	uint64_t start = comparisons_of_containers(1), few = comparisons_of_containers(PROCESSES) - start;
+	uint64_t more = comparisons_of_containers(TIMES * PROCESSES) - start;
+
+	printf("# 1 process %llu, %d more %llu, %d more %llu\n", (unsigned long long)start, PROCESSES,
+	       (unsigned long long)few, TIMES * PROCESSES, (unsigned long long)more);
+	CHECK(few > PROCESSES);
+	CHECK(more < ROUGHLY * few);
+}
+
 TEST_MAIN()
