@@ -99,7 +99,7 @@ static uint32_t join_device(struct stream *stream, uint32_t id)
 	struct tuple key;
 	uint32_t found = *name ? find_device(analysis, device->kind, name, &key) : TUPLE_NONE, i = found;
 
-	if (device && found == TUPLE_NONE && (!*uuid || analysis->nameless))
+	if (device && device->kind == MT_DEVICE_CUDA && found == TUPLE_NONE && (!*uuid || analysis->nameless))
 		i = likely_device(stream, device, uuid);
 	if (i == STREAM_NO_DEVICE) {
 		i = add_device(analysis);
