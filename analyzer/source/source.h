@@ -6,8 +6,8 @@
 #define MEMANA_SOURCE_H
 
 #include <stdint.h>
-#include "database/db.h"
 #include "base/tuple.h"
+#include "database/db.h"
 #include "engine/analysis.h"
 #include "folder.h"
 #include "memtrace/phase.h"

@@ -54,7 +54,7 @@ struct mt_reader {
 	struct mt_decoder decoder; /* last, for its addresses are not cleared: see READER_CLEARED */
 };
 
-/* Of very many readers most never touch these 64 KiB. */
+/* Most readers never touch these 64 KiB. */
 #define READER_CLEARED (offsetof(struct mt_reader, decoder) + offsetof(struct mt_decoder, addr))
 
 static int open_source(struct mt_chunk_source *source, const char *path)
