@@ -37,26 +37,32 @@ static struct {
 	_Atomic int busy;   /* a thread is at it */
 	/* Fields of that thread. */
 	struct loaded_stamp stamp;
-	int looks; /* left, although nothing has changed */
-	unsigned int bound;
+	int looks;      /* left, although nothing has changed */
+	uint32_t bound; /* bit n: calls of hook n come to us */
+	uint32_t torch; /* bits of PyTorch's hooks */
 	struct loaded_hook hooks[LOADED_HOOKS_MAX];
 	size_t count;
 } got;
 
-static void add_hooks(const struct loaded_hook *(*get_table)(size_t *count))
+/* Their bits. */
+static uint32_t add_hooks(const struct loaded_hook *(*get_table)(size_t *count))
 {
 	size_t count, i;
 	const struct loaded_hook *table = get_table(&count);
+	uint32_t bits = 0;
 
-	for (i = 0; i < count && got.count < LOADED_HOOKS_MAX; i++)
+	for (i = 0; i < count && got.count < LOADED_HOOKS_MAX; i++) {
+		bits |= 1u << got.count;
 		got.hooks[got.count++] = table[i];
+	}
+	return bits;
 }
 
 static void gather_hooks(void)
 {
 	if (got.count)
 		return;
-	add_hooks(hook_c10_table);
+	got.torch = add_hooks(hook_c10_table);
 	add_hooks(hook_subscribe_table);
 	add_hooks(hook_seccomp_table);
 }
@@ -64,7 +70,7 @@ static void gather_hooks(void)
 /* PyTorch is there, and none of its calls could be had. */
 static void report_failure(void)
 {
-	if (!got.bound && loaded_find("_ZN3c1022memoryProfilingEnabledEv"))
+	if (!(got.bound & got.torch) && loaded_find("_ZN3c1022memoryProfilingEnabledEv"))
 		agent_source(MT_SOURCE_TENSORS_CUDA, MT_SOURCE_FAILED,
 			     "PyTorch was there before memrec, and its calls cannot be had: tensors are not recorded, driver "
 			     "memory is (start the program under memrec, or set LD_PRELOAD too)");
@@ -91,7 +97,7 @@ static void look(void *context MT_UNUSED)
 	loaded_rebind(got.hooks, got.count, &pass);
 	pthread_setcancelstate(cancel, NULL);
 	got.looks = pass.later ? got.looks - 1 : 0;
-	got.bound += pass.bound;
+	got.bound |= pass.bound;
 	report_failure();
 }
 

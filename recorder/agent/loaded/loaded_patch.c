@@ -359,7 +359,8 @@ static int bind_list(const struct rebind *rebind, const ElfW(Rela) * rela, size_
 				continue;
 			outcome = bind_slot(rebind, (void **)(rebind->object->dlpi_addr + rela[i].r_offset),
 					    rebind->match[j].hook);
-			rebind->pass->bound += outcome == BOUND;
+			if (outcome == BOUND)
+				rebind->pass->bound |= 1u << (rebind->match[j].hook - rebind->hooks);
 			all &= outcome != NOT_YET;
 		}
 	}

@@ -26,7 +26,7 @@ int loaded_patch(const char *part, const char *symbol, void *replacement);
 
 /* The result of a pass over the loaded objects. */
 struct loaded_pass {
-	unsigned int bound; /* slots that were written */
+	uint32_t bound;     /* bit n: slots of hook n were written */
 	unsigned int later; /* objects that the loader is not done with: look again */
 };
 
