@@ -76,13 +76,20 @@ static int give_process(struct db_stmt *stmt, void *asker)
 	return ANSWER(query_process_row, asker, &row);
 }
 
+#define PROCESS_COLUMNS                                                                                      \
+	"SELECT id, pid, rank, file, host, command, options, python_version, tool_version, start_realtime, " \
+	"first_time, last_time, steps, events, lost, unknown_frees, chunks, file_bytes, complete, ended, "   \
+	"damage, damage_offset, let_go FROM process "
+
 int query_processes(struct db *db, query_process_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT id, pid, rank, file, host, command, options, python_version, tool_version, start_realtime, "
-		   "first_time, last_time, steps, events, lost, unknown_frees, chunks, file_bytes, complete, ended, "
-		   "damage, damage_offset, let_go FROM process ORDER BY id",
-		   0, 0, give_process, ASKER(row, context));
+	return ask(db, PROCESS_COLUMNS "ORDER BY id", 0, 0, give_process, ASKER(row, context));
+}
+
+int query_processes_on(struct db *db, int64_t device, query_process_row *row, void *context)
+{
+	return ask(db, PROCESS_COLUMNS "WHERE id IN (SELECT process FROM life WHERE device = ?1) ORDER BY id", device,
+		   0, give_process, ASKER(row, context));
 }
 
 static int give_loss(struct db_stmt *stmt, void *asker)

@@ -141,6 +141,9 @@ typedef int query_source_row(void *context, const struct query_source *row);
 
 int query_processes(struct db *db, query_process_row *row, void *context);
 
+/* Only those with an allocation on the device. The database has lives. */
+int query_processes_on(struct db *db, int64_t device, query_process_row *row, void *context);
+
 /* Bytes of the device's peak that are in tensors. */
 int query_tensors(struct db *db, int64_t device, uint64_t *bytes);
 

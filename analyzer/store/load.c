@@ -96,22 +96,25 @@ static int load_handles(struct db *db)
 	return error;
 }
 
-/* Reports ask device by device: without indices each device of several would read the rows of all. */
+/* Reports ask by device and process: without indices each of several would read the rows of all. */
 static int load_indices(struct db *db)
 {
 	static const char *const indices[] = {
-		"CREATE INDEX life_device ON life (device)",
+		"CREATE INDEX life_device ON life (device, process)",
 		"CREATE INDEX moment_device ON moment (device, name)",
 		"CREATE INDEX phase_span_process ON phase_span (process, first_time)",
 	};
 	struct db_stmt *stmt;
 	size_t i;
-	int error = db_prepare(db, &stmt, "SELECT count(*) FROM device WHERE number IS NOT NULL"), several = 0;
+	int error = db_prepare(db, &stmt,
+			       "SELECT (SELECT count(*) FROM device WHERE number IS NOT NULL) > 1 OR "
+			       "(SELECT count(*) FROM process) > 1"),
+	    several = 0;
 
 	if (!error)
 		error = db_step(stmt);
 	if (error == 1)
-		several = db_int(stmt, 0) > 1;
+		several = db_int(stmt, 0) != 0;
 	db_finish(stmt);
 	for (i = 0; i < MT_ARRAY_SIZE(indices) && several && error >= 0; i++)
 		error = db_execute(db, indices[i]);

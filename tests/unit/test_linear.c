@@ -2,6 +2,7 @@
 #include "query/query.h"
 #include "report/finding.h"
 #include "report/frag/frag.h"
+#include "report/frag/frag_replay.h"
 #include "report/steps/diff.h"
 #include "report/steps/query_phases.h"
 #include "report/steps/query_steps.h"
@@ -189,6 +190,25 @@ static void ask_frag(struct run *run)
 	CHECK_EQ(query_devices(run->db, ask_frag_device, run), 0);
 }
 
+static int ask_replay_device(void *context, const struct query_device *device)
+{
+	static const struct frag_replay_ask expandable = { .conf = { "expandable_segments:True" }, .count = 1 };
+	struct run *run = context;
+	struct doc *doc = doc_new();
+
+	CHECK(doc != NULL);
+	doc_object(doc, NULL);
+	CHECK_EQ(frag_replay_json(&expandable, doc, run->db, device), 0);
+	doc_end(doc);
+	doc_free(doc);
+	return 0;
+}
+
+static void ask_replay(struct run *run)
+{
+	CHECK_EQ(query_devices(run->db, ask_replay_device, run), 0);
+}
+
 static int count_row(void *context, const struct phases_left *row)
 {
 	CHECK_EQ(row->bytes, 10 * MIB);
@@ -242,6 +262,11 @@ static void check_linear_in_processes(question *ask)
 TEST(frag_is_linear_in_processes)
 {
 	check_linear_in_processes(ask_frag);
+}
+
+TEST(replay_is_linear_in_processes)
+{
+	check_linear_in_processes(ask_replay);
 }
 
 TEST(phases_is_linear_in_processes)

@@ -236,7 +236,7 @@ int frag_replay_text(const struct frag_replay_ask *ask, const struct text *text,
 {
 	struct frag_replay report = { .ask = ask, .text = text, .db = db, .device = device };
 
-	return query_processes(db, of_process, &report);
+	return query_processes_on(db, device->id, of_process, &report);
 }
 
 int frag_replay_json(const struct frag_replay_ask *ask, struct doc *doc, struct db *db,
@@ -246,7 +246,7 @@ int frag_replay_json(const struct frag_replay_ask *ask, struct doc *doc, struct 
 	int error;
 
 	doc_array(doc, "replays");
-	error = query_processes(db, of_process, &report);
+	error = query_processes_on(db, device->id, of_process, &report);
 	doc_end(doc);
 	return error;
 }
