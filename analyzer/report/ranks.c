@@ -91,20 +91,41 @@ static int same_place(const struct rank *a, const struct rank *b)
 	return !strcmp(a->function, b->function) && !strcmp(text_base_name(a->file), text_base_name(b->file));
 }
 
-static void find_usual(struct ranks *ranks)
+/* Pointers into one array: of one place in the order of the array. */
+static int by_place(const void *a, const void *b)
 {
-	uint32_t i, j, same;
+	const struct rank *one = *(const struct rank *const *)a, *two = *(const struct rank *const *)b;
+	int order = strcmp(one->function, two->function);
 
-	for (i = 0; i < ranks->count; i++) {
-		for (same = 0, j = 0; j < ranks->count; j++)
-			same += (uint32_t)same_place(&ranks->rank[i], &ranks->rank[j]);
-		if (same > ranks->usual_count) {
-			ranks->usual = i;
-			ranks->usual_count = same;
+	if (!order)
+		order = strcmp(text_base_name(one->file), text_base_name(two->file));
+	return order ? order : one < two ? -1 : one > two;
+}
+
+/* Of places that equally many GPUs have: that of the first GPU. */
+static int find_usual(struct ranks *ranks)
+{
+	const struct rank **order = calloc(ranks->count, sizeof(*order));
+	uint32_t i, end, usual;
+
+	if (!order)
+		return -MT_E_MEMORY;
+	for (i = 0; i < ranks->count; i++)
+		order[i] = &ranks->rank[i];
+	qsort(order, ranks->count, sizeof(*order), by_place);
+	for (i = 0; i < ranks->count; i = end) {
+		for (end = i + 1; end < ranks->count && same_place(order[i], order[end]);)
+			end++;
+		usual = (uint32_t)(order[i] - ranks->rank);
+		if (end - i > ranks->usual_count || (end - i == ranks->usual_count && usual < ranks->usual)) {
+			ranks->usual = usual;
+			ranks->usual_count = end - i;
 		}
 	}
+	free(order);
 	for (i = 0; i < ranks->count; i++)
 		ranks->rank[i].is_usual = same_place(&ranks->rank[i], &ranks->rank[ranks->usual]);
+	return 0;
 }
 
 /* ---- least, median, most ---- */
@@ -198,8 +219,9 @@ int ranks_load(struct ranks *ranks, struct db *db, struct symbols *symbols)
 		error = load_place(&ranks->rank[i], db, symbols);
 	if (error)
 		return error;
-	find_usual(ranks);
-	error = find_median(ranks);
+	error = find_usual(ranks);
+	if (!error)
+		error = find_median(ranks);
 	return error ? error : load_phases(ranks, db);
 }
 

@@ -116,7 +116,8 @@ static uint32_t files_open_most(void)
 /* Takes the reader over. */
 static int add_input(struct source *source, const char *path, struct mt_reader *reader, int running)
 {
-	struct analysis_input *larger;
+	struct analysis_input *larger = source->input;
+	uint32_t inputs = source->inputs;
 	struct tuple key;
 
 	if (is_open_already(source, mt_reader_process(reader), &key)) {
@@ -124,7 +125,8 @@ static int add_input(struct source *source, const char *path, struct mt_reader *
 		mt_reader_free(reader);
 		return -MT_E_ARGUMENT;
 	}
-	larger = realloc(source->input, ((size_t)source->inputs + 1) * sizeof(*larger));
+	if (!(inputs & (inputs - 1))) /* a power of two, or none: all room is taken */
+		larger = realloc(source->input, (inputs ? 2 * (size_t)inputs : 1) * sizeof(*larger));
 	if (larger)
 		source->input = larger;
 	if (!larger || tuple_add(&source->process, &key, source->inputs)) {

@@ -143,46 +143,41 @@ static int for_each_process(struct db *db, const struct analysis *analysis, cons
 
 /* ---- devices ---- */
 
-/* Order in which people count devices: GPUs by their ordinal, then the CPU. */
-static int comes_before(const struct analysis_device *one, const struct analysis_device *two)
+/* Order in which people count devices: GPUs by their ordinal, then the CPU. Pointers into one array: equal ones keep their order. */
+static int in_order(const void *a, const void *b)
 {
+	const struct analysis_device *one = *(const struct analysis_device *const *)a;
+	const struct analysis_device *two = *(const struct analysis_device *const *)b;
+
 	if (one->kind != two->kind)
-		return one->kind == MT_DEVICE_CUDA;
+		return one->kind == MT_DEVICE_CUDA ? -1 : 1;
 	if (one->known != two->known)
-		return one->known;
-	return one->index < two->index;
-}
-
-/* The used device that comes next and has no number yet, or `devices`. */
-static uint32_t next_device(const struct analysis *analysis, const int64_t *number)
-{
-	uint32_t i, first = analysis->devices;
-
-	for (i = 0; i < analysis->devices; i++) {
-		if (!analysis->device[i].used || number[i] >= 0)
-			continue;
-		if (first == analysis->devices || comes_before(&analysis->device[i], &analysis->device[first]))
-			first = i;
-	}
-	return first;
+		return one->known ? -1 : 1;
+	if (one->index != two->index)
+		return one->index < two->index ? -1 : 1;
+	return one < two ? -1 : one > two;
 }
 
 /*
- * GPUs keep their ordinal where it is free (two processes may each see another GPU as number 0); everybody else gets
- * the next number. Devices on which nothing happened have -1.
+ * GPUs keep their ordinal where it is free (two processes may each see another GPU as number 0); all others get
+ * the next number. Devices on which nothing happened have -1. `order` has room for all devices.
  */
-static void number_devices(const struct analysis *analysis, int64_t *number)
+static void number_devices(const struct analysis *analysis, const struct analysis_device **order, int64_t *number)
 {
 	const struct analysis_device *device;
 	int64_t next = 0;
-	uint32_t i;
+	uint32_t i, used = 0;
 
-	for (i = 0; i < analysis->devices; i++)
+	for (i = 0; i < analysis->devices; i++) {
 		number[i] = -1;
-	while ((i = next_device(analysis, number)) < analysis->devices) {
-		device = &analysis->device[i];
-		number[i] = device->kind == MT_DEVICE_CUDA && device->index > next ? device->index : next;
-		next = number[i] + 1;
+		if (analysis->device[i].used)
+			order[used++] = &analysis->device[i];
+	}
+	qsort(order, used, sizeof(*order), in_order);
+	for (i = 0; i < used; i++) {
+		device = order[i];
+		next = device->kind == MT_DEVICE_CUDA && device->index > next ? device->index : next;
+		number[device - analysis->device] = next++;
 	}
 }
 
@@ -209,40 +204,47 @@ static int store_device(struct db_stmt *stmt, const struct analysis_device *devi
 
 static int store_devices(struct db *db, const struct analysis *analysis)
 {
+	const struct analysis_device **order = calloc((size_t)analysis->devices + 1, sizeof(*order));
 	int64_t *number = calloc((size_t)analysis->devices + 1, sizeof(*number));
 	struct db_stmt *stmt = NULL;
 	uint32_t i;
-	int error = number ? db_prepare(db, &stmt, "INSERT INTO device VALUES (?, ?, ?, ?, ?, ?)") : -MT_E_MEMORY;
+	int error = order && number ? db_prepare(db, &stmt, "INSERT INTO device VALUES (?, ?, ?, ?, ?, ?)")
+				    : -MT_E_MEMORY;
 
 	if (!error)
-		number_devices(analysis, number);
+		number_devices(analysis, order, number);
 	for (i = 0; i < analysis->devices && !error; i++)
 		error = store_device(stmt, &analysis->device[i], i, number[i]);
 	db_finish(stmt);
+	free(order);
 	free(number);
 	return error;
 }
 
 /* ---- peaks ---- */
 
-/* Slack of every device at its peak. */
-static uint64_t slack_at_peak(const struct analysis *analysis, uint32_t device)
+/* Slack of every device at its peak, by number of the device. NULL: no memory. The caller frees. */
+static uint64_t *slack_at_peak(const struct analysis *analysis)
 {
-	uint64_t slack = 0;
-	uint32_t i;
+	uint64_t *slack = calloc((size_t)analysis->devices + 1, sizeof(*slack));
+	uint32_t i, device;
 
-	for (i = 1; i < analysis->attribution.sites; i++)
-		if (analysis->attribution.site[i].key.device == device)
-			slack += attribution_at_peak(&analysis->attribution, i).slack;
+	for (i = 1; i < analysis->attribution.sites && slack; i++) {
+		device = analysis->attribution.site[i].key.device;
+		if (device < analysis->devices)
+			slack[device] += attribution_at_peak(&analysis->attribution, i).slack;
+	}
 	return slack;
 }
 
 static int store_peaks(struct db *db, const struct analysis *analysis)
 {
 	const struct analysis_device *device;
-	struct db_stmt *stmt;
+	uint64_t *slack = slack_at_peak(analysis);
+	struct db_stmt *stmt = NULL;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO peak VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = slack ? db_prepare(db, &stmt, "INSERT INTO peak VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+			  : -MT_E_MEMORY;
 
 	for (i = 0; i < analysis->devices && !error; i++) {
 		device = &analysis->device[i];
@@ -250,7 +252,7 @@ static int store_peaks(struct db *db, const struct analysis *analysis)
 			continue;
 		db_bind(stmt, 1, store_device_id(i));
 		db_bind_unsigned(stmt, 2, device->peak.bytes);
-		db_bind_unsigned(stmt, 3, slack_at_peak(analysis, i));
+		db_bind_unsigned(stmt, 3, slack[i]);
 		db_bind(stmt, 4, device->peak.time);
 		db_bind_unsigned(stmt, 5, device->peak.seq);
 		db_bind(stmt, 6, store_process_id(device->peak.process));
@@ -264,6 +266,7 @@ static int store_peaks(struct db *db, const struct analysis *analysis)
 		error = db_run(stmt);
 	}
 	db_finish(stmt);
+	free(slack);
 	return error;
 }
 
@@ -474,7 +477,6 @@ static int store_outlived(struct db *db, const struct analysis *analysis)
 
 int store_summary(struct db *db, const struct analysis *analysis, int everything)
 {
-	uint32_t i;
 	int error;
 
 	error = for_each_process(db, analysis,
@@ -485,8 +487,8 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 		error = for_each_process(db, analysis, "INSERT INTO loss VALUES (?, ?, ?, ?, ?, ?)", store_losses);
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO source VALUES (?, ?, ?, ?, ?)", store_sources);
-	for (i = 0; i < analysis->processes && !error; i++)
-		error = store_definitions(db, analysis, i, everything);
+	if (!error)
+		error = store_definitions(db, analysis, everything);
 	if (!error)
 		error = store_devices(db, analysis);
 	if (!error)
@@ -501,6 +503,8 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 		error = store_oom_holders(db, analysis);
 	if (!error)
 		error = store_sites(db, analysis);
+	if (!error && analysis->devices > 1) /* reports ask device by device */
+		error = db_execute(db, "CREATE INDEX peak_part_device ON peak_part (device)");
 	if (!error)
 		error = store_outlived(db, analysis);
 	if (!error)

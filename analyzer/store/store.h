@@ -20,8 +20,8 @@ void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id);
 /* Whether the site held something when the peak of its device stood. */
 int store_held_at_peak(const struct analysis *analysis, uint32_t site);
 
-/* The definitions of a process (store_defs.c); see store_summary. */
-int store_definitions(struct db *db, const struct analysis *analysis, uint32_t process, int everything);
+/* The definitions of all processes (store_defs.c); see store_summary. */
+int store_definitions(struct db *db, const struct analysis *analysis, int everything);
 
 /*
  * NVML's figures at the peaks (store_samples.c): processes are asked for their first_time and last_time, devices for

@@ -49,19 +49,23 @@ static int needed_init(struct needed *needed, const struct mt_defs *defs)
 	return needed->node && needed->frame && needed->module ? 0 : -MT_E_MEMORY;
 }
 
-static void need_stacks(struct needed *needed, const struct analysis *analysis, uint32_t process)
+/* `needed` is that of process 0; the next ones follow. */
+static void need_stacks(struct needed *needed, const struct analysis *analysis)
 {
 	const struct site *site;
-	uint32_t i, nodes = mt_defs_count(analysis->process[process].defs, MT_DEF_NODE);
+	uint32_t i, process;
 
 	for (i = 1; i < analysis->attribution.sites; i++) {
 		site = &analysis->attribution.site[i];
-		if (site->key.process == process)
-			needed->node[site->key.stack] = 1;
+		if (site->key.process < analysis->processes)
+			needed[site->key.process].node[site->key.stack] = 1;
 	}
-	for (i = 0; i < analysis->ooms; i++)
-		if (analysis->oom[i].process == process && analysis->oom[i].stack <= nodes)
-			needed->node[analysis->oom[i].stack] = 1;
+	for (i = 0; i < analysis->ooms; i++) {
+		process = analysis->oom[i].process;
+		if (process < analysis->processes &&
+		    analysis->oom[i].stack <= mt_defs_count(analysis->process[process].defs, MT_DEF_NODE))
+			needed[process].node[analysis->oom[i].stack] = 1;
+	}
 }
 
 /* A node needs its parent, which has a smaller id, its frame, and that the module. */
@@ -174,31 +178,41 @@ static int store_kind(struct db *db, const char *sql, store_definition *store, c
 	return error;
 }
 
-int store_definitions(struct db *db, const struct analysis *analysis, uint32_t process, int everything)
+static int store_process_definitions(struct db *db, const struct mt_defs *defs, uint32_t process,
+				     const struct needed *needed)
 {
-	const struct mt_defs *defs = analysis->process[process].defs;
-	struct needed needed = { 0 };
-	int error = 0;
+	int error = store_kind(db, "INSERT INTO module VALUES (?, ?, ?, ?, ?, ?, ?)", store_module, defs, MT_DEF_MODULE,
+			       process, needed->module);
 
-	if (!everything) {
-		error = needed_init(&needed, defs);
-		if (!error) {
-			need_stacks(&needed, analysis, process);
-			need_closure(&needed, defs);
-		}
-	}
-	if (!error)
-		error = store_kind(db, "INSERT INTO module VALUES (?, ?, ?, ?, ?, ?, ?)", store_module, defs,
-				   MT_DEF_MODULE, process, needed.module);
 	if (!error)
 		error = store_kind(db, "INSERT INTO frame VALUES (?, ?, ?, ?, ?, ?, ?)", store_frame, defs,
-				   MT_DEF_FRAME, process, needed.frame);
+				   MT_DEF_FRAME, process, needed->frame);
 	if (!error)
 		error = store_kind(db, "INSERT INTO node VALUES (?, ?, ?)", store_node, defs, MT_DEF_NODE, process,
-				   needed.node);
+				   needed->node);
 	if (!error)
 		error = store_kind(db, "INSERT INTO thread VALUES (?, ?, ?, ?, ?, ?)", store_thread, defs,
 				   MT_DEF_THREAD, process, NULL);
-	needed_release(&needed);
+	return error;
+}
+
+int store_definitions(struct db *db, const struct analysis *analysis, int everything)
+{
+	struct needed *needed = calloc((size_t)analysis->processes + 1, sizeof(*needed));
+	int error = needed ? 0 : -MT_E_MEMORY;
+	uint32_t i;
+
+	for (i = 0; i < analysis->processes && !everything && !error; i++)
+		error = needed_init(&needed[i], analysis->process[i].defs);
+	if (!error && !everything)
+		need_stacks(needed, analysis);
+	for (i = 0; i < analysis->processes && !error; i++) {
+		if (!everything)
+			need_closure(&needed[i], analysis->process[i].defs);
+		error = store_process_definitions(db, analysis->process[i].defs, i, &needed[i]);
+	}
+	for (i = 0; i < analysis->processes && needed; i++)
+		needed_release(&needed[i]);
+	free(needed);
 	return error;
 }

@@ -3,7 +3,9 @@
 #include "report/finding.h"
 #include "report/frag/frag.h"
 #include "report/frag/frag_replay.h"
+#include "report/ranks.h"
 #include "report/steps/diff.h"
+#include "report/steps/growth.h"
 #include "report/steps/query_phases.h"
 #include "report/steps/query_steps.h"
 #include "report/steps/retained.h"
@@ -228,6 +230,26 @@ static void ask_phases_left(struct run *run)
 	phases_release(&phases);
 }
 
+static void ask_ranks(struct run *run)
+{
+	struct symbols *symbols = symbols_new();
+	struct ranks ranks;
+
+	CHECK_EQ(ranks_load(&ranks, run->db, symbols), 0);
+	CHECK_EQ(ranks.count, run->analysis.processes);
+	symbols_free(symbols);
+	ranks_release(&ranks);
+}
+
+static void ask_growth(struct run *run)
+{
+	struct growth growth;
+
+	CHECK_EQ(growth_load(&growth, run->db), 0);
+	CHECK_EQ(growth.lanes, run->analysis.processes);
+	growth_release(&growth);
+}
+
 /* How often SQLite was seen at work for `count` traces. */
 static uint64_t work_of_processes(uint32_t count_of_traces, question *ask)
 {
@@ -272,6 +294,16 @@ TEST(replay_is_linear_in_processes)
 TEST(phases_is_linear_in_processes)
 {
 	check_linear_in_processes(ask_phases_left);
+}
+
+TEST(ranks_is_linear_in_processes)
+{
+	check_linear_in_processes(ask_ranks);
+}
+
+TEST(growth_is_linear_in_processes)
+{
+	check_linear_in_processes(ask_growth);
 }
 
 /* ---- many processes with the same number, each of a host of its own, as containers have them ---- */
@@ -324,6 +356,7 @@ static uint64_t comparisons_of_containers(uint32_t count_of_traces)
 	run_open(&run, paths, count_of_traces, 0);
 	CHECK_EQ(run.analysis.processes, count_of_traces);
 	CHECK_EQ(run.analysis.devices, count_of_traces);
+	ask_ranks(&run);
 	run_close(&run);
 	return comparisons;
 }

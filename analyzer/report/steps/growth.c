@@ -472,9 +472,11 @@ static const char places_sql[] =
 
 /* A recording that stopped after the steps it was asked for left a program that goes on. */
 static const char devices_sql[] =
-	"SELECT device.id, number, kind, ifnull(total_bytes, 0), bytes, (SELECT min(ifnull(ended, '') = ?1) FROM process "
-	"WHERE id IN (SELECT process FROM site WHERE site.device = device.id)) FROM device "
-	"JOIN peak ON peak.device = device.id WHERE number IS NOT NULL ORDER BY number";
+	"WITH user AS (SELECT DISTINCT device, process FROM site), "
+	"cut AS (SELECT device, min(ifnull(ended, '') = ?1) AS is_cut FROM user JOIN process ON process.id = user.process "
+	"GROUP BY device) "
+	"SELECT device.id, number, kind, ifnull(total_bytes, 0), bytes, is_cut FROM device "
+	"JOIN peak ON peak.device = device.id LEFT JOIN cut ON cut.device = device.id WHERE number IS NOT NULL ORDER BY number";
 
 static int load_devices(struct growth *growth)
 {
