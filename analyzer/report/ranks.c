@@ -102,7 +102,7 @@ static int by_place(const void *a, const void *b)
 	return order ? order : one < two ? -1 : one > two;
 }
 
-/* Of places that equally many GPUs have: that of the first GPU. */
+/* The first GPU's place wins where equally many GPUs have another one. */
 static int find_usual(struct ranks *ranks)
 {
 	const struct rank **order = calloc(ranks->count, sizeof(*order));

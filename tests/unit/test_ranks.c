@@ -123,7 +123,7 @@ static void text_of(const struct ranks *ranks, char *out, size_t size)
 	struct text text = { .file = file };
 	size_t got;
 
-	top_ranks_text(&text, ranks, "rank*.zst");
+	top_ranks_text(&text, ranks, "'rank*.zst'");
 	rewind(file);
 	got = fread(out, 1, size - 1, file);
 	out[got] = '\0';
