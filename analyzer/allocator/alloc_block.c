@@ -12,16 +12,53 @@ static struct alloc_tree *tree_of(const struct alloc_block *block)
 	return block->mapped ? &block->pool->free : &block->pool->unmapped;
 }
 
+void alloc_block_pages(const struct alloc_block *block, uint64_t *from, uint64_t *end)
+{
+	uint64_t base = block->segment->place.addr, page = block->segment->page;
+
+	*from = (block->node.addr - base + page - 1) / page * page;
+	*end = (block->node.addr - base + block->bytes) / page * page;
+}
+
+/* A whole segment goes back, or whole pages. */
+static int can_go_back(const struct alloc_block *block)
+{
+	uint64_t from, end;
+
+	if (!block->mapped || !block->segment->page)
+		return block->mapped && !alloc_block_is_split(block);
+	alloc_block_pages(block, &from, &end);
+	return from < end;
+}
+
 void alloc_block_insert(struct alloc_model *model, struct alloc_block *block)
 {
+	struct alloc_pool *pool = block->pool;
+
 	block->born = model->searches;
 	block->node.key = block->mapped ? block->bytes : 0;
 	alloc_tree_add(tree_of(block), &block->node);
+	block->is_spare = (uint8_t)can_go_back(block);
+	if (!block->is_spare)
+		return;
+	block->spare.key = block->born;
+	block->spare.addr = block->node.addr;
+	alloc_tree_add(&pool->spare, &block->spare);
+	pool->spares++;
+	pool->born += block->born;
 }
 
 void alloc_block_remove(struct alloc_block *block)
 {
+	struct alloc_pool *pool = block->pool;
+
 	alloc_tree_remove(tree_of(block), &block->node);
+	if (!block->is_spare)
+		return;
+	alloc_tree_remove(&pool->spare, &block->spare);
+	block->is_spare = 0;
+	pool->spares--;
+	pool->born -= block->born;
 }
 
 static struct alloc_block *block_new(struct alloc_pool *pool, uint64_t addr, uint64_t bytes)

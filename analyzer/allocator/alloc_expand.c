@@ -107,13 +107,10 @@ int alloc_expand(struct alloc_model *model, struct alloc_pool *pool, uint64_t by
 /* Whole pages of a free block go; what is left at its ends stays free. */
 static int unmap(struct alloc_model *model, struct alloc_block *block)
 {
-	uint64_t base = block->segment->place.addr, page = block->segment->page;
-	uint64_t from = (block->node.addr - base + page - 1) / page * page;
-	uint64_t end = (block->node.addr - base + block->bytes) / page * page;
+	uint64_t base = block->segment->place.addr, from, end;
 	struct alloc_block *rest;
 
-	if (from >= end)
-		return 0;
+	alloc_block_pages(block, &from, &end);
 	alloc_block_remove(block);
 	if (base + from > block->node.addr) {
 		rest = alloc_block_split(block, base + from - block->node.addr);
@@ -140,17 +137,13 @@ static int unmap(struct alloc_model *model, struct alloc_block *block)
 
 int alloc_expand_release(struct alloc_model *model, struct alloc_pool *pool)
 {
-	struct alloc_node *node = alloc_tree_from(&pool->free, 0, 0), *next;
+	struct alloc_node *node;
 	int error = 0;
 
-	/* A rest after unmapping is less than a page: nothing happens when it is met a second time. */
-	for (; node && !error; node = next) {
-		struct alloc_block *block = alloc_block_of(node);
-		uint64_t key = node->key, addr = node->addr;
-
-		if (block->segment->page)
-			error = unmap(model, block);
-		next = addr == UINT64_MAX ? NULL : alloc_tree_from(&pool->free, key, addr + 1);
+	/* A rest after unmapping is less than a page, and is not spare. */
+	while (!error && (node = alloc_tree_from(&pool->spare, 0, 0))) {
+		model->looked++;
+		error = unmap(model, alloc_block_of_spare(node));
 	}
 	return error;
 }

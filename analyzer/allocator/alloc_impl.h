@@ -25,6 +25,8 @@
 struct alloc_pool {
 	struct alloc_tree free;     /* by bytes and address */
 	struct alloc_tree unmapped; /* by address; key 0 */
+	struct alloc_tree spare;    /* free blocks that can go back, the oldest first */
+	uint64_t spares, born;      /* number of spare blocks; sum of their `born` */
 	int is_small, kept;
 };
 
@@ -41,12 +43,13 @@ struct alloc_block {
 	struct alloc_node node;  /* free: in a tree of its pool. Its address is that of the block */
 	struct alloc_node name;  /* allocated: by the caller's id; addr 0 */
 	struct alloc_node place; /* in the tree of its segment */
+	struct alloc_node spare; /* in a tree of its pool, by `born` and address */
 	uint64_t bytes;
 	struct alloc_block *prev, *next; /* neighbours in the segment, by address */
 	struct alloc_segment *segment;
 	struct alloc_pool *pool;
 	uint64_t born; /* free: count of searches when it became so */
-	uint8_t allocated, mapped;
+	uint8_t allocated, mapped, is_spare;
 };
 
 struct alloc_model {
@@ -59,11 +62,17 @@ struct alloc_model {
 	uint64_t next_addr;                            /* no segment lies here or above */
 	uint64_t searches;                             /* for large blocks: the clock of garbage collection */
 	uint64_t beside;
+	uint64_t looked; /* blocks looked at for memory to give back: tests count this work */
 };
 
 static inline struct alloc_block *alloc_block_of(struct alloc_node *node)
 {
 	return (struct alloc_block *)node; /* its first member */
+}
+
+static inline struct alloc_block *alloc_block_of_spare(struct alloc_node *node)
+{
+	return (struct alloc_block *)((char *)node - offsetof(struct alloc_block, spare));
 }
 
 static inline int alloc_block_is_split(const struct alloc_block *block)
@@ -79,6 +88,9 @@ struct alloc_pool *alloc_pool_at(struct alloc_model *model, uint32_t number, int
 /* Into the tree that it belongs in, and out of it. */
 void alloc_block_insert(struct alloc_model *model, struct alloc_block *block);
 void alloc_block_remove(struct alloc_block *block);
+
+/* The bytes of the block, from its segment's start, that are whole pages: as [from, end), empty if from >= end. */
+void alloc_block_pages(const struct alloc_block *block, uint64_t *from, uint64_t *end);
 
 /* Cuts off what is behind `bytes`; it is in no tree. NULL: out of memory. */
 struct alloc_block *alloc_block_split(struct alloc_block *block, uint64_t bytes);

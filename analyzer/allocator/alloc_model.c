@@ -129,14 +129,15 @@ static int is_whole(const struct alloc_block *block)
 
 static int release_pool(struct alloc_model *model, struct alloc_pool *pool)
 {
-	struct alloc_node *node = alloc_tree_from(&pool->free, 0, 0), *next;
+	struct alloc_node *node;
 
-	for (; node; node = next) {
-		next = alloc_tree_next(&pool->free, node);
-		if (is_whole(alloc_block_of(node)))
-			release(model, alloc_block_of(node));
+	if (model->config.expandable)
+		return alloc_expand_release(model, pool);
+	while ((node = alloc_tree_from(&pool->spare, 0, 0))) {
+		model->looked++;
+		release(model, alloc_block_of_spare(node));
 	}
-	return alloc_expand_release(model, pool);
+	return 0;
 }
 
 int alloc_model_empty_cache(struct alloc_model *model)
@@ -176,27 +177,44 @@ struct age {
 	uint64_t total, count;
 };
 
-/* For each: collects its age, or gives it back if it is as old as `oldest` (not below 0); bytes given back. */
-static uint64_t walk_ages(struct alloc_model *model, struct age *age, double oldest)
+static struct alloc_pool *collectable(const struct alloc_model *model, uint32_t number)
 {
-	struct alloc_node *node, *next;
-	uint64_t bytes = 0, old;
+	struct alloc_pool *pool = model->pool[0][number];
+
+	return pool && !pool->kept ? pool : NULL;
+}
+
+static struct age ages(const struct alloc_model *model)
+{
+	struct age age = { 0 };
+	const struct alloc_pool *pool;
 	uint32_t i;
 
 	for (i = 0; i < model->pools; i++) {
-		node = model->pool[0][i] && !model->pool[0][i]->kept ? alloc_tree_from(&model->pool[0][i]->free, 0, 0)
-								     : NULL;
-		for (; node; node = next) {
-			next = alloc_tree_next(&model->pool[0][i]->free, node);
-			old = model->searches - alloc_block_of(node)->born;
-			if (!is_whole(alloc_block_of(node)) || (oldest >= 0 && (double)old < oldest))
-				continue;
-			age->total += oldest < 0 ? old : -old;
-			age->count += oldest < 0 ? 1 : -(uint64_t)1;
-			if (oldest < 0)
-				continue;
-			bytes += node->key;
-			release(model, alloc_block_of(node));
+		pool = collectable(model, i);
+		if (!pool)
+			continue;
+		age.count += pool->spares;
+		age.total += pool->spares * model->searches - pool->born;
+	}
+	return age;
+}
+
+/* Gives back those that are at least as old as `oldest`: the bytes. */
+static uint64_t release_old(struct alloc_model *model, double oldest)
+{
+	struct alloc_pool *pool;
+	struct alloc_node *node;
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < model->pools; i++) {
+		pool = collectable(model, i);
+		while (pool && (node = alloc_tree_from(&pool->spare, 0, 0)) &&
+		       (double)(model->searches - node->key) >= oldest) {
+			model->looked++;
+			bytes += alloc_block_of_spare(node)->bytes;
+			release(model, alloc_block_of_spare(node));
 		}
 	}
 	return bytes;
@@ -207,17 +225,16 @@ static void collect_garbage(struct alloc_model *model)
 {
 	const struct alloc_config *config = &model->config;
 	uint64_t allowed = alloc_config_allowed(config), threshold, freed = 0, more = 1;
-	struct age age = { 0 };
+	struct age age;
 
-	if (!config->gc_threshold || allowed == UINT64_MAX)
+	if (!config->gc_threshold || allowed == UINT64_MAX || config->expandable)
 		return;
 	threshold = (uint64_t)(config->gc_threshold * (double)allowed);
 	if (model->state.reserved <= threshold)
 		return;
 	threshold = model->state.reserved - threshold;
-	walk_ages(model, &age, -1);
-	while (freed < threshold && more && age.count) {
-		more = walk_ages(model, &age, (double)age.total / (double)age.count);
+	for (age = ages(model); freed < threshold && more && age.count; age = ages(model)) {
+		more = release_old(model, (double)age.total / (double)age.count);
 		freed += more;
 	}
 }

@@ -414,4 +414,50 @@ TEST(random_programs_add_up)
 	}
 }
 
+/* ---- work ---- */
+
+#define FRAGMENTS 300
+
+/* Requests that give everything back, in a model that has as many holes that cannot go: the blocks looked at. */
+static uint64_t looked_at(const char *conf, uint64_t fragments)
+{
+	struct alloc_config config = settings(conf);
+	struct alloc_model *model;
+	uint64_t i, looked;
+
+	config.device_bytes = 1ull << 40;
+	model = alloc_model_new(&config);
+	for (i = 1; i <= fragments; i++) {
+		CHECK(!alloc_model_take(model, 2 * i, 12 * MIB, 0));
+		CHECK(!alloc_model_take(model, 2 * i + 1, 3 * MIB, 0));
+	}
+	for (i = 1; i <= fragments; i++)
+		alloc_model_give(model, 2 * i + 1);
+	CHECK(!alloc_model_empty_cache(model));
+	model->looked = 0;
+	for (i = 1; i <= fragments; i++) {
+		CHECK(!alloc_model_take(model, 1, 64 * MIB, 0));
+		alloc_model_give(model, 1);
+		CHECK(!alloc_model_empty_cache(model));
+	}
+	looked = model->looked;
+	alloc_model_free(model);
+	return looked;
+}
+
+TEST(giving_back_looks_at_what_goes)
+{
+	static const char *const confs[] = { "", "expandable_segments:True", "garbage_collection_threshold:0.000001" };
+	uint64_t few, more;
+	size_t i;
+
+	for (i = 0; i < sizeof(confs) / sizeof(*confs); i++) {
+		few = looked_at(confs[i], FRAGMENTS);
+		more = looked_at(confs[i], 4 * FRAGMENTS);
+		printf("# %s: %d holes %llu, %d %llu\n", confs[i], FRAGMENTS, (unsigned long long)few, 4 * FRAGMENTS,
+		       (unsigned long long)more);
+		CHECK(few >= FRAGMENTS && more <= 5 * few);
+	}
+}
+
 TEST_MAIN()
