@@ -18,18 +18,22 @@ def mib(size):
     return "{:,.1f}".format(size / 2**20)
 
 
-def row(memana, path):
+def rows(memana, path):
+    """One for each device of the snapshot with a history of blocks."""
     snapshot = Plain(open(path, "rb")).load()
-    if not any(entry["action"] == "alloc" for trace in snapshot["device_traces"] for entry in trace):
-        return None
-    actions = [entry["action"] for trace in snapshot["device_traces"] for entry in trace]
-    moved = sum(action.startswith("segment_") for action in actions)
     answer = subprocess.run([memana, "frag", "--json", "--replay", CONF, path], check=True, capture_output=True).stdout
-    replay = json.loads(answer)["devices"][0]["replays"][0]
-    model = replay["model"]
-    return (os.path.basename(path).replace(".pickle", ""), "{:,}".format(model["moments"]), moved, mib(peak_of(snapshot)),
-            mib(replay["reserved_peak_bytes"]), mib(model["reserved_peak_bytes"]), "%.3f %%" % (100 * model["error"]),
-            "%.3f %%" % (100 * model["worst_error"]), mib(replay["settings"][0]["reserved_peak_bytes"]))
+    devices = {device["id"]: device for device in json.loads(answer)["devices"]}
+    for number, trace in enumerate(snapshot["device_traces"]):
+        actions = [entry["action"] for entry in trace]
+        if "alloc" not in actions:
+            continue
+        moved = sum(action.startswith("segment_") for action in actions)
+        replay = devices[number]["replays"][0]
+        model = replay["model"]
+        yield (os.path.basename(path).replace(".pickle", "") + (f", device {number}" if number else ""),
+               "{:,}".format(model["moments"]), moved, mib(peak_of(snapshot, number)), mib(replay["reserved_peak_bytes"]),
+               mib(model["reserved_peak_bytes"]), "%.3f %%" % (100 * model["error"]),
+               "%.3f %%" % (100 * model["worst_error"]), mib(replay["settings"][0]["reserved_peak_bytes"]))
 
 
 def main(memana, folder):
@@ -41,8 +45,9 @@ def main(memana, folder):
     print("| snapshot | moments | segment events | segments, MiB | recorded peak | the model | off by | worst | "
           "the model, %s |" % CONF)
     print("|---|---|---|---|---|---|---|---|---|")
-    for cells in filter(None, (row(memana, path) for path in paths)):
-        print("| %s |" % " | ".join(map(str, cells)))
+    for path in paths:
+        for cells in rows(memana, path):
+            print("| %s |" % " | ".join(map(str, cells)))
 
 
 if __name__ == "__main__":
