@@ -48,12 +48,16 @@ static int map(struct alloc_model *model, struct alloc_block **block, uint64_t b
 	return 0;
 }
 
-static int can_grow(const struct alloc_block *block, uint64_t bytes)
+/* Else `end` is the address behind the last block that was looked at. */
+static int can_grow(struct alloc_model *model, const struct alloc_block *block, uint64_t bytes, uint64_t *end)
 {
 	uint64_t room = 0;
 
-	for (; block && room < bytes && !block->allocated; block = block->next)
+	for (; block && room < bytes && !block->allocated; block = block->next) {
+		model->looked++;
 		room += block->bytes;
+		*end = block->node.addr + block->bytes;
+	}
 	return room >= bytes;
 }
 
@@ -62,12 +66,14 @@ static struct alloc_block *find_place(struct alloc_model *model, struct alloc_po
 {
 	struct alloc_node *node = alloc_tree_from(&pool->unmapped, 0, 0);
 	struct alloc_block *start;
+	uint64_t end = 0;
 
-	for (; node; node = alloc_tree_next(&pool->unmapped, node)) {
+	/* Places inside a run of blocks that is too small are too small. */
+	for (; node; node = alloc_tree_from(&pool->unmapped, 0, end)) {
 		start = alloc_block_of(node);
 		if (start->prev && !start->prev->allocated)
 			start = start->prev;
-		if (can_grow(start, bytes))
+		if (can_grow(model, start, bytes, &end))
 			return start;
 	}
 	return range_new(model, pool, 0);

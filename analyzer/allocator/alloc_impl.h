@@ -62,7 +62,7 @@ struct alloc_model {
 	uint64_t next_addr;                            /* no segment lies here or above */
 	uint64_t searches;                             /* for large blocks: the clock of garbage collection */
 	uint64_t beside;
-	uint64_t looked; /* blocks looked at for memory to give back: tests count this work */
+	uint64_t looked; /* blocks looked at for memory to give back or to map: tests count this work */
 };
 
 static inline struct alloc_block *alloc_block_of(struct alloc_node *node)

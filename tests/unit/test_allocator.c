@@ -460,4 +460,32 @@ TEST(giving_back_looks_at_what_goes)
 	}
 }
 
+/* One request that is larger than a run of mapped and unmapped blocks, up to one that stays. */
+static uint64_t looked_at_for_a_place(uint64_t pages)
+{
+	struct alloc_model *model = model_of("expandable_segments:True");
+	uint64_t i, looked;
+
+	for (i = 1; i <= pages + 1; i++)
+		CHECK(!alloc_model_take(model, i, 20 * MIB, 0));
+	for (i = 1; i <= pages; i += 2)
+		alloc_model_give(model, i);
+	CHECK(!alloc_model_empty_cache(model));
+	for (i = 2; i <= pages; i += 2)
+		alloc_model_give(model, i);
+	model->looked = 0;
+	CHECK(!alloc_model_take(model, pages + 2, (pages + 1) * 20 * MIB, 0));
+	CHECK_EQ(reserved(model), (pages / 2 + 1 + pages + 1) * 20 * MIB);
+	looked = model->looked;
+	alloc_model_free(model);
+	return looked;
+}
+
+TEST(a_run_of_blocks_is_looked_at_once)
+{
+	uint64_t few = looked_at_for_a_place(FRAGMENTS), more = looked_at_for_a_place(4 * FRAGMENTS);
+
+	CHECK(few >= FRAGMENTS && more <= 5 * few);
+}
+
 TEST_MAIN()
