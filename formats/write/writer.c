@@ -188,12 +188,6 @@ static int pack_events(struct mt_writer *writer)
 	return pack(writer, &info);
 }
 
-void writer_needs_all(struct mt_writer *writer)
-{
-	writer->needed_end = writer->end;
-	writer->needed = writer->list.count;
-}
-
 /* Writes what waits. 0: nothing waits any more. */
 static int write_pending(struct mt_writer *writer)
 {

@@ -54,7 +54,11 @@ void writer_free(struct mt_writer *writer);
 int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step, int *born);
 
 /* The index at the end is for all chunks that are in the file now. */
-void writer_needs_all(struct mt_writer *writer);
+static inline void writer_needs_all(struct mt_writer *writer)
+{
+	writer->needed_end = writer->end;
+	writer->needed = writer->list.count;
+}
 
 /* Has the file grown so much that something of it should go? */
 int writer_is_large(const struct mt_writer *writer);
