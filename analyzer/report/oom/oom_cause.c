@@ -488,6 +488,7 @@ int oom_find_logits(struct oom *oom, struct db *db)
 		parameter[4] = oom->it->node;
 		error = answer_rows(db, earlier_sql, parameter, take_earlier, &earlier);
 	}
+	sizes_release(sizes);
 	free(sizes);
 	return error;
 }
