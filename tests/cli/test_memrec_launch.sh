@@ -257,7 +257,7 @@ int gettimeofday(struct timeval *restrict now, void *restrict zone)
 END
 ${CC:-cc} -shared -fPIC -o frozen.so frozen.c || exit 1
 frozen() { # [MEMREC_OPTIONS] COMMAND...
-	LD_PRELOAD=$PWD/frozen.so LD_LIBRARY_PATH=$standin MEMREC_OPTIONS=$1 timeout -k 5 60 "$memrec" -o z.zst --ring-dir rings -- "${@:2}" >out 2>err
+	ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/frozen.so LD_LIBRARY_PATH=$standin MEMREC_OPTIONS=$1 timeout -k 5 60 "$memrec" -o z.zst --ring-dir rings -- "${@:2}" >out 2>err
 }
 frozen_calls() { # ACT
 	rm -f z.zst*
