@@ -97,7 +97,7 @@ static uint32_t join_device(struct stream *stream, uint32_t id)
 	struct analysis *analysis = stream->analysis;
 	struct analysis_device *joined;
 	struct tuple key;
-	uint32_t found = *name ? find_device(analysis, device->kind, name, &key) : TUPLE_NONE, i = found;
+	uint32_t found = device && *name ? find_device(analysis, device->kind, name, &key) : TUPLE_NONE, i = found;
 
 	if (device && device->kind == MT_DEVICE_CUDA && found == TUPLE_NONE && (!*uuid || analysis->nameless))
 		i = likely_device(stream, device, uuid);
