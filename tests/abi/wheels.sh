@@ -40,7 +40,7 @@ fetch() {
 	[ -d "$dir" ] && return
 	rm -rf "$dir.part" && mkdir -p "$dir.part" || return
 	for wheel; do
-		timeout "$patience" python3 -m pip download -q --no-deps --only-binary :all: -d "$dir.part" "$wheel" \
+		timeout "$patience" "${HOST_PYTHON:-python3}" -m pip download -q --no-deps --only-binary :all: -d "$dir.part" "$wheel" \
 			>"$dir.log" 2>&1 || return
 	done
 	headers "$dir.part" && rm -f "$dir.part"/*.whl "$dir.log" && mv "$dir.part" "$dir"

@@ -49,7 +49,7 @@ fetch_driver() {
 wheels() {
 	local name=$1
 	shift
-	timeout "$patience" python3 -m pip download -q --no-deps --only-binary :all: -d "$folder/$name.part" "$@" >"$folder/$name.log" 2>&1 ||
+	timeout "$patience" "${HOST_PYTHON:-python3}" -m pip download -q --no-deps --only-binary :all: -d "$folder/$name.part" "$@" >"$folder/$name.log" 2>&1 ||
 		fail "the package registry has no $*: $(tail -n 1 "$folder/$name.log" | cut -c1-100)"
 	python3 - "$folder/$name.part" <<-'END' || fail "a wheel cannot be unpacked"
 		import glob, sys, zipfile

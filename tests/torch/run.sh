@@ -54,5 +54,5 @@ PYTHON=$venv/bin/python
 
 TESTS=$(echo "$SRC"/tests/cli/test_{train,agent_torch,injection,backward,categories,rl_steps,tensors_cuda}.sh "$SRC"/tests/torch/test_*.sh)
 # A cold torch.compile takes a while on a small machine.
-export PYTHON TESTS TEST_TIMEOUT=${TEST_TIMEOUT:-400}
+export PYTHON TESTS TEST_TIMEOUT=${TEST_TIMEOUT:-600}
 "$SRC/tests/run.sh" "$build" "$@"
