@@ -68,10 +68,13 @@ def main(how):
         thread = threading.Thread(target=train, args=(model, optimizer))
         thread.start()
         thread.join()
-    elif how == "minutes":
+    elif how in ("minutes", "changes"):
         times = iter(range(0, 10**9, 61))
         sys.modules["time"] = type("Time", (), {"monotonic": staticmethod(lambda: next(times))})
-        train(model, optimizer, 40)
+        for _ in range(40):
+            train(model, optimizer, 1)
+            if how == "changes":  # another set in each step
+                optimizer.param_groups[0]["params"].append(torch.tensor(4))
     elif how == "broken":
         for name, value in (("param_groups", 7), ("state", None), ("param_groups", [{}]), ("param_groups", [{"params": [3]}])):
             worst = torch.optim.Optimizer(parameters(model))

@@ -40,9 +40,10 @@ check "another thread steps" thread
 broken() { record "$python" broken && [ "$(count "what = 'gradients'")" -ge 2 ]; }
 check "optimizers and tensors unlike any other" broken
 minutes() { # --keep lets go of early answers, so a long training answers every minute
-	record "$python" minutes --keep 256MiB && [ "$("$memana" sql census.zst "SELECT count(DISTINCT census) FROM parameter")" -ge 30 ]
+	record "$python" "$1" --keep 256MiB && [ "$("$memana" sql census.zst "SELECT count(DISTINCT census) FROM parameter")" -ge 30 ]
 }
-check "--keep: told every minute" minutes
+check "--keep: told every minute" minutes minutes
+check "--keep: the same where parameters come in each step" minutes changes
 wrapped() { # as accelerate's: an optimizer by its class, with nothing of its own
 	MEMREC_OPTIONS="census-ms=500" record "$python" wrapped && [ "$(count "what = 'weights' AND optimizer IS NOT NULL")" -ge 2 ] &&
 		source_is '^on'

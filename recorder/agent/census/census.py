@@ -157,7 +157,7 @@ def set_of(own):
 def is_due(it, now):
     if it.set != now:
         it.set, it.due, it.place = now, 2, 0
-    elif refresh and clock() - it.time > refresh:
+    if refresh and clock() - it.time > refresh:
         it.due = it.due or 1
         return True
     return it.due and (it.taken < OFTEN or it.steps >= it.next)
