@@ -1,11 +1,9 @@
 /* reader.c - reads a trace of any origin: chunk by chunk, everything checked. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include "memtrace/error.h"
+#include "reader_file.h"
 #include "reader_impl.h"
 #include "trace/chunk.h"
 #include "trace/chunk_list.h"
@@ -26,10 +24,7 @@ struct gap {
 };
 
 struct mt_reader {
-	struct mt_chunk_source source;
-	const char *rests; /* path of a file that is open only while a chunk is read; NULL: it is open, */
-	dev_t device;      /* and its numbers */
-	ino_t inode;
+	struct reader_file file;
 	struct mt_process process;
 	struct mt_defs *defs;
 	struct mt_chunk_list list;
@@ -57,29 +52,15 @@ struct mt_reader {
 /* Most readers never touch these 64 KiB. */
 #define READER_CLEARED (offsetof(struct mt_reader, decoder) + offsetof(struct mt_decoder, addr))
 
-static int open_source(struct mt_chunk_source *source, const char *path)
-{
-	struct stat st;
-
-	source->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for a writer */
-	if (source->fd < 0 || fstat(source->fd, &st))
-		return -MT_E_SYSTEM;
-	if (!S_ISREG(st.st_mode))
-		return -MT_E_MAGIC;
-	source->file_bytes = (uint64_t)st.st_size;
-	source->unpacker = mt_unpacker_new(source->fd, source->file_bytes);
-	return source->unpacker ? 0 : -MT_E_MEMORY;
-}
-
 /* The chunk behind the recognition frame. */
 static int read_process(struct mt_reader *reader, uint64_t offset)
 {
 	struct mt_zframe frame;
 	struct mt_cursor payload;
-	int error = mt_unpacker_find(reader->source.unpacker, offset, 0, &frame);
+	int error = mt_unpacker_find(reader->file.source.unpacker, offset, 0, &frame);
 
 	if (!error)
-		error = mt_unpacker_unpack(reader->source.unpacker, &payload);
+		error = mt_unpacker_unpack(reader->file.source.unpacker, &payload);
 	if (error)
 		return error;
 	if (mt_payload_kind(&payload) != MT_CHUNK_PROCESS)
@@ -90,16 +71,16 @@ static int read_process(struct mt_reader *reader, uint64_t offset)
 static int open_reader(struct mt_reader *reader, const char *path)
 {
 	uint64_t first;
-	int error = open_source(&reader->source, path);
+	int error = reader_file_open(&reader->file, path);
 
 	if (!error)
-		error = mt_recognition_read(reader->source.fd, &first);
+		error = mt_recognition_read(reader->file.source.fd, &first);
 	if (!error)
 		error = read_process(reader, first);
 	if (!error)
-		error = mt_chunk_list_find(&reader->list, &reader->source, first);
-	if (reader->source.unpacker)
-		mt_unpacker_drop(reader->source.unpacker, MT_READER_LARGE_BYTES);
+		error = mt_chunk_list_find(&reader->list, &reader->file.source, first);
+	if (reader->file.source.unpacker)
+		mt_unpacker_drop(reader->file.source.unpacker, MT_READER_LARGE_BYTES);
 	if (error)
 		return error;
 	reader->defs = mt_defs_new();
@@ -118,7 +99,7 @@ int mt_reader_open(struct mt_reader **out, const char *path)
 	if (!reader)
 		return -MT_E_MEMORY;
 	memset(reader, 0, READER_CLEARED);
-	reader->source.fd = -1;
+	reader->file.source.fd = -1;
 	error = open_reader(reader, path);
 	if (error)
 		mt_reader_free(reader);
@@ -131,9 +112,7 @@ void mt_reader_free(struct mt_reader *reader)
 {
 	if (!reader)
 		return;
-	mt_unpacker_free(reader->source.unpacker);
-	if (reader->source.fd >= 0)
-		close(reader->source.fd);
+	reader_file_release(&reader->file);
 	mt_process_release(&reader->process);
 	mt_defs_free(reader->defs);
 	mt_chunk_list_release(&reader->list);
@@ -202,7 +181,7 @@ void mt_reader_rewind(struct mt_reader *reader)
 	reader->gap = (struct gap){ 0 };
 	reader->held = 0;
 	reader->told = 0;
-	reader->state = (struct mt_trace_state){ .file_bytes = reader->source.file_bytes };
+	reader->state = (struct mt_trace_state){ .file_bytes = reader->file.source.file_bytes };
 	take_over_state(reader);
 }
 
@@ -294,7 +273,7 @@ static int disprove_index(struct mt_reader *reader)
 	for (i = 0; i < reader->at && !error; i++)
 		error = mt_chunk_list_add(&found, &reader->list.info[i]);
 	if (!error)
-		error = mt_chunk_list_scan(&found, &reader->source, offset);
+		error = mt_chunk_list_scan(&found, &reader->file.source, offset);
 	if (!error)
 		error = name_damaged(&found, &reader->list);
 	if (error) {
@@ -321,7 +300,7 @@ void mt_reader_share(struct mt_reader *reader, _Atomic uint64_t *budget)
 /* The chunk that was found is about to be unpacked. */
 static int count_large(struct mt_reader *reader)
 {
-	size_t size = mt_unpacker_size(reader->source.unpacker);
+	size_t size = mt_unpacker_size(reader->file.source.unpacker);
 
 	if (!reader->budget || size <= MT_READER_LARGE_BYTES)
 		return 0;
@@ -338,7 +317,7 @@ static void let_go(struct mt_reader *reader)
 	if (reader->large)
 		*reader->budget += reader->large;
 	reader->large = 0;
-	mt_unpacker_drop(reader->source.unpacker, MT_READER_LARGE_BYTES);
+	mt_unpacker_drop(reader->file.source.unpacker, MT_READER_LARGE_BYTES);
 }
 
 /* ---- chunks ------------------------------------------------------------------------------------------------------ */
@@ -364,7 +343,7 @@ static int begin_payload(struct mt_reader *reader, uint32_t kind, struct mt_curs
 	default:
 		error = mt_decoder_init(&reader->decoder, (enum mt_chunk_kind)kind, payload, reader->defs, reader->seq);
 		*figures = reader->decoder.info;
-		return error ? error : mt_unpacker_afford(reader->source.unpacker, figures->events);
+		return error ? error : mt_unpacker_afford(reader->file.source.unpacker, figures->events);
 	}
 }
 
@@ -373,7 +352,7 @@ static int find_chunk(struct mt_reader *reader, int *lies)
 {
 	const struct mt_chunk_info *info = &reader->list.info[reader->at];
 	struct mt_zframe frame;
-	int error = mt_unpacker_find(reader->source.unpacker, info->offset, info->size, &frame);
+	int error = mt_unpacker_find(reader->file.source.unpacker, info->offset, info->size, &frame);
 
 	*lies = error || frame.skippable || frame.size != info->size;
 	return error;
@@ -386,7 +365,7 @@ static int open_chunk(struct mt_reader *reader, int *lies)
 	struct mt_chunk_info figures = { 0 };
 	struct mt_cursor payload;
 	uint32_t kind;
-	int error = mt_unpacker_unpack(reader->source.unpacker, &payload);
+	int error = mt_unpacker_unpack(reader->file.source.unpacker, &payload);
 
 	*lies = 1;
 	if (error)
@@ -431,46 +410,6 @@ static void find_gap(struct mt_reader *reader)
 	reader->gap.open = reader->gap.untold = reader->gap.uncounted = 1;
 }
 
-/* ---- files that are open only while they are read ---- */
-
-static void close_file(struct mt_reader *reader)
-{
-	close(reader->source.fd);
-	reader->source.fd = -1;
-	mt_unpacker_file(reader->source.unpacker, -1);
-}
-
-/* 0 or -MT_E_SYSTEM; ESTALE: another file has the name by now. */
-static int open_again(struct mt_reader *reader)
-{
-	struct stat st;
-	int same;
-
-	reader->source.fd = open(reader->rests, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (reader->source.fd < 0)
-		return -MT_E_SYSTEM;
-	mt_unpacker_file(reader->source.unpacker, reader->source.fd);
-	same = !fstat(reader->source.fd, &st) && st.st_dev == reader->device && st.st_ino == reader->inode;
-	if (same)
-		return 0;
-	close_file(reader);
-	errno = ESTALE;
-	return -MT_E_SYSTEM;
-}
-
-void mt_reader_rest(struct mt_reader *reader, const char *path)
-{
-	struct stat st;
-
-	if (reader->rests || fstat(reader->source.fd, &st))
-		return;
-	reader->rests = path;
-	reader->device = st.st_dev;
-	reader->inode = st.st_ino;
-	close_file(reader);
-}
-
-/* The file is open. */
 static int begin_open_chunk(struct mt_reader *reader, int *wait)
 {
 	const struct mt_chunk_info *info = &reader->list.info[reader->at];
@@ -483,7 +422,7 @@ static int begin_open_chunk(struct mt_reader *reader, int *wait)
 		return 0;
 	}
 	error = find_chunk(reader, &lies);
-	if (!lies && wait && (*wait = mt_unpacker_size(reader->source.unpacker) > MT_READER_LARGE_BYTES))
+	if (!lies && wait && (*wait = mt_unpacker_size(reader->file.source.unpacker) > MT_READER_LARGE_BYTES))
 		return 0;
 	if (!lies)
 		error = count_large(reader);
@@ -512,16 +451,11 @@ static int begin_open_chunk(struct mt_reader *reader, int *wait)
 /* Begins the next chunk, or finds that it has to wait. 0: go on with mt_reader_next's loop. */
 static int begin_chunk(struct mt_reader *reader, int *wait)
 {
-	int error = reader->rests ? open_again(reader) : 0, system;
+	int error = reader_file_wake(&reader->file);
 
-	if (error)
-		return error;
-	error = begin_open_chunk(reader, wait);
-	if (!reader->rests)
-		return error;
-	system = errno;
-	close_file(reader);
-	errno = system;
+	if (!error)
+		error = begin_open_chunk(reader, wait);
+	reader_file_sleep(&reader->file);
 	return error;
 }
 
@@ -717,31 +651,31 @@ int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **event
 	return error;
 }
 
-static int more(struct mt_reader *reader)
+int mt_reader_more(struct mt_reader *reader)
 {
 	const struct mt_chunk_info *last = &reader->list.info[reader->list.count - 1];
 	uint32_t before = reader->list.count;
 	struct stat st;
 	int error;
 
-	if (fstat(reader->source.fd, &st))
+	if (reader->file.rests)
+		return -MT_E_BUSY;
+	if (fstat(reader->file.source.fd, &st))
 		return -MT_E_SYSTEM;
 	if (!st.st_nlink || (uint64_t)st.st_size < last->offset + last->size)
 		return -MT_E_BUSY;
-	if ((uint64_t)st.st_size == reader->source.file_bytes)
+	if ((uint64_t)st.st_size == reader->file.source.file_bytes)
 		return 0;
-	reader->source.file_bytes = reader->state.file_bytes = (uint64_t)st.st_size;
-	mt_unpacker_grow(reader->source.unpacker, reader->source.file_bytes);
-	error = mt_chunk_list_more(&reader->list, &reader->source);
+	reader->file.source.file_bytes = reader->state.file_bytes = (uint64_t)st.st_size;
+	mt_unpacker_grow(reader->file.source.unpacker, reader->file.source.file_bytes);
+	error = mt_chunk_list_more(&reader->list, &reader->file.source);
 	take_over_state(reader);
 	return error ? error : reader->list.count > before;
 }
 
-int mt_reader_more(struct mt_reader *reader)
+void mt_reader_rest(struct mt_reader *reader, const char *path)
 {
-	if (reader->rests)
-		return -MT_E_BUSY;
-	return more(reader);
+	reader_file_rest(&reader->file, path);
 }
 
 int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *room)
