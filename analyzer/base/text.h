@@ -77,7 +77,7 @@ void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
 
 /*
  * The same, in the colour that the phase has on the screen; `phase` is a word of MT_PHASE_LIST, or the category of slack.
- * Without colours, and of other words, as if the user had set nothing.
+ * Without colours, and for other words, the bar is that of text_bar.
  */
 void text_phase_bar(const struct text *text, const char *phase, uint64_t part, uint64_t whole, int width);
 

@@ -2,8 +2,8 @@
  * follow.c - taking in events of traces that are still being written.
  *
  * The pass goes on where it stopped, chunk by chunk: one second of a recording costs the same whether it runs for a
- * minute or a day. Results that need the end (stream_finish, categories) are left
- * out: the caller reads the traces once more when they are whole.
+ * minute or a day. Results that need the end (stream_finish, categories) are left out: the caller reads the traces
+ * once more when they are whole.
  */
 #include <stdio.h>
 #include <string.h>

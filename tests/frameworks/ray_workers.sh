@@ -49,7 +49,10 @@ eval "$(text | grep '^export')"
 LD_LIBRARY_PATH=$build/standin "$python" -m ray.scripts.scripts start --head --num-cpus 2 --include-dashboard=false --port 0 >log 2>&1
 env -u CUDA_INJECTION64_PATH -u NVTX_INJECTION64_PATH -u MEMREC_OPTIONS "$python" job.py '{}' "$src/tests/cli" >>log 2>&1
 "$python" -m ray.scripts.scripts stop >>log 2>&1
-sleep 1 # the collectors of the actors that were stopped
+for _ in $(seq 600); do # the collectors of the actors that were stopped
+	pgrep -f "memrec --collect .*memrec\." >/dev/null || break
+	sleep 0.1
+done
 recorded "actors below ray start"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -118,7 +118,7 @@ static int fold_ooms(struct model *model, struct db *db)
 	return error;
 }
 
-/* This thread alone uses the database, nor changes what the sentence is made from, before the state is known. */
+/* Until the state is known, no other thread uses the database or changes the parts of the sentence. */
 static int make_summary(struct feed *feed, struct sentence *sentence)
 {
 	int error = db_create(&feed->db, NULL, schema_sql);
