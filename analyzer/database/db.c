@@ -9,15 +9,26 @@
 #include <unistd.h>
 #include "memtrace/error.h"
 
+#define KEPT 64 /* finished statements */
+
 struct db {
 	sqlite3 *handle;
 	int restricted;
+	struct db_stmt *kept[KEPT]; /* the newest first */
+	int kept_count;
 };
 
-/* A prepared statement is SQLite's own; the cast keeps its type out of the header. */
+/* A statement in use, or one that is kept. A question for each device or process is prepared once. */
+struct db_stmt {
+	sqlite3_stmt *raw;
+	struct db *db;
+	uint32_t hash;  /* FNV-1a of the text */
+	int restricted; /* made after db_restrict: not kept */
+};
+
 static sqlite3_stmt *raw(const struct db_stmt *stmt)
 {
-	return (sqlite3_stmt *)stmt;
+	return stmt ? stmt->raw : NULL;
 }
 
 static int error_of(int code)
@@ -269,10 +280,20 @@ void db_watch(struct db *db, int (*stop)(void *context), void *context)
 	sqlite3_progress_handler(db->handle, stop ? WATCH_OPERATIONS : 0, stop, context);
 }
 
+static void discard(struct db_stmt *stmt)
+{
+	sqlite3_finalize(raw(stmt));
+	free(stmt);
+}
+
 void db_close(struct db *db)
 {
+	int i;
+
 	if (!db)
 		return;
+	for (i = 0; i < db->kept_count; i++)
+		discard(db->kept[i]);
 	sqlite3_close(db->handle);
 	free(db);
 }
@@ -282,25 +303,87 @@ const char *db_message(const struct db *db)
 	return db ? sqlite3_errmsg(db->handle) : "out of memory";
 }
 
-int db_prepare(struct db *db, struct db_stmt **stmt, const char *sql)
+/* FNV-1a. */
+static uint32_t hash_of(const char *sql)
 {
-	sqlite3_stmt *made = NULL;
-	const char *rest = "";
-	int code = sqlite3_prepare_v2(db->handle, sql, -1, &made, &rest);
+	uint32_t hash = 2166136261u;
 
-	*stmt = (struct db_stmt *)made;
-	if (code != SQLITE_OK)
-		return error_in(db->handle, code);
-	if (made && !rest[strspn(rest, " \t\r\n;")] && (!db->restricted || sqlite3_column_count(made)))
-		return 0;
-	sqlite3_finalize(made);
-	*stmt = NULL;
-	return -MT_E_ARGUMENT;
+	while (*sql)
+		hash = (hash ^ (unsigned char)*sql++) * 16777619u;
+	return hash;
 }
 
+/* NULL: no such statement is kept. */
+static struct db_stmt *take_kept(struct db *db, const char *sql, uint32_t hash)
+{
+	struct db_stmt *found;
+	int i;
+
+	for (i = 0; i < db->kept_count && !db->restricted; i++) {
+		found = db->kept[i];
+		if (found->hash != hash || strcmp(sqlite3_sql(found->raw), sql) != 0)
+			continue;
+		db->kept_count--;
+		memmove(&db->kept[i], &db->kept[i + 1], (size_t)(db->kept_count - i) * sizeof(found));
+		return found;
+	}
+	return NULL;
+}
+
+static void keep(struct db *db, struct db_stmt *stmt)
+{
+	if (db->kept_count == KEPT)
+		discard(db->kept[--db->kept_count]);
+	memmove(&db->kept[1], &db->kept[0], (size_t)db->kept_count++ * sizeof(stmt));
+	db->kept[0] = stmt;
+}
+
+static int make(struct db *db, struct db_stmt *stmt, const char *sql)
+{
+	const char *rest = "";
+	int code = sqlite3_prepare_v2(db->handle, sql, -1, &stmt->raw, &rest);
+
+	if (code != SQLITE_OK)
+		return error_in(db->handle, code);
+	if (!stmt->raw || rest[strspn(rest, " \t\r\n;")] || (db->restricted && !sqlite3_column_count(stmt->raw)))
+		return -MT_E_ARGUMENT;
+	return 0;
+}
+
+int db_prepare(struct db *db, struct db_stmt **stmt, const char *sql)
+{
+	uint32_t hash = hash_of(sql);
+	int error;
+
+	*stmt = take_kept(db, sql, hash);
+	if (*stmt)
+		return 0;
+	*stmt = calloc(1, sizeof(**stmt));
+	if (!*stmt)
+		return -MT_E_MEMORY;
+	(*stmt)->db = db;
+	(*stmt)->hash = hash;
+	(*stmt)->restricted = db->restricted;
+	error = make(db, *stmt, sql);
+	if (error) {
+		discard(*stmt);
+		*stmt = NULL;
+	}
+	return error;
+}
+
+/* SQLite prepares a kept statement anew by itself when the tables have changed meanwhile. */
 void db_finish(struct db_stmt *stmt)
 {
-	sqlite3_finalize(raw(stmt));
+	if (!stmt)
+		return;
+	sqlite3_reset(stmt->raw);
+	if (stmt->restricted) {
+		discard(stmt);
+		return;
+	}
+	sqlite3_clear_bindings(stmt->raw);
+	keep(stmt->db, stmt);
 }
 
 void db_bind(struct db_stmt *stmt, int parameter, int64_t value)
@@ -595,7 +678,7 @@ void db_feed_free(struct db_feed *feed)
 {
 	if (!feed)
 		return;
-	db_finish(feed->insert);
+	discard(feed->insert);
 	sqlite3_create_module(feed->db->handle, feed->name, NULL, NULL);
 	free(feed);
 }

@@ -1,4 +1,5 @@
 /* Loading and reports ask SQLite for work in proportion to what happened, however it is cut into steps and micro-batches. */
+#include <sqlite3.h>
 #include "query/query.h"
 #include "report/finding.h"
 #include "report/frag/frag.h"
@@ -250,12 +251,9 @@ static void ask_growth(struct run *run)
 	growth_release(&growth);
 }
 
-/* How often SQLite was seen at work for `count` traces. */
-static uint64_t work_of_processes(uint32_t count_of_traces, question *ask)
+static void open_processes(struct run *run, uint32_t count_of_traces)
 {
 	static char name[TIMES * PROCESSES][32], *paths[TIMES * PROCESSES];
-	uint64_t work = 0;
-	struct run run;
 	uint32_t i;
 
 	for (i = 0; i < count_of_traces; i++) {
@@ -263,8 +261,17 @@ static uint64_t work_of_processes(uint32_t count_of_traces, question *ask)
 		paths[i] = name[i];
 		write_process(name[i], i);
 	}
-	run_open(&run, paths, count_of_traces, 1);
-	CHECK_EQ(load_names(run.db), 0);
+	run_open(run, paths, count_of_traces, 1);
+	CHECK_EQ(load_names(run->db), 0);
+}
+
+/* How often SQLite was seen at work for `count` traces. */
+static uint64_t work_of_processes(uint32_t count_of_traces, question *ask)
+{
+	uint64_t work = 0;
+	struct run run;
+
+	open_processes(&run, count_of_traces);
 	db_watch(run.db, count, &work);
 	ask(&run);
 	run_close(&run);
@@ -304,6 +311,54 @@ TEST(ranks_is_linear_in_processes)
 TEST(growth_is_linear_in_processes)
 {
 	check_linear_in_processes(ask_growth);
+}
+
+/* ---- a statement is prepared once, however many devices or processes it is asked for ---- */
+
+static uint64_t prepared;
+
+/* In place of SQLite's: it counts. */
+int sqlite3_prepare_v2(sqlite3 *db, const char *sql, int size, sqlite3_stmt **stmt, const char **rest)
+{
+	prepared++;
+	return sqlite3_prepare_v3(db, sql, size, 0, stmt, rest);
+}
+
+static uint64_t statements_of_processes(uint32_t count_of_traces, question *ask)
+{
+	struct run run;
+	uint64_t before;
+
+	open_processes(&run, count_of_traces);
+	before = prepared;
+	ask(&run);
+	run_close(&run);
+	return prepared - before;
+}
+
+static void check_prepared(question *ask)
+{
+	uint64_t few = statements_of_processes(PROCESSES, ask), more = statements_of_processes(TIMES * PROCESSES, ask);
+
+	printf("# %d processes: %llu statements prepared, %d: %llu\n", PROCESSES, (unsigned long long)few,
+	       TIMES * PROCESSES, (unsigned long long)more);
+	CHECK(few > 0);
+	CHECK_EQ(more, few);
+}
+
+TEST(ranks_prepares_each_statement_once)
+{
+	check_prepared(ask_ranks);
+}
+
+TEST(frag_prepares_each_statement_once)
+{
+	check_prepared(ask_frag);
+}
+
+TEST(phases_prepares_each_statement_once)
+{
+	check_prepared(ask_phases_left);
 }
 
 /* ---- many processes with the same number, each of a host of its own, as containers have them ---- */

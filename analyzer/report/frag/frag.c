@@ -1,12 +1,11 @@
 #include "frag.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
-#include "report/finding.h"
+#include "report/answer.h"
 
 /* ---- loading ---- */
 
@@ -247,13 +246,7 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 
 #define POOLS_THAT_SLEEP "'vllm cumem', 'torch_memory_saver'"
 
-static int note_mode(void *context, const struct db_stmt *row)
-{
-	*(int *)context = db_int(row, 0) != 0;
-	return 0;
-}
-
-static int note_pid(void *context, const struct db_stmt *row)
+static int note_pid(void *context, struct db_stmt *row)
 {
 	*(int64_t *)context = db_int(row, 0);
 	return 0;
@@ -270,29 +263,25 @@ static int find_sleepers(struct db *db)
 
 int frag_pool_beside(struct db *db, int64_t process, int64_t *pid)
 {
-	char sql[256];
+	static const char sql[] = "SELECT ifnull(min(process.pid), 0) FROM temp.sleeper JOIN process "
+				  "ON process.id = sleeper.process WHERE sleeper.process <> ?1 AND pool";
+	const int64_t parameter[ANSWER_PARAMETERS] = { process };
 	int error = find_sleepers(db);
 
 	*pid = 0;
-	snprintf(sql, sizeof(sql),
-		 "SELECT ifnull(min(process.pid), 0) FROM temp.sleeper JOIN process ON process.id = sleeper.process "
-		 "WHERE sleeper.process <> %lld AND pool",
-		 (long long)process);
-	return error ? error : finding_rows(db, sql, note_pid, pid);
+	return error ? error : answer_rows(db, sql, parameter, note_pid, pid);
 }
 
 int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_t process, int *expandable, int *sleeps)
 {
+	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM temp.sleeper WHERE device = ?1 AND ?2 IN (process, 0))";
+	const int64_t parameter[ANSWER_PARAMETERS] = { device, process };
 	int error = find_sleepers(db), known = 0;
-	char sql[256];
 	size_t i;
 
 	*expandable = *sleeps = 0; /* a process knows nothing about a pool beside it in another process */
-	snprintf(sql, sizeof(sql),
-		 "SELECT EXISTS (SELECT 1 FROM temp.sleeper WHERE device = %lld AND %lld IN (process, 0))",
-		 (long long)device, (long long)process);
 	if (!error)
-		error = finding_rows(db, sql, note_mode, &known);
+		error = answer_flag(db, sql, parameter, &known);
 	*sleeps = known || map->map.absent != 0;
 	for (i = 0; i < map->map.count; i++)
 		*expandable |= map->map.segment[i].mapped && !*sleeps; /* such pools exclude them */
