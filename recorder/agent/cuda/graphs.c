@@ -3,6 +3,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include "agent/life/agent.h"
+#include "agent/ring/guest_map.h"
 #include "memtrace/base.h"
 
 /* Going through the nodes in the order they were added. */
@@ -31,21 +33,32 @@ struct node {
 
 static struct {
 	atomic_flag busy;
+	uint64_t held; /* signals that the thread with the lock had held before */
 	_Atomic uint32_t node_count, capture_count, waiting; /* waiting: execs whose bytes are not taken yet */
 	_Atomic int incomplete;                              /* 1: to be told, 2: was told */
 	struct row graph[GRAPHS_MAX], exec[GRAPHS_MAX], capture[GRAPHS_STREAMS_MAX];
 	struct node node[GRAPHS_NODES_MAX];
 } graphs = { .busy = ATOMIC_FLAG_INIT };
 
+/* A handler that left by siglongjmp would keep the lock for ever: signals are held as long as the lock is. */
 static void lock(void)
 {
+	uint64_t held = 0;
+
+	if (!agent_is_sealed())
+		guest_hold_signals(&held);
 	while (atomic_flag_test_and_set_explicit(&graphs.busy, memory_order_acquire))
 		sched_yield();
+	graphs.held = held;
 }
 
 static void unlock(void)
 {
+	uint64_t held = graphs.held;
+
 	atomic_flag_clear_explicit(&graphs.busy, memory_order_release);
+	if (!agent_is_sealed())
+		guest_release_signals(&held);
 }
 
 static void note_incomplete(void)

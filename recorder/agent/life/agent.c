@@ -130,6 +130,11 @@ void agent_thread_is_sealed(void)
 	thread.sealed = 1;
 }
 
+int agent_is_sealed(void)
+{
+	return thread.sealed;
+}
+
 /* ---- What stacks are made of ---- */
 
 static void find_python(void)

@@ -56,6 +56,7 @@ void agent_thread_is_autograd(void);
 
 /* The calling thread must not make system calls any more: it is left alone, and its events are lost. */
 void agent_thread_is_sealed(void);
+int agent_is_sealed(void); /* 1: this thread */
 
 /* How a source of events is doing; at most 255 bytes of `why` are copied. Reported once the recording starts. */
 void agent_source(enum mt_source source, enum mt_source_state state, const char *why);
