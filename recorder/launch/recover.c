@@ -17,6 +17,7 @@
 #include "memtrace/reader.h"
 #include "run/say.h"
 #include "run/target.h"
+#include "shared/textbuf.h"
 
 /* The rights a new file gets: those of the one it replaces, or what the user's mask leaves. */
 static mode_t mode_for(const char *path)
@@ -210,7 +211,7 @@ struct job {
 /* Facts of the trace: its process, its ring, and whether it needs one. */
 struct trace_facts {
 	char ring_path[MEMREC_PATH_MAX]; /* "": none */
-	char boot_id[40];
+	char boot_id[40], host[64];
 	uint32_t pid;
 	uint64_t start_monotonic;
 	int complete;
@@ -229,6 +230,7 @@ static int read_trace(const char *path, struct trace_facts *facts)
 	process = mt_reader_process(reader);
 	snprintf(facts->ring_path, sizeof(facts->ring_path), "%s", process->ring_path);
 	snprintf(facts->boot_id, sizeof(facts->boot_id), "%s", process->boot_id);
+	snprintf(facts->host, sizeof(facts->host), "%s", process->host);
 	facts->pid = process->pid;
 	facts->start_monotonic = process->start_monotonic;
 	while (!error && count)
@@ -268,6 +270,25 @@ static int find_ring(struct job *job, const char *trace_path, const struct trace
 	return error;
 }
 
+/* 1: this machine, since its last start, is where the trace was written. */
+static int is_of_here(const struct trace_facts *facts)
+{
+	char boot_id[40];
+
+	textbuf_read_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
+	boot_id[strcspn(boot_id, "\n")] = '\0';
+	return !*boot_id || !strcmp(boot_id, facts->boot_id);
+}
+
+static void say_no_ring(const struct job *job, const struct trace_facts *facts)
+{
+	if (is_of_here(facts))
+		say("%s: its ring is gone (memana reads the trace up to where it ends)", job->file);
+	else
+		say("%s: its ring is not on this machine (recorded on %s: run memrec recover there)", job->file,
+		    *facts->host ? facts->host : "another one");
+}
+
 /* FILE is a trace. 0: there is a ring to fold in; 1: nothing is to be done, *status is set and all is said. */
 static int from_trace(struct job *job, const char *path, int *status)
 {
@@ -295,7 +316,7 @@ static int from_trace(struct job *job, const char *path, int *status)
 		say("%s: is complete (nothing to recover)", job->file);
 		*status = MEMREC_EXIT_OK;
 	} else {
-		say("%s: its ring is gone (memana reads the trace up to where it ends)", job->file);
+		say_no_ring(job, &facts);
 		*status = MEMREC_EXIT_SYSTEM;
 	}
 	return 1;

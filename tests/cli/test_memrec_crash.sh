@@ -105,6 +105,12 @@ strange() { status 3 "$memrec" recover "$SRC/Makefile" && one_line err 'not a me
 check "recover of something else" strange
 lost_ring() { all_killed && rm -r rings && status 4 "$memrec" recover a.zst && one_line err 'its ring is gone'; }
 check "recover without the ring says so" lost_ring
+# As on each node of a job with a shared folder: the golden trace is of a host of its own.
+far_ring() {
+	cp "$SRC/tests/golden/v1-crash.zst" far.zst && status 4 "$memrec" recover far.zst && one_line err 'node-7' &&
+		cmp far.zst "$SRC/tests/golden/v1-crash.zst"
+}
+check "recover of a trace of another machine names the host and leaves the trace" far_ring
 strange_ring() {
 	all_killed || return 1
 	printf 'XX' | dd of="$(ls rings/*/*.ring)" bs=1 seek=8 conv=notrunc 2>/dev/null # another version
