@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD [NAME...] - runs the unit and command tests of a build and ends with "N passed, N failed, N skipped".
 # A NAME picks the tests whose file name contains it. TESTS, a list of scripts, stands for others instead, PYTHON for the
-# python3 with torch that they use, and JOBS for the number of tests at a time.
+# python3 with torch that they use, and JOBS for the number of tests at a time. KEEP=1 keeps the scratch folders and says where.
 set -u
 SRC=$(cd "$(dirname "$0")/.." && pwd)
 BUILD=$(cd "$1" && pwd) || exit 2
@@ -11,7 +11,8 @@ export PYTHONDONTWRITEBYTECODE=1 # the tree stays as it is
 unset COLUMNS                    # reports have 80
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/memrec-test.XXXXXX")
 export TMPDIR
-trap 'rm -rf "$TMPDIR"' EXIT
+leave() { if [ -n "${KEEP:-}" ]; then echo "scratch folders: $TMPDIR"; else rm -rf "$TMPDIR"; fi; }
+trap leave EXIT
 
 # The interpreter itself: a version manager's shell script before it costs each of some two thousand checks a quarter of a second.
 PATH=$(dirname "$(python3 -c 'import sys; print(sys.executable)')"):$PATH
@@ -64,7 +65,7 @@ run_one() {
 	mkdir "$TMPDIR/$name"
 	{ time { (cd "$TMPDIR/$name" && timeout "${TEST_TIMEOUT:-600}" "$@") >"$TMPDIR/$name.log" 2>&1 </dev/null; }; } 2>"$TMPDIR/$name.cpu"
 	status=$?
-	rm -rf "${TMPDIR:?}/$name"
+	[ -n "${KEEP:-}" ] || rm -rf "${TMPDIR:?}/$name"
 	echo "$status $((SECONDS - started)) $(awk '{ print $1 + $2 }' "$TMPDIR/$name.cpu")" >"$TMPDIR/$name.new" && mv "$TMPDIR/$name.new" "$TMPDIR/$name.done"
 }
 
