@@ -33,7 +33,7 @@ struct node {
 
 static struct {
 	atomic_flag busy;
-	uint64_t held; /* signals that the thread with the lock had held before */
+	uint64_t held;                                       /* signals that the thread with the lock had held before */
 	_Atomic uint32_t node_count, capture_count, waiting; /* waiting: execs whose bytes are not taken yet */
 	_Atomic int incomplete;                              /* 1: to be told, 2: was told */
 	struct row graph[GRAPHS_MAX], exec[GRAPHS_MAX], capture[GRAPHS_STREAMS_MAX];
