@@ -67,6 +67,7 @@ linked() {
 	done
 	return $missing
 }
+scratch=$PWD
 cd "$SRC" && check "links lead to a file" linked
 # A heading that the index names is in its page.
 headed() {
@@ -86,6 +87,15 @@ indexed() {
 	return $missing
 }
 check "docs/README.md has every page" indexed
+# The categories of the code, each with its meaning in reading.md, and in the manual of memana.
+categories() {
+	sed -n '/define MT_CATEGORY_LIST/,/[^\\]$/p' include/memtrace/phase.h | grep -oE '"[^"]+"' | tr -d '"' | sort >"$scratch/code"
+	sed -n '/^## The categories/,/^## When/p' docs/reading.md | sed -nE 's/^\| ([^|]+) \| [^|]{10,} \|$/\1/p' | grep -vx category | sort >"$scratch/page"
+	[ "$(wc -l <"$scratch/code")" -ge 16 ] && diff "$scratch/code" "$scratch/page" || return 1
+	sed -n '/^Categories of tensors/,/other\.$/p' docs/man/memana.1 | tr '\n' ' ' | tr -d '\\' >"$scratch/manual"
+	while read -r word; do grep -qF "$word" "$scratch/manual" || { echo "not in the manual: $word"; return 1; }; done <"$scratch/code"
+}
+check "docs/reading.md and the manual list the categories" categories
 # The commands that pages show are commands of memana.
 commands() {
 	local word missing=0
