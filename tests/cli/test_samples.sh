@@ -180,3 +180,14 @@ check "a process that the kernel kills" hungry
 check "was not the GPU's" json hungry.json 'd["host"]["verdict"] == "killed" and d["host"]["killed"] > 0'
 check "the limit is known" json hungry.json 'd["host"]["cgroup_limit_bytes"] == 200 << 20'
 check "and it is the first line" bash -c 'head -1 hungry.txt | grep -q "^This was not a GPU out-of-memory"'
+
+# --- two processes of one GPU: what the first held after its --steps is in no peak, and top says of whom
+rl() { STANDIN_STATE="$PWD/shared" "$memrec" "$@" -- "$BUILD/samples/rl_step" --steps 2 --scale 0.01 --quiet >program 2>err; }
+mkdir shared
+left_out() { # EXPECTED OPTION...: lines about the first of two recordings, one after the other
+	rm -f first.zst second.zst
+	rl -o first.zst "${@:2}" && rl -o second.zst && "$memana" top --all first.zst second.zst >both.txt && "$memana" info --json first.zst >first.json &&
+		[ "$(tr '\n' ' ' <both.txt | grep -c "Not in the peak of GPU 0: what pid $(json first.json 'd["traces"][0]["pid"]') held")" = "$1" ]
+}
+check "top names a process whose recording ended before the peak" left_out 1 --steps 1
+check "and none that was recorded to its end" left_out 0

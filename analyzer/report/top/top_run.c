@@ -116,6 +116,49 @@ static int print_incomplete(void *context, const struct query_process *row)
 	return 0;
 }
 
+/* Processes whose recording was over (?1) before the peak of a device that they use. */
+static const char stopped_sql[] =
+	"WITH user AS (SELECT DISTINCT device, process FROM site) "
+	"SELECT rank, pid, last_time, number, kind FROM user JOIN process ON process.id = user.process "
+	"JOIN peak ON peak.device = user.device JOIN device ON device.id = user.device "
+	"WHERE ended = ?1 AND last_time < peak.time AND number IS NOT NULL ORDER BY number, process.id";
+
+#define STOPPED_MAX 8
+
+static void print_stopped_process(const struct top_report *report, struct db_stmt *stmt)
+{
+	struct sentence sentence = { 0 };
+	char process[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], device[TEXT_SIZE_MAX];
+	int64_t rank = db_type(stmt, 0) == DB_NULL ? -1 : db_int(stmt, 0);
+
+	sentence_say(&sentence,
+		     "Not in the peak of %s: what %s held after its recording ended at %s (--steps). Record without --steps to "
+		     "add it.",
+		     answer_device(device, db_int(stmt, 3), db_text(stmt, 4)),
+		     answer_process(process, rank, db_int(stmt, 1)), text_time(time, db_int(stmt, 2)));
+	text_style(report->text, TEXT_WARN);
+	text_wrap(report->text, 0, 0, sentence.text);
+	text_style(report->text, TEXT_PLAIN);
+}
+
+static int print_stopped(const struct top_report *report)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(report->db, &stmt, stopped_sql), shown = 0, more;
+
+	if (!error)
+		db_bind_text(stmt, 1, mt_end_name(MT_END_STEPS));
+	while (!error && shown < STOPPED_MAX && (more = db_step(stmt)) != 0) {
+		if (more < 0)
+			error = more;
+		else
+			print_stopped_process(report, stmt);
+		shown++;
+	}
+	db_finish(stmt);
+	return error;
+}
+
 int top_print_recording(struct top_report *report)
 {
 	char events[64], steps[64], processes[64], lost[64];
@@ -139,6 +182,8 @@ int top_print_recording(struct top_report *report)
 			     text_count(lost, sizeof(lost), report->let_go, "earlier event"));
 	text_wrap(report->text, 0, 0, sentence.text);
 	error = query_losses(report->db, print_loss, report);
+	if (!error)
+		error = print_stopped(report);
 	if (!error)
 		error = query_processes(report->db, print_incomplete, report);
 	if (!error)
