@@ -33,6 +33,9 @@ struct peak_verdict {
  */
 int peak_verdict_say(struct sentence *sentence, struct db *db, const struct peak_verdict *verdict);
 
+/* The sentence of a run without a device. */
+#define PEAK_VERDICT_NONE "No memory of a device was recorded."
+
 /* "in backward of step 2"; without the step where there are none. */
 void peak_say_phase(struct sentence *sentence, const char *phase, int64_t step, int has_steps);
 

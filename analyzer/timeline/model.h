@@ -133,6 +133,7 @@ struct model {
 	uint64_t lost;                    /* events that are not in the traces */
 	const char *verdict;              /* one sentence; "": not yet */
 	char trouble[256];                /* "": none; else what is wrong and where, also after MODEL_READ (damage) */
+	char unended[192];         /* "": the traces are complete, or `trouble` says what is wrong; else which is not */
 	int error;                 /* -MT_E_x why the state is MODEL_FAILED, 0: it is not, or reading was stopped */
 	unsigned edition;          /* goes up when sites change what they are: what was computed from them is stale */
 	int stop;                  /* the screen is done: end reading soon */

@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include "memtrace/error.h"
 #include "query/query.h"
+#include "report/peak_verdict.h"
 #include "screen/data/feed.h"
 #include "screen/data/liveset.h"
 #include "screen/data/series.h"
+#include "store/load.h"
 #include "test.h"
 #include "trace_kit.h"
 #include "trace_maker.h"
@@ -682,8 +684,59 @@ TEST(nothing_in_a_trace_is_nothing_on_the_screen)
 	read_run(&run, paths, 1);
 	check_run(&run);
 	CHECK_EQ(run.model.events, 0);
-	CHECK_STR(run.model.verdict, "");
+	CHECK_STR(run.model.verdict, PEAK_VERDICT_NONE);
+	CHECK_STR(run.model.unended, "");
 	close_run(&run);
+}
+
+/* The run is not complete, and the screen says so of the trace. */
+static void check_unended(struct run *run)
+{
+	CHECK_EQ(run->model.state, MODEL_READ);
+	CHECK(*run->model.verdict);
+	CHECK(strstr(run->model.unended, "cut.zst ends at "));
+	CHECK_STR(run->model.trouble, "");
+}
+
+static void load_file(const struct source *source, const char *path)
+{
+	struct analysis analysis = { 0 };
+	struct db *db;
+
+	CHECK_EQ(db_create(&db, path, schema_sql), 0);
+	CHECK_EQ(load_run(db, &analysis, source->input, source->inputs, source->rules, LOAD_TIMELINE), 0);
+	CHECK_EQ(db_commit(db), 0);
+	db_close(db);
+	analysis_release(&analysis);
+}
+
+/* Trace and database of a trace that ends in its head, between chunks, in the middle of one. */
+TEST(a_trace_without_its_end_is_told_of)
+{
+	char path[] = "cut.zst", file[] = "cut.db", *trace[] = { path }, *database[] = { file };
+	struct run run, loaded;
+	struct stat st;
+	off_t size;
+
+	write_random(path, 300, 5, 3000, 1);
+	CHECK(!stat(path, &st));
+	for (size = st.st_size / 2; size > 900; size /= 2) {
+		CHECK(!truncate(path, size));
+		read_run(&run, trace, 1);
+		check_unended(&run);
+		close_run(&run);
+		open_run(&run, trace, 1);
+		unlink(file);
+		load_file(&run.source, file);
+		memset(&loaded, 0, sizeof(loaded));
+		CHECK_EQ(source_open(&loaded.source, database, 1), 0);
+		CHECK_EQ(model_init(&loaded.model), 0);
+		CHECK_EQ(feed_new(&loaded.feed, &loaded.model, &loaded.source), 0);
+		feed_wait(loaded.feed);
+		check_unended(&loaded);
+		close_run(&loaded);
+		close_run(&run);
+	}
 }
 
 TEST_MAIN()

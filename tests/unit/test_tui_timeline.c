@@ -231,7 +231,14 @@ TEST(what_is_wrong_with_the_traces_is_said)
 {
 	struct screen *screen = screen_of(80, 24, 256, 0), *small = screen_of(40, 10, 256, 0);
 
+	snprintf(screen->model.unended, sizeof(screen->model.unended), "train.zst ends at 1 s without an end mark");
+	snprintf(small->model.unended, sizeof(small->model.unended), "train.zst ends at 1 s without an end mark");
+	refresh(screen);
+	CHECK_EQ(row_with(screen, screen->model.unended), 1);
+	refresh(small);
+	CHECK_EQ(row_with(small, "not complete\n"), 0);
 	screen->model.lost = small->model.lost = 1234;
+	*screen->model.unended = '\0';
 	refresh(screen);
 	CHECK_EQ(row_with(screen, "1,234 events lost while recording"), 1);
 	CHECK_EQ(cell(&screen->app.canvas, 0, 1)->style, STYLE_WARN);

@@ -1,6 +1,7 @@
 /* The report of `memana top` for people: the verdict first, then what it rests on, then what to try next. */
 #include <string.h>
 #include "memtrace/error.h"
+#include "report/peak_verdict.h"
 #include "top.h"
 #include "top_report.h"
 
@@ -181,7 +182,7 @@ static int print_report(struct top_report *report)
 	if (error)
 		return error;
 	if (!report->devices)
-		text_print(report->text, "No memory of a device was recorded.\n");
+		text_print(report->text, PEAK_VERDICT_NONE "\n");
 	error = top_print_recording(report);
 	if (!error)
 		error = top_print_before(report);

@@ -72,6 +72,7 @@ static void say_damage(struct feed *feed)
 	if (!error)
 		return;
 	missing = &where->loss[MT_LOSS_DAMAGED];
+	model_lock(feed->model);
 	if (missing->records)
 		snprintf(trouble, size, "%.100s: %s at byte %lu (%s missing, everything else is shown)", where->file,
 			 mt_strerror(error), (unsigned long)where->state->error_offset,
@@ -79,6 +80,7 @@ static void say_damage(struct feed *feed)
 	else
 		snprintf(trouble, size, "%.100s: %s at byte %lu (everything before is shown)", where->file,
 			 mt_strerror(error), (unsigned long)where->state->error_offset);
+	model_unlock(feed->model);
 }
 
 /* Why the rest could not be read. */
@@ -118,6 +120,14 @@ static int fold_ooms(struct model *model, struct db *db)
 	return error;
 }
 
+/* The sentences about the run and about what is missing in its traces. */
+static int say_run(struct feed *feed, struct sentence *sentence)
+{
+	int error = verdict_say(sentence, feed->db, feed->model);
+
+	return error ? error : verdict_unended(feed->model, feed->db);
+}
+
 /* Until the state is known, no other thread uses the database or changes the parts of the sentence. */
 static int make_summary(struct feed *feed, struct sentence *sentence)
 {
@@ -129,8 +139,10 @@ static int make_summary(struct feed *feed, struct sentence *sentence)
 		error = query_devices(feed->db, take_number, feed->model);
 	if (!error)
 		error = fold_ooms(feed->model, feed->db);
-	if (!error)
-		error = verdict_say(sentence, feed->db, feed->model);
+	if (!error) {
+		say_damage(feed);
+		error = say_run(feed, sentence);
+	}
 	return error;
 }
 
@@ -146,7 +158,6 @@ static void finish(struct feed *feed, const struct sentence *sentence, int error
 	if (error) {
 		say_failure(feed, error);
 	} else {
-		say_damage(feed);
 		model->verdict = verdict;
 		model->bytes_read = model->bytes_total;
 	}
@@ -163,7 +174,7 @@ static void *run_database(void *context)
 
 	feed->db = feed->source->db;
 	if (!error)
-		error = verdict_say(&sentence, feed->db, feed->model);
+		error = say_run(feed, &sentence);
 	finish(feed, &sentence, error);
 	return NULL;
 }

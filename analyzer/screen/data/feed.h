@@ -35,10 +35,13 @@ void feed_free(struct feed *feed);
 /* The one sentence above the timeline: what filled the device that was fullest. */
 
 /*
- * From the summary database of the run, with the names that the model's sites have by now. "" if nothing was held.
+ * From the summary database of the run, with the names that the model's sites have by now. It says when nothing was held.
  * The lock is the caller's business. 0 or an error of the database.
  */
 int verdict_say(struct sentence *sentence, struct db *db, const struct model *model);
+
+/* Sets model->unended: the reports' sentence about a trace that is not complete. Takes the lock. 0 or -MT_E_x. */
+int verdict_unended(struct model *model, struct db *db);
 
 /* The sentence of each device that grows (model_device.growing): the one of `memana top`. The table `callsite` is filled. Takes
  * the lock. 0 or -MT_E_x. */

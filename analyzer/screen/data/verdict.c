@@ -137,10 +137,61 @@ int verdict_say(struct sentence *sentence, struct db *db, const struct model *mo
 	struct verdict verdict = { .sentence = sentence, .db = db, .model = model };
 	int error = query_devices(db, choose_device, &verdict);
 
+	if (!error && !model->devices)
+		sentence_say(sentence, PEAK_VERDICT_NONE);
 	if (error || !verdict.device)
 		return error;
 	return query_devices(db, say, &verdict);
 }
+
+/* ---- traces that are not complete ---- */
+
+struct unended {
+	struct sentence sentence; /* about one of them, about a damaged one where there is one */
+	uint64_t traces;
+	int damaged;
+};
+
+static int add_unended(void *context, const struct query_process *row)
+{
+	struct unended *all = context;
+	char time[TEXT_SIZE_MAX], lost[64];
+	const char *file = text_base_name(row->file);
+	int damaged = *row->damage != '\0';
+
+	if (row->complete && !damaged)
+		return 0;
+	if (all->traces++ && damaged <= all->damaged)
+		return 0;
+	all->damaged = damaged;
+	all->sentence = (struct sentence){ 0 };
+	if (damaged)
+		sentence_say(&all->sentence, "%.60s is damaged at byte %lu: %s (%s lost)", file,
+			     (unsigned long)row->damage_offset, row->damage,
+			     text_count(lost, sizeof(lost), row->lost, "event"));
+	else
+		sentence_say(&all->sentence, "%.60s ends at %s without an end mark (killed, or still running)", file,
+			     text_time(time, row->last_time));
+	return 0;
+}
+
+int verdict_unended(struct model *model, struct db *db)
+{
+	struct unended all = { .traces = 0 };
+	char others[64];
+	int error = query_processes(db, add_unended, &all);
+
+	if (all.traces > 1)
+		sentence_say(&all.sentence, "; not complete either: %s",
+			     text_count(others, sizeof(others), all.traces - 1, "other trace"));
+	model_lock(model);
+	if (!*model->trouble)
+		mt_copy_text(model->unended, sizeof(model->unended), all.sentence.text);
+	model_unlock(model);
+	return error;
+}
+
+/* ---- what grows ---- */
 
 int verdict_growth(struct model *model, struct db *db)
 {

@@ -148,16 +148,16 @@ static void draw_reading(struct area area, const struct model *model)
 /* The faults of the traces: all of them if a row is free, else a word behind the verdict. */
 static void trouble_words(char *all, size_t size, char *brief, size_t brief_size, const struct model *model)
 {
+	const char *wrong = *model->trouble ? model->trouble : model->unended;
 	char lost[64] = "";
 
 	if (model->lost)
 		text_count(lost, sizeof(lost), model->lost, "event");
-	snprintf(all, size, "%s%s%s%s", model->trouble, *model->trouble && *lost ? "; " : "", lost,
-		 *lost ? " lost while recording" : "");
+	snprintf(all, size, "%s%s%s%s", wrong, *wrong && *lost ? "; " : "", lost, *lost ? " lost while recording" : "");
 	if (*model->trouble)
 		snprintf(brief, brief_size, "damaged");
 	else
-		snprintf(brief, brief_size, "%s%s", lost, *lost ? " lost" : "");
+		snprintf(brief, brief_size, "%s%s", *lost ? lost : *wrong ? "not complete" : "", *lost ? " lost" : "");
 }
 
 /* The last error on the device, which is what a run dies of; else the last one of all. NULL: none. */
@@ -234,7 +234,7 @@ int timeline_verdict_rows(const struct app *app, int width)
 	rows = is_being_read(model) ? 1 : rows_of(head_words(&now, app), width);
 	rows += *oom != '\0';
 	rows += *growth_words(app) != '\0';
-	rows += *model->trouble || model->lost;
+	rows += *model->trouble || *model->unended || model->lost;
 	return rows < 2 ? 2 : rows;
 }
 
