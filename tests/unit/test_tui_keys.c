@@ -404,7 +404,7 @@ TEST(the_bar_offers_what_can_be_done)
 	kit_resize(kit, 80, 24);
 	CHECK(kit_shows(kit, "Left Right sideways  q back\n"));
 	kit_keys(kit, "q a"); /* a row of no single place */
-	CHECK(!kit_shows(kit, "Enter the place") && kit_shows(kit, " q back\n"));
+	CHECK(!kit_shows(kit, "Enter the place") && kit_shows(kit, "Enter all of it") && kit_shows(kit, " q back\n"));
 	kit_close(kit);
 }
 
@@ -638,6 +638,48 @@ TEST(keys_that_mean_nothing)
 	CHECK(kit_shows(kit, "press /"));
 	kit_keys(kit, "? H");
 	CHECK(kit_shows(kit, "H does nothing in this view"));
+	kit_keys(kit, "/");
+	CHECK(!kit->app.prompt.open && kit_shows(kit, "/ does nothing in this view"));
+	kit_close(kit);
+}
+
+/* Each view that has rows says which hit of the search this is. */
+TEST(every_list_is_searched)
+{
+	static const char *const ways[] = { "r", "d", "2 3 Enter", "Enter", "t", "M" };
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+	size_t i;
+
+	kit_screen(kit, 80, 24, 256, 0);
+	kit_keys(kit, "m { { m");
+	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		kit_keys(kit, ways[i]);
+		kit_keys(kit, "/ p y Enter");
+		CHECK(kit_shows(kit, "\"py\": "));
+		kit_keys(kit, "n N / z z y Enter");
+		CHECK(kit_shows(kit, "\"zzy\" in it"));
+		kit_keys(kit, "q");
+	}
+	kit_close(kit);
+}
+
+/* A row without a place opens itself: the smallest screen tells all of it. */
+TEST(a_row_is_read_on_the_smallest_screen)
+{
+	struct kit *kit = kit_open(kit_rl_run(), NULL);
+
+	kit_screen(kit, 40, 10, 256, 0);
+	ask_for(kit, ":",
+		"SELECT step, closed_by AS a, closed_by AS b, closed_by AS c, closed_by AS d, process FROM step");
+	CHECK(!kit_shows(kit, "process: 1\n"));
+	kit_keys(kit, "Enter");
+	CHECK(kit_shows(kit, "step: 1\n") && kit_shows(kit, "process: 1\n"));
+	kit_keys(kit, "Down");
+	CHECK(kit_shows(kit, "step: 2\n"));
+	kit_keys(kit, "q");
+	CHECK(!kit_shows(kit, "process: 1\n") && kit_shows(kit, "step  a "));
+	kit_keys(kit, "q a Enter");
+	CHECK(kit_shows(kit, "\nwith: half as many samples in a batch\n"));
 	kit_close(kit);
 }
 

@@ -260,7 +260,7 @@ TEST(segments_are_searched)
 	kit_keys(kit, "/");
 	kit_type(kit, "nothing_like_it");
 	kit_keys(kit, "Enter");
-	CHECK(kit_shows(kit, "no tensor of these segments has \"nothing_like_it\" in its stack"));
+	CHECK(kit_shows(kit, "no stack of a tensor in these segments has \"nothing_like_it\" in it"));
 	kit_close(kit);
 }
 

@@ -472,6 +472,8 @@ TEST(too_small_is_said_in_one_line)
 	CHECK(!strncmp(text, "memana: 60x9 is too small: 40x10 at least\n", 42));
 	CHECK_EQ(strspn(text + 42, "\n"), strlen(text + 42));
 	free(text);
+	kit_resize(kit, 20, 3);
+	CHECK(kit_shows(kit, "40x10 at least"));
 	kit_resize(kit, 60, LAYOUT_MIN_HEIGHT);
 	CHECK(kit_shows(kit, "GPU 0"));
 	kit_close(kit);

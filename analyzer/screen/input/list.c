@@ -67,6 +67,18 @@ int list_request(struct list *list, enum request request)
 	}
 }
 
+void list_hit(struct list_hits *hits, uint32_t row)
+{
+	int is_next = hits->on ? row > hits->from && hits->row <= hits->from
+			       : row < hits->from || hits->row >= hits->from;
+
+	hits->count++;
+	if (hits->count > 1 && !is_next)
+		return;
+	hits->row = row;
+	hits->number = hits->count;
+}
+
 int64_t list_row_at(const struct list *list, int y)
 {
 	int64_t row = (int64_t)list->first + y;

@@ -21,6 +21,17 @@ int list_request(struct list *list, enum request request);
 
 void list_choose(struct list *list, uint32_t row);
 
+/* The rows that have what is searched for, and which of them comes next. Zeroed but for `from` and `on`. */
+struct list_hits {
+	uint32_t from; /* the chosen row */
+	int on;        /* 0: back */
+	uint32_t count;
+	uint32_t row, number; /* the next one, round and round, and its number from 1; of no use while count is 0 */
+};
+
+/* Takes the next hit. Rows come from the first one on. */
+void list_hit(struct list_hits *hits, uint32_t row);
+
 /* The row at line `y` of the list's area, -1: none. */
 int64_t list_row_at(const struct list *list, int y);
 

@@ -72,6 +72,14 @@ void app_say_bad(struct app *app, const char *format, ...)
 	va_end(arguments);
 }
 
+void app_say_hits(struct app *app, const struct list_hits *hits, const char *what)
+{
+	if (hits->count)
+		app_say(app, "\"%s\": %u of %u", app->search, hits->number, hits->count);
+	else
+		app_say(app, "no %s has \"%s\" in it", what, app->search);
+}
+
 void app_stale(struct app *app)
 {
 	app->stale = app->changed = 1;

@@ -14,6 +14,7 @@
 #include "screen/draw/filter.h"
 #include "screen/draw/palette.h"
 #include "screen/draw/scale.h"
+#include "screen/input/list.h"
 #include "screen/input/prompt.h"
 #include "screen/worker/worker.h"
 #include "timeline/model.h"
@@ -109,6 +110,8 @@ void app_close(struct app *app); /* the uppermost; of the last one: the app quit
 
 /* Under the status row until the next key. */
 void app_say(struct app *app, const char *format, ...) MT_PRINTF(2, 3);
+/* "x": 2 of 5; or that no `what` has the words that are searched for. */
+void app_say_hits(struct app *app, const struct list_hits *hits, const char *what);
 void app_say_bad(struct app *app, const char *format, ...) MT_PRINTF(2, 3);
 
 /* The person moves the cursor to `time`: from now on it does not follow the peak. */

@@ -9,14 +9,6 @@
 
 /* ---- words to look for ---- */
 
-static void search_on(struct app *app, const struct input *input)
-{
-	char word[16];
-
-	if (!app->view->ops->request(app->view, app, REQUEST_SEARCH_ON, input))
-		app_say(app, "%s does nothing in this view (? has the keys)", request_key_word(word, input->key));
-}
-
 static void search_answered(struct app *app, const char *text)
 {
 	struct input input = { .kind = INPUT_KEY, .key = request_entries[REQUEST_SEARCH_ON].key };
@@ -24,12 +16,15 @@ static void search_answered(struct app *app, const char *text)
 	mt_copy_text(app->search, sizeof(app->search), text);
 	app->live_time = APP_NO_TIME; /* marks its rows anew */
 	if (app->search[0])
-		search_on(app, &input);
+		app->view->ops->request(app->view, app, REQUEST_SEARCH_ON, &input);
 }
 
 static void ask_search(struct app *app)
 {
-	app_ask(app, "/", "", search_answered);
+	if (app->view->ops->searches)
+		app_ask(app, "/", "", search_answered);
+	else
+		app_say(app, "/ does nothing in this view (? has the keys)");
 }
 
 static void filter_answered(struct app *app, const char *text)

@@ -348,6 +348,8 @@ static void set_mark(struct app *app)
 	if (app->mark_a == APP_NO_TIME) {
 		app->mark_a = app->scale.cursor;
 		app_say(app, "mark A at %s; move on and press m for mark B", time);
+	} else if (app->mark_b == APP_NO_TIME && app->mark_a == app->scale.cursor) {
+		app_say(app, "mark A is here: move on and press m for mark B");
 	} else if (app->mark_b == APP_NO_TIME) {
 		app->mark_b = app->scale.cursor;
 		app_say(app, "mark B at %s; d: what is new between, z: zoom", time);

@@ -76,6 +76,8 @@ static int state_words(const struct app *app, char *out, size_t size)
 		snprintf(out, size, "no database: %s", why);
 	else if (model->lost)
 		snprintf(out, size, "%s lost", text_count(lost, sizeof(lost), model->lost, "event"));
+	else if (*model->unended)
+		snprintf(out, size, "not complete");
 	return model->trouble[0] || state == WORKER_FAILED ? STYLE_BAD : STYLE_BAR;
 }
 
@@ -180,6 +182,21 @@ static void draw_status(struct app *app, struct area row)
 	draw_hint(app, area_part(row, 0, 0, row.width - 1, 1), row.width - 1 - left);
 }
 
+/* The size that is wanted comes first where there is no room for a sentence. */
+static void draw_too_small(struct area all)
+{
+	struct sentence words = { 0 };
+
+	sentence_say(&words, "memana: %dx%d is too small: %dx%d at least", all.width, all.height, LAYOUT_MIN_WIDTH,
+		     LAYOUT_MIN_HEIGHT);
+	if (columns_of(words.text) > all.width) {
+		words = (struct sentence){ 0 };
+		sentence_say(&words, "%dx%d at least: %dx%d is too small", LAYOUT_MIN_WIDTH, LAYOUT_MIN_HEIGHT,
+			     all.width, all.height);
+	}
+	area_print(all, 0, 0, STYLE_WARN, "%s", words.text);
+}
+
 void app_draw(struct app *app)
 {
 	struct area all = canvas_area(&app->canvas), row = area_part(all, 0, all.height - 1, all.width, 1);
@@ -187,8 +204,7 @@ void app_draw(struct app *app)
 	canvas_clear(&app->canvas);
 	app->changed = 0;
 	if (all.width < LAYOUT_MIN_WIDTH || all.height < LAYOUT_MIN_HEIGHT) {
-		area_print(all, 0, 0, STYLE_WARN, "memana: %dx%d is too small: %dx%d at least", all.width, all.height,
-			   LAYOUT_MIN_WIDTH, LAYOUT_MIN_HEIGHT);
+		draw_too_small(all);
 		return;
 	}
 	model_lock(app->model);

@@ -34,6 +34,7 @@ struct view_ops {
 	int (*request)(struct view *view, struct app *app, enum request request, const struct input *input);
 	/* Line of keys for the status row: "Enter stack  t flame  ? help". */
 	const char *hint;
+	int searches; /* 1: it answers SEARCH_ON and SEARCH_BACK */
 	/* 1: `piece` of the hint, and what follows it, is of a key that has nothing to do now. May be NULL: none is. */
 	int (*is_idle)(const struct view *view, const char *piece);
 	void (*release)(struct view *view); /* may be NULL */

@@ -19,6 +19,7 @@ struct view_answer {
 	struct worker_answer *answer; /* NULL: not yet */
 	struct grid grid;
 	struct area at; /* area of the table, drawn last */
+	int opened;     /* 1: all of the chosen row is shown in the place of table and verdict */
 };
 
 static int open_answer(struct view *view, struct app *app, const void *argument)
@@ -58,6 +59,24 @@ static void draw_head(const struct view_answer *self, struct area area)
 	area_fit(area, 0, 0, room, STYLE_HEAD, self->title, 0);
 }
 
+/* All columns of the chosen row, as many as have room. */
+static void draw_opened(const struct view_answer *self, struct area area)
+{
+	const struct worker_answer *answer = self->answer;
+	const char *const *text = answer->text + (size_t)self->grid.list.chosen * answer->columns;
+	struct sentence words;
+	uint32_t i;
+	int y = 0;
+
+	for (i = 0; i < answer->columns && y < area.height; i++) {
+		if (!*text[i])
+			continue;
+		words = (struct sentence){ 0 };
+		sentence_say(&words, "%s: %s", answer->column[i].title, text[i]);
+		y = grid_words(area, y, area.height - y, STYLE_PLAIN, words.text);
+	}
+}
+
 static void draw_answer(struct view *view, struct app *app, struct area area)
 {
 	struct view_answer *self = (struct view_answer *)view;
@@ -78,6 +97,10 @@ static void draw_answer(struct view *view, struct app *app, struct area area)
 	}
 	if (*self->answer->trouble) {
 		grid_words(area, 2, area.height - 2, STYLE_BAD, self->answer->trouble);
+		return;
+	}
+	if (self->opened) {
+		draw_opened(self, area_part(area, 0, 1, area.width, area.height - 1));
 		return;
 	}
 	y = grid_words(area, 1, area.height > 18 ? 5 : area.height > 14 ? 3 : 2, STYLE_BOLD, self->answer->verdict);
@@ -110,8 +133,26 @@ static void enter(struct view_answer *self, struct app *app)
 		app_go(app, self->answer->time[row]);
 		app_say(app, "the cursor is at %s now (q: what was alive there)", text_time(time, app->scale.cursor));
 	} else {
-		app_say(app, "this row is of no single place");
+		self->opened = !self->opened;
 	}
+}
+
+/* The next row with the words in one of its columns. */
+static void search(struct view_answer *self, struct app *app, int on)
+{
+	const struct worker_answer *answer = self->answer;
+	struct list_hits hits = { .from = self->grid.list.chosen, .on = on };
+	size_t cells = (size_t)answer->rows * answer->columns, i;
+
+	for (i = 0; i < cells; i++) {
+		if (!strcasestr(answer->text[i], app->search))
+			continue;
+		list_hit(&hits, (uint32_t)(i / answer->columns));
+		i += answer->columns - 1 - i % answer->columns;
+	}
+	if (hits.count)
+		list_choose(&self->grid.list, hits.row);
+	app_say_hits(app, &hits, "row");
 }
 
 static int point(struct view_answer *self, struct app *app, const struct input *input)
@@ -136,11 +177,19 @@ static int request_answer(struct view *view, struct app *app, enum request reque
 
 	if (!self->answer || !self->answer->rows)
 		return request == REQUEST_LEFT || request == REQUEST_RIGHT || request == REQUEST_ENTER ||
-		       request == REQUEST_MOUSE;
+		       request == REQUEST_MOUSE || request == REQUEST_SEARCH_ON || request == REQUEST_SEARCH_BACK;
 	if (request == REQUEST_MOUSE)
 		return point(self, app, input);
 	if (request == REQUEST_ENTER) {
 		enter(self, app);
+		return 1;
+	}
+	if (request == REQUEST_SEARCH_ON || request == REQUEST_SEARCH_BACK) {
+		search(self, app, request == REQUEST_SEARCH_ON);
+		return 1;
+	}
+	if (request == REQUEST_BACK && self->opened) {
+		self->opened = 0;
 		return 1;
 	}
 	return grid_request(&self->grid, request);
@@ -158,16 +207,19 @@ static void release_answer(struct view *view)
 	worker_answer_free(((struct view_answer *)view)->answer);
 }
 
-/* "Enter" on a row that is of no place and no time; "Left Right" where all is in sight. */
+/* Enter has one of two uses; "Left Right" has none where all is in sight. */
 static int answer_is_idle(const struct view *view, const char *piece)
 {
 	const struct view_answer *self = (const struct view_answer *)view;
 	uint32_t row = self->grid.list.chosen;
 	int rows = self->answer && self->answer->rows;
+	int leads = rows && (self->answer->site[row] || self->answer->time[row] >= 0);
 
+	if (!strncmp(piece, "Enter the p", 11))
+		return !leads;
 	if (!strncmp(piece, "Enter", 5))
-		return !rows || (!self->answer->site[row] && self->answer->time[row] < 0);
-	return !strncmp(piece, "Left", 4) && (!rows || self->grid.width <= self->grid.room);
+		return !rows || leads || !grid_is_wider(self->answer, self->grid.room);
+	return !strncmp(piece, "Left", 4) && (!rows || self->opened || self->grid.width <= self->grid.room);
 }
 
 const struct view_ops view_answer_ops = {
@@ -176,7 +228,8 @@ const struct view_ops view_answer_ops = {
 	.open = open_answer,
 	.draw = draw_answer,
 	.request = request_answer,
-	.hint = "Enter the place  Left Right sideways  q back",
+	.hint = "Enter the place  Enter all of it  Left Right sideways  q back",
+	.searches = 1,
 	.is_idle = answer_is_idle,
 	.release = release_answer,
 	.waits = answer_waits,

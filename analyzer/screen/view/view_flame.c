@@ -707,5 +707,6 @@ const struct view_ops view_flame_ops = {
 	.draw = draw_flame,
 	.request = request_flame,
 	.hint = "Enter zoom in  / search  arrows move  c colour  q back",
+	.searches = 1,
 	.release = release_flame,
 };

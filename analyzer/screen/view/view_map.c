@@ -473,31 +473,38 @@ static void enter(const struct view_map *self, struct app *app)
 	app_open(app, &view_answer_ops, &argument);
 }
 
-/* The next segment with a tensor whose stack has the words in it. */
-static void search(struct view_map *self, struct app *app, int on)
+/* Whether a tensor of the segment has the words in its stack. */
+static int has_words(const struct view_map *self, const struct app *app, const struct segment *segment)
 {
 	const struct frag_map *map = &self->answer->map->state.map;
-	uint32_t rows = rows_of(self), row = self->list.chosen, i;
-	const struct segment *segment;
-	int found = 0;
 	size_t n;
+	int64_t site;
+
+	for (n = 0; n < segment->blocks; n++) {
+		site = map->tensor[map->block[segment->first_block + n].id].site;
+		if (site > 0 && site < app->model->sites && filter_site_has(app->model, (uint32_t)site, app->search))
+			return 1;
+	}
+	return 0;
+}
+
+/* Chooses the next segment with the words, round and round. */
+static void search(struct view_map *self, struct app *app, int on)
+{
+	struct list_hits hits = { .from = self->list.chosen, .on = on };
+	const struct segment *segment;
+	uint32_t rows = rows_of(self), row;
 
 	model_lock(app->model);
-	for (i = 0; i < rows && !found; i++) {
-		row = on ? (row + 1) % rows : (row + rows - 1) % rows;
+	for (row = 0; row < rows; row++) {
 		segment = segment_at(self, row);
-		for (n = 0; segment && n < segment->blocks && !found; n++) {
-			int64_t site = map->tensor[map->block[segment->first_block + n].id].site;
-
-			found = site > 0 && site < app->model->sites &&
-				filter_site_has(app->model, (uint32_t)site, app->search);
-		}
+		if (segment && has_words(self, app, segment))
+			list_hit(&hits, row);
 	}
 	model_unlock(app->model);
-	if (found)
-		list_choose(&self->list, row);
-	else
-		app_say(app, "no tensor of these segments has \"%s\" in its stack", app->search);
+	if (hits.count)
+		list_choose(&self->list, hits.row);
+	app_say_hits(app, &hits, "stack of a tensor in these segments");
 }
 
 static int point(struct view_map *self, struct app *app, const struct input *input)
@@ -567,6 +574,7 @@ const struct view_ops view_map_ops = {
 	.draw = draw_map,
 	.request = request_map,
 	.hint = "? help  Enter what lives in it  [ ] phase  { } step  p peak  q back",
+	.searches = 1,
 	.is_idle = map_is_idle,
 	.release = release_map,
 	.waits = map_waits,

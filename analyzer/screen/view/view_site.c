@@ -518,17 +518,16 @@ static void tell_frame(const struct view_site *self, struct app *app)
 /* The next frame, round and round, with the words in it. */
 static void search(struct view_site *self, struct app *app, int on)
 {
-	uint32_t rows = self->stacks.rows, at = self->stack.chosen, i;
+	struct list_hits hits = { .from = self->stack.chosen, .on = on };
+	uint32_t i;
 
 	self->pane = PANE_STACK;
-	for (i = 0; i < rows; i++) {
-		at = on ? (at + 1) % rows : (at + rows - 1) % rows;
-		if (!filter_frame_has(place_stacks_frame(&self->stacks, at), app->search))
-			continue;
-		list_choose(&self->stack, at);
-		return;
-	}
-	app_say(app, "no frame of these stacks has \"%s\" in it", app->search);
+	for (i = 0; i < self->stacks.rows; i++)
+		if (filter_frame_has(place_stacks_frame(&self->stacks, i), app->search))
+			list_hit(&hits, i);
+	if (hits.count)
+		list_choose(&self->stack, hits.row);
+	app_say_hits(app, &hits, "frame of these stacks");
 }
 
 static void enter(const struct view_site *self, struct app *app)
@@ -606,6 +605,7 @@ const struct view_ops view_site_ops = {
 	.draw = draw_site,
 	.request = request_site,
 	.hint = "Tab stack, life  Enter go there  q back",
+	.searches = 1,
 	.release = release_site,
 	.waits = site_waits,
 };

@@ -45,29 +45,20 @@ static int enter_row(struct timeline *timeline, struct app *app)
 }
 
 /* The next row, round and round, with the words in one of its stacks. */
-static int search(struct timeline *timeline, struct app *app, int on)
+static void search(struct timeline *timeline, struct app *app, int on)
 {
-	uint32_t rows = app->live.rows, at = timeline->table.chosen, found = rows, hits = 0, before = 0, i;
+	struct list_hits hits = { .from = timeline->table.chosen, .on = on };
+	uint32_t i;
 
 	model_lock(app->model);
 	app_find(app);
 	model_unlock(app->model);
-	for (i = 0; i < rows && found == rows; i++) {
-		at = on ? (at + 1) % rows : (at + rows - 1) % rows;
-		if (app->live.row[at].is_found)
-			found = at;
-	}
-	for (i = 0; i < rows; i++) {
-		hits += app->live.row[i].is_found != 0;
-		before += i < found && app->live.row[i].is_found;
-	}
-	if (found == rows) {
-		app_say(app, "no stack of what is alive here has \"%s\" in it", app->search);
-	} else {
-		list_choose(&timeline->table, found);
-		app_say(app, "\"%s\": %u of %u", app->search, before + 1, hits);
-	}
-	return 1;
+	for (i = 0; i < app->live.rows; i++)
+		if (app->live.row[i].is_found)
+			list_hit(&hits, i);
+	if (hits.count)
+		list_choose(&timeline->table, hits.row);
+	app_say_hits(app, &hits, "stack of what is alive here");
 }
 
 /* Hides the process of the chosen row; the last one that is shown brings all others back. */
@@ -209,7 +200,8 @@ static int timeline_request(struct view *view, struct app *app, enum request req
 		return toggle_process(timeline, app);
 	case REQUEST_SEARCH_ON:
 	case REQUEST_SEARCH_BACK:
-		return search(timeline, app, request == REQUEST_SEARCH_ON);
+		search(timeline, app, request == REQUEST_SEARCH_ON);
+		return 1;
 	case REQUEST_MOUSE:
 		return touch(timeline, app, input);
 	default:
@@ -228,5 +220,6 @@ const struct view_ops view_timeline_ops = {
 	.draw = timeline_draw,
 	.request = timeline_request,
 	.hint = "? help  Enter stack  o OOM  t flame  r retained  c colour  q quit",
+	.searches = 1,
 	.release = timeline_release,
 };
