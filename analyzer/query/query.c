@@ -300,7 +300,7 @@ int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 		   "(SELECT pattern, max(bytes), count(DISTINCT pattern) AS names FROM parameter "
 		   "WHERE parameter.site = part.site AND newest)), ''), rank FROM peak_part AS part "
 		   "JOIN site ON site.id = site JOIN process ON process.id = part.process "
-		   "WHERE part.device = ?1 ORDER BY bytes DESC, site LIMIT ?2",
+		   "WHERE part.device = ?1 AND +part.site > 0 ORDER BY bytes DESC, site LIMIT ?2",
 		   device, limit, give_site, ASKER(row, context));
 }
 

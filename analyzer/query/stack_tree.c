@@ -27,6 +27,8 @@ struct stack_tree {
 	struct db_stmt *find_node, *find_frame; /* NULL: not asked for yet, or closed */
 	struct db *db;                          /* NULL: closed */
 	struct symbols *symbols;
+	void (*read)(const void *context, int64_t node, int64_t *parent, int64_t *frame); /* NULL: from the database */
+	const void *context;
 	struct tuple_table node_numbers, frame_numbers; /* by id */
 	struct tree_node *node;
 	struct tree_frame **frame;
@@ -218,7 +220,7 @@ static int append(struct callstack *stack, const struct tree_frame *frame)
 	return error;
 }
 
-int stack_tree_load(struct stack_tree *tree, int64_t node, struct callstack *stack)
+static int load_asked(struct stack_tree *tree, int64_t node, struct callstack *stack)
 {
 	uint32_t number = NO_NODE;
 	int error = node ? find(tree, &tree->node_numbers, node, load_node, &number) : 0, depth;
@@ -231,6 +233,38 @@ int stack_tree_load(struct stack_tree *tree, int64_t node, struct callstack *sta
 		number = tree->node[number].parent;
 	}
 	return error;
+}
+
+/* Nodes that cost no question are not kept: there may be millions of them. */
+static int load_read(struct stack_tree *tree, int64_t node, struct callstack *stack)
+{
+	int64_t frame;
+	uint32_t number;
+	int error = 0, depth;
+
+	stack->count = 0;
+	for (depth = 0; !error && node && depth < DEPTH_MAX; depth++) {
+		tree->read(tree->context, node, &node, &frame);
+		error = find(tree, &tree->frame_numbers, frame, load_frame, &number);
+		if (!error)
+			error = append(stack, tree->frame[number]);
+	}
+	return error;
+}
+
+void stack_tree_read(struct stack_tree *tree,
+		     void (*read)(const void *context, int64_t node, int64_t *parent, int64_t *frame),
+		     const void *context)
+{
+	tree->read = read;
+	tree->context = context;
+}
+
+int stack_tree_load(struct stack_tree *tree, int64_t node, struct callstack *stack)
+{
+	if (tree->read)
+		return load_read(tree, node, stack);
+	return load_asked(tree, node, stack);
 }
 
 struct stack_tree *stack_tree_new(struct db *db, struct symbols *symbols)

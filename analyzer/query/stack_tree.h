@@ -19,6 +19,12 @@ struct stack_tree;
  * memory.
  */
 struct stack_tree *stack_tree_new(struct db *db, struct symbols *symbols);
+
+/* Nodes come from `read` from here on, which cannot fail, and frames from the database. *parent 0: the outermost. */
+void stack_tree_read(struct stack_tree *tree,
+		     void (*read)(const void *context, int64_t node, int64_t *parent, int64_t *frame),
+		     const void *context);
+
 void stack_tree_free(struct stack_tree *tree); /* with all frames; NULL is fine */
 
 /*

@@ -43,4 +43,7 @@ int load_names(struct db *db);
  */
 int load_callsites(struct db *db, struct symbols *symbols);
 
+/* The same after store_summary_of: callsites of the stacks of `own` sites and of failed requests. All stacks tell helpers. */
+int load_callsites_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own);
+
 #endif

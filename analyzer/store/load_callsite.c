@@ -15,8 +15,10 @@
 #include "memtrace/error.h"
 #include "query/callstack.h"
 #include "query/stack_tree.h"
+#include "store.h"
 
-#define LEVELS 5 /* helpers that call helpers */
+#define LEVELS 5    /* helpers that call helpers */
+#define USED_TOLD 2 /* a place has a row */
 
 /* Places, each once, by all that a row of callsite says of them. */
 static const char create_places[] =
@@ -43,6 +45,7 @@ struct candidates {
 	uint32_t at[LEVELS];  /* rows of places that may be the callsite, innermost first */
 	uint8_t count, level; /* level: of `at`, the one that is chosen so far */
 	uint8_t kinds;        /* bits, see all_nodes */
+	uint8_t own;          /* 1: it gets a row */
 };
 
 struct finder {
@@ -117,7 +120,7 @@ static int find_place(struct finder *finder, const struct callstack *stack, size
 /* ---- candidates -------------------------------------------------------------------------------------------------- */
 
 /* NULL: out of memory. */
-static struct candidates *new_candidates(struct finder *finder, int64_t node, int64_t kinds)
+static struct candidates *new_candidates(struct finder *finder, int64_t node, uint8_t kinds)
 {
 	size_t room = finder->stack_room ? finder->stack_room * 2 : 256;
 	struct candidates *larger;
@@ -129,7 +132,7 @@ static struct candidates *new_candidates(struct finder *finder, int64_t node, in
 		finder->stack = larger;
 		finder->stack_room = room;
 	}
-	finder->stack[finder->stacks] = (struct candidates){ .node = node, .kinds = (uint8_t)kinds };
+	finder->stack[finder->stacks] = (struct candidates){ .node = node, .kinds = kinds, .own = 1 };
 	return &finder->stack[finder->stacks++];
 }
 
@@ -151,7 +154,7 @@ static int is_like(const struct callstack_frame *inner, const struct callstack_f
 }
 
 /* The user's frame and those further out that are the user's as well. */
-static int add_candidates(struct finder *finder, int64_t node, int64_t kinds, const struct callstack *stack)
+static int add_candidates(struct finder *finder, int64_t node, uint8_t kinds, const struct callstack *stack)
 {
 	size_t user = callstack_user_frame(stack), at = user;
 	struct candidates *candidates;
@@ -176,14 +179,115 @@ static int find_candidates(struct db *db, struct finder *finder)
 	while (!error && (more = db_step(nodes)) == 1) {
 		error = stack_tree_load(finder->tree, db_int(nodes, 0), &stack);
 		if (!error)
-			error = add_candidates(finder, db_int(nodes, 0), db_int(nodes, 1), &stack);
+			error = add_candidates(finder, db_int(nodes, 0), (uint8_t)db_int(nodes, 1), &stack);
 	}
 	callstack_release(&stack);
 	db_finish(nodes);
 	return error ? error : more;
 }
 
-static int make_candidates(struct db *db, struct finder *finder)
+/* ---- the same of an analysis, whose sites need no rows ---- */
+
+#define KINDS 15u /* bits, see all_nodes */
+#define NODE_IS_THERE 16u
+#define NODE_IS_OWN 32u
+
+struct all_sites {
+	const struct analysis *analysis;
+	const uint8_t *own; /* see store_choose */
+};
+
+static uint8_t kind_of(uint8_t phase)
+{
+	return phase == MT_PHASE_OTHER           ? 0
+	       : phase == MT_PHASE_INIT          ? 1
+	       : phase == MT_PHASE_OPTIMIZER     ? 2
+	       : phase == MT_PHASE_WEIGHT_UPDATE ? 4
+						 : 8;
+}
+
+/* By node of the process, bits; the caller frees. NULL: out of memory. */
+static uint8_t **find_kinds(const struct all_sites *all)
+{
+	const struct analysis *analysis = all->analysis;
+	uint8_t **kinds = calloc((size_t)analysis->processes + 1, sizeof(*kinds));
+	const struct site *site;
+	uint32_t i;
+	int error = !kinds;
+
+	for (i = 0; i < analysis->processes && !error; i++) {
+		kinds[i] = calloc((size_t)mt_defs_count(analysis->process[i].defs, MT_DEF_NODE) + 1, 1);
+		error = !kinds[i];
+	}
+	for (i = 1; i < analysis->attribution.sites && !error; i++) {
+		site = &analysis->attribution.site[i];
+		if (site->key.process < analysis->processes)
+			kinds[site->key.process][site->key.stack] |= (uint8_t)(kind_of(site->key.phase) |
+									       NODE_IS_THERE |
+									       (all->own[i] ? NODE_IS_OWN : 0));
+	}
+	for (i = 0; i < analysis->ooms && !error; i++)
+		if (analysis->oom[i].process < analysis->processes &&
+		    analysis->oom[i].stack <=
+			    mt_defs_count(analysis->process[analysis->oom[i].process].defs, MT_DEF_NODE))
+			kinds[analysis->oom[i].process][analysis->oom[i].stack] |= NODE_IS_THERE | NODE_IS_OWN;
+	for (i = 0; i < analysis->processes && error && kinds; i++)
+		free(kinds[i]);
+	if (error)
+		free(kinds);
+	return error ? NULL : kinds;
+}
+
+/* A reader for stack_tree_read. Ids are those of store_id. */
+static void read_node(const void *context, int64_t id, int64_t *parent, int64_t *frame)
+{
+	const struct analysis *analysis = context;
+	uint32_t process = (uint32_t)(id >> 32);
+	const struct mt_node *node = mt_defs_node(analysis->process[process].defs, (uint32_t)id);
+
+	*parent = store_id(process, node->parent);
+	*frame = store_id(process, node->frame);
+}
+
+static int find_of_process(struct finder *finder, const struct all_sites *all, uint32_t process, const uint8_t *kinds)
+{
+	uint32_t node, count = mt_defs_count(all->analysis->process[process].defs, MT_DEF_NODE);
+	struct callstack stack = { .count = 0 };
+	size_t before;
+	int error = 0;
+
+	for (node = 1; node <= count && !error; node++) {
+		if (!(kinds[node] & NODE_IS_THERE))
+			continue;
+		before = finder->stacks;
+		error = stack_tree_load(finder->tree, store_id(process, node), &stack);
+		if (!error)
+			error = add_candidates(finder, store_id(process, node), kinds[node] & KINDS, &stack);
+		if (finder->stacks > before)
+			finder->stack[before].own = (kinds[node] & NODE_IS_OWN) != 0;
+	}
+	callstack_release(&stack);
+	return error;
+}
+
+static int find_all(struct finder *finder, const struct all_sites *all)
+{
+	uint8_t **kinds = find_kinds(all);
+	uint32_t i;
+	int error = kinds ? 0 : -MT_E_MEMORY;
+
+	stack_tree_read(finder->tree, read_node, all->analysis);
+	for (i = 0; i < all->analysis->processes && kinds; i++) {
+		if (!error)
+			error = find_of_process(finder, all, i, kinds[i]);
+		free(kinds[i]);
+	}
+	free(kinds);
+	return error;
+}
+
+/* `all` NULL: those of the database. */
+static int make_candidates(struct db *db, struct finder *finder, const struct all_sites *all)
 {
 	int error = db_prepare(db, &finder->insert_place,
 			       "INSERT OR IGNORE INTO callsite_place VALUES (NULL, ?, ?, ?, ?)");
@@ -192,7 +296,7 @@ static int make_candidates(struct db *db, struct finder *finder)
 		error = db_prepare(db, &finder->find_place,
 				   "SELECT id FROM callsite_place WHERE (function, file, line, place) = (?, ?, ?, ?)");
 	if (!error)
-		error = find_candidates(db, finder);
+		error = all ? find_all(finder, all) : find_candidates(db, finder);
 	db_finish(finder->insert_place);
 	db_finish(finder->find_place);
 	return error;
@@ -233,22 +337,44 @@ static int choose(struct finder *finder)
 	return 0;
 }
 
-static int store_chosen(struct db *db, const struct finder *finder)
+/*
+ * Own stacks get rows, and so does the first stack of each of their places: places are told apart and put in order by it
+ * (finding_spots). Stacks come in the order of their nodes.
+ */
+static int store_rows(struct db_stmt *insert, const struct finder *finder, uint8_t *used)
 {
-	const struct candidates *stack;
-	struct db_stmt *insert;
-	int error = db_prepare(db, &insert, "INSERT INTO callsite_node VALUES (?, ?)");
+	const struct candidates *stack, *end = finder->stack + finder->stacks;
+	uint32_t at;
+	int error = 0;
 
-	for (stack = finder->stack; stack < finder->stack + finder->stacks && !error; stack++) {
+	for (stack = finder->stack; stack < end; stack++)
+		used[stack->at[stack->level]] |= stack->own;
+	for (stack = finder->stack; stack < end && !error; stack++) {
+		at = stack->at[stack->level];
+		if (!used[at] || (used[at] == USED_TOLD && !stack->own))
+			continue;
+		used[at] = USED_TOLD;
 		db_bind(insert, 1, stack->node);
-		db_bind(insert, 2, stack->at[stack->level]);
+		db_bind(insert, 2, at);
 		error = db_run(insert);
 	}
-	db_finish(insert);
 	return error;
 }
 
-int load_callsites(struct db *db, struct symbols *symbols)
+static int store_chosen(struct db *db, const struct finder *finder)
+{
+	uint8_t *used = calloc((size_t)finder->rows + 1, 1); /* by place */
+	struct db_stmt *insert = NULL;
+	int error = used ? db_prepare(db, &insert, "INSERT INTO callsite_node VALUES (?, ?)") : -MT_E_MEMORY;
+
+	if (!error)
+		error = store_rows(insert, finder, used);
+	db_finish(insert);
+	free(used);
+	return error;
+}
+
+static int load_all(struct db *db, struct symbols *symbols, const struct all_sites *all)
 {
 	struct finder finder = { .tree = stack_tree_new(db, symbols) };
 	int error = finder.tree ? 0 : -MT_E_MEMORY;
@@ -259,7 +385,7 @@ int load_callsites(struct db *db, struct symbols *symbols)
 	if (!error)
 		error = db_execute(db, create_places);
 	if (!error)
-		error = make_candidates(db, &finder);
+		error = make_candidates(db, &finder, all);
 	if (!error)
 		error = choose(&finder);
 	if (!error)
@@ -271,4 +397,14 @@ int load_callsites(struct db *db, struct symbols *symbols)
 	free(finder.stack);
 	stack_tree_free(finder.tree);
 	return error;
+}
+
+int load_callsites(struct db *db, struct symbols *symbols)
+{
+	return load_all(db, symbols, NULL);
+}
+
+int load_callsites_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own)
+{
+	return load_all(db, symbols, &(struct all_sites){ .analysis = analysis, .own = own });
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/tuple.h"
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -363,43 +364,51 @@ static uint8_t category_of(const struct analysis *analysis, uint32_t number)
 	return category_of_site(&analysis->categories, &analysis->attribution, number);
 }
 
+/* The columns that are equal in all sites of one sum. */
+static void bind_site(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number)
+{
+	const struct site *site = &analysis->attribution.site[number];
+
+	db_bind(stmt, 2, store_process_id(site->key.process));
+	db_bind(stmt, 3, store_device_id(site->key.device));
+	db_bind_text(stmt, 5, site->key.driver ? "driver" : "tensor");
+	db_bind_text(stmt, 6, mt_phase_name(site->key.phase));
+	db_bind_text(stmt, 7, mt_category_name(category_of(analysis, number)));
+	db_bind_text(stmt, 8, analysis->owner[site->owner]);
+	db_bind(stmt, 9, site->tensors_seen);
+	db_bind_text(stmt, 12, evidence_known(analysis, number));
+}
+
 static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number)
 {
 	const struct site *site = &analysis->attribution.site[number];
 	char evidence[EVIDENCE_TEXT_MAX], decided_by[EVIDENCE_TEXT_MAX];
 	int64_t element;
 
+	bind_site(stmt, analysis, number);
 	db_bind(stmt, 1, number);
-	db_bind(stmt, 2, store_process_id(site->key.process));
-	db_bind(stmt, 3, store_device_id(site->key.device));
 	store_bind_id(stmt, 4, store_id(site->key.process, site->key.stack));
-	db_bind_text(stmt, 5, site->key.driver ? "driver" : "tensor");
-	db_bind_text(stmt, 6, mt_phase_name(site->key.phase));
-	db_bind_text(stmt, 7, mt_category_name(category_of(analysis, number)));
-	db_bind_text(stmt, 8, analysis->owner[site->owner]);
-	db_bind(stmt, 9, site->tensors_seen);
 	db_bind_text(stmt, 10, evidence_text(evidence, sizeof(evidence), analysis, number));
 	db_bind_text(stmt, 11, evidence_decided_by(decided_by, sizeof(decided_by), analysis, number));
-	db_bind_text(stmt, 12, evidence_known(analysis, number));
 	store_bind_id(stmt, 13, evidence_vocabulary(analysis, number, &element));
 	store_bind_id(stmt, 14, element);
 	return db_run(stmt);
 }
 
 /* Slack is the allocator's, whoever's site asked for the segment. */
-static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number)
+static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number, int64_t id,
+		      const struct site_bytes *at_peak)
 {
 	const struct site *site = &analysis->attribution.site[number];
-	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, number);
 
-	db_bind(stmt, 1, number);
+	db_bind(stmt, 1, id);
 	db_bind(stmt, 2, store_device_id(site->key.device));
 	db_bind(stmt, 3, store_process_id(site->key.process));
 	db_bind_text(stmt, 4, mt_phase_name(site->key.phase));
 	db_bind_text(stmt, 5, mt_category_name(site->tensors_seen ? MT_CATEGORY_SLACK : category_of(analysis, number)));
 	db_bind_text(stmt, 6, site->tensors_seen ? OWNER_PYTORCH : analysis->owner[site->owner]);
-	db_bind_unsigned(stmt, 7, at_peak.plain + at_peak.slack);
-	db_bind_unsigned(stmt, 8, at_peak.count);
+	db_bind_unsigned(stmt, 7, at_peak->plain + at_peak->slack);
+	db_bind_unsigned(stmt, 8, at_peak->count);
 	return db_run(stmt);
 }
 
@@ -410,26 +419,114 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site)
 	return at_peak.plain + at_peak.slack != 0;
 }
 
-static int store_sites(struct db *db, const struct analysis *analysis)
+/* Sites that are not told one by one, as one row; `site`: any of them. */
+struct sum {
+	uint32_t site;
+	struct site_bytes at_peak;
+};
+
+struct sums {
+	struct tuple_table known;
+	struct sum *sum;
+	uint32_t count, room;
+};
+
+static struct tuple sum_key(const struct analysis *analysis, uint32_t number)
+{
+	const struct site *site = &analysis->attribution.site[number];
+	uint64_t words = (uint64_t)category_of(analysis, number) << 16 | (uint64_t)site->key.phase << 8 |
+			 (uint64_t)(site->tensors_seen != 0) << 1 | site->key.driver;
+
+	return (struct tuple){ { (uint64_t)site->key.process << 32 | site->key.device, words, site->owner,
+				 tuple_text(evidence_known(analysis, number)) } };
+}
+
+/* NULL: out of memory. */
+static struct sum *sum_of(struct sums *sums, const struct analysis *analysis, uint32_t number)
+{
+	const struct tuple key = sum_key(analysis, number);
+	uint32_t at = tuple_find(&sums->known, &key), room = sums->room ? 2 * sums->room : 64;
+	struct sum *larger;
+
+	if (at != TUPLE_NONE)
+		return &sums->sum[at];
+	if (sums->count == sums->room) {
+		larger = realloc(sums->sum, room * sizeof(*larger));
+		if (!larger)
+			return NULL;
+		sums->sum = larger;
+		sums->room = room;
+	}
+	if (tuple_add(&sums->known, &key, sums->count))
+		return NULL;
+	sums->sum[sums->count] = (struct sum){ .site = number };
+	return &sums->sum[sums->count++];
+}
+
+static int add_to_sum(struct sums *sums, const struct analysis *analysis, uint32_t number)
+{
+	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, number);
+	struct sum *sum = sum_of(sums, analysis, number);
+
+	if (!sum)
+		return -MT_E_MEMORY;
+	sum->at_peak.plain += at_peak.plain;
+	sum->at_peak.slack += at_peak.slack;
+	if (at_peak.plain + at_peak.slack) /* as without sums: allocations of sites that hold bytes */
+		sum->at_peak.count += at_peak.count;
+	return 0;
+}
+
+static int store_sum(struct db_stmt *sites, struct db_stmt *parts, const struct analysis *analysis,
+		     const struct sum *sum, int64_t id)
+{
+	int error, column;
+
+	bind_site(sites, analysis, sum->site);
+	db_bind(sites, 1, id);
+	db_bind_text(sites, 10, "");
+	db_bind_text(sites, 11, "");
+	for (column = 4; column <= 14; column++)
+		if (column == 4 || column > 12)
+			db_bind_null(sites, column);
+	error = db_run(sites);
+	if (!error && sum->at_peak.plain + sum->at_peak.slack)
+		error = store_part(parts, analysis, sum->site, id, &sum->at_peak);
+	return error;
+}
+
+static int store_one(struct db_stmt *sites, struct db_stmt *parts, const struct analysis *analysis, uint32_t number)
+{
+	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, number);
+	int error = store_site(sites, analysis, number);
+
+	if (!error && store_held_at_peak(analysis, number))
+		error = store_part(parts, analysis, number, number, &at_peak);
+	return error;
+}
+
+static int store_sites(struct db *db, const struct analysis *analysis, const uint8_t *own)
 {
 	struct db_stmt *sites, *parts = NULL;
+	struct sums sums = { .count = 0 };
 	uint32_t i;
 	int error = db_prepare(db, &sites, "INSERT INTO site VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	if (!error)
 		error = db_prepare(db, &parts, "INSERT INTO peak_part VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-	for (i = 1; i < analysis->attribution.sites && !error; i++) {
-		error = store_site(sites, analysis, i);
-		if (!error && store_held_at_peak(analysis, i))
-			error = store_part(parts, analysis, i);
-	}
+	for (i = 1; i < analysis->attribution.sites && !error; i++)
+		error = !own || own[i] ? store_one(sites, parts, analysis, i) : add_to_sum(&sums, analysis, i);
+	for (i = 0; i < sums.count && !error; i++)
+		error = store_sum(sites, parts, analysis, &sums.sum[i], -1 - (int64_t)i);
 	db_finish(sites);
 	db_finish(parts);
+	tuple_release(&sums.known);
+	free(sums.sum);
 	return error;
 }
 
 /* Memory that went, of a site that held two kinds of things, belongs to its twin, as in load_twin.c. */
-static int64_t outlived_site(const struct analysis *analysis, const struct outlived_row *row)
+uint32_t store_outlived_site(const struct analysis *analysis, const struct outlived_row *row)
 {
 	const struct category_site *site = row->site < analysis->categories.room ? &analysis->categories.site[row->site]
 										 : NULL;
@@ -447,23 +544,26 @@ static int store_ended(struct db_stmt *stmt, const struct analysis_process *proc
 	return db_run(stmt);
 }
 
-static int store_outlived(struct db *db, const struct analysis *analysis)
+/* Growth alone asks for these rows where sites are summed up: the sites that may grow are all `own`. */
+static int store_outlived(struct db *db, const struct analysis *analysis, const uint8_t *own)
 {
-	struct outlived_row *row = outlived_sorted(&analysis->outlived);
+	struct outlived_row *row;
 	struct db_stmt *stmt;
 	size_t i;
-	int error = row || !analysis->outlived.rows
-			    ? db_prepare(db, &stmt, "INSERT INTO outlived VALUES (?, ?, ?, ?, ?)")
-			    : -MT_E_MEMORY;
+	int error;
 
+	if (!analysis->outlived.rows || (own && !store_any_can_grow(analysis)))
+		return 0;
+	row = outlived_sorted(&analysis->outlived);
+	error = row ? db_prepare(db, &stmt, "INSERT INTO outlived VALUES (?, ?, ?, ?, ?)") : -MT_E_MEMORY;
 	if (error) {
 		free(row);
 		return error;
 	}
 	for (i = 0; i < analysis->outlived.rows && !error; i++) {
-		if (!row[i].count)
+		if (!row[i].count || (own && !own[store_outlived_site(analysis, &row[i])]))
 			continue;
-		db_bind(stmt, 1, outlived_site(analysis, &row[i]));
+		db_bind(stmt, 1, store_outlived_site(analysis, &row[i]));
 		db_bind(stmt, 2, row[i].step);
 		bind_or_null(stmt, 3, row[i].until, row[i].until != OUTLIVED_STAYS);
 		db_bind_unsigned(stmt, 4, row[i].bytes);
@@ -475,7 +575,7 @@ static int store_outlived(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
-int store_summary(struct db *db, const struct analysis *analysis, int everything)
+static int store_tables(struct db *db, const struct analysis *analysis, int everything, const uint8_t *own)
 {
 	int error;
 
@@ -488,7 +588,7 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO source VALUES (?, ?, ?, ?, ?)", store_sources);
 	if (!error)
-		error = store_definitions(db, analysis, everything);
+		error = store_definitions(db, analysis, everything, own);
 	if (!error)
 		error = store_devices(db, analysis);
 	if (!error)
@@ -502,14 +602,24 @@ int store_summary(struct db *db, const struct analysis *analysis, int everything
 	if (!error)
 		error = store_oom_holders(db, analysis);
 	if (!error)
-		error = store_sites(db, analysis);
+		error = store_sites(db, analysis, own);
 	if (!error && analysis->devices > 1) /* reports ask device by device */
 		error = db_execute(db, "CREATE INDEX peak_part_device ON peak_part (device)");
 	if (!error)
-		error = store_outlived(db, analysis);
+		error = store_outlived(db, analysis, own);
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO steps_ended VALUES (?, ?, ?)", store_ended);
 	if (!error)
 		error = store_parameters(db, analysis);
 	return error;
+}
+
+int store_summary(struct db *db, const struct analysis *analysis, int everything)
+{
+	return store_tables(db, analysis, everything, NULL);
+}
+
+int store_summary_of(struct db *db, const struct analysis *analysis, const uint8_t *own)
+{
+	return store_tables(db, analysis, 0, own);
 }

@@ -20,8 +20,8 @@ void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id);
 /* Whether the site held something when the peak of its device stood. */
 int store_held_at_peak(const struct analysis *analysis, uint32_t site);
 
-/* The definitions of all processes (store_defs.c); see store_summary. */
-int store_definitions(struct db *db, const struct analysis *analysis, int everything);
+/* The definitions of all processes (store_defs.c); see store_summary and, for `own`, store_summary_of. NULL: all sites. */
+int store_definitions(struct db *db, const struct analysis *analysis, int everything, const uint8_t *own);
 
 /*
  * NVML's figures at the peaks (store_samples.c): processes are asked for their first_time and last_time, devices for
@@ -40,6 +40,25 @@ int store_parameters(struct db *db, const struct analysis *analysis);
  * definitions. 0 or an error of the database.
  */
 int store_summary(struct db *db, const struct analysis *analysis, int everything);
+
+/*
+ * The sites that `memana top` needs one by one, as 1 by number: the `most` largest of each device at its peak, and those
+ * that may grow from step to step. The caller frees; NULL: out of memory (store_choice.c).
+ */
+uint8_t *store_choose(const struct analysis *analysis, size_t most);
+
+/*
+ * As store_summary with `everything` 0, but for sites that are not `own`. They are summed up in rows of `site` and
+ * `peak_part` with negative ids, one for all that only stack and evidence tell apart.
+ */
+int store_summary_of(struct db *db, const struct analysis *analysis, const uint8_t *own);
+
+/* The site of memory that was there when its step ended: the twin of a site that held two kinds of things. */
+uint32_t store_outlived_site(const struct analysis *analysis, const struct outlived_row *row);
+
+/* Whether growth can be told of a process: more than one of its steps ended. */
+int store_can_grow(const struct analysis *analysis, uint32_t process);
+int store_any_can_grow(const struct analysis *analysis);
 
 /* Why a site has its category and its phase, in words. */
 

@@ -29,7 +29,14 @@ void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)
 		db_bind_null(stmt, parameter);
 }
 
-/* Which definitions of a process are needed; indexed by id. */
+/* The rows that a definition gets. */
+enum need {
+	NEED_NOTHING,
+	NEED_FRAMES, /* none for a node, one for each of its frames */
+	NEED_ROW
+};
+
+/* Which definitions of a process are needed, as enum need by id. */
 struct needed {
 	uint8_t *node, *frame, *module;
 };
@@ -49,8 +56,14 @@ static int needed_init(struct needed *needed, const struct mt_defs *defs)
 	return needed->node && needed->frame && needed->module ? 0 : -MT_E_MEMORY;
 }
 
-/* `needed` is that of process 0; the next ones follow. */
-static void need_stacks(struct needed *needed, const struct analysis *analysis)
+static void need(uint8_t *needed, uint8_t kind)
+{
+	if (*needed < kind)
+		*needed = kind;
+}
+
+/* `needed` is that of process 0; the next ones follow. The frames of every stack are needed to tell helpers (load_callsite.c). */
+static void need_stacks(struct needed *needed, const struct analysis *analysis, const uint8_t *own)
 {
 	const struct site *site;
 	uint32_t i, process;
@@ -58,13 +71,13 @@ static void need_stacks(struct needed *needed, const struct analysis *analysis)
 	for (i = 1; i < analysis->attribution.sites; i++) {
 		site = &analysis->attribution.site[i];
 		if (site->key.process < analysis->processes)
-			needed[site->key.process].node[site->key.stack] = 1;
+			need(&needed[site->key.process].node[site->key.stack], !own || own[i] ? NEED_ROW : NEED_FRAMES);
 	}
 	for (i = 0; i < analysis->ooms; i++) {
 		process = analysis->oom[i].process;
 		if (process < analysis->processes &&
 		    analysis->oom[i].stack <= mt_defs_count(analysis->process[process].defs, MT_DEF_NODE))
-			needed[process].node[analysis->oom[i].stack] = 1;
+			needed[process].node[analysis->oom[i].stack] = NEED_ROW;
 	}
 }
 
@@ -78,14 +91,14 @@ static void need_closure(struct needed *needed, const struct mt_defs *defs)
 	for (i = mt_defs_count(defs, MT_DEF_NODE); i; i--) {
 		node = mt_defs_node(defs, i);
 		if (needed->node[i]) {
-			needed->node[node->parent] = 1;
-			needed->frame[node->frame] = 1;
+			need(&needed->node[node->parent], needed->node[i]);
+			needed->frame[node->frame] = NEED_ROW;
 		}
 	}
 	for (i = mt_defs_count(defs, MT_DEF_FRAME); i; i--) {
 		frame = mt_defs_frame(defs, i);
 		if (needed->frame[i])
-			needed->module[frame->module] = 1;
+			needed->module[frame->module] = NEED_ROW;
 	}
 }
 
@@ -172,7 +185,7 @@ static int store_kind(struct db *db, const char *sql, store_definition *store, c
 	int error = db_prepare(db, &stmt, sql);
 
 	for (id = 1; id <= count && !error; id++)
-		if (!needed || needed[id])
+		if (!needed || needed[id] == NEED_ROW)
 			error = store(stmt, defs, process, id);
 	db_finish(stmt);
 	return error;
@@ -196,7 +209,7 @@ static int store_process_definitions(struct db *db, const struct mt_defs *defs, 
 	return error;
 }
 
-int store_definitions(struct db *db, const struct analysis *analysis, int everything)
+int store_definitions(struct db *db, const struct analysis *analysis, int everything, const uint8_t *own)
 {
 	struct needed *needed = calloc((size_t)analysis->processes + 1, sizeof(*needed));
 	int error = needed ? 0 : -MT_E_MEMORY;
@@ -205,7 +218,7 @@ int store_definitions(struct db *db, const struct analysis *analysis, int everyt
 	for (i = 0; i < analysis->processes && !everything && !error; i++)
 		error = needed_init(&needed[i], analysis->process[i].defs);
 	if (!error && !everything)
-		need_stacks(needed, analysis);
+		need_stacks(needed, analysis, own);
 	for (i = 0; i < analysis->processes && !error; i++) {
 		if (!everything)
 			need_closure(&needed[i], analysis->process[i].defs);

@@ -1,5 +1,6 @@
 /* Loading and reports ask SQLite for work in proportion to what happened, however it is cut into steps and micro-batches. */
 #include <sqlite3.h>
+#include <stdlib.h>
 #include "query/query.h"
 #include "report/finding.h"
 #include "report/frag/frag.h"
@@ -311,6 +312,63 @@ TEST(ranks_is_linear_in_processes)
 TEST(growth_is_linear_in_processes)
 {
 	check_linear_in_processes(ask_growth);
+}
+
+/* ---- the database of `memana top` grows with what top shows, not with the stacks of the trace ---- */
+
+#define LINES 40
+
+static void write_stacks(const char *path, uint32_t stacks)
+{
+	uint64_t addr = 0x100000000ull;
+	uint32_t i, outer;
+	struct maker m;
+
+	maker_open_on(&m, path, 1, -1, (80 << 10) * MIB);
+	for (i = 0; i < stacks; i++, addr += MIB) {
+		outer = maker_python(&m, 0, "outer", "/home/me/model.py", 1 + i / LINES);
+		m.stack = maker_python(&m, outer, "inner", "/home/me/model.py", 1 + i % LINES);
+		maker_tensor_alloc(&m, addr, MIB);
+	}
+	maker_close(&m);
+}
+
+static uint64_t work_of_stacks(uint32_t stacks)
+{
+	char path[] = "stacks.zst", *paths[] = { path };
+	struct symbols *symbols = symbols_new();
+	struct growth growth;
+	uint64_t work = 0;
+	struct run run;
+	uint8_t *own;
+
+	write_stacks(path, stacks);
+	memset(&run, 0, sizeof(run));
+	CHECK_EQ(source_open(&run.source, paths, 1), 0);
+	CHECK_EQ(analysis_run(&run.analysis, run.source.input, 1, run.source.rules, NULL), 0);
+	CHECK_EQ(db_create(&run.db, NULL, schema_sql), 0);
+	db_watch(run.db, count, &work);
+	own = store_choose(&run.analysis, 20);
+	CHECK(own != NULL);
+	CHECK_EQ(store_summary_of(run.db, &run.analysis, own), 0);
+	CHECK_EQ(load_callsites_of(run.db, symbols, &run.analysis, own), 0);
+	CHECK_EQ(growth_load(&growth, run.db), 0);
+	growth_release(&growth);
+	symbols_free(symbols);
+	free(own);
+	run_close(&run);
+	return work;
+}
+
+/* There are more outer lines in the larger run, each of which is a frame. */
+TEST(top_stores_what_it_shows)
+{
+	uint64_t few = work_of_stacks(10 * LINES), more = work_of_stacks(40 * LINES);
+
+	printf("# %d stacks %llu, %d %llu\n", 10 * LINES, (unsigned long long)few, 40 * LINES,
+	       (unsigned long long)more);
+	CHECK(few > 10);
+	CHECK(more < 2 * few);
 }
 
 /* ---- a statement is prepared once, however many devices or processes it is asked for ---- */

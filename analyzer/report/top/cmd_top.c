@@ -1,5 +1,6 @@
 /* memana top - what filled the device at its peak. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
 #include "database/db.h"
@@ -9,6 +10,7 @@
 #include "report/command.h"
 #include "report/command_option.h"
 #include "report/named.h"
+#include "report/places.h"
 #include "report/report.h"
 #include "source/source.h"
 #include "store/load.h"
@@ -147,17 +149,35 @@ static int report(const struct top_command *command, struct db *db, struct symbo
 	return report_no_answer("top", db, error);
 }
 
+/* The sites that are shown one by one. */
+static size_t most_sites(const struct top_options *options)
+{
+	if (options->limit < 0)
+		return SIZE_MAX;
+	return options->limit > PLACES_SITES_MAX ? (size_t)options->limit : PLACES_SITES_MAX;
+}
+
+static int store(struct db *db, const struct analysis *analysis, struct symbols *symbols, size_t most)
+{
+	uint8_t *own = store_choose(analysis, most);
+	int error = own ? store_summary_of(db, analysis, own) : -MT_E_MEMORY;
+
+	if (!error)
+		error = load_callsites_of(db, symbols, analysis, own);
+	free(own);
+	return error;
+}
+
 /* Analyses the traces into a database in memory. 0, or the exit code. */
-static int analyse(struct source *source, struct db **db, struct analysis *analysis, struct symbols *symbols)
+static int analyse(const struct top_command *command, struct source *source, struct db **db, struct analysis *analysis,
+		   struct symbols *symbols)
 {
 	int error = analysis_run(analysis, source->input, source->inputs, source->rules, NULL);
 
 	if (!error)
 		error = db_create(db, NULL, schema_sql);
 	if (!error)
-		error = store_summary(*db, analysis, 0);
-	if (!error)
-		error = load_callsites(*db, symbols);
+		error = store(*db, analysis, symbols, most_sites(&command->options));
 	if (!error)
 		return 0;
 	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
@@ -216,7 +236,7 @@ static int top_of_traces(const struct top_command *command, struct source *sourc
 {
 	struct analysis analysis;
 	struct db *db = NULL;
-	int status = analyse(source, &db, &analysis, symbols);
+	int status = analyse(command, source, &db, &analysis, symbols);
 
 	if (!status)
 		status = report(command, db, symbols);

@@ -1,0 +1,152 @@
+/*
+ * store_choice.c - the sites that have rows of their own in the database of `memana top`. A trace may have millions of sites, and
+ * top shows hundreds.
+ */
+#include <stdlib.h>
+#include "store.h"
+
+/* The largest sites of a device, as a heap with the smallest of them on top. */
+struct largest {
+	uint32_t *site;
+	uint32_t count, room;
+};
+
+struct choice {
+	const struct analysis *analysis;
+	struct largest *device;
+	size_t most;
+};
+
+static uint64_t bytes_of(const struct choice *choice, uint32_t site)
+{
+	struct site_bytes at_peak = attribution_at_peak(&choice->analysis->attribution, site);
+
+	return at_peak.plain + at_peak.slack;
+}
+
+/* The order of query_sites: more bytes first, then the lower number. */
+static int is_smaller(const struct choice *choice, uint32_t one, uint32_t two)
+{
+	uint64_t bytes = bytes_of(choice, one), other = bytes_of(choice, two);
+
+	return bytes != other ? bytes < other : one > two;
+}
+
+static void swap(uint32_t *one, uint32_t *two)
+{
+	uint32_t kept = *one;
+
+	*one = *two;
+	*two = kept;
+}
+
+static void sift_up(const struct choice *choice, struct largest *heap)
+{
+	uint32_t at = heap->count - 1, parent;
+
+	for (; at; at = parent) {
+		parent = (at - 1) / 2;
+		if (!is_smaller(choice, heap->site[at], heap->site[parent]))
+			return;
+		swap(&heap->site[at], &heap->site[parent]);
+	}
+}
+
+static void sift_down(const struct choice *choice, struct largest *heap)
+{
+	uint32_t at = 0, child;
+
+	for (; (child = 2 * at + 1) < heap->count; at = child) {
+		if (child + 1 < heap->count && is_smaller(choice, heap->site[child + 1], heap->site[child]))
+			child++;
+		if (!is_smaller(choice, heap->site[child], heap->site[at]))
+			return;
+		swap(&heap->site[child], &heap->site[at]);
+	}
+}
+
+/* 0 or -1: out of memory. */
+static int offer(const struct choice *choice, struct largest *heap, uint32_t site)
+{
+	uint32_t room = heap->room ? 2 * heap->room : 8;
+	uint32_t *larger;
+
+	if (heap->count == choice->most) {
+		if (heap->count && is_smaller(choice, heap->site[0], site)) {
+			heap->site[0] = site;
+			sift_down(choice, heap);
+		}
+		return 0;
+	}
+	if (heap->count == heap->room) {
+		larger = realloc(heap->site, room * sizeof(*larger));
+		if (!larger)
+			return -1;
+		heap->site = larger;
+		heap->room = room;
+	}
+	heap->site[heap->count++] = site;
+	sift_up(choice, heap);
+	return 0;
+}
+
+static int choose_largest(const struct choice *choice, uint8_t *own)
+{
+	const struct analysis *analysis = choice->analysis;
+	uint32_t i, j, device;
+	int error = 0;
+
+	for (i = 1; i < analysis->attribution.sites && !error; i++) {
+		device = analysis->attribution.site[i].key.device;
+		if (device < analysis->devices && store_held_at_peak(analysis, i))
+			error = offer(choice, &choice->device[device], i);
+	}
+	for (i = 0; i < analysis->devices; i++) {
+		for (j = 0; j < choice->device[i].count; j++)
+			own[choice->device[i].site[j]] = 1;
+		free(choice->device[i].site);
+	}
+	return error;
+}
+
+int store_can_grow(const struct analysis *analysis, uint32_t process)
+{
+	return process < analysis->processes && analysis->process[process].steps > 1;
+}
+
+int store_any_can_grow(const struct analysis *analysis)
+{
+	uint32_t i = 0;
+
+	while (i < analysis->processes && !store_can_grow(analysis, i))
+		i++;
+	return i < analysis->processes;
+}
+
+static void choose_growing(const struct analysis *analysis, uint8_t *own)
+{
+	const struct outlived_row *row = analysis->outlived.row, *end = row + analysis->outlived.room;
+
+	for (; row < end; row++)
+		if (row->site && row->count &&
+		    store_can_grow(analysis, analysis->attribution.site[row->site].key.process))
+			own[store_outlived_site(analysis, row)] = 1;
+}
+
+uint8_t *store_choose(const struct analysis *analysis, size_t most)
+{
+	struct choice choice = { .analysis = analysis, .most = most };
+	uint8_t *own = calloc((size_t)analysis->attribution.sites + 1, 1);
+	int error;
+
+	choice.device = calloc((size_t)analysis->devices + 1, sizeof(*choice.device));
+	error = own && choice.device ? choose_largest(&choice, own) : -1;
+	free(choice.device);
+	if (error) {
+		free(own);
+		return NULL;
+	}
+	if (store_any_can_grow(analysis))
+		choose_growing(analysis, own);
+	return own;
+}
