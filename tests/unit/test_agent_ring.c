@@ -14,13 +14,18 @@
 
 static struct ring ring;
 
-static void open_ring(uint32_t slot_bytes)
+static void open_ring_in(const char *dir, uint32_t slot_bytes)
 {
 	static char path[512];
 
-	snprintf(path, sizeof(path), "%s/1.ring", test_dir());
+	snprintf(path, sizeof(path), "%s/1.ring", dir);
 	CHECK_EQ(ring_create(&ring, path, slot_bytes, 0), 0);
 	ring_publish(&ring);
+}
+
+static void open_ring(uint32_t slot_bytes)
+{
+	open_ring_in(test_dir(), slot_bytes);
 }
 
 static void close_ring(void)
@@ -248,10 +253,11 @@ TEST(a_wait_ends_where_the_clock_stands_still)
 
 TEST(a_ring_is_its_owners_whatever_the_umask)
 {
+	const char *dir = test_dir(); /* before the mask, which would shut its owner out */
 	mode_t mask = umask(0777);
 	struct stat st;
 
-	open_ring(1 << 16);
+	open_ring_in(dir, 1 << 16);
 	umask(mask);
 	CHECK_EQ(stat(ring.path, &st), 0);
 	CHECK_EQ(st.st_mode & 0777, 0600);

@@ -72,11 +72,12 @@ TEST(no_host_leaves_the_folder)
 /* The owner's rights are given whatever the umask is. */
 TEST(the_folder_of_a_run_is_its_owners)
 {
+	const char *dir = test_dir(); /* before the mask, which would shut its owner out */
 	char path[MEMREC_PATH_MAX];
 	mode_t mask = umask(0777);
 	struct stat st;
 
-	CHECK_EQ(rundir_make(path, test_dir(), "/nowhere"), 0);
+	CHECK_EQ(rundir_make(path, dir, "/nowhere"), 0);
 	umask(mask);
 	CHECK_EQ(stat(path, &st), 0);
 	CHECK_EQ(st.st_mode & 0777, 0700);
