@@ -332,6 +332,14 @@ static int step_ended(struct mt_emitter *emitter, uint32_t number)
 	return err;
 }
 
+/* Live memory without a checkpoint is a loss. */
+static int tell_untold(struct mt_emitter *emitter)
+{
+	uint64_t untold = mt_writer_untold(emitter->writer), missing = emitter->missing[MT_LOSS_ALIVE] + untold;
+
+	return missing > emitter->lost[MT_LOSS_ALIVE] ? mt_emitter_lost(emitter, MT_LOSS_ALIVE, missing) : 0;
+}
+
 /* ---- events of the ring --------------------------------------------------------------------------------------- */
 
 int mt_emitter_event(struct mt_emitter *emitter, uint64_t number, struct mt_event *event)
@@ -350,6 +358,8 @@ int mt_emitter_event(struct mt_emitter *emitter, uint64_t number, struct mt_even
 	if (!emitter->recording)
 		return mt_writer_skip(emitter->writer, event, label.phase, label.step);
 	written = submit(emitter, event, label.phase, label.step);
+	if (!err)
+		err = tell_untold(emitter);
 	if (!err)
 		err = write_waiting(emitter, SAMPLE_NUMBERS);
 	mt_writer_trim(emitter->writer);
@@ -440,6 +450,8 @@ static void write_end(struct mt_emitter *emitter, enum mt_end why)
 		return; /* it has one */
 	if (!emitter->done && mt_tracker_finish(emitter->tracker))
 		step_ended(emitter, emitter->step);
+	if (!emitter->done)
+		tell_untold(emitter);
 	if (!emitter->done)
 		write_waiting(emitter, END_NUMBER);
 	if (!emitter->done && emitter->alive > emitter->time)

@@ -420,6 +420,8 @@ static int make_checkpoint(struct mt_writer *writer)
 		mt_buffer_clear(&writer->checkpoint);
 	if (error && error != -MT_E_LIMIT)
 		return error;
+	if (error && writer->skipped)
+		writer->untold += mt_ledger_count(writer->ledger);
 	writer->skipped = 0;
 	writer->since_checkpoint = 0;
 	if (writer->keep)
@@ -498,6 +500,14 @@ int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint3
 	if (!error && writer->encoder.info.events) /* the checkpoint to come stands after these */
 		error = write_pending(writer);
 	return error ? error : leave_out(writer, event, phase, step);
+}
+
+uint64_t mt_writer_untold(struct mt_writer *writer)
+{
+	uint64_t untold = writer->untold;
+
+	writer->untold = 0;
+	return untold;
 }
 
 int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)

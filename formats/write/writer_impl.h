@@ -38,6 +38,7 @@ struct mt_writer {
 	struct mt_chunk_info checkpoint_info; /* the checkpoint's entry in the index */
 	uint64_t since_checkpoint;            /* events */
 	int skipped;                          /* events were left out since the last one written */
+	uint64_t untold;                      /* see mt_writer_untold */
 	int sealed; /* and these stand behind the events that wait, which are no more to become more */
 
 	struct keep *keep; /* NULL: all is kept */

@@ -183,13 +183,14 @@ enum mt_flag {
 	X(TORN, 4, "a record was not finished when the process died") \
 	X(DAMAGED, 5, "the ring or the trace was damaged")            \
 	X(DISK, 6, "the trace could not be written")                  \
-	X(SEALED, 7, "the thread may make no system calls (seccomp)")
+	X(SEALED, 7, "the thread may make no system calls (seccomp)") \
+	X(ALIVE, 8, "more was alive than a checkpoint holds")
 
 enum mt_loss {
 #define MT_LOSS_ENUM(name, number, words) MT_LOSS_##name = (number),
 	MT_LOSS_LIST(MT_LOSS_ENUM)
 #undef MT_LOSS_ENUM
-		MT_LOSS_COUNT = 8,
+		MT_LOSS_COUNT = 9,
 };
 
 /* The origins of events. X(NAME, number, word) */

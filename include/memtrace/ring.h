@@ -43,6 +43,7 @@
 #define RING_SLOTS 256u
 #define RING_SLOT_BYTES (1u << 20) /* default; a power of two */
 #define RING_LOG_BYTES (256u << 20)
+#define RING_LOSSES 8 /* reasons that the ring counts; those above are the collector's own */
 #define RING_LOG_STEP (1u << 20)
 #define RING_TEXT_MAX 1024u /* name plus domain of one event, bytes */
 
@@ -95,12 +96,12 @@ struct ring_header {
 	_Atomic uint32_t log_growing;                           /* 1: a thread is extending log_ready */
 	_Atomic uint32_t cuda;                                  /* agent -> collector: CUDA is in use here */
 	_Atomic uint32_t stop __attribute__((aligned(64)));     /* collector -> agent: stop recording, for good */
-	_Atomic uint32_t ended;            /* agent -> collector: enum mt_end + 1, no more events will come */
-	_Atomic uint32_t collector_pid;    /* 0 until it runs; once it is gone the trace is whole */
-	_Atomic uint32_t leaving;          /* agent -> collector: the program has begun to exit in order */
-	_Atomic uint64_t lost[8];          /* by enum mt_loss, since the start; DISK is the collector's */
-	_Atomic uint32_t source_state[16]; /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
-	char source_why[16][256];          /* written before source_state */
+	_Atomic uint32_t ended;             /* agent -> collector: enum mt_end + 1, no more events will come */
+	_Atomic uint32_t collector_pid;     /* 0 until it runs; once it is gone the trace is whole */
+	_Atomic uint32_t leaving;           /* agent -> collector: the program has begun to exit in order */
+	_Atomic uint64_t lost[RING_LOSSES]; /* by enum mt_loss, since the start; DISK is the collector's */
+	_Atomic uint32_t source_state[16];  /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
+	char source_why[16][256];           /* written before source_state */
 
 	struct ring_slot slot[RING_SLOTS];
 };

@@ -109,6 +109,12 @@ int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint3
 int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
 /*
+ * The number of allocations, since the last call, that were alive after skipped events and that the file lacks: more than a
+ * checkpoint holds.
+ */
+uint64_t mt_writer_untold(struct mt_writer *writer);
+
+/*
  * With `keep`, when the file has come near that size: makes a new file of the definitions, the newest chunks (about
  * half as much), and those around out-of-memory errors. The new file takes the place of the old one. Cheap when
  * nothing is to be done. Names of events (mt_defs_add_name) may be forgotten: use them before. A failure leaves the

@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include "fold_kit.h"
+#include "memtrace/base.h"
+#include "ring/emitter.h"
 
 static struct kit kit;
 
@@ -625,6 +627,42 @@ TEST(skipped_steps_leave_their_live_set)
 	CHECK_EQ(checkpoint, MT_BATCH_ANEW);
 	CHECK_EQ(count, 2);
 	kit_release(&kit);
+}
+
+/* No checkpoint holds what was alive before the recording began: the trace says how much is missing. */
+TEST(more_alive_than_a_checkpoint_holds)
+{
+	static const uint64_t live[] = { 1000, MT_CHUNK_EVENTS_MAX, MT_CHUNK_EVENTS_MAX + 1 };
+	struct mt_fold_options options = { 0 };
+	struct mt_process process = { .pid = 1 };
+	struct mt_event event;
+	struct mt_emitter *emitter;
+	struct mt_fold_summary summary;
+	uint64_t i, number, lost;
+
+	for (i = 0; i < MT_ARRAY_SIZE(live); i++) {
+		kit_init(&kit, 1, 1 << 16);
+		CHECK_EQ(mt_emitter_create(&emitter, kit.trace, &process, kit.rules, &options), 0);
+		for (number = 1; number <= live[i]; number++) {
+			event = (struct mt_event){
+				.kind = MT_TENSOR_ALLOC, .addr = number << 9, .size = 512, .time = 1
+			};
+			CHECK_EQ(mt_emitter_before(emitter, number, &event), 0);
+		}
+		for (; number <= live[i] + 3; number++) {
+			event = (struct mt_event){ .kind = MT_MARK, .time = 2 };
+			CHECK_EQ(mt_emitter_event(emitter, number, &event), 0);
+		}
+		CHECK_EQ(mt_emitter_close(emitter, MT_END_EXIT, &summary), 0);
+		kit_read(&kit, kit.trace);
+		lost = live[i] > MT_CHUNK_EVENTS_MAX ? live[i] : 0;
+		CHECK_EQ(summary.lost, lost);
+		CHECK_EQ(mt_reader_state(kit.reader)->lost, lost);
+		CHECK(!lost == !kit_find(&kit, MT_LOST, 0) && !kit_find(&kit, MT_LOST, 1));
+		if (lost)
+			CHECK_EQ(kit_find(&kit, MT_LOST, 0)->flags, MT_LOSS_ALIVE);
+		kit_release(&kit);
+	}
 }
 
 /* A training loop whose script ends right after the optimizer: no event follows that could close the last step. */

@@ -41,7 +41,7 @@ static struct {
 	_Atomic uint32_t replaced;
 	struct ring ring;
 	struct stacks stacks;
-	_Atomic uint64_t lost[MT_LOSS_COUNT]; /* while there is no ring */
+	_Atomic uint64_t lost[RING_LOSSES]; /* while there is no ring */
 } agent;
 
 /* The recorder at work in a thread: lies in the frame of a function that a hook has called. */
@@ -340,7 +340,7 @@ static void publish_notes(void)
 	int i;
 
 	agent_source_publish();
-	for (i = 0; i < MT_LOSS_COUNT; i++)
+	for (i = 0; i < RING_LOSSES; i++)
 		atomic_fetch_add(&agent.ring.header->lost[i], atomic_exchange(&agent.lost[i], 0));
 	if (agent_has_cuda())
 		atomic_store(&agent.ring.header->cuda, 1);
