@@ -1,9 +1,14 @@
 /* test_driver_tables.c - what the agent learns by watching the driver: contexts, pools, graphs, sizes of arrays. */
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <unistd.h>
 #include "agent/cuda/arrays.c"
 #include "agent/cuda/contexts.c"
 #include "agent/cuda/graphs.c"
 #include "agent/cuda/pools.c"
+#include "agent/ring/guest_map.c"
+#include "shared/textbuf.c"
 #include "test.h"
 
 #define MIB (1ull << 20)
@@ -361,6 +366,44 @@ TEST(arrays_that_take_nothing)
 	CHECK_EQ(bytes_of(4096, 4096, 0, 0x01, 1, CUDA_ARRAY_SPARSE, 1), 0);
 	CHECK_EQ(bytes_of(4096, 4096, 0, 0x01, 1, CUDA_ARRAY_DEFERRED, 1), 0);
 	CHECK_EQ(bytes_of(4096, 4096, 0, 0x7777, 1, 0, 1), 0);
+}
+
+/* ---- Handlers ---- */
+
+static sigjmp_buf jump;
+
+int agent_is_sealed(void)
+{
+	return 0;
+}
+
+static void leave(int number)
+{
+	(void)number;
+	siglongjmp(jump, 1);
+}
+
+/* A lock that is never given back makes the next call spin: SIGALRM ends the test then. */
+TEST(a_handler_that_jumps_out_leaves_no_lock_behind)
+{
+	const struct cuda_graph *graph = (const void *)64;
+	struct sigaction action = { .sa_handler = leave };
+	volatile int jumped = 0;
+
+	CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+	if (sigsetjmp(jump, 1)) {
+		jumped = 1;
+	} else {
+		lock();
+		raise(SIGUSR1);
+		unlock();
+	}
+	CHECK_EQ(jumped, 1);
+	alarm(10);
+	graphs_alloc(graph, 4096, 64, 0);
+	CHECK_EQ(graphs_own(4096), 1);
+	CHECK_EQ(graphs_own(8192), 0);
+	alarm(0);
 }
 
 TEST_MAIN()
