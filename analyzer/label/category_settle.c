@@ -389,7 +389,7 @@ static uint64_t largest_of(const struct layers *layers, const struct category_si
 	uint64_t most = 0;
 	uint32_t number;
 
-	for (number = 1; number < SIZES_NUMBERS; number++)
+	for (number = 1; number <= sizes->numbers; number++)
 		if (tally[number].bare >= LAYERS_FEW && sizes->size[number] > most &&
 		    (!below || sizes->size[number] < below) && is_frozen(layers, sizes, tally, number)) {
 			most = sizes->size[number];
@@ -409,7 +409,7 @@ static void note_sizes(struct layers *layers, const struct category_sizes *sizes
 
 	layers->matrix = largest_of(layers, sizes, tally, 0, &count);
 	next = largest_of(layers, sizes, tally, layers->matrix, &unused);
-	for (number = 1; number < SIZES_NUMBERS; number++) {
+	for (number = 1; number <= sizes->numbers; number++) {
 		size = sizes->size[number];
 		if (!is_frozen(layers, sizes, tally, number))
 			continue;
