@@ -101,7 +101,8 @@ static int load_indices(struct db *db)
 {
 	static const char *const indices[] = {
 		"CREATE INDEX life_device ON life (device, process)",
-		"CREATE INDEX moment_device ON moment (device, name)",
+		"CREATE INDEX moment_device ON moment (device, name, process)",
+		"CREATE INDEX site_process ON site (process, device)",
 		"CREATE INDEX phase_span_process ON phase_span (process, first_time)",
 	};
 	struct db_stmt *stmt;

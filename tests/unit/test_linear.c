@@ -286,7 +286,7 @@ static void check_linear_in_processes(question *ask)
 	printf("# %d processes %llu, %d %llu\n", PROCESSES, (unsigned long long)few, TIMES * PROCESSES,
 	       (unsigned long long)more);
 	CHECK(few > 5);
-	CHECK(more < ROUGHLY * few);
+	CHECK(2 * more < (2 * TIMES + 3) * few); /* a scan of all processes' rows for each of them is above that */
 }
 
 TEST(frag_is_linear_in_processes)
