@@ -55,10 +55,6 @@ struct gpu_total_parts {
 };
 
 struct gpu_total {
-	struct gpu_total_change {
-		int64_t time;
-		uint64_t held;
-	} change[GPU_TOTAL_CHANGES];
 	uint64_t changes; /* ever */
 	struct gpu_total_sample pending;
 	int is_pending;
@@ -71,6 +67,10 @@ struct gpu_total {
 	uint64_t settled;              /* samples */
 	struct gpu_total_parts parts;  /* the newest of them */
 	struct gpu_total_parts before; /* the one before it, if there are two */
+	struct gpu_total_change {
+		int64_t time;
+		uint64_t held;
+	} change[GPU_TOTAL_CHANGES]; /* the newest; needs no zeros */
 };
 
 /* The process's bytes after a change at `time`. 1: the sample that was pending is judged. */

@@ -1,7 +1,9 @@
 /* The samples beside the recorded calls: NVML's count of the GPU, the host's memory, what the program was told. */
 #include "stream.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include "device/gpu_total.h"
 #include "memtrace/error.h"
 
@@ -25,7 +27,9 @@ static struct gpu_total *gpu_total_of(struct stream *stream, uint32_t id)
 	stream->no_gpu[id] = device && device->kind != MT_DEVICE_CUDA;
 	if (!device || stream->no_gpu[id])
 		return NULL;
-	stream->gpu[id] = calloc(1, sizeof(*stream->gpu[id]));
+	stream->gpu[id] = malloc(sizeof(*stream->gpu[id]));
+	if (stream->gpu[id])
+		memset(stream->gpu[id], 0, offsetof(struct gpu_total, change));
 	if (stream->gpu[id] && stream->resumed)
 		gpu_total_asked(stream->gpu[id], GPU_TOTAL_EARLIER, 1, 0);
 	return stream->gpu[id];

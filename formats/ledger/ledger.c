@@ -1,15 +1,17 @@
 #include "ledger_impl.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
 
 struct mt_ledger *mt_ledger_new(mt_ledger_move *move, void *context)
 {
-	struct mt_ledger *ledger = calloc(1, sizeof(*ledger));
+	struct mt_ledger *ledger = malloc(sizeof(*ledger));
 
 	if (!ledger)
 		return NULL;
+	memset(ledger, 0, offsetof(struct mt_ledger, undo));
 	ledger->move = move;
 	ledger->context = context;
 	pool_init(&ledger->tensor_pool, sizeof(struct tensor));
@@ -70,18 +72,11 @@ static void give_back(struct mt_ledger *ledger)
 
 void mt_ledger_clear(struct mt_ledger *ledger)
 {
-	struct mt_ledger empty = {
-		.move = ledger->move, .context = ledger->context, .reside = ledger->reside, .watcher = ledger->watcher
-	};
+	const size_t begin = offsetof(struct mt_ledger, device), end = offsetof(struct mt_ledger, undo);
 
 	give_back(ledger);
 	release(ledger);
-	empty.tensor_pool = ledger->tensor_pool;
-	empty.piece_pool = ledger->piece_pool;
-	empty.memory_pool = ledger->memory_pool;
-	empty.region_pool = ledger->region_pool;
-	empty.regions = ledger->regions;
-	*ledger = empty;
+	memset((char *)ledger + begin, 0, end - begin);
 }
 
 /* `bytes` is modulo 2^64: what leaves is the negative. */

@@ -105,7 +105,9 @@ struct mt_ledger {
 	void *context;
 	mt_ledger_reside *reside; /* NULL: no watcher */
 	void *watcher;
-	struct ledger_device device[MT_LEDGER_DEVICES];
+	struct pool tensor_pool, piece_pool, memory_pool, region_pool;
+	struct rangemap regions; /* they never overlap: what is handed out anew takes the place of older ones */
+	struct ledger_device device[MT_LEDGER_DEVICES]; /* from here to `undo`: cleared by mt_ledger_clear */
 	uint64_t pinned;
 	size_t count;
 	struct memory *memories;
@@ -113,14 +115,12 @@ struct mt_ledger {
 	struct addrmap contexts; /* the newest memory of each context */
 	struct addrmap handles;  /* VMM memory by handle */
 	struct addrmap objects;  /* by address alone: pinned and host memory, arrays, and what has no size */
-	struct rangemap regions; /* they never overlap: what is handed out anew takes the place of older ones */
 	struct region *recent[LEDGER_RECENT]; /* in `regions`, by 2 MiB of addresses modulo LEDGER_RECENT; or NULL */
-	struct pool tensor_pool, piece_pool, memory_pool, region_pool;
-	struct mt_live *died; /* in the newest event */
+	struct mt_live *died;                 /* in the newest event */
 	size_t died_count, died_max;
-	struct undo undo[LEDGER_UNDO];
-	uint64_t serial; /* the newest event's, from 1 */
-	uint32_t undo_next;
+	uint64_t serial;               /* the newest event's, from 1 */
+	uint64_t undos;                /* ever */
+	struct undo undo[LEDGER_UNDO]; /* the newest; last and not cleared: few processes touch it */
 };
 
 /* A thing that begins to live, with the caller's words for it. */

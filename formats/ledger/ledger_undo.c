@@ -5,10 +5,16 @@
 /* A fresh record of the newest event that frees driver memory; the oldest is forgotten. */
 struct undo *ledger_undo_slot(struct mt_ledger *ledger, uint64_t key)
 {
-	struct undo *undo = &ledger->undo[ledger->undo_next++ % LEDGER_UNDO];
+	struct undo *undo = &ledger->undo[ledger->undos++ % LEDGER_UNDO];
 
 	*undo = (struct undo){ .key = key, .serial = ledger->serial };
 	return undo;
+}
+
+/* Entries of `undo` that have been filled. */
+static uint32_t filled(const struct mt_ledger *ledger)
+{
+	return ledger->undos < LEDGER_UNDO ? (uint32_t)ledger->undos : LEDGER_UNDO;
 }
 
 /* The newest event that freed `key`; 0: not known any more. */
@@ -17,7 +23,7 @@ static uint64_t newest(const struct mt_ledger *ledger, uint64_t key)
 	uint64_t serial = 0;
 	uint32_t i;
 
-	for (i = 0; key && i < LEDGER_UNDO; i++)
+	for (i = 0; key && i < filled(ledger); i++)
 		if (ledger->undo[i].key == key && ledger->undo[i].serial > serial)
 			serial = ledger->undo[i].serial;
 	return serial;
@@ -87,8 +93,8 @@ int ledger_keep(struct mt_ledger *ledger, uint64_t key, struct mt_live **born, i
 	int error = 0;
 
 	*unknown = !serial;
-	for (i = 1; serial && !error && i <= LEDGER_UNDO; i++) {
-		undo = &ledger->undo[(ledger->undo_next - i) % LEDGER_UNDO];
+	for (i = 1; serial && !error && i <= filled(ledger); i++) {
+		undo = &ledger->undo[(ledger->undos - i) % LEDGER_UNDO];
 		if (undo->serial != serial)
 			continue;
 		error = keep(ledger, undo, born, unknown);

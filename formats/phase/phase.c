@@ -1,16 +1,18 @@
 #include "phase_impl.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
 
 struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_defs *defs)
 {
-	struct mt_tracker *tracker = calloc(1, sizeof(*tracker));
+	struct mt_tracker *tracker = malloc(sizeof(*tracker));
 	int role, part;
 
 	if (!tracker)
 		return NULL;
+	memset(tracker, 0, offsetof(struct mt_tracker, range));
 	tracker->rules = rules;
 	tracker->defs = defs;
 	for (role = 0; role < ROLES; role++)

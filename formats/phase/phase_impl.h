@@ -133,8 +133,7 @@ struct mt_tracker {
 	struct rule_match *name;     /* by string id; the same */
 	struct track_thread *thread; /* by thread id */
 	size_t nodes, frames, names, threads;
-	struct mark range[MARKS_MAX]; /* process-wide, oldest first */
-	uint32_t ranges;
+	uint32_t ranges;                /* used entries of `range` */
 	uint32_t main_thread;           /* thread id, 0: not seen */
 	uint32_t window_thread;         /* thread id plus 1 of the newest open backward window, 0: none is open */
 	uint32_t work_thread;           /* thread id plus 1 that was the newest with work for helpers, 0: none */
@@ -143,6 +142,7 @@ struct mt_tracker {
 	int begun;                      /* something other than init has run */
 	uint8_t category[ROLES][PARTS]; /* the rules' answer for role and part alone */
 	struct track_steps steps;
+	struct mark range[MARKS_MAX]; /* process-wide, oldest first; last and not cleared: few processes touch it */
 };
 
 #define MATCH_KNOWN 0x8000u
