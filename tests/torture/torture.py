@@ -359,13 +359,10 @@ def vanished():
         got = run.finish()
         count = Count()
         count.tried, count.changed, count.made = 1, int(got != want), run.counter.read()[1]
-        said = run.said()
-        if re.search(r"t\.zst: .*\d+ events", said) or not re.search(r"gone|removed|deleted|LOST|no trace", said):
-            count.missing = count.made
-            count.remarks.append("said: " + said)
-        else:
-            count.lost = count.made
-            count.remarks.append("said: " + said.strip().splitlines()[0])
+        lost = re.search(r"t\.zst: .*\((\d+) events LOST with it\)", run.said())
+        count.lost = min(count.made, int(lost[1])) if lost else 0
+        count.missing = count.made - count.lost
+        count.remarks.append("said: " + run.said().strip())
         return count
 
 
