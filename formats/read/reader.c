@@ -29,12 +29,12 @@ struct mt_reader {
 	struct mt_defs *defs;
 	struct mt_chunk_list list;
 	struct mt_chunk_info *disproved; /* from an index: callers may still look at it */
-
-	uint32_t at;        /* chunk to begin next */
-	uint32_t defs_done; /* chunks whose definitions are in `defs` */
-	uint64_t seq;       /* the newest event's, missing ones included */
-	int begun;          /* there were events */
-	int cut;            /* one of them a CUT, and no checkpoint since */
+	uint32_t vouched;                /* chunks before this one are as the disproved index has them */
+	uint32_t at;                     /* chunk to begin next */
+	uint32_t defs_done;              /* chunks whose definitions are in `defs` */
+	uint64_t seq;                    /* the newest event's, missing ones included */
+	int begun;                       /* there were events */
+	int cut;                         /* one of them a CUT, and no checkpoint since */
 	struct gap gap;
 	int decoding; /* decoder is inside chunk at - 1 */
 	struct mt_event *events;
@@ -177,10 +177,9 @@ void mt_reader_rewind(struct mt_reader *reader)
 {
 	reader->at = 0;
 	reader->seq = reader->time = 0;
-	reader->begun = reader->cut = reader->decoding = 0;
+	reader->begun = reader->cut = reader->decoding = reader->told = 0;
 	reader->gap = (struct gap){ 0 };
 	reader->held = 0;
-	reader->told = 0;
 	reader->state = (struct mt_trace_state){ .file_bytes = reader->file.source.file_bytes };
 	take_over_state(reader);
 }
@@ -284,6 +283,7 @@ static int disprove_index(struct mt_reader *reader)
 		if (found.info[i].error)
 			mt_chunk_list_damage(&found, found.info[i].error, found.info[i].offset);
 	reader->disproved = reader->list.info;
+	reader->vouched = reader->at;
 	reader->list = found;
 	take_over_state(reader);
 	return 0;
@@ -381,10 +381,10 @@ static int open_chunk(struct mt_reader *reader, int *lies)
 	return error;
 }
 
-/* Without an index, numbers tell what is gone: the events of a ring follow each other (trace-v1.md, "Numbers"). */
+/* Without an index that knows the chunk, numbers tell what is gone: a ring's events follow each other (trace-v1.md, "Numbers"). */
 static int numbers_tell(const struct mt_reader *reader)
 {
-	return *reader->process.ring_path && !reader->list.indexed && reader->begun;
+	return *reader->process.ring_path && !reader->list.indexed && reader->at > reader->vouched && reader->begun;
 }
 
 /* Chunks are gone before this one. A CUT, which begins its chunk, is the one event that leaves out numbers before itself. */
