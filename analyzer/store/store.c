@@ -412,13 +412,6 @@ static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uin
 	return db_run(stmt);
 }
 
-int store_held_at_peak(const struct analysis *analysis, uint32_t site)
-{
-	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, site);
-
-	return at_peak.plain + at_peak.slack != 0;
-}
-
 /* Sites that are not told one by one, as one row; `site`: any of them. */
 struct sum {
 	uint32_t site;
@@ -523,15 +516,6 @@ static int store_sites(struct db *db, const struct analysis *analysis, const uin
 	tuple_release(&sums.known);
 	free(sums.sum);
 	return error;
-}
-
-/* Memory that went, of a site that held two kinds of things, belongs to its twin, as in load_twin.c. */
-uint32_t store_outlived_site(const struct analysis *analysis, const struct outlived_row *row)
-{
-	const struct category_site *site = row->site < analysis->categories.room ? &analysis->categories.site[row->site]
-										 : NULL;
-
-	return site && site->twin && !site->twin_home && row->until != OUTLIVED_STAYS ? site->twin : row->site;
 }
 
 static int store_ended(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)

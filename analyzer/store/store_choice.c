@@ -5,6 +5,22 @@
 #include <stdlib.h>
 #include "store.h"
 
+int store_held_at_peak(const struct analysis *analysis, uint32_t site)
+{
+	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, site);
+
+	return at_peak.plain + at_peak.slack != 0;
+}
+
+/* Memory that went, of a site that held two kinds of things, belongs to its twin, as in load_twin.c. */
+uint32_t store_outlived_site(const struct analysis *analysis, const struct outlived_row *row)
+{
+	const struct category_site *site = row->site < analysis->categories.room ? &analysis->categories.site[row->site]
+										 : NULL;
+
+	return site && site->twin && !site->twin_home && row->until != OUTLIVED_STAYS ? site->twin : row->site;
+}
+
 /* The largest sites of a device, as a heap with the smallest of them on top. */
 struct largest {
 	uint32_t *site;

@@ -75,7 +75,7 @@ check "resized: what was cut has room" sees '▏keep_for_metrics|▏create_state
 keys q
 check "resized: the first screen" sees 'metrics.py:17 keep_for_metrics'
 tm resize-window -x 30 -y 8
-check "a window that is too small" sees '30x8 is too small'
+check "a window that is too small" sees '40x10 at least'
 tm resize-window -x 80 -y 24
 check "and large again" sees '^Peak 77.0 GiB'
 keys '?'
