@@ -38,7 +38,7 @@ struct spawn {
 	char *argv[5];
 	char **envp;
 	uint8_t *helper_stack, *child_stack; /* their tops */
-	volatile int status;                 /* 0: the collector runs */
+	volatile int *status;                /* 0: the collector runs */
 };
 
 /* The variables that brought the agent into this process must not bring it into the collector. */
@@ -120,7 +120,7 @@ static int help(void *context)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, SIGSET_BYTES);
 	pid = clone(run_program, spawn->child_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn);
 	if (pid > 0)
-		spawn->status = wait_for(pid);
+		*spawn->status = wait_for(pid);
 	syscall(SYS_exit_group, 0);
 	return 0;
 }
@@ -134,7 +134,7 @@ static int start_helper(struct spawn *spawn)
 	uint64_t all = ~0ull, old = 0;
 	pid_t pid, got;
 
-	spawn->status = 1;
+	*spawn->status = 1;
 
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, SIGSET_BYTES);
 	pid = clone(help, spawn->helper_stack, CLONE_VM | CLONE_VFORK, spawn);
@@ -142,13 +142,13 @@ static int start_helper(struct spawn *spawn)
 		got = pid > 0 ? (pid_t)syscall(SYS_wait4, pid, NULL, __WALL, NULL) : -1;
 	} while (pid > 0 && got < 0 && errno == EINTR);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, SIGSET_BYTES);
-	return pid > 0 && !spawn->status;
+	return pid > 0 && !*spawn->status;
 }
 
 int agent_spawn_collector(const char *program, const char *ring_path, const char *run_dir)
 {
 	size_t env_bytes = ((count_environment() + 1) * sizeof(char *) | 4095) + 1; /* whole pages */
-	size_t bytes = env_bytes + 2 * STACK_BYTES;
+	size_t bytes = env_bytes + 2 * STACK_BYTES + sizeof(int);
 	struct spawn spawn = { program, { (char *)"memrec", (char *)"--collect", (char *)ring_path, NULL, NULL } };
 	uint8_t *area;
 	int started, adopts = 0;
@@ -157,12 +157,14 @@ int agent_spawn_collector(const char *program, const char *ring_path, const char
 		return -MT_E_MISSING;
 	if (*run_dir)
 		spawn.argv[3] = (char *)run_dir;
-	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Shared: valgrind makes a fork of a clone, and the helper's answer has to come back. */
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (area == MAP_FAILED)
 		return -MT_E_MEMORY;
 	spawn.envp = (char **)area;
 	spawn.helper_stack = area + env_bytes + STACK_BYTES;
 	spawn.child_stack = spawn.helper_stack + STACK_BYTES;
+	spawn.status = (volatile int *)spawn.child_stack;
 	copy_environment(spawn.envp, env_bytes / sizeof(char *));
 	syscall(SYS_prctl, PR_GET_CHILD_SUBREAPER, &adopts); /* prctl is hooked */
 	if (adopts)
