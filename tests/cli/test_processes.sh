@@ -168,7 +168,8 @@ int clone(int (*function)(void *), void *stack, int flags, void *context, ...)
 }
 END
 	${CC:-cc} -shared -fPIC -o apart.so apart.c || return
-	LD_PRELOAD=$PWD/apart.so status 0 "$memrec" --ring-dir rings -- python3 "$trees" work && all_agree 1 && nothing_left
+	status 0 "$memrec" --ring-dir rings -- bash -c 'LD_PRELOAD=$PWD/apart.so:$LD_PRELOAD exec python3 "$0" work' "$trees" &&
+		all_agree 1 && nothing_left
 }
 check "a clone that shares no memory starts the collector" apart
 masked() {
