@@ -22,7 +22,6 @@ struct db {
 struct db_stmt {
 	sqlite3_stmt *raw;
 	struct db *db;
-	uint32_t hash;  /* FNV-1a of the text */
 	int restricted; /* made after db_restrict: not kept */
 };
 
@@ -303,25 +302,15 @@ const char *db_message(const struct db *db)
 	return db ? sqlite3_errmsg(db->handle) : "out of memory";
 }
 
-/* FNV-1a. */
-static uint32_t hash_of(const char *sql)
-{
-	uint32_t hash = 2166136261u;
-
-	while (*sql)
-		hash = (hash ^ (unsigned char)*sql++) * 16777619u;
-	return hash;
-}
-
 /* NULL: no such statement is kept. */
-static struct db_stmt *take_kept(struct db *db, const char *sql, uint32_t hash)
+static struct db_stmt *take_kept(struct db *db, const char *sql)
 {
 	struct db_stmt *found;
 	int i;
 
 	for (i = 0; i < db->kept_count && !db->restricted; i++) {
 		found = db->kept[i];
-		if (found->hash != hash || strcmp(sqlite3_sql(found->raw), sql) != 0)
+		if (strcmp(sqlite3_sql(found->raw), sql) != 0)
 			continue;
 		db->kept_count--;
 		memmove(&db->kept[i], &db->kept[i + 1], (size_t)(db->kept_count - i) * sizeof(found));
@@ -352,17 +341,15 @@ static int make(struct db *db, struct db_stmt *stmt, const char *sql)
 
 int db_prepare(struct db *db, struct db_stmt **stmt, const char *sql)
 {
-	uint32_t hash = hash_of(sql);
 	int error;
 
-	*stmt = take_kept(db, sql, hash);
+	*stmt = take_kept(db, sql);
 	if (*stmt)
 		return 0;
 	*stmt = calloc(1, sizeof(**stmt));
 	if (!*stmt)
 		return -MT_E_MEMORY;
 	(*stmt)->db = db;
-	(*stmt)->hash = hash;
 	(*stmt)->restricted = db->restricted;
 	error = make(db, *stmt, sql);
 	if (error) {

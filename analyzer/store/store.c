@@ -473,15 +473,15 @@ static int add_to_sum(struct sums *sums, const struct analysis *analysis, uint32
 static int store_sum(struct db_stmt *sites, struct db_stmt *parts, const struct analysis *analysis,
 		     const struct sum *sum, int64_t id)
 {
-	int error, column;
+	int error;
 
 	bind_site(sites, analysis, sum->site);
 	db_bind(sites, 1, id);
 	db_bind_text(sites, 10, "");
 	db_bind_text(sites, 11, "");
-	for (column = 4; column <= 14; column++)
-		if (column == 4 || column > 12)
-			db_bind_null(sites, column);
+	db_bind_null(sites, 4);
+	db_bind_null(sites, 13);
+	db_bind_null(sites, 14);
 	error = db_run(sites);
 	if (!error && sum->at_peak.plain + sum->at_peak.slack)
 		error = store_part(parts, analysis, sum->site, id, &sum->at_peak);

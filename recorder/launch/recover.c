@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include "collect/collect.h"
 #include "collect/output.h"
@@ -211,7 +212,7 @@ struct job {
 /* Facts of the trace: its process, its ring, and whether it needs one. */
 struct trace_facts {
 	char ring_path[MEMREC_PATH_MAX]; /* "": none */
-	char boot_id[40], host[64];
+	char boot_id[40], host[65];
 	uint32_t pid;
 	uint64_t start_monotonic;
 	int complete;
@@ -270,23 +271,26 @@ static int find_ring(struct job *job, const char *trace_path, const struct trace
 	return error;
 }
 
-/* 1: this machine, since its last start, is where the trace was written. */
-static int is_of_here(const struct trace_facts *facts)
+/* 1: the trace has another host and another start of the kernel. A container has a host name of its own; a restart takes the ring. */
+static int is_of_elsewhere(const struct trace_facts *facts)
 {
+	struct utsname name = { .nodename = "" };
 	char boot_id[40];
 
+	uname(&name);
 	textbuf_read_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
 	boot_id[strcspn(boot_id, "\n")] = '\0';
-	return !*boot_id || !strcmp(boot_id, facts->boot_id);
+	return *boot_id && *facts->boot_id && *facts->host && strcmp(boot_id, facts->boot_id) != 0 &&
+	       strcmp(name.nodename, facts->host) != 0;
 }
 
 static void say_no_ring(const struct job *job, const struct trace_facts *facts)
 {
-	if (is_of_here(facts))
-		say("%s: its ring is gone (memana reads the trace up to where it ends)", job->file);
-	else
+	if (is_of_elsewhere(facts))
 		say("%s: its ring is not on this machine (recorded on %s: run memrec recover there)", job->file,
-		    *facts->host ? facts->host : "another one");
+		    facts->host);
+	else
+		say("%s: its ring is gone (memana reads the trace up to where it ends)", job->file);
 }
 
 /* FILE is a trace. 0: there is a ring to fold in; 1: nothing is to be done, *status is set and all is said. */

@@ -111,6 +111,15 @@ far_ring() {
 		cmp far.zst "$SRC/tests/golden/v1-crash.zst"
 }
 check "recover of a trace of another machine names the host and leaves the trace" far_ring
+restarted() {
+	cp "$SRC/tests/golden/v1-crash.zst" far.zst &&
+		status 4 unshare -Uru sh -c 'hostname node-7 && exec "$0" recover far.zst' "$memrec" && one_line err 'its ring is gone'
+}
+if unshare -Uru hostname node-7 2>/dev/null; then
+	check "recover after a restart of the trace's own machine says that the ring is gone" restarted
+else
+	skip "no namespace for another host name"
+fi
 strange_ring() {
 	all_killed || return 1
 	printf 'XX' | dd of="$(ls rings/*/*.ring)" bs=1 seek=8 conv=notrunc 2>/dev/null # another version

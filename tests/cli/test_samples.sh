@@ -191,3 +191,10 @@ left_out() { # EXPECTED OPTION...: lines about the first of two recordings, one 
 }
 check "top names a process whose recording ended before the peak" left_out 1 --steps 1
 check "and none that was recorded to its end" left_out 0
+many() {
+	local i
+	for i in 1 2 3 4 5 6 7 8 9; do rl -o "many.$i.zst" --steps 1 || return; done
+	rl -o many.last.zst && "$memana" top --all many.*.zst >many.txt && tr '\n' ' ' <many.txt >many.line &&
+		[ "$(grep -o 'Not in the peak of GPU 0: what pid' many.line | wc -l)" = 8 ] && grep -q 'memory of 1 other process\.' many.line
+}
+check "eight are named, and the others counted" many

@@ -93,6 +93,13 @@ static int print_loss(void *context, const struct query_loss *row)
 	return 0;
 }
 
+static void print_warning(const struct top_report *report, const char *words)
+{
+	text_style(report->text, TEXT_WARN);
+	text_wrap(report->text, 0, 0, words);
+	text_style(report->text, TEXT_PLAIN);
+}
+
 /* A trace that ends early is what a killed program leaves; everything that is in it is shown. */
 static int print_incomplete(void *context, const struct query_process *row)
 {
@@ -110,9 +117,7 @@ static int print_incomplete(void *context, const struct query_process *row)
 		sentence_say(&sentence,
 			     "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).",
 			     file, text_time(time, row->last_time));
-	text_style(report->text, TEXT_WARN);
-	text_wrap(report->text, 0, 0, sentence.text);
-	text_style(report->text, TEXT_PLAIN);
+	print_warning(report, sentence.text);
 	return 0;
 }
 
@@ -123,7 +128,7 @@ static const char stopped_sql[] =
 	"JOIN peak ON peak.device = user.device JOIN device ON device.id = user.device "
 	"WHERE ended = ?1 AND last_time < peak.time AND number IS NOT NULL ORDER BY number, process.id";
 
-#define STOPPED_MAX 8
+#define STOPPED_MAX 8 /* processes by name; a node has that many GPUs */
 
 static void print_stopped_process(const struct top_report *report, struct db_stmt *stmt)
 {
@@ -136,27 +141,29 @@ static void print_stopped_process(const struct top_report *report, struct db_stm
 		     "add it.",
 		     answer_device(device, db_int(stmt, 3), db_text(stmt, 4)),
 		     answer_process(process, rank, db_int(stmt, 1)), text_time(time, db_int(stmt, 2)));
-	text_style(report->text, TEXT_WARN);
-	text_wrap(report->text, 0, 0, sentence.text);
-	text_style(report->text, TEXT_PLAIN);
+	print_warning(report, sentence.text);
 }
 
 static int print_stopped(const struct top_report *report)
 {
+	struct sentence sentence = { 0 };
 	struct db_stmt *stmt;
-	int error = db_prepare(report->db, &stmt, stopped_sql), shown = 0, more;
+	char others[64];
+	uint64_t found = 0;
+	int error = db_prepare(report->db, &stmt, stopped_sql), more = 0;
 
 	if (!error)
 		db_bind_text(stmt, 1, mt_end_name(MT_END_STEPS));
-	while (!error && shown < STOPPED_MAX && (more = db_step(stmt)) != 0) {
-		if (more < 0)
-			error = more;
-		else
+	while (!error && (more = db_step(stmt)) == 1)
+		if (found++ < STOPPED_MAX)
 			print_stopped_process(report, stmt);
-		shown++;
-	}
 	db_finish(stmt);
-	return error;
+	if (found > STOPPED_MAX) {
+		sentence_say(&sentence, "Not in a peak either, for the same reason: memory of %s.",
+			     text_count(others, sizeof(others), found - STOPPED_MAX, "other process"));
+		print_warning(report, sentence.text);
+	}
+	return error ? error : more;
 }
 
 int top_print_recording(struct top_report *report)
@@ -235,9 +242,7 @@ int top_print_before(const struct top_report *report)
 		sentence_say(&sentence, "call torch.cuda.memory._record_memory_history() before the model is built.");
 	else if (text_known.history)
 		sentence_say(&sentence, "start memrec earlier.");
-	text_style(report->text, TEXT_WARN);
-	text_wrap(report->text, 0, 0, sentence.text);
-	text_style(report->text, TEXT_PLAIN);
+	print_warning(report, sentence.text);
 	return 0;
 }
 
