@@ -232,10 +232,10 @@ holds_nothing() {
 		echo \"seen: \$seen\"" 2>err | grep -qx 'seen: 100 calls'
 }
 check "the end of a pipe is seen although the collector is alive" holds_nothing
-# A file that it reads for a moment (a program's or library's build id, /proc) may be open when it is stopped.
+# A file that it reads for a moment (a build id of a program or library, /proc, the memory of a cgroup) may be open when it is stopped.
 only_its_own() {
 	[ "$(grep -c '^/dev/null$' fds)" = 3 ] &&
-		! grep -vE '^/dev/null$|\.ring$|/h\.zst$|^anon_inode:|^/proc/|^/usr/|\.so(\.[0-9]+)*$' fds
+		! grep -vE '^/dev/null$|\.ring$|/h\.zst$|^anon_inode:|^/proc/|^/sys/fs/cgroup/|^/usr/|\.so(\.[0-9]+)*$' fds
 }
 check "the collector holds its ring and its trace, nothing else" only_its_own
 check "no ring is left behind it" nothing_left
