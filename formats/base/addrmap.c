@@ -1,9 +1,12 @@
 #include "addrmap.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include "memtrace/error.h"
 
 #define ADDRMAP_FIRST 64u
+#define ADDRMAP_HUGE \
+	(4u << 20)        /* bytes of a table: two huge pages; a look-up in a larger one misses the TLB nearly always */
 #define ADDRMAP_AHEAD 12u /* slots: a walk asks for their values early, which lie anywhere in memory */
 
 static size_t home(const struct addrmap *map, uint64_t key)
@@ -28,6 +31,17 @@ void addrmap_release(struct addrmap *map)
 	*map = (struct addrmap){ 0 };
 }
 
+/* Keys are spread over the whole table, which is zero: no memory is taken that would stay unused. */
+static void ask_for_huge_pages(const struct addrmap *map)
+{
+	const uintptr_t page = 64u << 10,
+			bytes = map->capacity * sizeof(*map->slots); /* the largest page of any machine */
+	uintptr_t begin = ((uintptr_t)map->slots + page - 1) & ~(page - 1);
+
+	if (bytes >= ADDRMAP_HUGE)
+		madvise((void *)begin, bytes - page, MADV_HUGEPAGE);
+}
+
 int addrmap_grow(struct addrmap *map)
 {
 	struct addrmap larger = { .capacity = map->capacity ? map->capacity * 2 : ADDRMAP_FIRST, .used = map->used };
@@ -36,6 +50,7 @@ int addrmap_grow(struct addrmap *map)
 	larger.slots = calloc(larger.capacity, sizeof(*larger.slots));
 	if (!larger.slots)
 		return -MT_E_MEMORY;
+	ask_for_huge_pages(&larger);
 	for (i = 0; i < map->capacity; i++)
 		if (map->slots[i].value)
 			*addrmap_probe(&larger, map->slots[i].key) = map->slots[i];
