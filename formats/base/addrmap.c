@@ -5,8 +5,8 @@
 #include "memtrace/error.h"
 
 #define ADDRMAP_FIRST 64u
-#define ADDRMAP_HUGE \
-	(4u << 20)        /* bytes of a table: two huge pages; a look-up in a larger one misses the TLB nearly always */
+/* Bytes of a table: two huge pages. A look-up in a larger table misses the TLB nearly always. */
+#define ADDRMAP_HUGE (4u << 20)
 #define ADDRMAP_AHEAD 12u /* slots: a walk asks for their values early, which lie anywhere in memory */
 
 static size_t home(const struct addrmap *map, uint64_t key)
