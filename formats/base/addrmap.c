@@ -7,7 +7,8 @@
 #define ADDRMAP_FIRST 64u
 /* Bytes of a table: two huge pages. A look-up in a larger table misses the TLB nearly always. */
 #define ADDRMAP_HUGE (4u << 20)
-#define ADDRMAP_AHEAD 12u /* slots: a walk asks for their values early, which lie anywhere in memory */
+#define ADDRMAP_PAGE (64u << 10) /* bytes: the largest page of any machine here; madvise wants a page's begin */
+#define ADDRMAP_AHEAD 12u        /* slots: a walk asks for their values early, which lie anywhere in memory */
 
 static size_t home(const struct addrmap *map, uint64_t key)
 {
@@ -31,15 +32,14 @@ void addrmap_release(struct addrmap *map)
 	*map = (struct addrmap){ 0 };
 }
 
-/* Keys are spread over the whole table, which is zero: no memory is taken that would stay unused. */
+/* Keys are spread over the whole table, so huge pages take no memory that small pages would spare. */
 static void ask_for_huge_pages(const struct addrmap *map)
 {
-	const uintptr_t page = 64u << 10,
-			bytes = map->capacity * sizeof(*map->slots); /* the largest page of any machine */
-	uintptr_t begin = ((uintptr_t)map->slots + page - 1) & ~(page - 1);
+	const uintptr_t mask = ADDRMAP_PAGE - 1;
+	size_t bytes = map->capacity * sizeof(*map->slots);
 
 	if (bytes >= ADDRMAP_HUGE)
-		madvise((void *)begin, bytes - page, MADV_HUGEPAGE);
+		madvise((void *)(((uintptr_t)map->slots + mask) & ~mask), bytes - ADDRMAP_PAGE, MADV_HUGEPAGE);
 }
 
 int addrmap_grow(struct addrmap *map)
