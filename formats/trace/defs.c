@@ -32,9 +32,14 @@ struct mt_defs {
 	uint64_t text_bytes;
 };
 
-/* A node knows its depth, so that the limit costs nothing to check. */
+/* A node and a nest know their depth: checking the limit costs nothing. */
 struct node_entry {
 	struct mt_node node;
+	uint32_t depth;
+};
+
+struct nest_entry {
+	struct mt_nest nest;
 	uint32_t depth;
 };
 
@@ -56,6 +61,9 @@ static const struct {
 	[MT_DEF_THREAD] = { sizeof(struct mt_thread), MT_DEFS_FEW_MAX },
 	[MT_DEF_DEVICE] = { sizeof(struct mt_device), MT_DEFS_FEW_MAX },
 	[MT_DEF_SYMBOL] = { sizeof(struct mt_symbol), MT_DEFS_MAX },
+	[MT_DEF_INSTANCE] = { sizeof(struct mt_instance), MT_DEFS_MAX },
+	[MT_DEF_NEST] = { sizeof(struct nest_entry), MT_DEFS_MAX },
+	[MT_DEF_NESTED] = { sizeof(struct mt_nested), MT_DEFS_MAX },
 };
 
 struct mt_defs *mt_defs_new(void)
@@ -139,6 +147,23 @@ const struct mt_symbol *mt_defs_symbol(const struct mt_defs *defs, uint32_t id)
 	return mt_table_at(&defs->of[MT_DEF_SYMBOL].table, id);
 }
 
+const struct mt_instance *mt_defs_instance(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_INSTANCE].table, id);
+}
+
+const struct mt_nest *mt_defs_nest(const struct mt_defs *defs, uint32_t id)
+{
+	const struct nest_entry *entry = mt_table_at(&defs->of[MT_DEF_NEST].table, id);
+
+	return entry ? &entry->nest : NULL;
+}
+
+const struct mt_nested *mt_defs_nested(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_NESTED].table, id);
+}
+
 /* A copy that lives as long as `defs` and ends in NUL; NULL: out of memory. */
 static const char *keep_text(struct mt_defs *defs, const char *text, size_t size)
 {
@@ -184,8 +209,18 @@ static int append_node(struct mt_defs *defs, const struct mt_node *node, struct 
 	if (depth > MT_STACK_DEPTH_MAX)
 		return -MT_E_LIMIT;
 	entry->node = *node;
+	entry->node.nest = 0;
 	entry->depth = depth;
 	return 0;
+}
+
+static int append_nest(struct mt_defs *defs, const struct mt_nest *nest, struct nest_entry *entry)
+{
+	const struct nest_entry *parent = mt_table_at(&defs->of[MT_DEF_NEST].table, nest->parent);
+
+	entry->nest = *nest;
+	entry->depth = parent ? parent->depth + 1 : 1;
+	return entry->depth > MT_NEST_DEPTH_MAX ? -MT_E_LIMIT : 0;
 }
 
 static int defined(const struct mt_defs *defs, enum mt_def kind, uint32_t id)
@@ -197,6 +232,7 @@ static int defined(const struct mt_defs *defs, enum mt_def kind, uint32_t id)
 static int names_defined(const struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition)
 {
 	const struct mt_frame *frame = &definition->frame;
+	const struct mt_nested *last;
 
 	switch (kind) {
 	case MT_DEF_STRING:
@@ -217,6 +253,16 @@ static int names_defined(const struct mt_defs *defs, enum mt_def kind, const uni
 	case MT_DEF_SYMBOL:
 		return definition->symbol.frame && defined(defs, MT_DEF_FRAME, definition->symbol.frame) &&
 		       defined(defs, MT_DEF_STRING, definition->symbol.name);
+	case MT_DEF_INSTANCE:
+		return defined(defs, MT_DEF_STRING, definition->instance.type);
+	case MT_DEF_NEST:
+		return defined(defs, MT_DEF_NEST, definition->nest.parent) && definition->nest.instance &&
+		       defined(defs, MT_DEF_INSTANCE, definition->nest.instance);
+	case MT_DEF_NESTED: /* in the order of their nodes */
+		last = mt_defs_nested(defs, mt_defs_count(defs, MT_DEF_NESTED));
+		return definition->nested.node > (last ? last->node : 0) &&
+		       defined(defs, MT_DEF_NODE, definition->nested.node) && definition->nested.nest &&
+		       defined(defs, MT_DEF_NEST, definition->nested.nest);
 	}
 	return 1;
 }
@@ -228,6 +274,15 @@ static void name_frame(struct mt_defs *defs, const struct mt_symbol *symbol)
 
 	if (frame->kind == MT_FRAME_NATIVE)
 		frame->symbol = symbol->name;
+}
+
+/* The first nest of a node counts: the node is interned by it from then on. */
+static void nest_node(struct mt_defs *defs, const struct mt_nested *nested)
+{
+	struct node_entry *entry = mt_table_at(&defs->of[MT_DEF_NODE].table, nested->node);
+
+	if (!entry->node.nest)
+		entry->node.nest = nested->nest;
 }
 
 int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition)
@@ -249,6 +304,8 @@ int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_defini
 		error = append_string(defs, &definition->string, entry);
 	else if (kind == MT_DEF_NODE)
 		error = append_node(defs, &definition->node, entry);
+	else if (kind == MT_DEF_NEST)
+		error = append_nest(defs, &definition->nest, entry);
 	else
 		memcpy(entry, definition, kinds[kind].entry_size);
 	if (kind == MT_DEF_FRAME)
@@ -257,6 +314,8 @@ int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_defini
 		table->count++;
 	if (!error && kind == MT_DEF_SYMBOL)
 		name_frame(defs, &definition->symbol);
+	if (!error && kind == MT_DEF_NESTED)
+		nest_node(defs, &definition->nested);
 	return error;
 }
 
@@ -296,6 +355,9 @@ static void make_key(struct key *key, enum mt_def kind, const void *entry)
 	const struct mt_thread *thread = entry;
 	const struct mt_device *device = entry;
 	const struct mt_symbol *symbol = entry;
+	const struct mt_instance *instance = entry;
+	const struct mt_nest *nest = entry;
+	const struct mt_nested *nested = entry;
 
 	key->words = 0;
 	key->text = (struct mt_text){ 0 };
@@ -311,6 +373,7 @@ static void make_key(struct key *key, enum mt_def kind, const void *entry)
 		break;
 	case MT_DEF_NODE:
 		key_add(key, (uint64_t)node->parent << 32 | node->frame);
+		key_add(key, node->nest);
 		break;
 	case MT_DEF_THREAD:
 		key_add(key, (uint64_t)thread->tid << 32 | thread->name);
@@ -320,6 +383,16 @@ static void make_key(struct key *key, enum mt_def kind, const void *entry)
 		break;
 	case MT_DEF_SYMBOL:
 		key_add(key, (uint64_t)symbol->frame << 32 | symbol->name);
+		break;
+	case MT_DEF_INSTANCE:
+		key_add(key, instance->address);
+		key_add(key, instance->type);
+		break;
+	case MT_DEF_NEST:
+		key_add(key, (uint64_t)nest->parent << 32 | nest->instance);
+		break;
+	case MT_DEF_NESTED:
+		key_add(key, (uint64_t)nested->node << 32 | nested->nest);
 		break;
 	}
 }
@@ -462,9 +535,26 @@ uint32_t mt_defs_add_frame(struct mt_defs *defs, const struct mt_frame *frame)
 
 uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame)
 {
-	union mt_definition definition = { .node = { parent, frame } };
+	return mt_defs_add_node_in(defs, parent, frame, 0);
+}
 
-	return intern(defs, MT_DEF_NODE, &definition);
+/*
+ * A node is written without its nest, which follows as a definition of its own. No other node can come to be found in the
+ * node's slot between the two.
+ */
+uint32_t mt_defs_add_node_in(struct mt_defs *defs, uint32_t parent, uint32_t frame, uint32_t nest)
+{
+	union mt_definition definition = { .node = { parent, frame, nest } };
+	uint32_t before = mt_defs_count(defs, MT_DEF_NODE), id;
+	union mt_definition nested;
+
+	if (!defined(defs, MT_DEF_NEST, nest) || mt_defs_count(defs, MT_DEF_NESTED) >= MT_DEFS_MAX)
+		return 0;
+	id = intern(defs, MT_DEF_NODE, &definition);
+	if (!nest || id <= before)
+		return id;
+	nested = (union mt_definition){ .nested = { id, nest } };
+	return mt_defs_append(defs, MT_DEF_NESTED, &nested) ? 0 : id;
 }
 
 uint32_t mt_defs_add_thread(struct mt_defs *defs, const struct mt_thread *thread)
@@ -486,6 +576,20 @@ uint32_t mt_defs_add_symbol(struct mt_defs *defs, const struct mt_symbol *symbol
 	union mt_definition definition = { .symbol = *symbol };
 
 	return intern(defs, MT_DEF_SYMBOL, &definition);
+}
+
+uint32_t mt_defs_add_instance(struct mt_defs *defs, uint64_t address, uint32_t type)
+{
+	union mt_definition definition = { .instance = { address, type } };
+
+	return intern(defs, MT_DEF_INSTANCE, &definition);
+}
+
+uint32_t mt_defs_add_nest(struct mt_defs *defs, uint32_t parent, uint32_t instance)
+{
+	union mt_definition definition = { .nest = { parent, instance } };
+
+	return intern(defs, MT_DEF_NEST, &definition);
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -511,6 +615,7 @@ void mt_defs_guess_names(struct mt_defs *defs)
 	const struct mt_thread *thread;
 	const struct mt_device *device;
 	const struct mt_symbol *symbol;
+	const struct mt_instance *instance;
 	uint32_t id;
 
 	set_names(defs, 1);
@@ -528,6 +633,8 @@ void mt_defs_guess_names(struct mt_defs *defs)
 	}
 	for (id = 1; (symbol = mt_defs_symbol(defs, id)); id++)
 		is_no_name(defs, symbol->name);
+	for (id = 1; (instance = mt_defs_instance(defs, id)); id++)
+		is_no_name(defs, instance->type);
 }
 
 int mt_defs_is_spare(const struct mt_defs *defs, uint32_t id, const uint8_t *wanted, uint32_t count)

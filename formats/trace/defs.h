@@ -8,7 +8,7 @@
 #include "base/varint.h"
 #include "memtrace/defs.h"
 
-#define MT_DEF_END 8 /* kinds are 1..7 */
+#define MT_DEF_END 11 /* kinds are 1..10 */
 
 struct mt_text {
 	const char *text; /* stored ones end in NUL */
@@ -25,6 +25,9 @@ union mt_definition {
 	struct mt_thread thread;
 	struct mt_device device;
 	struct mt_symbol symbol;
+	struct mt_instance instance;
+	struct mt_nest nest;
+	struct mt_nested nested;
 };
 
 /*

@@ -66,6 +66,27 @@ static void encode_symbol(struct mt_buffer *out, const struct mt_symbol *symbol)
 	mt_buffer_put_varint(out, symbol->name);
 }
 
+static void encode_instance(struct mt_buffer *out, const struct mt_instance *instance)
+{
+	mt_buffer_put_varint(out, instance->address);
+	mt_buffer_put_varint(out, instance->type);
+}
+
+static void encode_nest(struct mt_buffer *out, const struct mt_nest *nest, uint32_t id)
+{
+	mt_buffer_put_varint(out, id - nest->parent);
+	mt_buffer_put_varint(out, nest->instance);
+}
+
+/* Nodes of one stack come one after the other: the distance from the node of the nest before is small. */
+static void encode_nested(struct mt_buffer *out, const struct mt_defs *defs, uint32_t id)
+{
+	const struct mt_nested *nested = mt_defs_nested(defs, id), *before = mt_defs_nested(defs, id - 1);
+
+	mt_buffer_put_varint(out, nested->node - (before ? before->node : 0));
+	mt_buffer_put_varint(out, nested->nest);
+}
+
 static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum mt_def kind, uint32_t id,
 		       const struct wanted *wanted)
 {
@@ -94,6 +115,15 @@ static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum m
 		break;
 	case MT_DEF_SYMBOL:
 		encode_symbol(out, mt_defs_symbol(defs, id));
+		break;
+	case MT_DEF_INSTANCE:
+		encode_instance(out, mt_defs_instance(defs, id));
+		break;
+	case MT_DEF_NEST:
+		encode_nest(out, mt_defs_nest(defs, id), id);
+		break;
+	case MT_DEF_NESTED:
+		encode_nested(out, defs, id);
 		break;
 	}
 }
@@ -208,6 +238,33 @@ static void decode_symbol(struct mt_cursor *in, struct mt_symbol *symbol)
 	symbol->name = mt_cursor_u32(in);
 }
 
+static void decode_instance(struct mt_cursor *in, struct mt_instance *instance)
+{
+	instance->address = mt_cursor_varint(in);
+	instance->type = mt_cursor_u32(in);
+}
+
+static void decode_nest(struct mt_cursor *in, struct mt_nest *nest, uint32_t id)
+{
+	uint32_t distance = mt_cursor_u32(in);
+
+	if (!distance || distance > id)
+		in->error = in->error ? in->error : -MT_E_CORRUPT;
+	nest->parent = id - distance;
+	nest->instance = mt_cursor_u32(in);
+}
+
+static void decode_nested(struct mt_cursor *in, struct mt_nested *nested, const struct mt_defs *defs, uint32_t id)
+{
+	const struct mt_nested *before = mt_defs_nested(defs, id - 1);
+	uint64_t node = (uint64_t)(before ? before->node : 0) + mt_cursor_u32(in);
+
+	if (node > UINT32_MAX)
+		in->error = in->error ? in->error : -MT_E_CORRUPT;
+	nested->node = (uint32_t)node;
+	nested->nest = mt_cursor_u32(in);
+}
+
 static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struct mt_cursor *in)
 {
 	union mt_definition definition;
@@ -234,6 +291,15 @@ static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struc
 		break;
 	case MT_DEF_SYMBOL:
 		decode_symbol(in, &definition.symbol);
+		break;
+	case MT_DEF_INSTANCE:
+		decode_instance(in, &definition.instance);
+		break;
+	case MT_DEF_NEST:
+		decode_nest(in, &definition.nest, id);
+		break;
+	case MT_DEF_NESTED:
+		decode_nested(in, &definition.nested, defs, id);
 		break;
 	}
 	return in->error ? in->error : mt_defs_append(defs, kind, &definition);

@@ -25,7 +25,10 @@
 	X(NODE, 4)     \
 	X(THREAD, 5)   \
 	X(DEVICE, 6)   \
-	X(SYMBOL, 7)
+	X(SYMBOL, 7)   \
+	X(INSTANCE, 8) \
+	X(NEST, 9)     \
+	X(NESTED, 10)
 
 enum mt_def {
 #define MT_DEF_ENUM(name, number) MT_DEF_##name = (number),
@@ -37,6 +40,7 @@ enum mt_def {
 #define MT_STRING_MAX 65536u           /* bytes of one string */
 #define MT_DEFS_MAX (1u << 26)         /* definitions of one kind */
 #define MT_STACK_DEPTH_MAX 1024u       /* frames in one stack */
+#define MT_NEST_DEPTH_MAX 1024u        /* instances in one nest */
 #define MT_BUILD_ID_MAX 32u            /* bytes */
 #define MT_TEXT_BYTES_MAX (512u << 20) /* all strings together */
 #define MT_DEFS_FEW_MAX (1u << 16)     /* modules, threads, devices: of each */
@@ -74,6 +78,28 @@ struct mt_symbol {
 struct mt_node {
 	uint32_t parent; /* towards the outermost frame; 0: this is the outermost */
 	uint32_t frame;
+	uint32_t nest; /* the instances whose calls run down to this frame, if this frame is such a call; 0: inherits the parent's */
+};
+
+/*
+ * An object of the program that runs as a part of a model: a torch.nn.Module. Two objects that lived at one address one
+ * after the other, in one class, are one instance.
+ */
+struct mt_instance {
+	uint64_t address; /* the object, in the process */
+	uint32_t type;    /* string: name of its class, without the module it is from */
+};
+
+/* Calls of instances inside one another, outermost first: nest 3 = (nest 1 = (0, Transformer), EncoderLayer). */
+struct mt_nest {
+	uint32_t parent; /* 0: none around it */
+	uint32_t instance;
+};
+
+/* A stack node that is the call of an instance, or stands for elided frames with such calls. A node has one at most. */
+struct mt_nested {
+	uint32_t node;
+	uint32_t nest;
 };
 
 enum mt_thread_flag {
@@ -114,6 +140,9 @@ const struct mt_node *mt_defs_node(const struct mt_defs *defs, uint32_t id);
 const struct mt_thread *mt_defs_thread(const struct mt_defs *defs, uint32_t id);
 const struct mt_device *mt_defs_device(const struct mt_defs *defs, uint32_t id);
 const struct mt_symbol *mt_defs_symbol(const struct mt_defs *defs, uint32_t id);
+const struct mt_instance *mt_defs_instance(const struct mt_defs *defs, uint32_t id);
+const struct mt_nest *mt_defs_nest(const struct mt_defs *defs, uint32_t id);
+const struct mt_nested *mt_defs_nested(const struct mt_defs *defs, uint32_t id);
 
 /*
  * Intern: the id of an equal definition, made if there was none; 0: out of memory or over a limit (the caller
@@ -124,8 +153,12 @@ uint32_t mt_defs_add_string(struct mt_defs *defs, const char *text, size_t size)
 uint32_t mt_defs_add_module(struct mt_defs *defs, const struct mt_module *module);
 uint32_t mt_defs_add_frame(struct mt_defs *defs, const struct mt_frame *frame);
 uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame);
+uint32_t mt_defs_add_node_in(struct mt_defs *defs, uint32_t parent, uint32_t frame,
+			     uint32_t nest); /* nodes are equal by all three */
 uint32_t mt_defs_add_thread(struct mt_defs *defs, const struct mt_thread *thread);
 uint32_t mt_defs_add_device(struct mt_defs *defs, const struct mt_device *device);
 uint32_t mt_defs_add_symbol(struct mt_defs *defs, const struct mt_symbol *symbol);
+uint32_t mt_defs_add_instance(struct mt_defs *defs, uint64_t address, uint32_t type);
+uint32_t mt_defs_add_nest(struct mt_defs *defs, uint32_t parent, uint32_t instance);
 
 #endif

@@ -101,6 +101,8 @@ enum mt_field {
 	X(BACKWARD_END, 41, MT_F_COMMON, "torch::autograd::Engine::execute left")                                                                                                                                                                               \
 	X(CENSUS, 42, MT_F_COMMON | MT_F(device) | MT_F(addr) | MT_F(size) | MT_F(name) | MT_F(value) | MT_F(flags),                                                                                                                                            \
 	  "the framework says what is there now: see Census")                                                                                                                                                                                                   \
+	X(INSTANCE_NAME, 43, MT_F_COMMON | MT_F(addr) | MT_F(size) | MT_F(name) | MT_F(value) | MT_F(flags),                                                                                                                                                    \
+	  "the framework says what an instance is called now: see Names of instances")                                                                                                                                                                          \
 	X(STEP, 48, MT_F_COMMON | MT_F(value) | MT_F(name),                                                                                                                                                                                                     \
 	  "step `value` (from 1) ended with the event before; name: what closed it")                                                                                                                                                                            \
 	X(GPU_SAMPLE, 49, MT_F_COMMON | MT_F(device) | MT_F(size) | MT_F(offset) | MT_F(value) | MT_F(flags),                                                                                                                                                   \
@@ -126,7 +128,7 @@ enum mt_kind {
 /* Kinds whose field `value` is a string id, too. */
 static inline int mt_kind_has_second_name(uint32_t kind)
 {
-	return kind == MT_RANGE_PUSH || kind == MT_RANGE_POP || kind == MT_CENSUS;
+	return kind == MT_RANGE_PUSH || kind == MT_RANGE_POP || kind == MT_CENSUS || kind == MT_INSTANCE_NAME;
 }
 
 /* The framework's words for memory: bits 0 to 5 of the flags of a CENSUS. X(NAME, number, word) */

@@ -148,9 +148,15 @@ static union mt_definition definition(const struct mt_defs *defs, enum mt_def ki
 	case MT_DEF_DEVICE:
 		return (union mt_definition){ .device = *mt_defs_device(defs, id) };
 	case MT_DEF_SYMBOL:
+		return (union mt_definition){ .symbol = *mt_defs_symbol(defs, id) };
+	case MT_DEF_INSTANCE:
+		return (union mt_definition){ .instance = *mt_defs_instance(defs, id) };
+	case MT_DEF_NEST:
+		return (union mt_definition){ .nest = *mt_defs_nest(defs, id) };
+	case MT_DEF_NESTED:
 		break;
 	}
-	return (union mt_definition){ .symbol = *mt_defs_symbol(defs, id) };
+	return (union mt_definition){ .nested = *mt_defs_nested(defs, id) };
 }
 
 /* Definitions that the reader knows get the same ids in the new trace. */

@@ -558,6 +558,26 @@ BAD(symbol_of_undefined_string, CORRUPT, 4)
 	bad_defs(build, MT_DEF_SYMBOL, BYTES(1, 1, 1, 2));
 }
 
+BAD(instance_of_undefined_string, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_INSTANCE, BYTES(1, 1, 0, 2));
+}
+
+BAD(nest_of_undefined_instance, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_NEST, BYTES(1, 1, 1, 1));
+}
+
+BAD(nest_inside_a_later_one, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_NEST, BYTES(1, 1, 2, 1));
+}
+
+BAD(nested_node_of_undefined_nest, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_NESTED, BYTES(1, 1, 1, 1));
+}
+
 BAD(stack_too_deep, LIMIT, 4)
 {
 	struct mt_buffer nodes = { 0 };

@@ -54,6 +54,8 @@ static void dump_defs(FILE *out, const struct mt_defs *defs)
 	const struct mt_thread *thread;
 	const struct mt_device *device;
 	const struct mt_symbol *symbol;
+	const struct mt_instance *instance;
+	const struct mt_nest *nest;
 	uint32_t id, i;
 
 	for (id = 1; id <= mt_defs_count(defs, MT_DEF_STRING); id++) {
@@ -72,7 +74,8 @@ static void dump_defs(FILE *out, const struct mt_defs *defs)
 		fprintf(out, "frame %u kind %u function %u file %u line %u module %u offset %" PRIx64 "\n", id,
 			frame->kind, frame->function, frame->file, frame->line, frame->module, frame->offset);
 	for (id = 1; (node = mt_defs_node(defs, id)); id++)
-		fprintf(out, "node %u parent %u frame %u\n", id, node->parent, node->frame);
+		fprintf(out, node->nest ? "node %u parent %u frame %u nest %u\n" : "node %u parent %u frame %u\n", id,
+			node->parent, node->frame, node->nest);
 	for (id = 1; (thread = mt_defs_thread(defs, id)); id++)
 		fprintf(out, "thread %u tid %u name %u flags %u\n", id, thread->tid, thread->name, thread->flags);
 	for (id = 1; (device = mt_defs_device(defs, id)); id++)
@@ -80,6 +83,10 @@ static void dump_defs(FILE *out, const struct mt_defs *defs)
 			device->index, device->name, device->uuid, device->total);
 	for (id = 1; (symbol = mt_defs_symbol(defs, id)); id++)
 		fprintf(out, "symbol %u frame %u name %u\n", id, symbol->frame, symbol->name);
+	for (id = 1; (instance = mt_defs_instance(defs, id)); id++)
+		fprintf(out, "instance %u address %" PRIx64 " type %u\n", id, instance->address, instance->type);
+	for (id = 1; (nest = mt_defs_nest(defs, id)); id++)
+		fprintf(out, "nest %u parent %u instance %u\n", id, nest->parent, nest->instance);
 }
 
 static void dump_event(FILE *out, const struct mt_event *event)

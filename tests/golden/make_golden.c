@@ -346,6 +346,58 @@ static void make_symbols(const char *path)
 	check(path, mt_writer_close(writer, 1));
 }
 
+/* One name of an instance; at its end a telling has how many it has told. */
+static void tell(struct mt_writer *writer, uint32_t telling, uint64_t address, const char *name)
+{
+	static uint64_t told;
+	struct mt_event event = { .kind = MT_INSTANCE_NAME, .thread = 1, .flags = telling, .addr = address };
+	struct mt_defs *defs = mt_writer_defs(writer);
+
+	event.seq = 6 + told++;
+	event.time = 98765432120000 + 500 * event.seq;
+	if (address) {
+		event.name = string(defs, name);
+		event.value = string(defs, "Qwen2Model#1");
+	} else {
+		event.size = 2;
+	}
+	check("names", mt_writer_event(writer, &event, 7, 3));
+}
+
+/* Modules that call one another, in a stack of their own and in elided frames; the second chunk has more of both. */
+static void make_nests(const char *path)
+{
+	struct mt_event event = { .kind = MT_TENSOR_ALLOC, .thread = 1, .device = 1, .size = 4096 };
+	struct mt_writer *writer;
+	struct mt_defs *defs;
+	uint32_t model, layer, first, second, telling;
+
+	check(path, mt_writer_open(&writer, path, &process, NULL));
+	defs = mt_writer_defs(writer);
+	define(defs);
+	model = mt_defs_add_nest(defs, 0, mt_defs_add_instance(defs, 0x7f0012340010, string(defs, "Qwen2Model")));
+	layer = mt_defs_add_nest(defs, model, mt_defs_add_instance(defs, 0x7f0012340020, string(defs, "Layer")));
+	first = mt_defs_add_node_in(defs, 0, 1, model);
+	second = mt_defs_add_node_in(defs, first, 2, layer);
+	for (event.seq = 1; event.seq < 5; event.seq++) {
+		event.stack = event.seq % 2 ? second : first;
+		event.addr = 0x7f2000000000 + event.seq * 4096;
+		event.time = 98765432110000 + 500 * event.seq;
+		check(path, mt_writer_event(writer, &event, 7, 3));
+	}
+	check(path, mt_writer_flush(writer));
+	layer = mt_defs_add_nest(defs, model, mt_defs_add_instance(defs, 0x7f0012340030, string(defs, "Layer")));
+	event.stack = mt_defs_add_node_in(defs, first, 2, layer);
+	event.addr += 4096;
+	check(path, mt_writer_event(writer, &event, 7, 3));
+	for (telling = 1; telling < 3; telling++) {
+		tell(writer, telling, 0x7f0012340020, "model.layers.0");
+		tell(writer, telling, 0x7f0012340030, "model.layers.1");
+		tell(writer, telling, 0, "");
+	}
+	check(path, mt_writer_close(writer, 1));
+}
+
 /* A process that says which run it is of. */
 static void make_run(const char *path)
 {
@@ -483,6 +535,7 @@ static const struct {
 	{ "v1-again", make_again },
 	{ "v1-symbols", make_symbols },
 	{ "v1-run", make_run },
+	{ "v1-nests", make_nests },
 };
 
 static void make_dump(const char *path, const char *text_path)

@@ -15,7 +15,7 @@
 #define RETELL_START 1000000000u
 
 /* Numbers stay: each kind is defined in its order. `known`: how many of each kind there are already. */
-static inline void retell_definitions(struct mt_defs *to, const struct mt_defs *from, uint32_t known[MT_DEF_SYMBOL + 1])
+static inline void retell_definitions(struct mt_defs *to, const struct mt_defs *from, uint32_t known[MT_DEF_NESTED + 1])
 {
 	const struct mt_node *node;
 	uint32_t *at;
@@ -26,9 +26,14 @@ static inline void retell_definitions(struct mt_defs *to, const struct mt_defs *
 		mt_defs_add_module(to, mt_defs_module(from, *at + 1));
 	for (at = &known[MT_DEF_FRAME]; *at < mt_defs_count(from, MT_DEF_FRAME); ++*at)
 		mt_defs_add_frame(to, mt_defs_frame(from, *at + 1));
+	for (at = &known[MT_DEF_INSTANCE]; *at < mt_defs_count(from, MT_DEF_INSTANCE); ++*at)
+		mt_defs_add_instance(to, mt_defs_instance(from, *at + 1)->address,
+				     mt_defs_instance(from, *at + 1)->type);
+	for (at = &known[MT_DEF_NEST]; *at < mt_defs_count(from, MT_DEF_NEST); ++*at)
+		mt_defs_add_nest(to, mt_defs_nest(from, *at + 1)->parent, mt_defs_nest(from, *at + 1)->instance);
 	for (at = &known[MT_DEF_NODE]; *at < mt_defs_count(from, MT_DEF_NODE); ++*at) {
 		node = mt_defs_node(from, *at + 1);
-		CHECK_EQ(mt_defs_add_node(to, node->parent, node->frame), *at + 1);
+		CHECK_EQ(mt_defs_add_node_in(to, node->parent, node->frame, node->nest), *at + 1);
 	}
 	for (at = &known[MT_DEF_THREAD]; *at < mt_defs_count(from, MT_DEF_THREAD); ++*at)
 		mt_defs_add_thread(to, mt_defs_thread(from, *at + 1));
@@ -54,7 +59,7 @@ static inline void retell(const char *from, const char *to)
 	const struct mt_event *events;
 	struct mt_reader *reader;
 	struct mt_writer *writer;
-	uint32_t known[MT_DEF_SYMBOL + 1] = { 0 };
+	uint32_t known[MT_DEF_NESTED + 1] = { 0 };
 	uint64_t told = 0;
 	size_t count, i;
 	int batch;

@@ -69,7 +69,7 @@ static struct mt_defs *some_defs(struct kit_random *random)
 	int i;
 
 	for (i = 0; i < 200; i++)
-		kit_define(random, defs, (enum mt_def)(1 + kit_below(random, MT_DEF_SYMBOL)));
+		kit_define(random, defs, (enum mt_def)(1 + kit_below(random, MT_DEF_NESTED)));
 	return defs;
 }
 

@@ -40,7 +40,9 @@ TEST(the_same_content_gets_the_same_id)
 	}
 	CHECK_EQ(mt_defs_add_frame(defs, mt_defs_frame(defs, 17)), 17);
 	CHECK_EQ(mt_defs_add_module(defs, mt_defs_module(defs, 21)), 21);
-	CHECK_EQ(mt_defs_add_node(defs, mt_defs_node(defs, 33)->parent, mt_defs_node(defs, 33)->frame), 33);
+	CHECK_EQ(mt_defs_add_node_in(defs, mt_defs_node(defs, 33)->parent, mt_defs_node(defs, 33)->frame,
+				     mt_defs_node(defs, 33)->nest),
+		 33);
 	mt_defs_free(defs);
 }
 

@@ -125,6 +125,20 @@ static inline uint32_t kit_symbol(struct kit_random *random, struct mt_defs *def
 	return mt_defs_add_symbol(defs, &symbol);
 }
 
+static inline uint32_t kit_nest(struct kit_random *random, struct mt_defs *defs)
+{
+	uint32_t instance = mt_defs_add_instance(defs, kit_number(random), kit_id(random, defs, MT_DEF_STRING));
+
+	return mt_defs_add_nest(defs, kit_id(random, defs, MT_DEF_NEST), instance);
+}
+
+static inline uint32_t kit_nested(struct kit_random *random, struct mt_defs *defs)
+{
+	mt_defs_add_node_in(defs, kit_id(random, defs, MT_DEF_NODE), kit_id(random, defs, MT_DEF_FRAME),
+			    kit_nest(random, defs));
+	return mt_defs_count(defs, MT_DEF_NESTED);
+}
+
 /* A random definition of `kind`; its id. */
 static inline uint32_t kit_define(struct kit_random *random, struct mt_defs *defs, enum mt_def kind)
 {
@@ -143,6 +157,12 @@ static inline uint32_t kit_define(struct kit_random *random, struct mt_defs *def
 		return kit_device(random, defs);
 	case MT_DEF_SYMBOL:
 		return kit_symbol(random, defs);
+	case MT_DEF_INSTANCE:
+		return mt_defs_add_instance(defs, kit_number(random), kit_id(random, defs, MT_DEF_STRING));
+	case MT_DEF_NEST:
+		return kit_nest(random, defs);
+	case MT_DEF_NESTED:
+		return kit_nested(random, defs);
 	}
 	return 0;
 }
@@ -163,7 +183,7 @@ static inline void kit_same_defs(const struct mt_defs *a, const struct mt_defs *
 	uint32_t id;
 	int kind;
 
-	for (kind = 1; kind <= MT_DEF_SYMBOL; kind++)
+	for (kind = 1; kind <= MT_DEF_NESTED; kind++)
 		CHECK_EQ(mt_defs_count(a, (enum mt_def)kind), mt_defs_count(b, (enum mt_def)kind));
 	kit_same_strings(a, b);
 #define KIT_SAME(name, type)                                                 \
@@ -176,6 +196,8 @@ static inline void kit_same_defs(const struct mt_defs *a, const struct mt_defs *
 	KIT_SAME(thread, struct mt_thread)
 	KIT_SAME(device, struct mt_device)
 	KIT_SAME(symbol, struct mt_symbol)
+	KIT_SAME(nest, struct mt_nest)
+	KIT_SAME(nested, struct mt_nested)
 #undef KIT_SAME
 	for (id = 1; mt_defs_frame(a, id); id++) { /* has padding */
 		const struct mt_frame *x = mt_defs_frame(a, id), *y = mt_defs_frame(b, id);
@@ -265,7 +287,7 @@ static inline struct mt_event kit_make_event(struct kit_trace *trace)
 	struct mt_defs *defs = mt_writer_defs(trace->writer);
 
 	while (!kit_below(&trace->random, 4))
-		kit_define(&trace->random, defs, (enum mt_def)(1 + kit_below(&trace->random, MT_DEF_SYMBOL)));
+		kit_define(&trace->random, defs, (enum mt_def)(1 + kit_below(&trace->random, MT_DEF_NESTED)));
 	kit_fill_event(&trace->random, defs, &event);
 	trace->seq += 1 + (kit_below(&trace->random, 5) ? 0 : kit_below(&trace->random, 1 << 20));
 	event.seq = trace->seq;
