@@ -32,19 +32,26 @@ struct intake_device {
 	uint64_t total;
 };
 
+struct intake_frame {
+	uint32_t id;
+	uint32_t nest; /* 0: this frame is no call of an instance */
+};
+
 struct mt_intake {
 	struct ring_view *view;
 	struct mt_defs *defs;
-	struct addrmap stacks;  /* hash -> struct intake_stack in stack_pool */
-	struct addrmap codes;   /* key -> struct intake_code, own malloc */
-	struct addrmap threads; /* serial -> thread id in place of a pointer */
+	struct addrmap stacks;    /* hash -> struct intake_stack in stack_pool */
+	struct addrmap codes;     /* key -> struct intake_code, own malloc */
+	struct addrmap threads;   /* serial -> thread id in place of a pointer */
+	struct addrmap instances; /* key -> instance id in place of a pointer */
 	struct pool stack_pool;
 	struct module_map modules; /* instants are offsets in the log */
 	struct intake_device cpu, cuda[CUDA_DEVICES];
 	uint8_t *record; /* RECORD_MAX: the record that is being looked at */
 	/* The stack that is being built, outermost frame first. */
-	uint32_t frames[MT_STACK_DEPTH_MAX];
+	struct intake_frame frames[MT_STACK_DEPTH_MAX];
 	size_t frame_count;
+	uint32_t nest; /* all instances whose calls the frames so far are; 0: none */
 };
 
 struct mt_intake *mt_intake_new(struct ring_view *view, struct mt_defs *defs)
@@ -76,6 +83,7 @@ void mt_intake_free(struct mt_intake *intake)
 	addrmap_release(&intake->stacks);
 	addrmap_release(&intake->codes);
 	addrmap_release(&intake->threads);
+	addrmap_release(&intake->instances);
 	pool_release(&intake->stack_pool);
 	module_map_release(&intake->modules);
 	free(intake->record);
@@ -161,6 +169,19 @@ static void take_thread(struct mt_intake *intake, const struct ring_log_entry *e
 		addrmap_put(&intake->threads, entry->key, (void *)(uintptr_t)id);
 }
 
+static void take_instance(struct mt_intake *intake, const struct ring_log_entry *entry)
+{
+	const struct ring_log_instance *record = (const void *)intake->record;
+	uint32_t type, id;
+
+	if (entry->bytes < sizeof(*record) || record->name_bytes > entry->bytes - sizeof(*record))
+		return;
+	type = mt_defs_add_string(intake->defs, (const char *)(record + 1), record->name_bytes);
+	id = mt_defs_add_instance(intake->defs, record->address, type);
+	if (id && !addrmap_reserve(&intake->instances))
+		addrmap_put(&intake->instances, entry->key, (void *)(uintptr_t)id);
+}
+
 /* Reads one record of the log. */
 static enum ring_log_status log_step(struct mt_intake *intake)
 {
@@ -182,6 +203,9 @@ static enum ring_log_status log_step(struct mt_intake *intake)
 		break;
 	case RING_LOG_THREAD:
 		take_thread(intake, &entry);
+		break;
+	case RING_LOG_INSTANCE:
+		take_instance(intake, &entry);
 		break;
 	}
 	return status;
@@ -206,24 +230,28 @@ struct stack_record {
 	struct ring_log_stack head;
 	struct ring_python python[MT_STACK_DEPTH_MAX];
 	uint64_t native[MT_STACK_DEPTH_MAX];
+	struct ring_instance instance[MT_NEST_DEPTH_MAX];
 };
 
 /* Room for two marks stays free. 0: the record makes no sense. */
 static int stack_read(struct mt_intake *intake, const struct ring_log_entry *entry, struct stack_record *stack)
 {
 	const uint8_t *at = intake->record;
-	size_t python, native;
+	size_t python, native, instances;
 
 	ring_view_log_copy(intake->view, entry, intake->record);
 	memcpy(&stack->head, at, sizeof(stack->head));
 	at += sizeof(stack->head);
 	python = stack->head.python * sizeof(stack->python[0]);
 	native = stack->head.native * sizeof(stack->native[0]);
+	instances = stack->head.instances * sizeof(stack->instance[0]);
 	if (stack->head.python + stack->head.native + 2u > MT_STACK_DEPTH_MAX ||
-	    python + native > entry->bytes - sizeof(stack->head))
+	    stack->head.instances > MT_NEST_DEPTH_MAX ||
+	    python + native + instances > entry->bytes - sizeof(stack->head))
 		return 0;
 	memcpy(stack->python, at, python);
 	memcpy(stack->native, at + python, native);
+	memcpy(stack->instance, at + python + native, instances);
 	return 1;
 }
 
@@ -232,7 +260,7 @@ static void add_frame(struct mt_intake *intake, const struct mt_frame *frame)
 	uint32_t id = mt_defs_add_frame(intake->defs, frame);
 
 	if (id)
-		intake->frames[intake->frame_count++] = id;
+		intake->frames[intake->frame_count++] = (struct intake_frame){ .id = id };
 }
 
 static void add_elided(struct mt_intake *intake)
@@ -267,17 +295,41 @@ static void add_native(struct mt_intake *intake, uint64_t address, const struct 
 	add_frame(intake, &frame);
 }
 
+/*
+ * The frame that was added last is the call of these instances: `*at` is the number of those that are yet to be placed,
+ * outermost last. An instance that is not known leaves the nest as it was.
+ */
+static void nest_frame(struct mt_intake *intake, const struct stack_record *stack, size_t *at, uint32_t frame)
+{
+	uint32_t nest, instance;
+
+	for (; *at && stack->instance[*at - 1].frame == frame; --*at) {
+		instance = (uint32_t)(uintptr_t)addrmap_find(&intake->instances, stack->instance[*at - 1].key);
+		nest = instance ? mt_defs_add_nest(intake->defs, intake->nest, instance) : 0;
+		if (!nest || !intake->frame_count)
+			continue;
+		intake->nest = nest;
+		intake->frames[intake->frame_count - 1].nest = nest;
+	}
+}
+
 /* Outermost first, with a mark where the agent left some out. */
 static void build_python(struct mt_intake *intake, const struct stack_record *stack)
 {
-	size_t elided = stack->head.python_elided, i = stack->head.python;
+	size_t elided = stack->head.python_elided, i = stack->head.python, instances = stack->head.instances;
 
-	if (elided == i && i)
+	intake->nest = 0;
+	if (elided == i && i) {
 		add_elided(intake);
+		nest_frame(intake, stack, &instances, RING_ELIDED);
+	}
 	while (i--) {
 		add_python(intake, &stack->python[i]);
-		if (i && i == elided)
+		nest_frame(intake, stack, &instances, (uint32_t)i);
+		if (i && i == elided) {
 			add_elided(intake);
+			nest_frame(intake, stack, &instances, RING_ELIDED);
+		}
 	}
 }
 
@@ -311,21 +363,24 @@ static uint32_t chain(struct mt_intake *intake)
 	size_t i;
 
 	for (i = 0; i < intake->frame_count; i++) {
-		node = mt_defs_add_node(intake->defs, node, intake->frames[i]);
+		node = mt_defs_add_node_in(intake->defs, node, intake->frames[i].id, intake->frames[i].nest);
 		if (!node)
 			return 0;
 	}
 	return node;
 }
 
-/* Reads on in the log until every code object of the stack is known. */
-static enum mt_intake_status find_codes(struct mt_intake *intake, const struct stack_record *stack)
+/* Reads on in the log until every code object and every instance of the stack is known. */
+static enum mt_intake_status find_parts(struct mt_intake *intake, const struct stack_record *stack)
 {
-	void *code;
+	void *part;
 	size_t i;
 
 	for (i = 0; i < stack->head.python; i++)
-		if (look_up(intake, &intake->codes, stack->python[i].code, &code) == MT_INTAKE_BLOCKED)
+		if (look_up(intake, &intake->codes, stack->python[i].code, &part) == MT_INTAKE_BLOCKED)
+			return MT_INTAKE_BLOCKED;
+	for (i = 0; i < stack->head.instances; i++)
+		if (look_up(intake, &intake->instances, stack->instance[i].key, &part) == MT_INTAKE_BLOCKED)
 			return MT_INTAKE_BLOCKED;
 	return MT_INTAKE_FOUND;
 }
@@ -337,7 +392,7 @@ static enum mt_intake_status stack_build(struct mt_intake *intake, struct intake
 	if (!stack_read(intake, &stack->entry, &record)) {
 		stack->status = MT_INTAKE_MISSING;
 	} else {
-		if (find_codes(intake, &record) == MT_INTAKE_BLOCKED && !partly)
+		if (find_parts(intake, &record) == MT_INTAKE_BLOCKED && !partly)
 			return MT_INTAKE_BLOCKED;
 		intake->frame_count = 0;
 		build_python(intake, &record);

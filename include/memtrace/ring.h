@@ -39,7 +39,7 @@
 #define RING_TRACE_SUFFIX ".trace"
 
 #define RING_MAGIC "MRING\0\0\1"
-#define RING_VERSION 3u
+#define RING_VERSION 4u
 #define RING_SLOTS 256u
 #define RING_SLOT_BYTES (1u << 20) /* default; a power of two */
 #define RING_LOG_BYTES (256u << 20)
@@ -124,20 +124,31 @@ struct ring_event {
 };
 
 /* One definition in the log. `bytes` is written last (release): 0 means "not finished yet". */
-enum ring_log_kind { RING_LOG_STACK = 1, RING_LOG_CODE = 2, RING_LOG_MODULE = 3, RING_LOG_THREAD = 4 };
+enum ring_log_kind {
+	RING_LOG_STACK = 1,
+	RING_LOG_CODE = 2,
+	RING_LOG_MODULE = 3,
+	RING_LOG_THREAD = 4,
+	RING_LOG_INSTANCE = 5,
+};
 
 struct ring_log {
 	_Atomic uint32_t bytes; /* whole record, multiple of 8 */
 	uint32_t kind;
-	uint64_t key; /* hash of the stack or code; module: 0; thread: serial, from 1 */
+	uint64_t key; /* hash of the stack, code or instance; module: 0; thread: serial, from 1 */
 };
 
-/* Innermost frame first. Then struct ring_python[python], then uint64_t return addresses[native]. */
+/*
+ * Innermost frame first. Then struct ring_python[python], then uint64_t return addresses[native], then struct
+ * ring_instance[instances].
+ */
 struct ring_log_stack {
 	struct ring_log log;
 	uint16_t python, native;
 	uint16_t python_elided; /* frames were left out before this index (0: none were) */
 	uint16_t native_cut;    /* 1: there were more native frames */
+	uint16_t instances;
+	uint16_t reserved[3];
 };
 
 struct ring_python {
@@ -145,6 +156,15 @@ struct ring_python {
 	uint32_t lasti; /* byte offset of the instruction in the code */
 	uint32_t reserved;
 };
+
+/* A frame that is the call of a torch.nn.Module; innermost first. */
+struct ring_instance {
+	uint64_t key;   /* a RING_LOG_INSTANCE has it */
+	uint32_t frame; /* number of the Python frame in this record; RING_ELIDED: one of those that were left out */
+	uint32_t reserved;
+};
+
+#define RING_ELIDED UINT32_MAX
 
 /* Then the texts, UTF-8, no NUL: name, qualname, file; then the line table's bytes. */
 struct ring_log_code {
@@ -160,6 +180,13 @@ struct ring_log_module {
 	struct ring_log log;
 	uint64_t start, end, bias;
 	uint32_t build_id_bytes, path_bytes;
+};
+
+/* Then the name of the object's class, without the module it is from. */
+struct ring_log_instance {
+	struct ring_log log;
+	uint64_t address; /* the object */
+	uint32_t name_bytes, reserved;
 };
 
 /* Then the name. */

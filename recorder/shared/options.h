@@ -39,19 +39,22 @@ enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
  * Numbers: X(member, key, default, smallest, largest). `stacks`: bits of enum memrec_stacks; by default Python
  * everywhere and native frames where they are cheap to have or the only ones (architecture, "Sources").
  */
-#define MEMREC_NUMBER_LIST(X)                                                                                  \
-	X(depth, "depth", 32, 0, 256)                                                                          \
-	X(stacks, "stacks", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE, 0, 7)                                 \
-	X(steps, "steps", 0, 0, UINT32_MAX)                                                                    \
-	X(skip, "skip", 0, 0, UINT32_MAX)                                                                      \
-	X(cpu, "cpu", MEMREC_CPU_AUTO, 0, 2)                                                                   \
-	X(no_cupti, "no-cupti", 0, 0, 1)                                                                       \
-	X(yield_cupti, "yield-cupti", 0, 0, 1) /* give the subscription to another tool that asks for it */    \
-	X(no_census, "no-census", 0, 0, 1)                                                                     \
-	X(census_ms, "census-ms", 20000, 0, 3600000) /* before models are looked at that no optimizer steps */ \
-	X(keep, "keep", 0, 0, UINT64_MAX)            /* bytes of trace, 0: everything */                       \
-	X(wait_ms, "wait-ms", 100, 0, 60000)         /* how long a full ring may hold up one call */           \
-	X(slot_bytes, "slot-bytes", 1 << 20, 1 << 16, 1 << 26) /* ring slot, a power of two */
+#define MEMREC_NUMBER_LIST(X)                                                                                     \
+	X(depth, "depth", 32, 0, 256)                                                                             \
+	X(stacks, "stacks", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE, 0, 7)                                    \
+	X(steps, "steps", 0, 0, UINT32_MAX)                                                                       \
+	X(skip, "skip", 0, 0, UINT32_MAX)                                                                         \
+	X(cpu, "cpu", MEMREC_CPU_AUTO, 0, 2)                                                                      \
+	X(no_cupti, "no-cupti", 0, 0, 1)                                                                          \
+	X(yield_cupti, "yield-cupti", 0, 0, 1) /* give the subscription to another tool that asks for it */       \
+	X(no_census, "no-census", 0, 0, 1)                                                                        \
+	X(no_modules, "no-modules", 0, 0, 1)                                                                      \
+	X(census_ms, "census-ms", 20000, 0, 3600000) /* before models are looked at that no optimizer steps */    \
+	X(names_ms, "names-ms", 1000, 0, 3600000)    /* at least, between two tellings of the names of modules */ \
+	X(keep, "keep", 0, 0, UINT64_MAX)            /* bytes of trace, 0: everything */                          \
+	X(wait_ms, "wait-ms", 100, 0, 60000)         /* how long a full ring may hold up one call */              \
+	X(slot_bytes, "slot-bytes", 1 << 20, 1 << 16, 1 << 26)   /* ring slot, a power of two */                  \
+	X(log_bytes, "log-bytes", 256 << 20, 1 << 20, 256 << 20) /* definitions in the ring */
 
 /* Texts: X(member, key) - char[MEMREC_PATH_MAX], "" when not given. */
 #define MEMREC_TEXT_LIST(X)                                                                                     \

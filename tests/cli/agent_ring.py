@@ -1,6 +1,6 @@
 """agent_ring.py - reads the ring that the agent writes (include/memtrace/ring.h), for tests of the agent alone.
 
-    ring = Ring(path): .events (by seq), .stacks, .codes, .modules, .threads (by key), .sources, .lost
+    ring = Ring(path): .events (by seq), .stacks, .codes, .modules, .threads, .instances (by key), .sources, .lost
     python agent_ring.py FILE    prints it
 """
 import mmap
@@ -19,9 +19,10 @@ KINDS = {1: "TENSOR_ALLOC", 2: "TENSOR_FREE", 3: "TENSOR_OOM", 8: "DRIVER_ALLOC"
          10: "DRIVER_KEEP", 11: "DRIVER_FAIL", 12: "DRIVER_NOTE", 13: "CONTEXT_GONE", 16: "VMM_RESERVE", 17: "VMM_UNRESERVE", 18: "VMM_CREATE",
          19: "VMM_RELEASE", 20: "VMM_RETAIN", 21: "VMM_MAP", 22: "VMM_UNMAP", 32: "RANGE_PUSH", 33: "RANGE_POP",
          34: "RANGE_START", 35: "RANGE_END", 36: "MARK", 37: "PHASE_PUSH", 38: "PHASE_POP", 39: "STEP_MARK",
-         40: "BACKWARD_BEGIN", 41: "BACKWARD_END", 42: "CENSUS"}
+         40: "BACKWARD_BEGIN", 41: "BACKWARD_END", 42: "CENSUS", 43: "INSTANCE_NAME"}
 SOURCES = "cupti cuda-tensors cpu-tensors nvtx python-stacks native-stacks marks autograd-engine gpu-samples host-samples census".split()
-STACK, CODE, MODULE, THREAD = 1, 2, 3, 4
+STACK, CODE, MODULE, THREAD, INSTANCE = 1, 2, 3, 4, 5
+ELIDED = 0xffffffff
 
 
 class Event:
@@ -70,21 +71,35 @@ class Ring:
                 at += size
 
     def read_log(self):
-        self.stacks, self.codes, self.modules, self.threads = {}, {}, [], {}
+        self.stacks, self.codes, self.modules, self.threads, self.instances = {}, {}, [], {}, {}
         base, at, end = self.u64_at(AT["log_offset"]), 0, self.u64_at(AT["log_head"])
         while at < end:
             size, kind, key = struct.unpack_from("<IIQ", self.data, base + at)
             if not size:
                 raise ValueError("a log record is not finished")
-            define = {STACK: self.stack, CODE: self.code, MODULE: self.module, THREAD: self.thread}[kind]
+            define = {STACK: self.stack, CODE: self.code, MODULE: self.module, THREAD: self.thread,
+                      INSTANCE: self.instance}[kind]
             define(key, base + at + 16)
             at += size
 
     def stack(self, key, at):
-        python, native, elided, cut = struct.unpack_from("<4H", self.data, at)
-        frames = [struct.unpack_from("<QI", self.data, at + 8 + 16 * i) for i in range(python)]
-        addresses = struct.unpack_from("<%dQ" % native, self.data, at + 8 + 16 * python)
-        self.stacks[key] = {"python": frames, "native": addresses, "elided": elided, "cut": cut}
+        python, native, elided, cut, instances = struct.unpack_from("<5H", self.data, at)
+        at += 16
+        frames = [struct.unpack_from("<QI", self.data, at + 16 * i) for i in range(python)]
+        at += 16 * python
+        addresses = struct.unpack_from("<%dQ" % native, self.data, at)
+        at += 8 * native
+        calls = [struct.unpack_from("<QI", self.data, at + 16 * i) for i in range(instances)]
+        self.stacks[key] = {"python": frames, "native": addresses, "elided": elided, "cut": cut, "calls": calls}
+
+    def instance(self, key, at):
+        address, name, _ = struct.unpack_from("<QII", self.data, at)
+        self.instances[key] = address, self.data[at + 16:at + 16 + name].decode()
+
+    def calls(self, event):
+        """Modules that the event's stack is inside, innermost first: address, class, index of the frame (None: elided)."""
+        stack = self.stacks.get(event.stack, {"calls": ()})
+        return [self.instances[key] + (None if frame == ELIDED else frame,) for key, frame in stack["calls"]]
 
     def code(self, key, at):
         line, name, qualname, file, _, table = struct.unpack_from("<IHHHHI", self.data, at)

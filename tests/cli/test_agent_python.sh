@@ -27,10 +27,24 @@ sys.exit(not (3, 9) <= sys.version_info[:2] <= (3, 14) or bool(sysconfig.get_con
 under_agent() {
 	rm -rf rings
 	mkdir rings
-	RINGS=$PWD/rings MEMREC_OPTIONS="run-dir=$PWD/rings output=$PWD/trace.zst collector=$(type -P true)" \
+	RINGS=$PWD/rings MEMREC_OPTIONS="run-dir=$PWD/rings output=$PWD/trace.zst collector=$(type -P true) ${OPTIONS:-}" \
 		LD_PRELOAD=$BUILD/libmemrec.so "$@"
 }
 of_agent() { under_agent "$1" "${@:3}" "$SRC/tests/cli/agent_python.py" "$2"; }
+
+# modules PYTHON: which of them each stack is inside, however few frames are kept; none with --no-modules.
+modules() {
+	local depth
+	for depth in 32 8 1; do
+		OPTIONS="depth=$depth" under_agent "$1" "$SRC/tests/cli/agent_modules.py" $depth || return
+	done
+	OPTIONS="no-modules=1" under_agent "$1" "$SRC/tests/cli/agent_modules.py" 32 off
+}
+
+# little PYTHON: hardly any room for stacks.
+little() {
+	OPTIONS="log-bytes=$((8 << 20)) slot-bytes=$((16 << 20))" under_agent "$1" "$SRC/tests/cli/agent_modules.py" 32 little
+}
 
 # recorded PYTHON: all the way through the trace. Function, qualified name, file and line of every frame.
 recorded() {
@@ -87,6 +101,7 @@ check_known() {
 	check "python $2: without docstrings, asserts and columns" of_agent "$1" stacks -OO -X no_debug_ranges
 	check "python $2: at the end of the interpreter" of_agent "$1" ending
 	check "python $2: of interpreters within the interpreter" of_agent "$1" parts
+	check "python $2: modules whose calls the frames are" modules "$1"
 	check "python $2: recorded and read back" recorded "$1"
 	# The library would need the libc that such an interpreter brings with it.
 	[[ $1 == "$BUILD"/* ]] || check_late "$1" "$2"
@@ -113,6 +128,7 @@ while read -r python; do
 done < <(interpreters)
 wait
 cat log.*
+check "python: where little room is left, stacks go without their modules, and then there are none" little "$(type -P python3)"
 check "python: there is one to be compared with" grep -q "^ok python .*the interpreter's own" log.*
 
 # fake FLAGS WORD...: an interpreter that says of itself what the flags say is refused for that reason.

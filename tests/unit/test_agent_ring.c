@@ -19,7 +19,7 @@ static void open_ring_in(const char *dir, uint32_t slot_bytes)
 	static char path[512];
 
 	snprintf(path, sizeof(path), "%s/1.ring", dir);
-	CHECK_EQ(ring_create(&ring, path, slot_bytes, 0), 0);
+	CHECK_EQ(ring_create(&ring, path, slot_bytes, RING_LOG_BYTES, 0), 0);
 	ring_publish(&ring);
 }
 
@@ -271,7 +271,7 @@ TEST(an_existing_ring_is_not_touched)
 	open_ring(1 << 16);
 	ring.header->pid = 7;
 	ring.header->start_ticks = 9;
-	CHECK_EQ(ring_create(&first, ring.path, 1 << 16, 0), -MT_E_BUSY);
+	CHECK_EQ(ring_create(&first, ring.path, 1 << 16, RING_LOG_BYTES, 0), -MT_E_BUSY);
 	ring_end_replaced(ring.path, 7, 8);
 	CHECK_EQ(atomic_load(&ring.header->ended), 0);
 	ring_end_replaced(ring.path, 7, 9);
@@ -422,6 +422,7 @@ TEST(a_full_set_forgets_nothing)
 		hash_set_add(&known, key);
 		CHECK_EQ(hash_set_has(&known, key), room);
 		kept += room;
+		CHECK_EQ(hash_set_is_crowded(&known), kept >= HASH_SET_ENTRIES / 4 * 3);
 	}
 	CHECK(kept > HASH_SET_ENTRIES * 9 / 10 && kept <= HASH_SET_ENTRIES);
 	for (i = 0; i < 1000; i++)

@@ -269,6 +269,9 @@ static inline __attribute__((always_inline)) void hand_over(struct ring_event *e
 	if (atomic_load_explicit(&agent.stacks.full, memory_order_relaxed))
 		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_FAILED,
 			     "the room for stacks is used up: new ones are left out");
+	else if (atomic_load_explicit(&agent.stacks.bare, memory_order_relaxed))
+		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_PARTLY,
+			     "the room for stacks is nearly used up: new ones are without their modules");
 	append(me, event, text);
 }
 
@@ -319,7 +322,8 @@ static int prepare(void)
 
 	if (error)
 		return error;
-	error = stacks_init(&agent.stacks, &agent.ring, (uint32_t)life_options.depth, (uint32_t)life_options.stacks);
+	error = stacks_init(&agent.stacks, &agent.ring, (uint32_t)life_options.depth, (uint32_t)life_options.stacks,
+			    !life_options.no_modules);
 	if (error) {
 		agent_place_remove(&agent.ring, &life_options);
 		ring_forget(&agent.ring);
@@ -614,6 +618,26 @@ int agent_is_recording(void)
 uint64_t agent_life(void)
 {
 	return atomic_load_explicit(&life->epoch, memory_order_relaxed);
+}
+
+void agent_told(const void *module, const void *type)
+{
+	stacks_told(&agent.stacks, module, type);
+}
+
+int agent_has_instances(void)
+{
+	return atomic_load_explicit(&agent.stacks.met, memory_order_relaxed) != 0;
+}
+
+uint32_t agent_untold(void)
+{
+	return atomic_load_explicit(&agent.stacks.untold, memory_order_relaxed);
+}
+
+void agent_all_told(uint32_t untold)
+{
+	stacks_all_told(&agent.stacks, untold);
 }
 
 /* ---- Beginning of a life ---- */

@@ -48,6 +48,18 @@ int agent_is_inside(void);
 /* 1: the recording runs, and this thread may take part. */
 int agent_is_recording(void);
 
+/* 1: modules are on recorded stacks. */
+int agent_has_instances(void);
+
+/* Modules that came in on stacks and have not been told by their names. */
+uint32_t agent_untold(void);
+
+/* A module of the program has been told by its name: the object and its class. */
+void agent_told(const void *module, const void *type);
+
+/* All modules that could be found have been told; `untold`: agent_untold when this began. */
+void agent_all_told(uint32_t untold);
+
 /* Another number in a forked child that is recorded by itself. */
 uint64_t agent_life(void);
 

@@ -98,7 +98,8 @@ static int create_in(struct ring *ring, const char *dir, const struct memrec_opt
 			ring_end_replaced(path, (uint32_t)getpid(), agent_start_ticks());
 			continue;
 		}
-		error = ring_create(ring, path, (uint32_t)options->slot_bytes, options->wait_ms * 1000000);
+		error = ring_create(ring, path, (uint32_t)options->slot_bytes, options->log_bytes,
+				    options->wait_ms * 1000000);
 		if (error == -MT_E_BUSY)
 			ring_end_replaced(path, (uint32_t)getpid(), agent_start_ticks());
 	}

@@ -15,6 +15,7 @@ int hash_set_init(struct hash_set *set)
 		set->entries /= 2;
 		set->entry = guest_map(set->entries * sizeof(*set->entry), PROT_READ | PROT_WRITE);
 	} while (!set->entry && set->entries > HASH_SET_ENTRIES_LEAST);
+	atomic_store(&set->taken, 0);
 	return set->entry ? 0 : -MT_E_MEMORY;
 }
 
@@ -59,7 +60,16 @@ void hash_set_add(struct hash_set *set, uint64_t key)
 		_Atomic uint64_t *entry = &set->entry[(key + i) & (set->entries - 1)];
 		uint64_t old = 0;
 
-		if (atomic_compare_exchange_strong(entry, &old, key) || old == key)
+		if (atomic_compare_exchange_strong(entry, &old, key)) {
+			atomic_fetch_add_explicit(&set->taken, 1, memory_order_relaxed);
+			return;
+		}
+		if (old == key)
 			return;
 	}
+}
+
+int hash_set_is_crowded(const struct hash_set *set)
+{
+	return atomic_load_explicit(&set->taken, memory_order_relaxed) >= set->entries / 4 * 3;
 }

@@ -17,6 +17,7 @@
 struct hash_set {
 	_Atomic uint64_t *entry; /* 0: empty */
 	uint32_t entries;        /* a power of two */
+	_Atomic uint32_t taken;  /* entries that have a key */
 };
 
 int hash_set_init(struct hash_set *set); /* 0 or -MT_E_MEMORY */
@@ -29,8 +30,11 @@ void hash_set_add(struct hash_set *set, uint64_t key);
 /* 1: hash_set_add would keep a key that is not there yet. */
 int hash_set_has_room(const struct hash_set *set, uint64_t key);
 
+/* 1: three quarters of the set are taken. */
+int hash_set_is_crowded(const struct hash_set *set);
+
 /* The kind of thing a key stands for: hashes of different things start differently. */
-enum hash_kind { HASH_CODE = 1, HASH_MODULE, HASH_STACK, HASH_THREAD, HASH_NEST };
+enum hash_kind { HASH_CODE = 1, HASH_MODULE, HASH_STACK, HASH_THREAD, HASH_NEST, HASH_INSTANCE, HASH_TOLD };
 
 static inline uint64_t hash_start(enum hash_kind kind)
 {

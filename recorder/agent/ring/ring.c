@@ -111,10 +111,8 @@ static uint64_t slot_offset(const struct ring_header *header, uint32_t slot)
  * Address space for the whole log, less where a limit leaves less. Parts of the file come into it as they are reserved, so
  * mlockall finds no page of the file that was not reserved.
  */
-static int take_log_space(struct ring *ring)
+static int take_log_space(struct ring *ring, uint64_t bytes)
 {
-	uint64_t bytes = RING_LOG_BYTES;
-
 	while (bytes >= RING_LOG_STEP && !(ring->log = guest_map(bytes, PROT_NONE)))
 		bytes /= 2;
 	ring->log_bytes = ring->log ? bytes : 0;
@@ -132,11 +130,11 @@ static uint32_t fit_slots(uint32_t slot_bytes)
 }
 
 /* Sizes the open file and maps header and log. */
-static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes)
+static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes, uint64_t log_bytes)
 {
 	uint64_t header_bytes = round_up(sizeof(struct ring_header), PAGE), log_offset;
 	struct rlimit limit;
-	int error = take_log_space(ring);
+	int error = take_log_space(ring, log_bytes);
 
 	if (error)
 		return error;
@@ -166,7 +164,7 @@ static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes)
 	return 0;
 }
 
-int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64_t wait_ns)
+int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64_t log_bytes, uint64_t wait_ns)
 {
 	size_t length = strlen(path);
 	int fd, error;
@@ -179,7 +177,8 @@ int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EEXIST ? -MT_E_BUSY : space_error(errno);
-	error = fchmod(fd, 0600) ? -MT_E_SYSTEM : lay_out(ring, fd, slot_bytes); /* whatever the umask says */
+	error = fchmod(fd, 0600) ? -MT_E_SYSTEM
+				 : lay_out(ring, fd, slot_bytes, log_bytes); /* whatever the umask says */
 	close(fd);
 	if (error) {
 		ring_unlink(ring);
@@ -623,6 +622,11 @@ struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size
 	log = (struct ring_log *)(ring->log + head);
 	log->kind = kind;
 	return log;
+}
+
+uint64_t ring_log_taken(const struct ring *ring)
+{
+	return atomic_load_explicit(&ring->header->log_head, memory_order_relaxed);
 }
 
 void ring_log_end(struct ring_log *log, size_t bytes)

@@ -54,7 +54,7 @@ struct ring_text {
  * Slots and log are smaller where the program's limits leave little.
  * -MT_E_BUSY: the file exists; -MT_E_SPACE; -MT_E_MEMORY; -MT_E_SYSTEM (errno).
  */
-int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64_t wait_ns);
+int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64_t log_bytes, uint64_t wait_ns);
 
 void ring_publish(struct ring *ring);
 
@@ -86,5 +86,8 @@ int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event
  */
 struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size_t bytes);
 void ring_log_end(struct ring_log *log, size_t bytes);
+
+/* Bytes of the log that records have; of ring->log_bytes. */
+uint64_t ring_log_taken(const struct ring *ring);
 
 #endif

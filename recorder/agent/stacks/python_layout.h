@@ -13,24 +13,29 @@
 #define PYTHON_NONE 0xffffu /* this version has no such field */
 
 /* X(member): everything is a byte offset unless said otherwise. */
-#define PYTHON_MEMBER_LIST(X)                                                                         \
-	X(minor)        /* layout of the version 3.minor */                                           \
-	X(thread_frame) /* PyThreadState: frame, current_frame, or cframe where there is one */       \
-	X(cframe_frame) /* _PyCFrame: current_frame */                                                \
-	X(frame_back)   /* f_back, previous */                                                        \
-	X(frame_code)   /* f_code, f_executable */                                                    \
-	X(frame_instr)  /* f_lasti (int), prev_instr or instr_ptr (pointers) */                       \
-	X(frame_owner)  /* char; 3 and up: a shim, not a function */                                  \
-	X(code_file)                                                                                  \
-	X(code_name)                                                                                  \
-	X(code_qualname)                                                                              \
-	X(code_line)     /* co_firstlineno, int */                                                    \
-	X(code_version)  /* co_version, uint32_t: no two code objects have the same one, but for 0 */ \
-	X(code_table)    /* co_lnotab, co_linetable: bytes objects */                                 \
-	X(code_bytes)    /* co_code_adaptive: the instructions */                                     \
-	X(unicode_ascii) /* characters of an ASCII string */                                          \
-	X(unicode_wide)  /* characters of any other compact string */                                 \
-	X(lasti_scale)   /* f_lasti: bytes per unit; 0: frame_instr is a pointer */
+#define PYTHON_MEMBER_LIST(X)                                                                          \
+	X(minor)        /* layout of the version 3.minor */                                            \
+	X(thread_frame) /* PyThreadState: frame, current_frame, or cframe where there is one */        \
+	X(cframe_frame) /* _PyCFrame: current_frame */                                                 \
+	X(frame_back)   /* f_back, previous */                                                         \
+	X(frame_code)   /* f_code, f_executable */                                                     \
+	X(frame_instr)  /* f_lasti (int), prev_instr or instr_ptr (pointers) */                        \
+	X(frame_owner)  /* char; 3 and up: a shim, not a function */                                   \
+	X(code_file)                                                                                   \
+	X(code_name)                                                                                   \
+	X(code_qualname)                                                                               \
+	X(code_line)      /* co_firstlineno, int */                                                    \
+	X(code_version)   /* co_version, uint32_t: no two code objects have the same one, but for 0 */ \
+	X(code_table)     /* co_lnotab, co_linetable: bytes objects */                                 \
+	X(code_bytes)     /* co_code_adaptive: the instructions */                                     \
+	X(unicode_ascii)  /* characters of an ASCII string */                                          \
+	X(unicode_wide)   /* characters of any other compact string */                                 \
+	X(lasti_scale)    /* f_lasti: bytes per unit; 0: frame_instr is a pointer */                   \
+	X(frame_locals)   /* f_localsplus, localsplus: the arguments come first */                     \
+	X(code_arguments) /* co_argcount, int */                                                       \
+	X(code_locals)    /* co_nlocals, int; since 3.11 a cell lies in its argument's place */        \
+	X(code_cells)     /* co_cell2arg: Py_ssize_t for each cell, or NULL; co_cellvars is before */  \
+	X(tuple_items)    /* ob_item */
 
 struct python_layout {
 #define PYTHON_MEMBER(member) uint16_t member;
@@ -39,24 +44,33 @@ struct python_layout {
 };
 
 /* One row per version, in the order of PYTHON_MEMBER_LIST. */
-#define PYTHON_LAYOUT_LIST(X)                                                                                                 \
-	/*  thread cframe      back code instr owner         file name qualname     line version      table bytes      str */ \
-	X(9, 24, PYTHON_NONE, 24, 32, 104, PYTHON_NONE, 104, 112, PYTHON_NONE, 40, PYTHON_NONE, 120, PYTHON_NONE, 48,         \
-	  72, 1)                                                                                                              \
-	X(10, 24, PYTHON_NONE, 24, 32, 96, PYTHON_NONE, 104, 112, PYTHON_NONE, 40, PYTHON_NONE, 120, PYTHON_NONE, 48,         \
-	  72, 2)                                                                                                              \
-	X(11, 56, 8, 48, 32, 56, 69, 112, 120, 128, 72, PYTHON_NONE, 136, 184, 48, 72, 0)                                     \
-	X(12, 56, 0, 8, 0, 56, 70, 112, 120, 128, 68, 92, 136, 192, 40, 56, 0)                                                \
-	X(13, 72, PYTHON_NONE, 8, 0, 56, 70, 112, 120, 128, 68, 92, 136, 200, 40, 56, 0)                                      \
-	X(14, 72, PYTHON_NONE, 8, 0, 56, 74, 112, 120, 128, 68, 92, 136, 208, 40, 56, 0)
+#define PYTHON_LAYOUT_LIST(X)                                                                                                   \
+	/*  thread cframe      back code instr owner         file name qualname     line version      table bytes      str    \
+	    locals arguments nlocals      cells        tuple */ \
+	X(9, 24, PYTHON_NONE, 24, 32, 104, PYTHON_NONE, 104, 112, PYTHON_NONE, 40, PYTHON_NONE, 120, PYTHON_NONE, 48,           \
+	  72, 1, 360, 16, 28, 96, 24)                                                                                           \
+	X(10, 24, PYTHON_NONE, 24, 32, 96, PYTHON_NONE, 104, 112, PYTHON_NONE, 40, PYTHON_NONE, 120, PYTHON_NONE, 48,           \
+	  72, 2, 352, 16, 28, 96, 24)                                                                                           \
+	X(11, 56, 8, 48, 32, 56, 69, 112, 120, 128, 72, PYTHON_NONE, 136, 184, 48, 72, 0, 72, 56, PYTHON_NONE,                  \
+	  PYTHON_NONE, 24)                                                                                                      \
+	X(12, 56, 0, 8, 0, 56, 70, 112, 120, 128, 68, 92, 136, 192, 40, 56, 0, 72, 52, PYTHON_NONE, PYTHON_NONE, 24)            \
+	X(13, 72, PYTHON_NONE, 8, 0, 56, 70, 112, 120, 128, 68, 92, 136, 200, 40, 56, 0, 72, 52, PYTHON_NONE,                   \
+	  PYTHON_NONE, 24)                                                                                                      \
+	X(14, 72, PYTHON_NONE, 8, 0, 56, 74, 112, 120, 128, 68, 92, 136, 208, 40, 56, 0, 80, 52, PYTHON_NONE,                   \
+	  PYTHON_NONE, 32)
 
 /* The same in all of them. */
-#define PYTHON_OBJECT_TYPE 8     /* PyObject: ob_type */
-#define PYTHON_OBJECT_SIZE 16    /* PyVarObject: ob_size; of a code object since 3.11: its instructions */
-#define PYTHON_BYTES_DATA 32     /* PyBytesObject: ob_sval */
-#define PYTHON_UNICODE_LENGTH 16 /* characters */
-#define PYTHON_UNICODE_HASH 24   /* hash of the text; -1: not known yet */
-#define PYTHON_UNICODE_STATE 32  /* from bit 2 on: bytes per character in 3 bits, compact, ASCII */
+#define PYTHON_OBJECT_TYPE 8             /* PyObject: ob_type */
+#define PYTHON_OBJECT_SIZE 16            /* PyVarObject: ob_size; of a code object since 3.11: its instructions */
+#define PYTHON_BYTES_DATA 32             /* PyBytesObject: ob_sval */
+#define PYTHON_CELL_VALUE 16             /* PyCellObject: ob_ref */
+#define PYTHON_TYPE_NAME 24              /* PyTypeObject: tp_name, UTF-8 */
+#define PYTHON_TYPE_FLAGS 168            /* tp_flags */
+#define PYTHON_TYPE_IS_TYPE (1ull << 31) /* Py_TPFLAGS_TYPE_SUBCLASS, of an object's type: the object is a type */
+#define PYTHON_TYPE_MRO 344              /* tp_mro: a tuple of types */
+#define PYTHON_UNICODE_LENGTH 16         /* characters */
+#define PYTHON_UNICODE_HASH 24           /* hash of the text; -1: not known yet */
+#define PYTHON_UNICODE_STATE 32          /* from bit 2 on: bytes per character in 3 bits, compact, ASCII */
 #define PYTHON_OWNER_GENERATOR 1
 #define PYTHON_OWNER_SHIM 3
 /* _co_firsttraceable (int) lies so far before co_code_adaptive: frames before that instruction are not entered yet. */

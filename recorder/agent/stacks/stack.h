@@ -17,15 +17,19 @@ struct stacks {
 	struct ring *ring;
 	struct hash_set known; /* stacks, codes and modules that are in the log */
 	struct modules modules;
-	uint32_t depth;         /* frames of each language, 0: no stacks */
-	uint32_t kinds;         /* enum memrec_stacks bits */
-	_Atomic uint32_t full;  /* 1: the log had no room for a stack */
-	_Atomic uint32_t news;  /* 1: there may be news of Python (stacks_have_news) */
-	_Atomic uint32_t jumps; /* 1: a signal handler has left a hook by siglongjmp (stacks_expect_jumps) */
+	uint32_t depth;          /* frames of each language, 0: no stacks */
+	uint32_t kinds;          /* enum memrec_stacks bits */
+	int instances;           /* 0: modules of frames are not noted */
+	_Atomic uint32_t full;   /* 1: the log had no room for a stack */
+	_Atomic uint32_t bare;   /* 1: a stack went without its instances, since little room is left */
+	_Atomic uint32_t met;    /* instances that are in the log */
+	_Atomic uint32_t untold; /* instances that came in without a name since the last telling (stacks_all_told) */
+	_Atomic uint32_t news;   /* 1: there may be news of Python (stacks_have_news) */
+	_Atomic uint32_t jumps;  /* 1: a signal handler has left a hook by siglongjmp (stacks_expect_jumps) */
 };
 
-/* `ring` must outlive it. 0 or -MT_E_MEMORY. */
-int stacks_init(struct stacks *stacks, struct ring *ring, uint32_t depth, uint32_t kinds);
+/* `ring` must outlive it; `instances` 1: say which modules a stack's frames call. 0 or -MT_E_MEMORY. */
+int stacks_init(struct stacks *stacks, struct ring *ring, uint32_t depth, uint32_t kinds, int instances);
 void stacks_release(struct stacks *stacks);
 
 /* The hash of the calling thread's stack; 0: none, or the log is full. */
@@ -42,6 +46,12 @@ void stacks_expect_jumps(struct stacks *stacks);
  * process without Python, or its Python was found not to be what it says.
  */
 int stacks_have_news(struct stacks *stacks);
+
+/* The object, of that class, has been told by its name. */
+void stacks_told(struct stacks *stacks, const void *object, const void *type);
+
+/* All objects that could be named have been; `untold`: stacks->untold when the telling began. */
+void stacks_all_told(struct stacks *stacks, uint32_t untold);
 
 /* Return addresses of the calling thread, by libunwind's cached backtrace. */
 

@@ -13,7 +13,8 @@
 #include "memtrace/defs.h"
 #include "stack_python_impl.h"
 
-#define KEYS_KEPT 16u
+#define KEYS_KEPT 32u
+#define FILES_KEPT 8u
 
 /*
  * The state that runs on this thread. If only the first of its states is known, and there are other interpreters, it
@@ -76,7 +77,7 @@ struct step {
 };
 
 /* 1: *step is a frame, 0: pass over it, -1: end here. */
-static int look_at(const uint8_t *frame, struct step *step)
+static inline __attribute__((always_inline)) int look_at(const uint8_t *frame, struct step *step)
 {
 	int64_t offset;
 
@@ -93,24 +94,31 @@ static int look_at(const uint8_t *frame, struct step *step)
 
 /* The cache of this walk, during which nothing dies: the same few functions and files come again and again. */
 struct keys {
-	const uint8_t *code[KEYS_KEPT], *file[KEYS_KEPT];
-	uint64_t key[KEYS_KEPT], file_hash[KEYS_KEPT];
+	const uint8_t *code[KEYS_KEPT], *file[FILES_KEPT];
+	uint64_t key[KEYS_KEPT], file_hash[FILES_KEPT];
+	uint8_t call[KEYS_KEPT]; /* enum python_call */
 };
 
-static void keys_init(struct keys *keys)
+/* At each event: a call of memset, or what stands for one, takes longer than all of this. */
+static inline void keys_init(struct keys *keys)
 {
-	memset(keys->code, 0, sizeof(keys->code));
-	memset(keys->file, 0, sizeof(keys->file));
+	typedef uint64_t words __attribute__((vector_size(16), may_alias, aligned(8)));
+	words *at = (words *)keys, *end = (words *)keys->key;
+
+	for (; at < end; at++) {
+		*at = (words){ 0, 0 };
+		__asm__ volatile("" : : : "memory");
+	}
 }
 
-static uint32_t place_of(const uint8_t *object)
+static inline uint32_t place_of(const uint8_t *object, uint32_t places)
 {
-	return (uint32_t)((uintptr_t)object >> 4) % KEYS_KEPT;
+	return (uint32_t)((uintptr_t)object >> 4) % places;
 }
 
 static uint64_t file_hash(struct keys *keys, const uint8_t *file)
 {
-	uint32_t place = place_of(file);
+	uint32_t place = place_of(file, FILES_KEPT);
 
 	if (keys->file[place] != file) {
 		keys->file[place] = file;
@@ -148,17 +156,77 @@ static uint64_t key_of(const uint8_t *code, struct keys *keys)
 	return hash_finish(version ? key : contents_key(key, code, keys));
 }
 
-static void keep(struct python_frame *frame, const struct step *step, struct keys *keys)
+static __attribute__((noinline)) uint32_t learn(const uint8_t *code, uint32_t place, struct keys *keys)
 {
-	uint32_t place = place_of(step->code);
+	if (keys->code[place])
+		place ^= 1;
+	keys->code[place] = code;
+	keys->key[place] = key_of(code, keys);
+	keys->call[place] = python_may_be_call(code) ? (uint8_t)python_call_of(code, keys->key[place])
+						     : PYTHON_CALL_NONE;
+	return place;
+}
 
-	if (keys->code[place] != step->code) {
-		keys->code[place] = step->code;
-		keys->key[place] = key_of(step->code, keys);
-	}
+/* The place in the cache that has the code: one of two, so that no pair of functions that call each other shares one. */
+static inline uint32_t find(const uint8_t *code, struct keys *keys)
+{
+	uint32_t place = place_of(code, KEYS_KEPT);
+
+	if (keys->code[place] == code)
+		return place;
+	if (keys->code[place ^ 1] == code)
+		return place ^ 1;
+	return learn(code, place, keys);
+}
+
+static inline enum python_call keep(struct python_frame *frame, const struct step *step, struct keys *keys)
+{
+	uint32_t place = find(step->code, keys);
+
 	frame->code = step->code;
 	frame->key = keys->key[place];
 	frame->lasti = step->lasti;
+	return (enum python_call)keys->call[place];
+}
+
+/* The same for a frame that is left out. */
+static enum python_call call_of(const uint8_t *code, struct keys *keys)
+{
+	return python_may_be_call(code) ? (enum python_call)keys->call[find(code, keys)] : PYTHON_CALL_NONE;
+}
+
+/* Hash of a module's call. At each event: which module it is for a reader is found once for each stack (log_new). */
+static inline __attribute__((always_inline)) uint64_t hash_call(const uint8_t *frame, uint32_t number)
+{
+	const uint8_t *object = python_first_local(frame), *type = NULL;
+
+	if (object)
+		type = python_pointer(object, PYTHON_OBJECT_TYPE);
+	if (!object || type == python_found.cell_type) {
+		object = python_argument_in_cell(frame, object);
+		type = object ? python_pointer(object, PYTHON_OBJECT_TYPE) : NULL;
+	}
+	return object ? hash_two(number, (uintptr_t)object, (uintptr_t)type) : 0;
+}
+
+/* A _call_impl whose caller is to be seen yet: _wrapped_call_impl has the same module at hand. */
+struct inner_call {
+	const uint8_t *frame; /* NULL: there is none */
+	uint32_t number;
+};
+
+/* The calls of modules that are known at the next frame. */
+static inline uint64_t hash_calls(struct inner_call *inner, const uint8_t *frame, uint32_t number,
+				  enum python_call call)
+{
+	uint64_t hash = inner->frame && call != PYTHON_CALL_WRAPPED ? hash_call(inner->frame, inner->number) : 0;
+
+	inner->frame = NULL;
+	if (call == PYTHON_CALL_WRAPPED)
+		return hash + hash_call(frame, number);
+	if (call == PYTHON_CALL_PLAIN)
+		*inner = (struct inner_call){ frame, number };
+	return hash;
 }
 
 /* The outermost frames so far, going round. */
@@ -191,6 +259,9 @@ static uint32_t follow(struct python_stack *stack, uint32_t depth, struct outer 
 {
 	const uint8_t *frame = *end;
 	uint32_t walked, more = 0;
+	struct inner_call inner = { NULL, 0 };
+	enum python_call call;
+	uint64_t calls = 0;
 	struct step step;
 	int kind;
 
@@ -201,15 +272,20 @@ static uint32_t follow(struct python_stack *stack, uint32_t depth, struct outer 
 			break;
 		}
 		if (kind) {
-			if (stack->count < depth)
-				keep(&stack->frame[stack->count++], &step, keys);
-			else
+			if (stack->count < depth) {
+				call = keep(&stack->frame[stack->count++], &step, keys);
+			} else {
+				call = call_of(step.code, keys);
 				more++;
+			}
+			if (call || inner.frame)
+				calls += hash_calls(&inner, frame, stack->count + more, call);
 			if (stack->count + outer->size > depth)
 				note_outer(outer, &step);
 		}
 		frame = python_pointer(frame, python_found.at.frame_back);
 	}
+	stack->calls = calls + (inner.frame ? hash_call(inner.frame, inner.number) : 0);
 	*end = frame;
 	return more;
 }
@@ -220,9 +296,11 @@ void stack_python_walk(struct python_stack *stack, uint32_t depth)
 	struct keys keys;
 	const uint8_t *frame;
 	struct outer outer;
+	uint32_t more;
 
 	stack->count = 0;
 	stack->elided = 0;
+	stack->calls = 0;
 	if ((stage != PYTHON_STAGE_CHECKED && stage != PYTHON_STAGE_FOUND) || !depth)
 		return;
 	frame = innermost_frame(stage == PYTHON_STAGE_CHECKED);
@@ -231,12 +309,50 @@ void stack_python_walk(struct python_stack *stack, uint32_t depth)
 	outer.size = depth / 4;
 	outer.next = 0;
 	keys_init(&keys);
-	if (!follow(stack, depth, &outer, &keys, &frame))
+	more = follow(stack, depth, &outer, &keys, &frame);
+	if (!more)
 		return;
 	if (frame)
 		stack->elided = stack->count;
 	else
 		put_outer(stack, &outer, &keys);
+}
+
+/* Makes indices of the numbers that instances have: how many of the frames that were walked came before them. */
+static void place_instances(const struct python_stack *stack, struct python_instances *instances, uint32_t walked)
+{
+	uint32_t first = stack->elided ? stack->elided : stack->count, last = walked - (stack->count - first), i;
+
+	for (i = 0; i < instances->count; i++) {
+		struct python_instance *instance = &instances->of[i];
+
+		if (instance->frame >= last)
+			instance->frame = instance->frame - last + first;
+		else if (instance->frame >= first)
+			instance->frame = STACK_ELIDED;
+	}
+}
+
+void stack_python_instances(const struct python_stack *stack, struct python_instances *instances)
+{
+	const uint8_t *frame = stack->calls ? innermost_frame(1) : NULL;
+	uint32_t walked, number = 0;
+	struct keys keys;
+	struct step step;
+	int kind = 0;
+
+	instances->count = 0;
+	keys_init(&keys);
+	for (walked = 0; walked < STACK_PYTHON_WALK && python_is_plausible(frame); walked++) {
+		kind = look_at(frame, &step);
+		if (kind < 0)
+			break;
+		if (kind && call_of(step.code, &keys))
+			python_note_instance(instances, frame, number);
+		number += (uint32_t)kind;
+		frame = python_pointer(frame, python_found.at.frame_back);
+	}
+	place_instances(stack, instances, number);
 }
 
 enum python_state stack_python_state(void)

@@ -19,9 +19,25 @@ struct python_frame {
 	uint32_t lasti;      /* byte offset of the instruction */
 };
 
+/* The object of a frame that is the call of a module, and its class. Both live as long as the frame. */
+struct python_instance {
+	const uint8_t *object, *type;
+	uint32_t frame; /* its index in the stack; STACK_ELIDED: it was left out */
+};
+
+#define STACK_INSTANCES_MAX 64u
+#define STACK_ELIDED UINT32_MAX
+
+/* Innermost first; of more than fit, the innermost ones. */
+struct python_instances {
+	uint32_t count;
+	struct python_instance of[STACK_INSTANCES_MAX];
+};
+
 struct python_stack {
 	uint32_t count;
 	uint32_t elided; /* frames were left out before this index (count: after the last); 0: none were */
+	uint64_t calls; /* hash of the modules whose calls the frames are, of those that are left out, too; 0: there is none */
 	struct python_frame frame[STACK_PYTHON_MAX]; /* innermost first */
 };
 
@@ -53,8 +69,24 @@ enum python_state stack_python_state(void);
  */
 void stack_python_walk(struct python_stack *stack, uint32_t depth);
 
+/* The modules whose calls the frames of the stack are that stack_python_walk has just returned. */
+void stack_python_instances(const struct python_stack *stack, struct python_instances *instances);
+
 /* Takes apart a code object that stack_python_walk has just returned. */
 void stack_python_code(const struct python_frame *frame, struct python_code *code);
+
+/*
+ * Tells that `frame` is of the code with that name in that file. 1: this is the first time that such a code, a module's
+ * call, is seen: stack_python_walk sees modules in its frames from now on.
+ */
+int stack_python_meet(const struct python_frame *frame, const char *name, size_t name_bytes, const char *file,
+		      size_t file_bytes);
+
+/* 1: such a code has been seen. */
+int stack_python_knows_calls(void);
+
+/* The name of its class, at most `size` bytes. Bytes; 0: the object is no torch.nn.Module. */
+size_t stack_python_class(const struct python_instance *instance, char *name, size_t size);
 
 /* The text of a str object as UTF-8, at most `size` bytes, cut between characters. Bytes; 0: not readable. */
 size_t stack_python_text(const uint8_t *string, char *text, size_t size);

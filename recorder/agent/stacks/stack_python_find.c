@@ -124,6 +124,7 @@ static int apply_debug_offsets(struct python_layout *at, uint32_t version)
 	at->frame_back = (uint16_t)said[row->previous];
 	at->frame_code = (uint16_t)said[row->previous + 1];
 	at->frame_instr = (uint16_t)said[row->previous + 2];
+	at->frame_locals = (uint16_t)said[row->previous + 3];
 	at->frame_owner = (uint16_t)said[row->previous + 4];
 	at->code_file = (uint16_t)said[row->filename];
 	at->code_name = (uint16_t)said[row->filename + 1];
@@ -155,6 +156,7 @@ static int find_symbols(uint32_t version)
 	python_found.code_type = loaded_find("PyCode_Type");
 	python_found.text_type = loaded_find("PyUnicode_Type");
 	python_found.bytes_type = loaded_find("PyBytes_Type");
+	python_found.cell_type = loaded_find("PyCell_Type");
 	python_found.thread = (const uint8_t *(*)(void))loaded_find("PyGILState_GetThisThreadState");
 	refuse("this Python does not export what its stacks need");
 	if (!python_found.code_type || !python_found.text_type || !python_found.bytes_type || !python_found.thread)

@@ -21,6 +21,7 @@ struct python {
 	uint32_t version;       /* PY_VERSION_HEX */
 	struct python_layout at;
 	const void *code_type, *text_type, *bytes_type; /* &PyCode_Type and so on */
+	const void *cell_type;                          /* NULL: not exported */
 	const uint8_t *(*thread)(void);                 /* PyGILState_GetThisThreadState: a TLS read, needs no GIL */
 	/* Up to 3.11 only, else NULL; they read a pointer each. */
 	const void *(*newest_interpreter)(void), *(*main_interpreter)(void);
@@ -29,6 +30,47 @@ struct python {
 };
 
 extern struct python python_found;
+
+/*
+ * The codes that call a module: torch.nn.Module's _wrapped_call_impl, and _call_impl, which older versions of PyTorch
+ * have alone (stack_instance.c). An entry is written once.
+ */
+enum python_call { PYTHON_CALL_NONE, PYTHON_CALL_PLAIN, PYTHON_CALL_WRAPPED };
+
+#define PYTHON_CALLS_MAX 8u /* code objects: a program may load the file twice */
+
+struct python_calls {
+	_Atomic uint64_t marks; /* a bit for each code: the first look, at every frame's code */
+	_Atomic uint32_t count;
+	struct {
+		const uint8_t *_Atomic code; /* NULL: this entry is not written yet */
+		uint64_t key;                /* as in struct python_frame */
+		enum python_call call;
+	} of[PYTHON_CALLS_MAX];
+};
+
+extern struct python_calls python_calls;
+
+static inline uint64_t python_mark(const uint8_t *code)
+{
+	return (uint64_t)1 << ((uintptr_t)code >> 4 & 63);
+}
+
+/* 1: the code may be a module's call. Another code may lie at its address by now: python_call_of looks at the key too. */
+static inline int python_may_be_call(const uint8_t *code)
+{
+	return (atomic_load_explicit(&python_calls.marks, memory_order_relaxed) & python_mark(code)) != 0;
+}
+
+enum python_call python_call_of(const uint8_t *code, uint64_t key);
+
+/* The object of an argument that lies in `cell`, or, NULL, in a cell of the frame that is looked for; NULL: it was deleted. */
+const uint8_t *python_argument_in_cell(const uint8_t *frame, const uint8_t *cell);
+
+struct python_instances;
+
+/* The frame is a module's call: adds its instance. `number`: frames before it on the way outwards. */
+void python_note_instance(struct python_instances *instances, const uint8_t *frame, uint32_t number);
 
 /* Reads of the target's own memory; the caller knows that `at` is what it is taken for. */
 static inline const uint8_t *python_pointer(const uint8_t *at, uint32_t offset)
@@ -66,6 +108,12 @@ static inline int python_is_plausible(const void *pointer)
 static inline const uint8_t *python_code(const uint8_t *frame)
 {
 	return (const uint8_t *)(python_word(frame, python_found.at.frame_code) & ~(uint64_t)7);
+}
+
+/* The first argument of a function; NULL: it was deleted, or lies in a cell. The same tags. */
+static inline const uint8_t *python_first_local(const uint8_t *frame)
+{
+	return (const uint8_t *)(python_word(frame, python_found.at.frame_locals) & ~(uint64_t)7);
 }
 
 static inline uint32_t python_owner(const uint8_t *frame)
