@@ -24,8 +24,38 @@ told() { # PYTHON: two parameters, their gradients and states, twice
 		[ "$(count "newest AND what = 'gradients'")" = 2 ] && [ "$(count "newest AND state = 'exp_avg' AND bytes IN (32768, 8192)")" = 2 ] &&
 		[ "$(count "block_seq IS NULL")" = 0 ] && source_is '^on'
 }
+# named PYTHON HOW [OPTION]: the names of modules in the agent's ring.
+named() {
+	rm -rf rings
+	mkdir rings
+	RINGS=$PWD/rings LIB=$BUILD/libmemrec.so OPTIONS=${3:-} \
+		MEMREC_OPTIONS="run-dir=$PWD/rings output=$PWD/trace.zst collector=$(type -P true) names-ms=0 ${3:-}" \
+		"$1" "$SRC/tests/cli/census_names.py" "$2"
+}
+# again PYTHON: a program that starts a second interpreter ends as it does without the recorder.
+again() {
+	local library status want
+	library=$("$1" -c 'import os, sysconfig as s; print(os.path.join(s.get_config_var("LIBDIR"), s.get_config_var("INSTSONAME")))')
+	[[ $library == *.so* && -e $library ]] || return 0
+	rm -rf rings
+	mkdir rings
+	export PYTHONPATH=$SRC/tests/cli/census_fake
+	./embed "$library" "$(<"$SRC/tests/cli/census_again.py")" >out 2>err
+	want=$?
+	LD_PRELOAD=$BUILD/libmemrec.so MEMREC_OPTIONS="run-dir=$PWD/rings output=$PWD/trace.zst collector=$(type -P true) names-ms=0 census-ms=0" \
+		./embed "$library" "$(<"$SRC/tests/cli/census_again.py")" >out.with 2>err.with
+	status=$?
+	unset PYTHONPATH
+	[ $status = $want ] && cmp out out.with && cmp err err.with || { cat err.with; return 1; }
+}
+names() { # PYTHON
+	named "$1" plain && named "$1" worst
+}
+${CC:-cc} -O1 -o embed "$SRC/tests/cli/agent_embed.c" -ldl
 while read -r version python; do
 	check "Python $version: it tells" told "$python"
+	check "Python $version: it names modules, and runs nothing of theirs" names "$python"
+	check "Python $version: a second interpreter" again "$python"
 done < <(pythons)
 
 python=$(type -P python3)
@@ -57,3 +87,7 @@ late() { record "$python" late && [ "$(count "what = 'gradients'")" -ge 2 ]; }
 check "steps while the interpreter ends" late
 deep() { record "$python" deep; }
 check "steps where no call has room" deep
+
+for how in more strays many steps oom wrapped shared recycled; do check "names of modules: $how" named "$python" $how; done
+check "--no-modules: no names" named "$python" plain no-modules=1
+check "--no-census: no names" named "$python" plain no-census=1

@@ -18,6 +18,12 @@
 /* PyTorch reported a tensor. Cheap; any thread, under any lock, with or without the GIL; errno is kept. */
 void census_look(void);
 
+/*
+ * A request for memory has failed: names of modules are told once more, when Python's main thread comes by. The same promises
+ * as above.
+ */
+void census_oom(void);
+
 /* Text of census.py. */
 extern const char census_code[] __attribute__((visibility("hidden")));
 

@@ -16,6 +16,9 @@
 #define LOOK_EVERY 32u          /* tensors */
 #define PATIENCE_NS 5000000000u /* so long Python's main thread may take before the trace says that it does */
 #define REFRESH_S 60u           /* with --keep all is said again after so long: what was said may have been let go */
+#define NAMES_OFTEN 16u /* tellings; then the time between two doubles each time, at most NAMES_DOUBLED_MAX times */
+#define NAMES_DOUBLED_MAX 16u
+#define MARK "memrec census" /* in the main thread's dictionary for extensions: census.py is of this interpreter */
 #define MODELS_MAX 2 /* times that models are looked at where no optimizer steps, the second after six times as long */
 
 /* Declarations as in Python.h. */
@@ -56,6 +59,7 @@ struct method {
 	X(PyObject_CallFunctionObjArgs, object *, (object *, ...))                              \
 	X(PyObject_CallMethod, object *, (object *, const char *name, const char *format, ...)) \
 	X(PySys_GetObject, object *, (const char *name))                                        \
+	X(PyThreadState_GetDict, object *, (void))                                              \
 	X(PyType_IsSubtype, int, (object *, object *))                                          \
 	X(PyUnicode_AsUTF8, const char *, (object *))
 
@@ -73,6 +77,11 @@ static struct {
 	_Atomic uint64_t since;   /* ns: when the stage began */
 	_Atomic uint32_t stepped; /* an optimizer was seen */
 	_Atomic uint32_t models;  /* how often models were looked at */
+	_Atomic uint32_t loaded;  /* 1: census.py has run */
+	_Atomic uint32_t asked;   /* 1: names were asked for, and Python's main thread has not come by */
+	_Atomic uint32_t asks;    /* how often names were asked for */
+	_Atomic uint64_t named;   /* ns: when names were asked for last; 0: never */
+	uint32_t untold;          /* agent_untold when the telling began; with the GIL only */
 	struct {
 #define PYTHON_MEMBER(name, result, arguments) result(*name) arguments;
 		PYTHON_LIST(PYTHON_MEMBER)
@@ -182,6 +191,52 @@ static object *tell(object *self MT_UNUSED, object *arguments)
 	return census.python.Py_BuildValue("i", agent_tell(&event, name, text));
 }
 
+static object *type_of(object *it)
+{
+	object *type;
+
+	memcpy(&type, (const uint8_t *)it + PYTHON_OBJECT_TYPE, sizeof(type));
+	return type;
+}
+
+/* begin_names(): a telling of names begins. 0: there is no module on a recorded stack, and no name is wanted. */
+static object *begin_names(object *self MT_UNUSED, object *arguments MT_UNUSED)
+{
+	census.untold = agent_untold();
+	return census.python.Py_BuildValue("i", agent_has_instances());
+}
+
+/* tell_name(module, name, model, telling): 1 when it was taken. */
+static object *tell_name(object *self MT_UNUSED, object *arguments)
+{
+	struct ring_event event = { .kind = MT_INSTANCE_NAME, .device_type = -1, .device_index = -1 };
+	const char *name, *model;
+	object *module;
+	int taken;
+
+	if (!census.python.PyArg_ParseTuple(arguments, "OssI", &module, &name, &model, &event.flags))
+		return NULL;
+	event.addr = (uintptr_t)module;
+	taken = agent_tell(&event, name, model);
+	if (taken)
+		agent_told(module, type_of(module));
+	return census.python.Py_BuildValue("i", taken);
+}
+
+/* end_names(telling, count): all have been told, and this is their number; telling 0: they are those of the last telling. */
+static object *end_names(object *self MT_UNUSED, object *arguments)
+{
+	struct ring_event event = { .kind = MT_INSTANCE_NAME, .device_type = -1, .device_index = -1 };
+	unsigned long long count;
+
+	if (!census.python.PyArg_ParseTuple(arguments, "IK", &event.flags, &count))
+		return NULL;
+	event.size = count;
+	if (!event.flags || agent_tell(&event, "", ""))
+		agent_all_told(census.untold);
+	return none();
+}
+
 /* trouble(text): something went wrong in census.py. */
 static object *trouble(object *self MT_UNUSED, object *text)
 {
@@ -197,14 +252,6 @@ static object *trouble(object *self MT_UNUSED, object *text)
 static object *get_life(object *self MT_UNUSED, object *arguments MT_UNUSED)
 {
 	return census.python.Py_BuildValue("K", (unsigned long long)agent_life());
-}
-
-static object *type_of(object *it)
-{
-	object *type;
-
-	memcpy(&type, (const uint8_t *)it + PYTHON_OBJECT_TYPE, sizeof(type));
-	return type;
 }
 
 /* The list of those objects whose type is `class`, or made from it. No code of theirs runs, and no other thread does. */
@@ -240,8 +287,13 @@ static object *find_objects(object *self MT_UNUSED, object *class)
 }
 
 static struct method methods[] = {
-	{ "enter", after_step, METH_O, NULL },          { "tell", tell, METH_VARARGS, NULL },
-	{ "trouble", trouble, METH_O, NULL },           { "life", get_life, METH_NOARGS, NULL },
+	{ "enter", after_step, METH_O, NULL },
+	{ "tell", tell, METH_VARARGS, NULL },
+	{ "begin_names", begin_names, METH_NOARGS, NULL },
+	{ "tell_name", tell_name, METH_VARARGS, NULL },
+	{ "end_names", end_names, METH_VARARGS, NULL },
+	{ "trouble", trouble, METH_O, NULL },
+	{ "life", get_life, METH_NOARGS, NULL },
 	{ "find_objects", find_objects, METH_O, NULL },
 };
 
@@ -268,6 +320,28 @@ static int fill(object *globals)
 	return fine;
 }
 
+static int put_mark(void)
+{
+	object *own = census.python.PyThreadState_GetDict(), *nothing = none();
+	int failed = !own || !nothing || census.python.PyDict_SetItemString(own, MARK, nothing);
+
+	if (nothing)
+		census.python.Py_DecRef(nothing);
+	return !failed;
+}
+
+/* On Python's main thread. A program may end its interpreter and start another one: objects of the first are dead there. */
+static int is_alive(void)
+{
+	object *own = census.python.PyThreadState_GetDict();
+
+	if (own && census.python.PyDict_GetItemString(own, MARK))
+		return 1;
+	atomic_store(&census.loaded, 0);
+	give_up(MT_SOURCE_OFF, "the program has started another interpreter");
+	return 0;
+}
+
 /* Runs census.py, which defines functions and nothing else. 1: it has run. */
 static int load(void)
 {
@@ -279,14 +353,17 @@ static int load(void)
 		result = census.python.PyEval_EvalCode(code, globals, globals);
 	if (code)
 		census.python.Py_DecRef(code);
-	if (!result) {
+	if (!result || !put_mark()) {
 		census.python.PyErr_Clear();
+		if (result)
+			census.python.Py_DecRef(result);
 		if (globals)
 			census.python.Py_DecRef(globals);
 		return 0;
 	}
 	census.python.Py_DecRef(result);
 	census.globals = globals;
+	atomic_store_explicit(&census.loaded, 1, memory_order_release);
 	return 1;
 }
 
@@ -313,6 +390,8 @@ static int begin(void *context MT_UNUSED)
 {
 	object *answer;
 
+	if (census.globals && !is_alive())
+		return 0;
 	if (!is_welcome()) {
 		set_stage(IDLE);
 		return 0;
@@ -334,8 +413,26 @@ static int begin(void *context MT_UNUSED)
 /* The same. */
 static int look_at_models(void *context MT_UNUSED)
 {
-	object *answer = is_welcome() ? call("models", NULL) : none();
+	object *answer;
 
+	if (!is_alive())
+		return 0;
+	answer = is_welcome() ? call("models", NULL) : none();
+	if (!answer)
+		return -1;
+	census.python.Py_DecRef(answer);
+	return 0;
+}
+
+/* The same. */
+static int look_at_names(void *context MT_UNUSED)
+{
+	object *answer;
+
+	atomic_store(&census.asked, 0);
+	if (!is_alive())
+		return 0;
+	answer = is_welcome() ? call("names", NULL) : none();
 	if (!answer)
 		return -1;
 	census.python.Py_DecRef(answer);
@@ -392,8 +489,38 @@ static void ask(void *context MT_UNUSED)
 
 static void ask_for_models(void *context MT_UNUSED)
 {
-	if (!census.python.Py_AddPendingCall(look_at_models, NULL))
+	if (census.python.Py_IsInitialized() && !census.python.Py_AddPendingCall(look_at_models, NULL))
 		atomic_fetch_add(&census.models, 1);
+}
+
+static void ask_for_names(void *context MT_UNUSED)
+{
+	uint32_t idle = 0;
+
+	if (!census.python.Py_IsInitialized() || !atomic_compare_exchange_strong(&census.asked, &idle, 1))
+		return;
+	atomic_fetch_add(&census.asks, 1);
+	atomic_store(&census.named, now_ns());
+	if (census.python.Py_AddPendingCall(look_at_names, NULL))
+		atomic_store(&census.asked, 0);
+}
+
+static uint64_t names_gap_ns(void)
+{
+	return agent_options()->names_ms * (MT_NSEC_PER_SEC / 1000);
+}
+
+/* Modules have run whose names were not told. Time between two tellings keeps their cost low where modules come and go. */
+static int are_names_due(void)
+{
+	uint64_t named = atomic_load_explicit(&census.named, memory_order_relaxed), gap = names_gap_ns();
+	uint32_t asks = atomic_load_explicit(&census.asks, memory_order_relaxed);
+
+	if (!atomic_load_explicit(&census.loaded, memory_order_acquire) || !agent_untold())
+		return 0;
+	if (asks > NAMES_OFTEN)
+		gap <<= asks - NAMES_OFTEN < NAMES_DOUBLED_MAX ? asks - NAMES_OFTEN : NAMES_DOUBLED_MAX;
+	return !named || now_ns() - named > gap;
 }
 
 static void start_asking(void)
@@ -419,20 +546,37 @@ static void look_after(uint32_t stage, uint64_t since)
 		agent_work(ask_for_models, NULL);
 }
 
+/* 1: no question is left to be asked, whatever tensors there are. */
+static int is_over(uint32_t stage)
+{
+	return stage == LOOKING || (stage == OFF && !atomic_load_explicit(&census.loaded, memory_order_relaxed));
+}
+
 void census_look(void)
 {
 	uint32_t stage = atomic_load_explicit(&census.stage, memory_order_acquire);
 	int saved = errno;
 
-	if (stage == OFF || stage == LOOKING ||
-	    atomic_fetch_add_explicit(&census.tensors, 1, memory_order_relaxed) % LOOK_EVERY)
+	if (is_over(stage) || atomic_fetch_add_explicit(&census.tensors, 1, memory_order_relaxed) % LOOK_EVERY)
 		return;
 	if (!agent_is_recording())
 		return;
+	if (are_names_due())
+		agent_work(ask_for_names, NULL);
 	if (stage == IDLE)
 		start_asking();
-	else
+	else if (stage != OFF)
 		look_after(stage, now_ns() - atomic_load(&census.since));
+	errno = saved;
+}
+
+void census_oom(void)
+{
+	int saved = errno;
+
+	if (atomic_load_explicit(&census.loaded, memory_order_acquire) && agent_is_recording() &&
+	    agent_has_instances() && now_ns() - atomic_load(&census.named) > names_gap_ns())
+		agent_work(ask_for_names, NULL);
 	errno = saved;
 }
 

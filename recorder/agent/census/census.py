@@ -5,17 +5,21 @@
 #   modules       sys.modules: nothing is imported that is not there
 #   enter         calls after_step below, unless the thread is traced or profiled
 #   tell          hands one record to the recorder; false: it takes no more
+#   begin_names   names of modules are told from now on; false: none is wanted
+#   tell_name     hands over the name of a module: the module, its name, its model, number of the telling
+#   end_names     that was all: number of the telling (0: nothing has changed since the last one), how many there were
 #   trouble       says in the trace that something went wrong here
 #   find_objects  all objects of a class, from the garbage collector's list, without running any code of theirs
 #   life          the recorder's process: another number in a forked child that is recorded by itself
 #   refresh       seconds after which all is said again (--keep: what was said may have been let go), 0: never
 #
 # It makes no tensor, draws no number, changes no object of the program's and keeps none. Objects of the program are
-# read from instance dictionaries and by PyTorch's own C code, so no property and no overridden method runs.
+# read from instance dictionaries and by C code of Python's and PyTorch's: no property and no overridden method runs.
 
 WEIGHT, BUFFER, GRADIENT, STATE, MASTER = range(1, 6)  # enum mt_census
 TIED = 1 << 6  # the same memory as a record before
 PARAMETERS_AT_ONCE = 1024  # after one step; the rest after the next ones
+ROOTS = 4096  # models that have gone and whose numbers are kept
 OFTEN = 16  # times for one optimizer; then each time its steps have doubled
 
 # Attributes that frameworks keep beside a parameter, in its __dict__: Megatron and apex, DeepSpeed's third stage.
@@ -24,8 +28,14 @@ BESIDE = (("main_grad", GRADIENT), ("main_param", MASTER), ("ds_tensor", WEIGHT)
 # nn.Linear, Megatron's.
 SIZES = (("num_embeddings", "embedding_dim"), ("out_features", "in_features"), ("output_size", "input_size"))
 
-numbers = {"census": 0, "life": 0, "busy": False, "optimizers": 0}
+# Names that wrappers give to the module inside them.
+WRAPPED = ("_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module")
+
+numbers = {"census": 0, "life": 0, "busy": False, "optimizers": 0, "telling": 0, "roots": 0}
 known = {}  # id of an optimizer -> Known
+names_told = {"what": None, "time": 0}  # at the last telling
+roots = {}  # (id of a model, name of its class) -> its place among all models, its word: "Sequential#1"
+newest = {}  # word of a class -> the last number that a model of the class was given
 
 
 class Known:
@@ -42,7 +52,7 @@ class Known:
 def begin():
     """None: not yet; "": the hook is registered; else why it cannot be."""
     torch, optim = modules.get("torch"), modules.get("torch.optim.optimizer")
-    if torch is None or optim is None or getattr(getattr(torch, "__spec__", None), "_initializing", False):
+    if optim is None or not is_there(torch):
         return None
     register = getattr(optim, "register_optimizer_step_post_hook", None)
     if register is None:
@@ -54,13 +64,17 @@ def begin():
     return ""
 
 
+def is_there(torch):
+    return torch is not None and not getattr(getattr(torch, "__spec__", None), "_initializing", False)
+
+
 def hook(optimizer, args, kwargs):
     """The function that PyTorch calls. torch.compile finds nothing in it; a program that traces itself sees this much."""
     if not numbers["is_compiling"]():
         enter(optimizer)
 
 
-def never():
+def never(*_):
     return False
 
 
@@ -86,6 +100,12 @@ def models():
     quietly(look_at_models)
 
 
+def names():
+    """Called when modules were seen to run whose names were not told, and after an out-of-memory error."""
+    if is_there(modules.get("torch")):
+        quietly(look_at_names)
+
+
 def quietly(function, *arguments):
     """
     Once at a time; without torch functions of the program's (modes, subclasses), and without the garbage collector coming
@@ -94,11 +114,12 @@ def quietly(function, *arguments):
     if numbers["busy"]:
         return
     numbers["busy"] = True
-    gc, torch = modules.get("gc"), modules["torch"]
+    gc = modules.get("gc")
     collects = gc is not None and gc.isenabled()
     if collects:
         gc.disable()
     try:
+        torch = modules["torch"]
         with (getattr(torch._C, "DisableTorchFunction", None) or torch._C.DisableTorchFunctionSubclass)():
             function(*arguments)
     except Exception as error:
@@ -139,6 +160,10 @@ def look_at_models():
         take(Known("-"), {"param_groups": (), "state": {}})
 
 
+def look_at_names():
+    Census("-", ()).look_at_modules(True)
+
+
 def meet(optimizer):
     if len(known) > 256:
         known.clear()
@@ -173,7 +198,7 @@ def take(it, own):
     census = Census(it.name, {id(p) for p in parameters})
     if it.place == 0:
         numbers["census"] += 1
-    census.look_at_modules()
+    census.look_at_modules(it.place == 0)
     for p in parameters[it.place:it.place + PARAMETERS_AT_ONCE]:
         census.parameter(p, own["state"])
     it.place += PARAMETERS_AT_ONCE
@@ -194,35 +219,57 @@ class Census:
         self.orphans = False  # some of them are to be trained: the optimizer has copies
         self.said = set()
         self.refused = False
+        self.seen = set()  # ids of modules
+        self.places = []  # (module, its name without parts of wrappers, model)
 
-    def look_at_modules(self):
-        torch = modules["torch"]
-        found = find_objects(torch.nn.Module)
-        inner = {id(child) for module in found for child in children(module)}
-        roots = [module for module in found if id(module) not in inner]
-        for number, root in enumerate(roots):
-            self.walk(root, "%s#%d" % (word(type(root).__name__), number + 1))
+    def look_at_modules(self, tells_names):
+        base = modules["torch"].nn.Module
+        self.own = dict_reader(base)
+        found = find_objects(base)
+        inner = {id(child) for module in found for _, child in children(self.own(module), base)}
+        tops = [root for root in found if id(root) not in inner]
+        forget_roots(tops)
+        for (_, model), at in sorted([(model_of(root), at) for at, root in enumerate(tops)]):
+            self.walk(tops[at], model, base)
+        if tells_names and begin_names():
+            self.tell_names()
 
-    def walk(self, root, model):
-        seen, stack = set(), [(root, "")]
+    def walk(self, root, model, base):
+        stack = [(root, "", "")]
         while stack:
-            module, prefix = stack.pop()
-            if id(module) in seen:
+            module, prefix, place = stack.pop()
+            if id(module) in self.seen:
                 continue
-            seen.add(id(module))
-            own = module.__dict__
-            for what, table in ((WEIGHT, "_parameters"), (BUFFER, "_buffers")):
-                for name, tensor in (own.get(table) or {}).items():
-                    if tensor is None or id(tensor) in self.names:
-                        continue
-                    sizes = said_sizes(own) if name == "weight" else None
-                    self.names[id(tensor)] = (prefix + name, word(type(module).__name__), model, sizes)
-                    if id(tensor) not in self.optimized:
-                        self.others.append((what, tensor))
-                        self.orphans = self.orphans or (what == WEIGHT and tensor.requires_grad)
-            for name, child in reversed(list((own.get("_modules") or {}).items())):
-                if child is not None:
-                    stack.append((child, prefix + name + "."))
+            self.seen.add(id(module))
+            own = self.own(module)
+            self.places.append((module, place[:-1], model))
+            for what, key in ((WEIGHT, "_parameters"), (BUFFER, "_buffers")):
+                for name, tensor in items(own, key):
+                    self.meet(what, tensor, prefix + part(name), module, model, said_sizes(own) if name == "weight" else None)
+            inner = children(own, base)
+            for name, child in reversed(inner):
+                name = part(name)
+                stack.append((child, prefix + name + ".", place if is_wrapped(name, inner) else place + name + "."))
+
+    def meet(self, what, tensor, name, module, model, sizes):
+        if not issubclass(type(tensor), modules["torch"].Tensor) or id(tensor) in self.names:
+            return
+        self.names[id(tensor)] = (name, word(class_of(module)), model, sizes)
+        if id(tensor) not in self.optimized:
+            self.others.append((what, tensor))
+            self.orphans = self.orphans or (what == WEIGHT and tensor.requires_grad)
+
+    def tell_names(self):
+        """Nothing where all is as it was at the last telling."""
+        now = life(), hash(tuple([(id(module), name, model) for module, name, model in self.places]))
+        if now == names_told["what"] and not (refresh and clock() - names_told["time"] > refresh):
+            end_names(0, 0)
+            return
+        names_told.update(what=now, time=clock())
+        numbers["telling"] += 1
+        for module, name, model in self.places:
+            tell_name(module, name, model, numbers["telling"])
+        end_names(numbers["telling"], len(self.places))
 
     def parameter(self, p, state):
         copy = id(p) not in self.names and self.orphans and p.dtype is modules["torch"].float32
@@ -286,13 +333,59 @@ class Census:
             self.refused = True
 
 
-def children(module):
-    return [child for child in (module.__dict__.get("_modules") or {}).values() if child is not None]
+def is_wrapped(name, inner):
+    """The module that a wrapper (DDP, FSDP, torch.compile, activation checkpointing) is around: the name says nothing."""
+    return name in WRAPPED or (name == "module" and len(inner) == 1)
+
+
+def model_of(root):
+    """The same at each telling: models are in the order in which they were seen, and each class has numbers of its own."""
+    key = id(root), class_of(root)
+    if key not in roots:
+        kind = word(key[1])
+        newest[kind] = newest.get(kind, 0) + 1
+        numbers["roots"] += 1
+        roots[key] = numbers["roots"], "%s#%d" % (kind, newest[kind])
+    return roots[key]
+
+
+def forget_roots(tops):
+    """Models that come and go leave no more than ROOTS numbers behind. Those that are there keep theirs."""
+    if len(roots) <= ROOTS:
+        return
+    here = {(id(root), class_of(root)) for root in tops}
+    for key in [key for key in roots if key not in here]:
+        del roots[key]
+
+
+def dict_reader(base):
+    """Reads a module's __dict__ as its base class does, whatever a subclass makes of attributes."""
+    slots = [kind.__dict__["__dict__"] for kind in base.__mro__ if "__dict__" in kind.__dict__]
+    return slots[0].__get__ if slots else never
+
+
+def items(own, key):
+    """Entries of a table of a module's. The table may be anything."""
+    table = dict.get(own, key) if own else None
+    return list(dict.items(table)) if issubclass(type(table), dict) else []
+
+
+def children(own, base):
+    return [(name, child) for name, child in items(own, "_modules") if issubclass(type(child), base)]
+
+
+def class_of(it):
+    return type.__dict__["__name__"].__get__(type(it))
+
+
+def part(name):
+    """A part of a name; a program may put anything there."""
+    return name if type(name) is str and name.isprintable() else word(name) if type(name) is str else "-"
 
 
 def said_sizes(own):
     for rows, columns in SIZES:
-        if type(own.get(rows)) is int and type(own.get(columns)) is int:
+        if type(dict.get(own, rows)) is int and type(dict.get(own, columns)) is int:
             return own[rows], own[columns]
     return None
 

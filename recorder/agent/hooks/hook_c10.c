@@ -217,6 +217,7 @@ static void report_oom(int64_t size, uint64_t total, uint64_t reserved, struct c
 	event.device_type = device.type;
 	event.device_index = device.type == MT_DEVICE_CPU ? 0 : device.index;
 	agent_memory(&event, STACK_TENSOR);
+	census_oom();
 }
 
 #define C10_REPORT(hook)                                                                                  \
