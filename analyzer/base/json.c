@@ -8,7 +8,7 @@
 #include "memtrace/error.h"
 #include "text.h"
 
-#define DEPTH_MAX 16
+#define DEPTH_MAX 544 /* a tree of modules has two levels for each of 255 parts of a name */
 
 struct doc {
 	json_t *root;

@@ -85,11 +85,55 @@ CREATE TABLE frame (
 	offset INTEGER                    -- address in the module's file
 );
 
+-- An object that runs as a part of a model: a torch.nn.Module. Objects of one class that lived at one address one after the
+-- other are one instance. ("module" alone, in a table or a column, is an ELF file.)
+CREATE TABLE instance (
+	id INTEGER PRIMARY KEY,
+	process INTEGER NOT NULL REFERENCES process,
+	address INTEGER NOT NULL,
+	type TEXT NOT NULL                -- name of its class
+);
+
+-- Calls of instances inside one another, as a tree; parent leads outwards.
+CREATE TABLE nest (
+	id INTEGER PRIMARY KEY,
+	parent INTEGER REFERENCES nest,   -- null: outermost
+	instance INTEGER NOT NULL REFERENCES instance
+);
+
+-- The names that the framework has for instances. Names are told all at once, now and then; a row is the tellings in a row
+-- that have one name for an address. A name holds between two tellings that agree.
+CREATE TABLE instance_name (
+	process INTEGER NOT NULL REFERENCES process,
+	address INTEGER NOT NULL,         -- instance.address
+	model TEXT NOT NULL,              -- class of the outermost module, and which of them: Sequential#1
+	name TEXT NOT NULL,               -- inside the model: layers.0.fc1; "": the model itself
+	first_seq INTEGER NOT NULL,       -- events with which the first and the last of these tellings began
+	last_seq INTEGER NOT NULL,
+	PRIMARY KEY (process, address, first_seq)
+) WITHOUT ROWID;
+
+-- The modules that hold bytes, and those around them, as a tree: a row for each part of a name. A module without a name stands
+-- by its class and a number below what it ran in.
+CREATE TABLE submodule (
+	id INTEGER PRIMARY KEY,
+	process INTEGER NOT NULL REFERENCES process,
+	parent INTEGER REFERENCES submodule, -- null: a model, or a module without a name that ran in no other
+	word TEXT NOT NULL,               -- "layers", "0", "Softmax 2"; of a model "Sequential#1"
+	path TEXT NOT NULL,               -- "layers.0.fc1", "layers.0 > Softmax 2", "Transformer > EncoderLayer 3"
+	pattern TEXT NOT NULL,            -- the path, with * for every number: "layers.*.fc1"
+	type TEXT,                        -- its class; null: it was not seen to run
+	named INTEGER NOT NULL,           -- 1: by its name; 0: by its class
+	depth INTEGER NOT NULL            -- from 1
+);
+CREATE INDEX submodule_parent ON submodule (parent);
+
 -- Call stacks as a tree. A stack is named by its innermost node; parent leads outwards.
 CREATE TABLE node (
 	id INTEGER PRIMARY KEY,
 	parent INTEGER REFERENCES node,   -- null: outermost
-	frame INTEGER NOT NULL REFERENCES frame
+	frame INTEGER NOT NULL REFERENCES frame,
+	nest INTEGER REFERENCES nest      -- the frame calls the innermost instance of it; null: that of the parent goes on
 );
 
 -- A place that bytes come from: a stack of a process on a device, in one phase, for one purpose.
@@ -155,6 +199,28 @@ CREATE TABLE peak_part (
 	bytes INTEGER NOT NULL,
 	count INTEGER NOT NULL            -- allocations
 );
+
+-- The module of a site's stack: that of its innermost call. No row: no frame of the stack calls a module.
+CREATE TABLE site_module (
+	site INTEGER PRIMARY KEY REFERENCES site,
+	submodule INTEGER NOT NULL REFERENCES submodule
+);
+
+-- The modules of the peak's bytes: that of the parameter where the census tells of the allocation, else that of the stack. A
+-- partition: the bytes of a site add up to peak_part.bytes.
+CREATE TABLE peak_module (
+	site INTEGER NOT NULL REFERENCES site,
+	submodule INTEGER REFERENCES submodule, -- null: outside any module
+	bytes INTEGER NOT NULL,
+	count INTEGER NOT NULL            -- allocations; one of several modules counts once
+);
+
+-- The same with what its site says, and with the module's path.
+CREATE VIEW bytes_by_module AS
+	SELECT peak_part.device AS device, peak_part.process AS process, peak_part.site AS site, peak_module.submodule AS submodule,
+		path, type, peak_part.phase AS phase, peak_part.category AS category, peak_module.bytes AS bytes,
+		peak_module.count AS count
+	FROM peak_module JOIN peak_part USING (site) LEFT JOIN submodule ON submodule.id = peak_module.submodule;
 
 -- The most that a device held when a process did something in a phase. One that waits, in whatever phase, does nothing.
 CREATE TABLE phase_peak (
@@ -228,7 +294,8 @@ CREATE TABLE oom (
 	node INTEGER REFERENCES node,
 	role TEXT NOT NULL,
 	category TEXT NOT NULL,           -- kind of the request, by a rule of its stack or by its phase: its life is unknown
-	had INTEGER NOT NULL              -- 1: the driver refused, and gave the process as many bytes within a second: nothing failed
+	had INTEGER NOT NULL,             -- 1: the driver refused, and gave the process as many bytes within a second: nothing failed
+	submodule INTEGER REFERENCES submodule -- the module that was running; null: none was
 );
 
 -- The holders of the device when a request failed, by recorded calls.
@@ -328,6 +395,16 @@ CREATE VIEW allocation AS
 CREATE VIEW segment AS
 	SELECT id, process, device, memory, address, bytes, alloc_seq, alloc_time, free_seq, free_time, site, phase, step
 	FROM allocation WHERE tensors_inside;
+
+-- The modules of allocations of which the census tells: that of the parameter. Allocations without a row here belong to the module
+-- of their site (site_module). One that holds parameters of several modules has several rows.
+CREATE TABLE birth_module (
+	process INTEGER NOT NULL REFERENCES process,
+	alloc_seq INTEGER NOT NULL,       -- life.alloc_seq
+	submodule INTEGER REFERENCES submodule, -- null: a parameter of no module
+	bytes INTEGER NOT NULL
+);
+CREATE INDEX birth_module_seq ON birth_module (process, alloc_seq);
 
 -- The places of physical memory: handles of the driver's virtual memory management, each mapped at an address for a
 -- while. The segments of PyTorch's expandable segments are runs of these, and pools that sleep lose theirs and get

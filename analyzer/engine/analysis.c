@@ -127,8 +127,11 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 		stream[i].process = i;
 		error = stream_init(&stream[i], rules);
 	}
-	for (i = 0; i < analysis->processes && !error; i++)
+	for (i = 0; i < analysis->processes && !error; i++) {
 		error = census_read(&analysis->process[i].census, input[i].reader);
+		if (!error)
+			error = parameter_lives_init(&analysis->process[i].lives, &analysis->process[i].census);
+	}
 	if (!error)
 		error = read_ahead(analysis, input, stream, sink->quiet ? NULL : stderr);
 	if (!error)
@@ -138,6 +141,8 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	analysis->ahead = NULL;
 	if (!error && !sink->idle)
 		error = settle(analysis);
+	if (!error && !sink->idle)
+		error = analysis_settle_modules(analysis);
 	for (i = 0; stream && i < analysis->processes; i++)
 		stream_release(&stream[i]);
 	free(stream);
@@ -197,8 +202,15 @@ void analysis_release(struct analysis *analysis)
 		free(analysis->device[i].gpu);
 		free(analysis->device[i].step_peak);
 	}
-	for (i = 0; i < analysis->processes; i++)
+	for (i = 0; i < analysis->processes; i++) {
 		census_release(&analysis->process[i].census);
+		tellings_release(&analysis->process[i].tellings);
+		parameter_lives_release(&analysis->process[i].lives);
+		module_tree_release(&analysis->process[i].modules);
+		parameter_answer_release(&analysis->process[i].named);
+	}
+	free(analysis->modules.part);
+	free(analysis->modules.of_site);
 	attribution_release(&analysis->attribution);
 	categories_release(&analysis->categories);
 	outlived_release(&analysis->outlived);

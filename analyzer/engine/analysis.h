@@ -19,7 +19,10 @@
 #include "label/attribution.h"
 #include "label/category.h"
 #include "label/census.h"
+#include "label/module_tree.h"
 #include "label/owner.h"
+#include "label/parameter_lives.h"
+#include "label/telling.h"
 #include "memtrace/ahead.h"
 #include "memtrace/event.h"
 #include "memtrace/ledger.h"
@@ -134,6 +137,7 @@ struct analysis_oom {
 	uint8_t category; /* kind by rule or phase */
 	uint8_t had; /* 1: a refusal of the driver's, and soon after the same call gave the process as many bytes of that device */
 	int64_t turn; /* turn of the event: see merge.h */
+	uint32_t row; /* after the end: of the module that was running, in the process's tree; 0: none was */
 };
 
 /* The bytes of a process on the device when a request failed. */
@@ -197,7 +201,11 @@ struct analysis_process {
 	int gpu_full; /* at the end one of its GPUs had next to nothing free */
 	struct analysis_loss loss[MT_LOSS_COUNT];
 	struct analysis_source source[MT_SOURCE_COUNT];
-	struct census census; /* the framework's word on the whole trace */
+	struct census census;          /* the framework's word on the whole trace */
+	struct tellings tellings;      /* names of its modules */
+	struct parameter_lives lives;  /* births and deaths that the census names */
+	struct module_tree modules;    /* after the end, */
+	struct parameter_answer named; /* and this: of named births, and of those like them */
 };
 
 /* The sink of a caller that wants more than the totals (the loader). All may be NULL. A result other than 0 ends the
@@ -251,6 +259,16 @@ struct analysis_sink {
 			   const struct analysis_step_device *end);
 };
 
+/*
+ * The peak by module, after the end: how much of a site belongs to which row of its process's module tree. The rows of a site
+ * add up to what it held at the peak of its device.
+ */
+struct analysis_modules {
+	struct parameter_bytes *part; /* by site */
+	size_t parts;
+	uint32_t *of_site; /* by site: the row of its stack; 0: none of its frames is a module's */
+};
+
 /* Read freely. */
 struct analysis {
 	struct analysis_process *process;
@@ -270,6 +288,7 @@ struct analysis {
 	struct attribution attribution;
 	struct categories categories;
 	struct outlived outlived; /* by site of the attribution */
+	struct analysis_modules modules;
 	const struct mt_rules *rules;
 	int followed;             /* more may come of the traces: they are still being written */
 	int sequential;           /* processes are read one after the other, see merge.h, */
@@ -313,6 +332,23 @@ int64_t analysis_last_time(const struct analysis *analysis);
 
 /* Worst damage of the traces: 0 or -MT_E_x; a trace that only ends early (its program was killed) is not damaged. */
 int analysis_damage(const struct analysis *analysis, const struct analysis_process **where);
+
+/*
+ * Fills analysis->modules and the module tree of each process. After the categories are settled; analysis_run does it.
+ * 0 or -MT_E_MEMORY.
+ */
+int analysis_settle_modules(struct analysis *analysis);
+
+/* When the device had its peak so far, as the process counts. */
+static inline struct parameter_moment analysis_moment(const struct analysis *analysis, uint32_t process,
+						      uint32_t device)
+{
+	const struct analysis_device *of = &analysis->device[device];
+
+	return (struct parameter_moment){ .epoch = analysis->attribution.device[device].epoch,
+					  .seq = of->peak.process == process ? of->peak.seq : 0,
+					  .time = of->peak.time };
+}
 
 /* The facts of a process up to now, for its categories. */
 static inline struct category_told analysis_told(const struct analysis *analysis, uint32_t process)

@@ -119,8 +119,10 @@ static int reorder_by_old_number(struct analysis *analysis, const uint32_t *site
 		return -MT_E_MEMORY;
 	for (i = 1; i < analysis->attribution.sites; i++)
 		number[site[i]] = i;
-	for (i = 0; i < analysis->processes; i++)
+	for (i = 0; i < analysis->processes; i++) {
 		census_reorder(&analysis->process[i].census, number);
+		parameter_lives_reorder(&analysis->process[i].lives, &analysis->process[i].census, number);
+	}
 	error = outlived_reorder(&analysis->outlived, number);
 	free(number);
 	return error;

@@ -158,6 +158,8 @@ static int note(struct stream *stream, const struct mt_event *event, const struc
 	case MT_SOURCE:
 		note_source(stream, event);
 		return 0;
+	case MT_INSTANCE_NAME:
+		return tellings_add(&stream_process(stream)->tellings, event);
 	case MT_END:
 		stream_process(stream)->ended = (event->value > 254 ? 254 : (uint32_t)event->value) + 1;
 		return 0;

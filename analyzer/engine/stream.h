@@ -191,6 +191,9 @@ void stream_count(struct stream *stream, const struct mt_live *live, int change)
 /* Tells the sink that `live` is gone; `event` NULL: it was there at the end. 0 or the sink's result. */
 int stream_gone(struct stream *stream, const struct mt_live *live, const struct mt_event *event, uint32_t step);
 
+/* `live` died at event `seq`, `time` ns into the run: the census may name the module that held it. */
+void stream_named_died(struct stream *stream, const struct mt_live *live, uint64_t seq, int64_t time);
+
 /* `live` is gone in step `until`: noted where that is a later one than its own. 0 or -MT_E_MEMORY. */
 int stream_outlived(struct stream *stream, const struct mt_live *live, uint32_t until);
 

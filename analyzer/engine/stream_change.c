@@ -1,6 +1,7 @@
 /* The effects of an event on memory: births and deaths, and whether the allocator counts as we do. */
 #include "stream.h"
 
+#include "label/category_sizes.h"
 #include "memtrace/error.h"
 
 static int is_driver(const struct mt_live *live)
@@ -67,6 +68,39 @@ static void note_passing(struct stream *stream, const struct mt_live *live)
 				live->size);
 }
 
+/* The births and deaths of what the census names tell later which module held what at the peak. */
+static int is_named(const struct stream *stream, const struct mt_live *live)
+{
+	const struct attribution *attribution = &stream->analysis->attribution;
+
+	return live->tag && live->tag < attribution->sites &&
+	       (attribution->site[live->tag].key.size == SIZES_KNOWN ||
+		attribution->site[live->tag].key.size == SIZES_ALIKE);
+}
+
+static int named_born(struct stream *stream, const struct mt_live *live)
+{
+	struct analysis_process *process = stream_process(stream);
+	struct parameter_moment peak;
+	uint32_t device;
+
+	if (!is_named(stream, live))
+		return 0;
+	device = stream->analysis->attribution.site[live->tag].key.device;
+	peak = analysis_moment(stream->analysis, stream->process, device);
+	return parameter_lives_born(&process->lives, &process->census, live, analysis_time(process, live->time), device,
+				    &peak);
+}
+
+void stream_named_died(struct stream *stream, const struct mt_live *live, uint64_t seq, int64_t time)
+{
+	struct analysis_process *process = stream_process(stream);
+
+	if (is_named(stream, live))
+		parameter_lives_died(&process->lives, &process->census, live, seq, time,
+				     stream->analysis->categories.home);
+}
+
 /* Counts what was born and what died, and tells the sink. */
 static int note_change(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change,
 		       const struct mt_label *label)
@@ -94,6 +128,7 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 			stream_count(stream, &change->died[i], -1);
 			if (category_died(&stream->analysis->categories, stream->process, &change->died[i], label))
 				note_passing(stream, &change->died[i]);
+			stream_named_died(stream, &change->died[i], event->seq, stream->time);
 		}
 		if (!error)
 			error = stream_outlived(stream, &change->died[i], label->step);
@@ -184,13 +219,14 @@ static void note_pinned(struct stream *stream)
 		host->most_pinned = pinned;
 }
 
-static void note_birth(struct stream *stream, uint32_t site, uint64_t size, uint32_t step)
+static int note_birth(struct stream *stream, const struct mt_live *live)
 {
-	struct category_site *facts = &stream->analysis->categories.site[site];
+	struct category_site *facts = &stream->analysis->categories.site[live->tag];
 
-	category_born(facts, size, step);
+	category_born(facts, live);
 	if (facts->is_loss)
-		category_loss(&stream->analysis->categories, stream->process, size);
+		category_loss(&stream->analysis->categories, stream->process, live->size);
+	return named_born(stream, live);
 }
 
 int stream_book(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t site)
@@ -217,8 +253,9 @@ int stream_book(struct stream *stream, const struct mt_event *event, const struc
 	if (kind == MT_DRIVER_ALLOC)
 		note_pinned(stream);
 	if (is_new && change.born)
-		note_birth(stream, site, change.born->size, label->step);
-	error = note_change(stream, event, &change, label);
+		error = note_birth(stream, change.born);
+	if (!error)
+		error = note_change(stream, event, &change, label);
 	return error || !stream->moved_count ? error : stream_sample_held(stream, event);
 }
 

@@ -116,12 +116,15 @@ static uint32_t known_site(struct before *before, const struct mt_event *event)
 static int tell_gone(struct stream *stream, const struct before *before, uint32_t step)
 {
 	const struct mt_event *gap = stream->gap.kind ? &stream->gap : NULL;
+	uint64_t seq = gap ? gap->seq : stream_process(stream)->last_seq;
+	int64_t time = gap ? analysis_time(stream_process(stream), gap->time) : stream->time;
 	int error = 0;
 	size_t i;
 
 	for (i = 0; i < before->count && !error; i++) {
 		if (before->stays[i])
 			continue;
+		stream_named_died(stream, &before->live[i], seq, time);
 		error = stream_outlived(stream, &before->live[i], step);
 		if (!error)
 			error = stream_gone(stream, &before->live[i], gap, step);

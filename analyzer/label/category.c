@@ -98,17 +98,22 @@ struct category_site *category_site(struct categories *categories, uint32_t numb
 	return &grown[number];
 }
 
-void category_born(struct category_site *site, uint64_t size, uint32_t step)
+void category_born(struct category_site *site, const struct mt_live *live)
 {
 	if (!site->born++) {
-		site->first_step = step;
-		site->smallest = size;
+		site->first_step = live->step;
+		site->smallest = live->size;
+		site->first_seq = live->seq;
 	}
-	site->last_step = step;
-	if (size > site->largest)
-		site->largest = size;
-	if (size < site->smallest)
-		site->smallest = size;
+	site->last_step = live->step;
+	if (live->size > site->largest)
+		site->largest = live->size;
+	if (live->size < site->smallest)
+		site->smallest = live->size;
+	if (live->seq < site->first_seq)
+		site->first_seq = live->seq;
+	if (live->seq > site->last_seq)
+		site->last_seq = live->seq;
 }
 
 void category_loss(struct categories *categories, uint32_t process, uint64_t size)

@@ -83,6 +83,7 @@ struct category_site {
 	uint64_t after;                 /* the most that were alive when a stretch of their phase was over */
 	uint64_t largest, smallest;     /* bytes */
 	uint32_t first_step, last_step; /* steps of the births */
+	uint64_t first_seq, last_seq;   /* their events */
 	uint32_t rule_frame;            /* mt_label, of the first birth */
 	uint8_t by_rule, by_owner;      /* source of the first opinion, if not just the phase */
 	uint8_t is_loss;                /* a rule says that its function is of the loss or the head */
@@ -130,10 +131,10 @@ void category_refused(struct categories *categories, uint32_t process, uint64_t 
 struct category_site *category_site(struct categories *categories, uint32_t number);
 
 /*
- * Something of `size` bytes was born at the site in `step`; `live` died during an event with `label`; it came back, for the
- * free had failed; it was alive at the end, in `step`.
+ * `live` was born at the site; it died during an event with `label`; it came back, for the free had failed; it was alive at
+ * the end, in `step`.
  */
-void category_born(struct category_site *site, uint64_t size, uint32_t step);
+void category_born(struct category_site *site, const struct mt_live *live);
 void category_loss(struct categories *categories, uint32_t process, uint64_t size); /* at a site that is_loss */
 void category_back(struct categories *categories, const struct mt_live *live);
 int category_died(struct categories *categories, uint32_t process, const struct mt_live *live,

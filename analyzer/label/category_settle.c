@@ -229,6 +229,8 @@ static void split(struct categories *categories, struct attribution *attribution
 	attribution_split(attribution, number, twin, at_peak.count - left, (at_peak.count - left) * bytes);
 	facts = &categories->site[number];
 	*state = (struct category_site){ .born = facts->died,
+					 .first_seq = facts->first_seq,
+					 .last_seq = facts->last_seq,
 					 .died = facts->died,
 					 .largest = bytes,
 					 .smallest = bytes,
@@ -300,6 +302,8 @@ static void split_home(struct categories *categories, struct attribution *attrib
 	attribution->site[twin].turn = attribution->site[number].turn;
 	share_peak(attribution, number, twin, facts);
 	*passing = (struct category_site){ .born = facts->home,
+					   .first_seq = facts->first_seq,
+					   .last_seq = facts->last_seq,
 					   .died = facts->home,
 					   .home = facts->home,
 					   .largest = facts->largest,

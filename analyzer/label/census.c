@@ -12,15 +12,6 @@
 #define SEVERAL 3u           /* matrices of one shape */
 #define VOCABULARY_MIN 1000u /* rows */
 
-/* `key`: seq of a birth, or a hash of stack and size. 0: a free slot. */
-struct census_block {
-	uint64_t key;
-	uint64_t named[MT_CENSUS_COUNT]; /* bytes */
-	uint64_t bytes;
-	uint32_t site;    /* site of the birth, once it was met; 0: it was not */
-	uint8_t category; /* 0: it could not be told */
-};
-
 static const uint8_t categories[MT_CENSUS_COUNT] = {
 	[MT_CENSUS_WEIGHT] = MT_CATEGORY_WEIGHTS,         [MT_CENSUS_BUFFER] = MT_CATEGORY_WEIGHTS,
 	[MT_CENSUS_GRADIENT] = MT_CATEGORY_GRADIENTS,     [MT_CENSUS_STATE] = MT_CATEGORY_OPTIMIZER_STATE,
@@ -103,7 +94,7 @@ static uint64_t mix(uint64_t key)
 	return key ^ key >> 29;
 }
 
-static uint64_t alike_key(uint64_t stack, uint64_t size)
+uint64_t census_like(uint64_t stack, uint64_t size)
 {
 	uint64_t key = mix(stack * 0xff51afd7ed558ccdull ^ size);
 
@@ -162,6 +153,7 @@ struct pass {
 	struct census *census;
 	struct mt_ledger *ledger;
 	uint32_t resolved; /* rows before this one have been looked up */
+	uint32_t steps;    /* ended so far */
 	uint64_t budget;
 	struct mt_live *live; /* tensors, then driver memory; both by address */
 	size_t count, tensors, room;
@@ -264,7 +256,11 @@ static int name_rows(struct pass *pass, struct census_row *row, uint32_t count)
 		if (!block)
 			return -MT_E_MEMORY;
 		if (newest != live->seq) /* a later census says it anew */
-			*block = (struct census_block){ .key = live->seq, .bytes = live->size };
+			*block = (struct census_block){ .key = live->seq,
+							.bytes = live->size,
+							.like = census_like(live->stack, live->size),
+							.census = row[i].flags >> MT_CENSUS_NUMBER_SHIFT,
+							.step = live->step };
 		if (newest != live->seq)
 			memset(until, 0, sizeof(until));
 		newest = live->seq;
@@ -296,7 +292,7 @@ static int note_alike(struct pass *pass, size_t first, size_t end)
 	if (!most || named[most] * 2 < end - first)
 		return 0;
 	block = enter(&pass->census->alike, &pass->census->alike_slots, &pass->census->alike_used,
-		      alike_key(live->stack, live->size));
+		      census_like(live->stack, live->size));
 	if (!block)
 		return -MT_E_MEMORY;
 	block->category = most;
@@ -401,11 +397,12 @@ static int take(struct pass *pass, const struct mt_event *event)
 
 	if (event->kind == MT_CENSUS)
 		return add_row(pass->census, event);
+	pass->steps += event->kind == MT_STEP;
 	if (event->kind >= MT_RANGE_PUSH && event->kind != MT_LIVE)
 		return 0;
 	if (pass->resolved < pass->census->rows && may_take_away(event->kind))
 		error = resolve(pass);
-	return error ? error : mt_ledger_event(pass->ledger, event, 0, 0, 0, &change);
+	return error ? error : mt_ledger_event(pass->ledger, event, 0, 0, pass->steps, &change);
 }
 
 static int read_events(struct pass *pass, struct mt_reader *reader, uint64_t last_seq)
@@ -553,13 +550,28 @@ int census_read(struct census *census, struct mt_reader *reader)
 	return error;
 }
 
+const struct census_block *census_known(const struct census *census, uint64_t seq)
+{
+	return find(census->known, census->known_slots, seq);
+}
+
+const struct census_block *census_alike(const struct census *census, uint64_t stack, uint64_t size)
+{
+	return stack ? find(census->alike, census->alike_slots, census_like(stack, size)) : NULL;
+}
+
+const struct census_block *census_find_alike(const struct census *census, uint64_t like)
+{
+	return find(census->alike, census->alike_slots, like);
+}
+
 uint8_t census_category(const struct census *census, const struct mt_event *event, enum census_certainty *how)
 {
-	const struct census_block *block = find(census->known, census->known_slots, event->seq);
+	const struct census_block *block = census_known(census, event->seq);
 
 	*how = block ? CENSUS_KNOWN : CENSUS_SILENT;
-	if (!block && event->stack)
-		block = find(census->alike, census->alike_slots, alike_key(event->stack, event->size));
+	if (!block)
+		block = census_alike(census, event->stack, event->size);
 	if (!block)
 		return MT_CATEGORY_OTHER;
 	if (*how == CENSUS_SILENT)
@@ -578,7 +590,7 @@ void census_found(struct census *census, uint64_t seq, uint32_t site)
 
 uint32_t census_site(const struct census *census, uint64_t seq)
 {
-	const struct census_block *block = find(census->known, census->known_slots, seq);
+	const struct census_block *block = census_known(census, seq);
 
 	return block ? block->site : 0;
 }

@@ -59,7 +59,17 @@ enum census_certainty {
 	CENSUS_ALIKE, /* the kind of the same stack's allocations in the same size */
 };
 
-struct census_block; /* the facts of one birth, or of a group that is alike */
+/* The facts of one birth, or of a group that is alike. */
+struct census_block {
+	uint64_t key;                    /* seq of the birth, or a hash of stack and size; 0: a free slot */
+	uint64_t named[MT_CENSUS_COUNT]; /* bytes */
+	uint64_t bytes;
+	uint64_t like;    /* a birth: key of those of the same stack and size */
+	uint32_t site;    /* a birth: its site, once it was met; 0: it was not */
+	uint32_t census;  /* a birth: number of the census that named it */
+	uint32_t step;    /* a birth: steps that had ended by then */
+	uint8_t category; /* 0: it could not be told */
+};
 
 /* The census of one process. Zeroed: empty, and silent. */
 struct census {
@@ -76,6 +86,12 @@ struct census {
 /* Reads the census of a trace at its beginning, and goes back there. 0 or -MT_E_MEMORY; damage just ends it. */
 int census_read(struct census *census, struct mt_reader *reader);
 void census_release(struct census *census);
+
+/* The birth with that seq, which a census named; the group of those with that stack and size. NULL: there is none. */
+const struct census_block *census_known(const struct census *census, uint64_t seq);
+const struct census_block *census_alike(const struct census *census, uint64_t stack, uint64_t size);
+const struct census_block *census_find_alike(const struct census *census, uint64_t like); /* by `like` of a birth, */
+uint64_t census_like(uint64_t stack, uint64_t size);                                      /* which is this */
 
 /* An enum mt_category for what `event` brings to life; *how says whether there is one. */
 uint8_t census_category(const struct census *census, const struct mt_event *event, enum census_certainty *how);

@@ -145,6 +145,8 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error)
 		error = load_twins(db, analysis);
 	if (!error)
+		error = load_births(db, analysis);
+	if (!error)
 		error = load_handles(db);
 	load_sink_release(&load);
 	if (!error)

@@ -88,4 +88,7 @@ int load_sink_finish(struct load_sink *load);
 
 void load_sink_release(struct load_sink *load);
 
+/* The table `birth_module` (load_births.c). After load_twins. 0, -MT_E_MEMORY or an error of the database. */
+int load_births(struct db *db, const struct analysis *analysis);
+
 #endif

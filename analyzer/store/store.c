@@ -306,7 +306,7 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 	const struct analysis_oom *oom;
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO oom VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->ooms && !error; i++) {
 		oom = &analysis->oom[i];
@@ -332,6 +332,7 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 		db_bind_text(stmt, 14, mt_role_name(oom->role));
 		db_bind_text(stmt, 15, mt_category_name(oom->category));
 		db_bind(stmt, 16, oom->had);
+		store_bind_id(stmt, 17, store_id(oom->process, oom->row));
 		error = db_run(stmt);
 	}
 	db_finish(stmt);
@@ -456,7 +457,12 @@ static struct sum *sum_of(struct sums *sums, const struct analysis *analysis, ui
 	return &sums->sum[sums->count++];
 }
 
-static int add_to_sum(struct sums *sums, const struct analysis *analysis, uint32_t number)
+static int64_t sum_id(uint32_t number)
+{
+	return -1 - (int64_t)number;
+}
+
+static int add_to_sum(struct sums *sums, const struct analysis *analysis, uint32_t number, int64_t *row)
 {
 	struct site_bytes at_peak = attribution_at_peak(&analysis->attribution, number);
 	struct sum *sum = sum_of(sums, analysis, number);
@@ -467,6 +473,7 @@ static int add_to_sum(struct sums *sums, const struct analysis *analysis, uint32
 	sum->at_peak.slack += at_peak.slack;
 	if (at_peak.plain + at_peak.slack) /* as without sums: allocations of sites that hold bytes */
 		sum->at_peak.count += at_peak.count;
+	row[number] = sum_id((uint32_t)(sum - sums->sum));
 	return 0;
 }
 
@@ -498,7 +505,8 @@ static int store_one(struct db_stmt *sites, struct db_stmt *parts, const struct 
 	return error;
 }
 
-static int store_sites(struct db *db, const struct analysis *analysis, const uint8_t *own)
+/* row[site] of a site that is summed up becomes the id of its sum. */
+static int store_sites(struct db *db, const struct analysis *analysis, const uint8_t *own, int64_t *row)
 {
 	struct db_stmt *sites, *parts = NULL;
 	struct sums sums = { .count = 0 };
@@ -508,9 +516,9 @@ static int store_sites(struct db *db, const struct analysis *analysis, const uin
 	if (!error)
 		error = db_prepare(db, &parts, "INSERT INTO peak_part VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 	for (i = 1; i < analysis->attribution.sites && !error; i++)
-		error = !own || own[i] ? store_one(sites, parts, analysis, i) : add_to_sum(&sums, analysis, i);
+		error = !own || own[i] ? store_one(sites, parts, analysis, i) : add_to_sum(&sums, analysis, i, row);
 	for (i = 0; i < sums.count && !error; i++)
-		error = store_sum(sites, parts, analysis, &sums.sum[i], -1 - (int64_t)i);
+		error = store_sum(sites, parts, analysis, &sums.sum[i], sum_id(i));
 	db_finish(sites);
 	db_finish(parts);
 	tuple_release(&sums.known);
@@ -559,7 +567,8 @@ static int store_outlived(struct db *db, const struct analysis *analysis, const 
 	return error;
 }
 
-static int store_tables(struct db *db, const struct analysis *analysis, int everything, const uint8_t *own)
+static int store_tables(struct db *db, const struct analysis *analysis, int everything, const uint8_t *own,
+			int64_t *row)
 {
 	int error;
 
@@ -586,11 +595,13 @@ static int store_tables(struct db *db, const struct analysis *analysis, int ever
 	if (!error)
 		error = store_oom_holders(db, analysis);
 	if (!error)
-		error = store_sites(db, analysis, own);
+		error = store_sites(db, analysis, own, row);
 	if (!error && analysis->devices > 1) /* reports ask device by device */
 		error = db_execute(db, "CREATE INDEX peak_part_device ON peak_part (device)");
 	if (!error)
 		error = store_outlived(db, analysis, own);
+	if (!error)
+		error = store_modules(db, analysis, everything, row);
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO steps_ended VALUES (?, ?, ?)", store_ended);
 	if (!error)
@@ -600,10 +611,18 @@ static int store_tables(struct db *db, const struct analysis *analysis, int ever
 
 int store_summary(struct db *db, const struct analysis *analysis, int everything)
 {
-	return store_tables(db, analysis, everything, NULL);
+	return store_tables(db, analysis, everything, NULL, NULL);
 }
 
 int store_summary_of(struct db *db, const struct analysis *analysis, const uint8_t *own)
 {
-	return store_tables(db, analysis, 0, own);
+	int64_t *row = calloc((size_t)analysis->attribution.sites + 1, sizeof(*row));
+	uint32_t i;
+	int error;
+
+	for (i = 0; i < analysis->attribution.sites && row; i++)
+		row[i] = i;
+	error = row ? store_tables(db, analysis, 0, own, row) : -MT_E_MEMORY;
+	free(row);
+	return error;
 }

@@ -36,6 +36,12 @@ int store_samples(struct db *db, const struct analysis *analysis);
 int store_parameters(struct db *db, const struct analysis *analysis);
 
 /*
+ * Modules, their names, and the peak by them (store_module.c). row[site] is the id of the site's row, below 0 that of the sum
+ * it is part of; NULL: all sites have rows of their own. 0, -MT_E_MEMORY or an error of the database.
+ */
+int store_modules(struct db *db, const struct analysis *analysis, int everything, const int64_t *row);
+
+/*
  * Writes the summary tables. `everything` 0: only the stacks that are needed to show the sites and what failed; 1: all
  * definitions. 0 or an error of the database.
  */

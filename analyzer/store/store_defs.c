@@ -158,6 +158,28 @@ static int store_node(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t
 	db_bind(stmt, 1, store_id(process, id));
 	store_bind_id(stmt, 2, store_id(process, node->parent));
 	db_bind(stmt, 3, store_id(process, node->frame));
+	store_bind_id(stmt, 4, store_id(process, node->nest));
+	return db_run(stmt);
+}
+
+static int store_instance(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+{
+	const struct mt_instance *instance = mt_defs_instance(defs, id);
+
+	db_bind(stmt, 1, store_id(process, id));
+	db_bind(stmt, 2, store_process_id(process));
+	db_bind(stmt, 3, (int64_t)instance->address);
+	db_bind_text(stmt, 4, mt_defs_string(defs, instance->type));
+	return db_run(stmt);
+}
+
+static int store_nest(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+{
+	const struct mt_nest *nest = mt_defs_nest(defs, id);
+
+	db_bind(stmt, 1, store_id(process, id));
+	store_bind_id(stmt, 2, store_id(process, nest->parent));
+	db_bind(stmt, 3, store_id(process, nest->instance));
 	return db_run(stmt);
 }
 
@@ -192,7 +214,7 @@ static int store_kind(struct db *db, const char *sql, store_definition *store, c
 }
 
 static int store_process_definitions(struct db *db, const struct mt_defs *defs, uint32_t process,
-				     const struct needed *needed)
+				     const struct needed *needed, int everything)
 {
 	int error = store_kind(db, "INSERT INTO module VALUES (?, ?, ?, ?, ?, ?, ?)", store_module, defs, MT_DEF_MODULE,
 			       process, needed->module);
@@ -201,8 +223,14 @@ static int store_process_definitions(struct db *db, const struct mt_defs *defs, 
 		error = store_kind(db, "INSERT INTO frame VALUES (?, ?, ?, ?, ?, ?, ?)", store_frame, defs,
 				   MT_DEF_FRAME, process, needed->frame);
 	if (!error)
-		error = store_kind(db, "INSERT INTO node VALUES (?, ?, ?)", store_node, defs, MT_DEF_NODE, process,
+		error = store_kind(db, "INSERT INTO node VALUES (?, ?, ?, ?)", store_node, defs, MT_DEF_NODE, process,
 				   needed->node);
+	if (!error && everything)
+		error = store_kind(db, "INSERT INTO instance VALUES (?, ?, ?, ?)", store_instance, defs,
+				   MT_DEF_INSTANCE, process, NULL);
+	if (!error && everything)
+		error = store_kind(db, "INSERT INTO nest VALUES (?, ?, ?)", store_nest, defs, MT_DEF_NEST, process,
+				   NULL);
 	if (!error)
 		error = store_kind(db, "INSERT INTO thread VALUES (?, ?, ?, ?, ?, ?)", store_thread, defs,
 				   MT_DEF_THREAD, process, NULL);
@@ -222,7 +250,7 @@ int store_definitions(struct db *db, const struct analysis *analysis, int everyt
 	for (i = 0; i < analysis->processes && !error; i++) {
 		if (!everything)
 			need_closure(&needed[i], analysis->process[i].defs);
-		error = store_process_definitions(db, analysis->process[i].defs, i, &needed[i]);
+		error = store_process_definitions(db, analysis->process[i].defs, i, &needed[i], everything);
 	}
 	for (i = 0; i < analysis->processes && needed; i++)
 		needed_release(&needed[i]);

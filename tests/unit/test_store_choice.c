@@ -1,6 +1,7 @@
 /* The database of `memana top`, which sums up the sites that are not shown, answers as one with all of them. */
 #include <stdlib.h>
 #include "memtrace/phase.h"
+#include "query/module_lines.h"
 #include "query/query.h"
 #include "report/finding.h"
 #include "report/steps/growth.h"
@@ -19,11 +20,28 @@ static unsigned below(unsigned number)
 	return (unsigned)random() % number;
 }
 
+/* The call of one of a few modules, in one of two models. */
+static uint32_t random_call(struct maker *m, uint32_t outer)
+{
+	uint32_t model = below(2), kind = maker_string(m, "Layer"), nest;
+	struct mt_frame frame = { .kind = MT_FRAME_PYTHON,
+				  .function = maker_string(m, "_call_impl"),
+				  .file = maker_string(m, "/usr/lib/python3/dist-packages/torch/nn/modules/module.py"),
+				  .line = 1 };
+
+	nest = mt_defs_add_nest(m->defs, 0,
+				mt_defs_add_instance(m->defs, 0x1000 * (1 + model), maker_string(m, "Net")));
+	nest = mt_defs_add_nest(m->defs, nest, mt_defs_add_instance(m->defs, 0x9000 + 16 * below(8), kind));
+	return mt_defs_add_node_in(m->defs, outer, mt_defs_add_frame(m->defs, &frame), nest);
+}
+
 static uint32_t random_stack(struct maker *m)
 {
 	uint32_t outer = maker_python(m, 0, "main", "/home/me/train.py", 1 + below(3));
 
 	outer = maker_python(m, outer, "work", "/home/me/model.py", 1 + below(LINES));
+	if (below(3))
+		outer = random_call(m, outer);
 	return below(9) ? maker_python(m, outer, "empty", "/usr/lib/python3/dist-packages/torch/nn.py", 1 + below(9))
 			: 0;
 }
@@ -97,6 +115,26 @@ static int say_site(void *context, const struct query_site *row)
 	return 0;
 }
 
+static void say_modules(struct asking *asking, int64_t device)
+{
+	const struct module_line *line;
+	struct module_lines modules;
+	uint32_t i;
+	int column;
+
+	CHECK_EQ(module_lines_load(&modules, asking->db, device, NULL, 0), 0);
+	for (i = 1; i < modules.lines; i++) {
+		line = &modules.line[i];
+		fprintf(asking->out, "module %s %u %llu %llu %llu", line->path, line->depth,
+			(unsigned long long)line->all.bytes, (unsigned long long)line->own.bytes,
+			(unsigned long long)line->own.count);
+		for (column = 0; column < MODULE_COLUMNS; column++)
+			fprintf(asking->out, " %llu", (unsigned long long)line->all.column[column]);
+		fprintf(asking->out, "\n");
+	}
+	module_lines_release(&modules);
+}
+
 static int say_device(void *context, const struct query_device *device)
 {
 	struct asking *asking = context;
@@ -109,6 +147,7 @@ static int say_device(void *context, const struct query_device *device)
 		CHECK_EQ(query_parts(asking->db, device->id, (enum query_by)by, say_part, asking), 0);
 	CHECK_EQ(query_culprit(asking->db, device->id, say_culprit, asking), 0);
 	CHECK_EQ(query_sites(asking->db, device->id, MOST, say_site, asking), 0);
+	say_modules(asking, device->id);
 	return 0;
 }
 
@@ -216,6 +255,8 @@ TEST(no_site_one_by_one)
 	db = choose(&run, 0);
 	CHECK_EQ(number_of(db, "SELECT count(*) FROM site WHERE id > 0"), 0);
 	CHECK_EQ(number_of(db, "SELECT sum(bytes) FROM peak_part"),
+		 number_of(run.db, "SELECT sum(bytes) FROM peak_part"));
+	CHECK_EQ(number_of(db, "SELECT sum(bytes) FROM bytes_by_module"),
 		 number_of(run.db, "SELECT sum(bytes) FROM peak_part"));
 	db_close(db);
 	run_close(&run);

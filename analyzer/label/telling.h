@@ -1,0 +1,76 @@
+/*
+ * telling.h - what the modules of a program were called, and when: the INSTANCE_NAME events of a process.
+ *
+ * A telling is one look of the recorder at all modules. A name holds between two tellings that agree:
+ *
+ *     telling          1                2                3
+ *     address 0x7a     layers.0         layers.0         (absent)
+ *     address 0x7b                      layers.1         head
+ *
+ *     before 1         layers.0, none
+ *     from 1 to 2                       layers.0, layers.1
+ *     from 2 to 3                                        none, none
+ *     after 3                                                         none, head
+ *
+ * A telling that ended early proves nothing by what it does not mention. An address with more than TELLING_NAMES_MAX names
+ * has none: objects come and go there.
+ *
+ * Memory: one run for each address and name that follow one another, however often they are told.
+ */
+#ifndef MEMANA_TELLING_H
+#define MEMANA_TELLING_H
+
+#include <stdint.h>
+#include "memtrace/event.h"
+
+#define TELLING_NAMES_MAX 64u
+
+/* A name of a module: string ids of the process. Both 0: there is no name. */
+struct telling_name {
+	uint32_t model; /* outermost module: "Sequential#1" */
+	uint32_t name;  /* inside the model: "layers.0.fc1"; the id of "": the model itself */
+};
+
+/* The tellings in a row that have one name for an address. */
+struct telling_run {
+	struct telling_name name;
+	uint32_t first, last; /* tellings */
+	uint32_t before;      /* run before, of the same address; 0: none */
+};
+
+struct telling_look {
+	uint64_t begin;        /* seq of its first event */
+	uint64_t told;         /* events with an address */
+	uint32_t number;       /* as in the events */
+	uint32_t whole_before; /* complete tellings among those before this one */
+	int is_whole;          /* it has its end, and all that its end counts */
+};
+
+struct telling_address {
+	uint64_t address; /* 0: a free slot */
+	uint32_t run;     /* the newest */
+	uint32_t names;
+};
+
+/* Read freely. Zeroed: no telling. */
+struct tellings {
+	struct telling_look *telling;
+	uint32_t tellings, telling_room;
+	struct telling_run *run; /* run[0] is not used */
+	uint32_t runs, run_room;
+	struct telling_address *slot; /* a hash table */
+	uint32_t slots, used;
+};
+
+/* Takes one INSTANCE_NAME event; in the order of their seq. 0 or -MT_E_MEMORY. */
+int tellings_add(struct tellings *tellings, const struct mt_event *event);
+void tellings_release(struct tellings *tellings);
+
+/* The name that held for the address from event `first` to event `last` (their seq). 1, or 0: none held all that time. */
+int tellings_name(const struct tellings *tellings, uint64_t address, uint64_t first, uint64_t last,
+		  struct telling_name *name);
+
+/* Whether any telling mentions the address. */
+int tellings_mention(const struct tellings *tellings, uint64_t address);
+
+#endif

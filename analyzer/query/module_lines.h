@@ -1,0 +1,94 @@
+/*
+ * module_lines.h - the peak of a device by module, as lines of a tree: what a person reads and what is in JSON.
+ *
+ *     line                 rows of submodule
+ *     Net#1                Net#1
+ *       embed              embed
+ *       layers.*           layers.0, layers.1, layers.2        repeated: sisters of one class, whose words are numbers
+ *         layers.*.fc1     layers.0.fc1, layers.1.fc1, ..
+ *     backward             made in backward, by no module's call, and not a parameter's gradient
+ *     allocator slack
+ *     outside any module   all else
+ *
+ * Each line has its own bytes and all below it: lines without a parent add up to the peak. Rows of several processes with one
+ * path are one line. Time: n log n of the rows.
+ */
+#ifndef MEMANA_MODULE_LINES_H
+#define MEMANA_MODULE_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "database/db.h"
+
+/* Columns of the answer. X(NAME, field of JSON, heading of the text) */
+#define MODULE_COLUMN_LIST(X)                       \
+	X(WEIGHTS, "weights", "weights")            \
+	X(GRADIENTS, "gradients", "gradients")      \
+	X(STATE, "optimizer_state", "optimizer")    \
+	X(ACTIVATIONS, "activations", "activation") \
+	X(OTHER, "other", "other")
+
+enum module_column {
+#define MODULE_COLUMN_ENUM(name, field, heading) MODULE_COLUMN_##name,
+	MODULE_COLUMN_LIST(MODULE_COLUMN_ENUM)
+#undef MODULE_COLUMN_ENUM
+		MODULE_COLUMNS
+};
+
+enum module_outside { MODULE_INSIDE, MODULE_IN_BACKWARD, MODULE_SLACK, MODULE_OUTSIDE };
+
+struct module_sum {
+	uint64_t bytes, count; /* allocations: those of the line itself */
+	uint64_t column[MODULE_COLUMNS];
+};
+
+/* A row of submodule, or several of one path. Lines have theirs in a row of `modules->row`. */
+struct module_member {
+	uint32_t parent;                /* 0: none; row[0] is not used */
+	const char *word, *path, *type; /* "": unknown */
+	int named;
+	struct module_sum own, all; /* all: with what is below */
+};
+
+struct module_line {
+	uint32_t parent;       /* line; 0: none; line[0] is not used */
+	uint32_t depth;        /* lines above it that do not pass on */
+	uint32_t first, count; /* its rows: modules->of_line[first .. first + count) */
+	uint32_t lines;        /* directly below it */
+	int repeats;           /* it stands for sisters */
+	int passes;            /* all it has is one line below it, which says it all: a ModuleList */
+	enum module_outside outside;
+	char *path; /* "layers.*.fc1" */
+	struct module_sum own, all;
+	uint32_t least, middle, most; /* rows with the least, the median and the most bytes, where it repeats */
+};
+
+/* Lines in the order of print: each below its parent, the largest first. Owns all texts. */
+struct module_lines {
+	struct module_line *line;
+	uint32_t lines;
+	struct module_member *row;
+	uint32_t rows;
+	uint32_t *of_line;
+};
+
+/*
+ * The peak of device `device` (id). `name` not NULL: only that module, by its path ("layers.3", "layers.*"), and what is
+ * directly below it is not folded. `folds` 0: nothing is. 0 or -MT_E_x; -MT_E_ARGUMENT: there is no module of that name.
+ * Release in any case.
+ */
+int module_lines_load(struct module_lines *modules, struct db *db, int64_t device, const char *name, int folds);
+/* The same of what is in use on the device at a time of the run; the database has lives. Nothing is left out or opened. */
+int module_lines_load_at(struct module_lines *modules, struct db *db, int64_t device, int64_t time);
+void module_lines_release(struct module_lines *modules);
+
+/* Whether any module holds bytes. */
+int module_lines_has_modules(const struct module_lines *modules);
+
+/* Whether a line above it stands for sisters: then its own rows are of several of those. */
+int module_lines_is_folded(const struct module_lines *modules, uint32_t line);
+
+/* The rows of a line in the order of their numbers: the one after `row`, 0: the first. 0: there is none. */
+uint32_t module_lines_next(const struct module_lines *modules, const struct module_line *line, uint32_t row);
+
+#endif
