@@ -287,6 +287,7 @@ static int give_site(struct db_stmt *stmt, void *asker)
 		.known = db_text(stmt, 10),
 		.parameter = db_text(stmt, 11),
 		.rank = int_or(stmt, 12, -1),
+		.submodule = db_text(stmt, 13),
 	};
 
 	return ANSWER(query_site_row, asker, &row);
@@ -298,7 +299,8 @@ int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner, evidence, "
 		   "decided_by, known, ifnull((SELECT pattern || iif(names > 1, ' and ' || (names - 1) || ' more', '') FROM "
 		   "(SELECT pattern, max(bytes), count(DISTINCT pattern) AS names FROM parameter "
-		   "WHERE parameter.site = part.site AND newest)), ''), rank FROM peak_part AS part "
+		   "WHERE parameter.site = part.site AND newest)), ''), rank, ifnull((SELECT path FROM site_module JOIN submodule "
+		   "ON submodule.id = submodule WHERE site_module.site = part.site), '') FROM peak_part AS part "
 		   "JOIN site ON site.id = site JOIN process ON process.id = part.process "
 		   "WHERE part.device = ?1 AND +part.site > 0 ORDER BY bytes DESC, site LIMIT ?2",
 		   device, limit, give_site, ASKER(row, context));

@@ -96,6 +96,7 @@ struct query_site {
 	uint64_t bytes, count;
 	const char *phase, *category, *owner;
 	const char *parameter; /* names that the framework has for it: "layers.*.weight and 3 more"; "": none */
+	const char *submodule; /* path of the module that its stack ran in: "layers.3.fc1"; "": none */
 	const char *known;     /* on whose word: census, rule, probable */
 	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
 };

@@ -54,6 +54,57 @@ int finding_spot(struct finding_spot *spot, struct db *db, int64_t node)
 	return more < 0 ? more : 0;
 }
 
+int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, int64_t spot, const char *phase)
+{
+	struct db_stmt *stmt = NULL;
+	int error = finding_spots(db), more = 0;
+
+	*out = '\0';
+	*several = 0;
+	if (!error)
+		error = db_prepare(
+			db, &stmt,
+			"SELECT ifnull(pattern, ''), sum(bytes) FROM temp.spot AS spot JOIN site ON site.node = spot.node "
+			"JOIN outlived ON outlived.site = site.id LEFT JOIN site_module ON site_module.site = site.id "
+			"LEFT JOIN submodule ON submodule.id = submodule WHERE spot.spot = ?1 AND phase = ?2 AND "
+			"until_step IS NULL GROUP BY pattern ORDER BY 2 DESC, 1 LIMIT 2");
+	if (error)
+		return error;
+	db_bind(stmt, 1, spot);
+	db_bind_text(stmt, 2, phase);
+	more = db_step(stmt);
+	if (more == 1) {
+		snprintf(out, FINDING_MODULE_MAX, "%s", db_text(stmt, 0));
+		more = db_step(stmt);
+		*several = more == 1;
+	}
+	db_finish(stmt);
+	return more < 0 ? more : 0;
+}
+
+const char *finding_in_module(char out[FINDING_MODULE_MAX], struct db *db, int64_t spot, const char *phase)
+{
+	char module[FINDING_MODULE_MAX], clean[FINDING_MODULE_MAX / 2];
+	int several;
+
+	*out = '\0';
+	if (finding_module(module, &several, db, spot, phase) || !*module)
+		return out;
+	snprintf(out, FINDING_MODULE_MAX, " %sin %s", several ? "mostly " : "",
+		 text_fit(clean, sizeof(clean), module, 60, 1));
+	return out;
+}
+
+int finding_module_json(struct doc *doc, struct db *db, int64_t spot, const char *phase)
+{
+	char module[FINDING_MODULE_MAX];
+	int several, error = finding_module(module, &several, db, spot, phase);
+
+	if (!error && *module)
+		doc_string(doc, "submodule", module);
+	return error;
+}
+
 const char *finding_place(char *out, size_t size, struct db *db, int64_t node)
 {
 	struct finding_spot spot;

@@ -31,6 +31,19 @@ struct finding_spot {
 /* By a stack or a spot; 0: none. 0 or -MT_E_x. */
 int finding_spot(struct finding_spot *spot, struct db *db, int64_t node);
 
+/*
+ * The modules that kept what a spot made in a phase: "layers.*.self_attn", the layers together, the one with most bytes.
+ * *several: there are others. "": none. 0 or -MT_E_x.
+ */
+#define FINDING_MODULE_MAX 256
+int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, int64_t spot, const char *phase);
+
+/* " in layers.*.self_attn", " mostly in layers.*"; "": in none. Fits a terminal. Returns `out`. */
+const char *finding_in_module(char out[FINDING_MODULE_MAX], struct db *db, int64_t spot, const char *phase);
+
+/* "submodule" of the open object, where there is one. 0 or -MT_E_x. */
+int finding_module_json(struct doc *doc, struct db *db, int64_t spot, const char *phase);
+
 /* A number of a row; what lies outside [min, max], as only a damaged database has it, becomes the nearer of them. */
 int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t max);
 

@@ -1,15 +1,18 @@
 #include "places.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "finding.h"
+#include "label/module_tree.h"
 #include "memtrace/error.h"
 #include "query/callstack.h"
 #include "query/query.h"
 #include "query/stack_tree.h"
 
 struct place_site {
-	char *phase, *category, *evidence, *decided_by, *known, *parameter;
+	char *phase, *category, *evidence, *decided_by, *known, *parameter, *submodule;
+	char *pattern; /* the module's path with stars: layers.*.fc1 */
 	uint64_t bytes, count;
 	int64_t pid, rank;
 	size_t place; /* index */
@@ -46,12 +49,15 @@ int places_user_frame(size_t *user, struct db *db, int64_t node, const struct ca
 struct loading {
 	struct places *places;
 	struct db *db;
+	uint32_t *slot; /* a hash table of places, by number plus 1 */
+	uint32_t slots;
 };
 
 static int load_site(void *context, const struct query_site *row)
 {
 	struct loading *loading = context;
 	struct place_site *site = &loading->places->site[loading->places->sites++];
+	char pattern[MODULE_PATH_MAX];
 	int error = stack_tree_load(loading->places->tree, row->node, &site->stack);
 
 	site->phase = strdup(row->phase);
@@ -60,11 +66,14 @@ static int load_site(void *context, const struct query_site *row)
 	site->decided_by = strdup(row->decided_by);
 	site->known = strdup(row->known);
 	site->parameter = strdup(row->parameter);
+	site->submodule = strdup(row->submodule);
+	site->pattern = strdup(module_path_pattern(pattern, row->submodule));
 	site->bytes = row->bytes;
 	site->count = row->count;
 	site->pid = row->pid;
 	site->rank = row->rank;
-	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known || !site->parameter)
+	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known ||
+	    !site->parameter || !site->submodule || !site->pattern)
 		return -MT_E_MEMORY;
 	return error ? error : places_user_frame(&site->user, loading->db, row->node, &site->stack);
 }
@@ -83,13 +92,49 @@ static int same_spot(const struct callstack *one, size_t one_user, const struct 
 			 two->frame[callstack_inner_frame(two, two_user)]);
 }
 
-static int same_place(const struct place *place, const struct place_site *site)
+/* `first`: the site that made the place. */
+static int same_place(const struct place_site *first, const struct place_site *site)
 {
-	if (strcmp(place->phase, site->phase) || strcmp(place->category, site->category))
+	if (strcmp(first->phase, site->phase) || strcmp(first->category, site->category) ||
+	    strcmp(first->pattern, site->pattern))
 		return 0;
-	if (place->user == CALLSTACK_NO_FRAME || site->user == CALLSTACK_NO_FRAME)
-		return place->user == site->user;
-	return same_spot(place->stack, place->user, &site->stack, site->user);
+	if (first->user == CALLSTACK_NO_FRAME || site->user == CALLSTACK_NO_FRAME)
+		return first->user == site->user;
+	if (*site->pattern)
+		return same_line(first->stack.frame[first->user], site->stack.frame[site->user]);
+	return same_spot(&first->stack, first->user, &site->stack, site->user);
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
+	return hash * 0x9e3779b97f4a7c15ull;
+}
+
+/* Equal for sites of one place. */
+static uint32_t hash_of(const struct place_site *site)
+{
+	uint64_t hash = hash_text(hash_text(hash_text(1, site->phase), site->category), site->pattern);
+	const struct callstack_frame *frame;
+
+	if (site->user != CALLSTACK_NO_FRAME) {
+		frame = site->stack.frame[site->user];
+		hash = hash_text(hash_text(hash + frame->line, frame->file), frame->function);
+		frame = *site->pattern ? frame : site->stack.frame[callstack_inner_frame(&site->stack, site->user)];
+		hash = hash_text(hash + frame->line + (frame->line ? 0 : frame->offset), frame->file);
+	}
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* The number of the site's place plus 1, or the free slot where it belongs. */
+static uint32_t *slot_of(const struct loading *loading, const struct place_site *site)
+{
+	uint32_t at = hash_of(site) & (loading->slots - 1);
+
+	while (loading->slot[at] && !same_place(loading->places->place[loading->slot[at] - 1].first, site))
+		at = (at + 1) & (loading->slots - 1);
+	return &loading->slot[at];
 }
 
 static int strength(const char *known)
@@ -97,15 +142,13 @@ static int strength(const char *known)
 	return !strcmp(known, "census") ? 2 : !strcmp(known, "rule");
 }
 
-static void add_to_place(struct places *places, struct place_site *site)
+static void add_to_place(struct loading *loading, struct place_site *site)
 {
-	struct place *place;
-	size_t i;
+	struct places *places = loading->places;
+	uint32_t *slot = slot_of(loading, site);
+	struct place *place = *slot ? &places->place[*slot - 1] : &places->place[places->count];
 
-	for (i = 0; i < places->count && !same_place(&places->place[i], site); i++)
-		;
-	place = &places->place[i];
-	if (i == places->count) {
+	if (!*slot) {
 		*place = (struct place){ .phase = site->phase,
 					 .category = site->category,
 					 .pid = site->pid,
@@ -114,15 +157,20 @@ static void add_to_place(struct places *places, struct place_site *site)
 					 .decided_by = site->decided_by,
 					 .known = site->known,
 					 .parameter = site->parameter,
+					 .submodule = site->submodule,
+					 .first = site,
 					 .stack = &site->stack,
 					 .user = site->user };
-		places->count++;
+		*slot = (uint32_t)++places->count;
 	}
+	if (strcmp(place->submodule, site->submodule))
+		place->submodule = site->pattern;
 	if (strength(site->known) < strength(place->known))
 		place->known = site->known;
 	place->bytes += site->bytes;
 	place->count += site->count;
-	site->place = i;
+	place->stacks++;
+	site->place = *slot - 1;
 }
 
 static int by_place(const void *a, const void *b)
@@ -173,7 +221,7 @@ static int by_bytes(const void *a, const void *b)
 
 int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols)
 {
-	struct loading loading = { .places = places, .db = db };
+	struct loading loading = { .places = places, .db = db, .slots = 256 };
 	size_t i;
 	int error;
 
@@ -187,8 +235,14 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 	stack_tree_close(places->tree);
 	if (error)
 		return error;
+	while (loading.slots < places->sites * 2)
+		loading.slots *= 2;
+	loading.slot = calloc(loading.slots, sizeof(*loading.slot));
+	if (!loading.slot)
+		return -MT_E_MEMORY;
 	for (i = 0; i < places->sites; i++)
-		add_to_place(places, &places->site[i]);
+		add_to_place(&loading, &places->site[i]);
+	free(loading.slot);
 	error = count_processes(places);
 	if (error)
 		return error;
@@ -208,11 +262,39 @@ void places_release(struct places *places)
 		free(places->site[i].decided_by);
 		free(places->site[i].known);
 		free(places->site[i].parameter);
+		free(places->site[i].submodule);
+		free(places->site[i].pattern);
 	}
 	free(places->site);
 	free(places->place);
 	stack_tree_free(places->tree);
 	memset(places, 0, sizeof(*places));
+}
+
+/* A call of a module stands inside of the user's frame. */
+static int runs_module(const struct callstack *stack, size_t user)
+{
+	static const char file[] = "torch/nn/modules/module.py";
+	size_t i, size;
+
+	for (i = 0; i < user; i++) {
+		size = strlen(stack->frame[i]->file);
+		if (stack->frame[i]->elided ||
+		    (size >= sizeof(file) - 1 && !strcmp(stack->frame[i]->file + size - (sizeof(file) - 1), file)))
+			return 1;
+	}
+	return 0;
+}
+
+const char *places_name(char *out, size_t size, const struct place *place)
+{
+	char line[CALLSTACK_PLACE_MAX];
+
+	if (!*place->submodule)
+		return callstack_spot_place(out, size, place->stack, place->user);
+	callstack_place(line, sizeof(line), place->stack->frame[place->user]);
+	snprintf(out, size, "%s %s %s", line, runs_module(place->stack, place->user) ? ">" : "in", place->submodule);
+	return out;
 }
 
 static void json_frame(struct doc *doc, const struct callstack_frame *frame, int is_user, int is_inner)

@@ -8,6 +8,9 @@
  *
  * The place of a site is the callsite of its stack (load_callsite.c), as in all reports. Sites at the same line, in the
  * same phase and of the same category are one place, whichever processes they are of.
+ *
+ * A site with a module has the module in the place of a library's line: "mytrain.py:8 > layers.2.self_attn". Sites of one line
+ * whose modules differ in numbers alone are one place, layers.*.self_attn. Time: of the sites.
  */
 #ifndef MEMANA_PLACES_H
 #define MEMANA_PLACES_H
@@ -19,7 +22,7 @@
 #include "database/db.h"
 #include "query/callstack.h"
 
-#define PLACES_SITES_MAX 500 /* the largest sites; the rest of the peak is not in the list */
+#define PLACES_SITES_MAX 65536 /* the largest sites; the rest of the peak is not in the list */
 
 struct place {
 	const char *phase, *category;
@@ -29,8 +32,11 @@ struct place {
 	int64_t ranks[2];                  /* the lowest and the highest of them */
 	const char *evidence, *decided_by; /* from its largest site; "": nothing */
 	const char *parameter;             /* from its largest site: the framework's names for it; "": none */
+	const char *submodule;             /* module of its sites, with * where they differ; "": none */
+	uint32_t stacks;                   /* sites: stacks of processes */
 	const char *known;                 /* the weakest word of its sites: census, rule, probable */
-	const struct callstack *stack;     /* stack of its largest site */
+	const struct place_site *first;    /* its largest site, */
+	const struct callstack *stack;     /* and the stack of that one */
 	size_t user;                       /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
 };
 
@@ -48,6 +54,12 @@ struct places {
 /* The table `callsite` is filled. 0 or -MT_E_x. Release in any case. */
 int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols);
 void places_release(struct places *places);
+
+/*
+ * "mytrain.py:8 > layers.*.self_attn": the place as a person reads it. The module stands behind " in " where the line itself is
+ * of the module's own code. Returns `out`.
+ */
+const char *places_name(char *out, size_t size, const struct place *place);
 
 /* The frame of the callsite of `node`, whose stack this is; CALLSTACK_NO_FRAME: it is empty. 0 or -MT_E_x. */
 int places_user_frame(size_t *user, struct db *db, int64_t node, const struct callstack *stack);

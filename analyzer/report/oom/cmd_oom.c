@@ -10,6 +10,7 @@
 #include "report/command.h"
 #include "report/command_option.h"
 #include "report/peak_points.h"
+#include "report/running/running.h"
 #include "report/top_host.h"
 
 #define LIST_SHOWN 5
@@ -25,6 +26,19 @@ static void print_frame(const struct text *text, const struct callstack_frame *f
 	callstack_place(place, sizeof(place), frame);
 	text_print(text, "  %-32s %s\n", text_fit(clean, sizeof(clean), place, 32, 1),
 		   text_fit(function, sizeof(function), frame->function, 44, 0));
+}
+
+/* The module that was running, and the layers beside it. */
+static int print_running(const struct text *text, struct db *db, int64_t oom)
+{
+	struct sentence sentence = { .size = 0 };
+	struct running running;
+	int error = running_load(&running, db, oom);
+
+	running_say(&sentence, &running);
+	if (sentence.size)
+		text_wrap(text, 2, 0, sentence.text);
+	return error;
 }
 
 static int print_stack(const struct text *text, struct db *db, int64_t node)
@@ -209,6 +223,8 @@ static int print_it(const struct text *text, struct db *db, const struct oom *oo
 	error = print_host(text, db);
 	if (!error)
 		error = print_stack(text, db, oom->it->node);
+	if (!error)
+		error = print_running(text, db, oom->it->id);
 	if (error)
 		return error;
 	print_device(text, oom);

@@ -5,6 +5,7 @@
 #include "query/query.h"
 #include "report/peak_points.h"
 #include "report/places.h"
+#include "report/running/running.h"
 #include "report/top_host.h"
 
 static void json_failure(struct doc *doc, const struct oom_failure *failure)
@@ -226,12 +227,17 @@ static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 static int json_it(struct doc *doc, struct db *db, const struct oom *oom, const struct answer_options *options)
 {
 	struct symbols *symbols = symbols_new();
+	struct running running;
 	int error;
 
 	doc_object(doc, "failure");
 	json_failure(doc, oom->it);
 	error = symbols ? stack_json(doc, db, symbols, oom->it->node) : -MT_E_MEMORY;
 	symbols_free(symbols);
+	if (!error)
+		error = running_load(&running, db, oom->it->id);
+	if (!error)
+		running_json(doc, &running);
 	doc_int_or_null(doc, "total_bytes", (int64_t)oom->it->total, oom->it->total != 0);
 	doc_int(doc, "slack_bytes", (int64_t)oom->own_slack);
 	doc_int(doc, "largest_hole_bytes", (int64_t)oom->hole);

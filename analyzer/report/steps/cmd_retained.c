@@ -80,7 +80,7 @@ static void print_growth(const struct text *text, const struct retained *retaine
 {
 	const struct growth_row *row;
 	struct sentence sentence;
-	char place[256], each[TEXT_SIZE_MAX];
+	char place[256], each[TEXT_SIZE_MAX], module[FINDING_MODULE_MAX];
 	size_t i;
 
 	if (!table->rows)
@@ -89,8 +89,9 @@ static void print_growth(const struct text *text, const struct retained *retaine
 	for (i = 0; i < table->rows && i < limit; i++) {
 		row = &table->row[i];
 		sentence.size = 0;
-		sentence_say(&sentence, "%s: %s each, %s from %s, ",
+		sentence_say(&sentence, "%s%s: %s each, %s from %s, ",
 			     finding_place(place, sizeof(place), retained->db, row->most->node),
+			     finding_in_module(module, retained->db, row->most->spot, row->most->phase),
 			     text_bytes(each, row->each), row->most->category, answer_phase(row->most->phase));
 		growth_say_processes(&sentence, table, row);
 		finding_phase_line(text, row->most->phase, row->bytes, sentence.text);
@@ -176,7 +177,9 @@ static int json_growth(struct doc *doc, const struct retained *retained, const s
 		doc_int_or_null(doc, "rank", most->rank, most->rank >= 0);
 		doc_string(doc, "phase", most->phase);
 		doc_string(doc, "category", most->category);
-		error = stack_json_place(doc, retained->db, most->node);
+		error = finding_module_json(doc, retained->db, most->spot, most->phase);
+		if (!error)
+			error = stack_json_place(doc, retained->db, most->node);
 		doc_end(doc);
 	}
 	doc_end(doc);

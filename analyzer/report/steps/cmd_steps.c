@@ -270,11 +270,12 @@ static int print_place(const struct text *text, const struct growth *growth, con
 {
 	struct sentence sentence = { .size = 0 };
 	struct finding_spot spot;
-	char change[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX];
+	char change[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX], module[FINDING_MODULE_MAX];
 	int error = finding_spot(&spot, growth->db, row->most->node);
 
 	text_phase_print(text, row->most->phase, "%12s  ", answer_change(change, (int64_t)row->bytes));
 	answer_say_place(&sentence, spot.function, spot.place);
+	sentence_say(&sentence, "%s", finding_in_module(module, growth->db, row->most->spot, row->most->phase));
 	sentence_say(&sentence, ": %s more with every step, %s, allocated in %s, ", text_bytes(each, row->each),
 		     answer_category(row->most->category), row->most->phase);
 	growth_say_processes(&sentence, &growth->table, row);
@@ -374,6 +375,8 @@ static int json_growing(struct doc *doc, const struct growth *growth, const stru
 		doc_object(doc, NULL);
 		doc_string(doc, "function", spot.function);
 		doc_string(doc, "place", spot.place);
+		if (!error)
+			error = finding_module_json(doc, growth->db, list->place[i].spot, list->place[i].phase);
 		doc_string(doc, "phase", list->place[i].phase);
 		doc_string(doc, "category", list->place[i].category);
 		doc_int(doc, "bytes", (int64_t)list->place[i].bytes);

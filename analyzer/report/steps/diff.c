@@ -25,6 +25,11 @@ static const char *const questions[DIFF_COUNT] = {
 	[DIFF_PHASE] = PARTS(phase),
 	[DIFF_CATEGORY] = PARTS(category),
 	[DIFF_OWNER] = PARTS(owner),
+	/* The layers of a model together: the runs may have other numbers of them. */
+	[DIFF_MODULE] =
+		"SELECT number, ifnull(pattern, char(30)), ifnull(pattern, 'outside any module'), sum(bytes), sum(count), NULL "
+		"FROM bytes_by_module AS part JOIN device ON device.id = part.device LEFT JOIN submodule "
+		"ON submodule.id = part.submodule WHERE EXISTS (SELECT 1 FROM submodule) GROUP BY number, 2",
 	/*
 	 * The part of a path after its last '/': what is left when everything up to it is taken away. The allocator's
 	 * idle bytes are nobody's: they are no tensor of the line that happened to make it take a segment.
@@ -118,6 +123,21 @@ static void pair_up(struct diff_table *table)
 	table->count = count;
 }
 
+/* Modules of one run alone: the other was recorded without them. */
+static void drop_one_sided(struct diff_table *table)
+{
+	int a = 0, b = 0;
+	size_t i;
+
+	for (i = 0; i < table->count; i++) {
+		a |= table->row[i].a.in;
+		b |= table->row[i].b.in;
+	}
+	for (i = 0; i < table->count && !(a && b); i++)
+		free_row(&table->row[i]);
+	table->count = a && b ? table->count : 0;
+}
+
 /* Steps that only one run has are no difference of what a step takes. */
 static void drop_single(struct diff_table *table)
 {
@@ -158,6 +178,8 @@ static int load_table(struct diff *diff, enum diff_kind kind, struct db *a, stru
 	pair_up(loading.table);
 	if (kind == DIFF_STEP_PEAK)
 		drop_single(loading.table);
+	if (kind == DIFF_MODULE)
+		drop_one_sided(loading.table);
 	if (loading.table->count)
 		qsort(loading.table->row, loading.table->count, sizeof(*loading.table->row), by_change);
 	return 0;

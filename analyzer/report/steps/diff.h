@@ -17,6 +17,7 @@
 	X(PHASE, "by_phase", "At the peak, by the phase that allocated it", 0) \
 	X(CATEGORY, "by_category", "At the peak, by what it is", 0)            \
 	X(OWNER, "by_owner", "At the peak, by who asked for it", 1)            \
+	X(MODULE, "by_module", "At the peak, by module", 0)                    \
 	X(SITE, "sites", "At the peak, by place", 0)
 
 enum diff_kind {

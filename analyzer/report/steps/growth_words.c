@@ -137,14 +137,18 @@ void growth_say(struct sentence *sentence, const struct growth *growth, int64_t 
 {
 	const struct growth_device *at = device_of(growth, device);
 	struct largest largest;
-	char place[256], each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX], others[64];
+	char place[256], each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX], others[64],
+		module[FINDING_MODULE_MAX];
+	const struct growth_place *most;
 
 	if (!at)
 		return;
 	largest = largest_of(growth, at->device);
 	if (!largest.row.most)
 		return;
-	sentence_say(sentence, "Growing: %s", finding_place(place, sizeof(place), growth->db, largest.row.most->node));
+	most = largest.row.most;
+	sentence_say(sentence, "Growing: %s%s", finding_place(place, sizeof(place), growth->db, most->node),
+		     finding_in_module(module, growth->db, most->spot, most->phase));
 	if (largest.places > 1)
 		sentence_say(sentence, " and %s",
 			     text_count(others, sizeof(others), largest.places - 1, "other place"));
@@ -188,6 +192,8 @@ static int json_row(struct doc *doc, const struct growth *growth, const struct g
 	doc_object(doc, NULL);
 	doc_string(doc, "function", spot.function);
 	doc_string(doc, "place", spot.place);
+	if (!error)
+		error = finding_module_json(doc, growth->db, row->most->spot, row->most->phase);
 	doc_string(doc, "phase", row->most->phase);
 	doc_string(doc, "category", row->most->category);
 	doc_int(doc, "bytes", (int64_t)row->bytes);

@@ -22,10 +22,13 @@
 
 #define BY_WORD(name, word, column) word " "
 
-enum { OPTION_BY = COMMAND_OWN, OPTION_AT, OPTION_WHY, OPTION_DEVICE };
+enum { OPTION_BY = COMMAND_OWN, OPTION_AT, OPTION_WHY, OPTION_DEVICE, OPTION_DEPTH, OPTION_MODULE };
 
 static const struct command_option own_options[] = {
-	{ OPTION_BY, "by", "TABLE", "only one table", QUERY_BY_LIST(BY_WORD) "site parameter" },
+	{ OPTION_BY, "by", "TABLE", "only one table", QUERY_BY_LIST(BY_WORD) "site parameter module" },
+	{ OPTION_DEPTH, "depth", "N", "with --by module: levels of the tree (default 2; in JSON all)" },
+	{ OPTION_MODULE, "module", "NAME",
+	  "--by module, of this module alone, its sisters inside one by one: model.layers" },
 	{ OPTION_AT, "at", "WHEN",
 	  "not at the peak but at oom (the last out-of-memory error), at the peak of step:N, or at a time since the run began "
 	  "(12.5s, 300ms)",
@@ -53,7 +56,9 @@ static int bad_by(const char *word)
 		mt_nearest_try(&nearest, query_by_words[i]);
 	mt_nearest_try(&nearest, "site");
 	mt_nearest_try(&nearest, "parameter");
-	return command_bad_word(&nearest, "top: --by %s: not one of phase, category, owner, process, site, parameter",
+	mt_nearest_try(&nearest, "module");
+	return command_bad_word(&nearest,
+				"top: --by %s: not one of phase, category, owner, process, site, parameter, module",
 				word);
 }
 
@@ -66,6 +71,8 @@ static int parse_by(const char *word)
 			return i;
 	if (!strcmp(word, "parameter"))
 		return TOP_BY_PARAMETER;
+	if (!strcmp(word, "module"))
+		return TOP_BY_MODULE;
 	return !strcmp(word, "site") ? TOP_BY_SITE : TOP_BY_ALL;
 }
 
@@ -90,6 +97,15 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 		if (command_number(optarg, 0, 1 << 30, &number))
 			return command_fail(EXIT_USAGE, "top: -n %s: not a number of sites", optarg);
 		command->options.limit = number ? number : -1;
+		return 0;
+	case OPTION_DEPTH:
+		if (command_number(optarg, 0, 255, &number))
+			return command_fail(EXIT_USAGE, "top: --depth %s: not a number of levels (0 to 255)", optarg);
+		command->options.depth = number;
+		return 0;
+	case OPTION_MODULE:
+		command->options.module = optarg;
+		command->options.by = TOP_BY_MODULE;
 		return 0;
 	case OPTION_AT:
 		if (moment_parse(&command->options.moment, optarg))
@@ -120,7 +136,7 @@ static int parse(struct top_command *command, int argc, char **argv)
 {
 	int option, status = 0;
 
-	*command = (struct top_command){ .options = { .by = TOP_BY_ALL, .device = -1, .limit = 0 } };
+	*command = (struct top_command){ .options = { .by = TOP_BY_ALL, .device = -1, .limit = 0, .depth = -1 } };
 	while (!status && (option = command_getopt(argc, argv, own_options)) != -1)
 		status = parse_option(command, argc, argv, option);
 	if (!command->options.limit)
@@ -143,6 +159,10 @@ static int report(const struct top_command *command, struct db *db, struct symbo
 	}
 	if (!error)
 		return 0;
+	if (error == -MT_E_ARGUMENT && command->options.module)
+		return command_fail(EXIT_USAGE,
+				    "top: --module %s: no module of that name holds anything (--by module: all)",
+				    command->options.module);
 	if (error == -MT_E_ARGUMENT)
 		return command_fail(EXIT_USAGE,
 				    "top: nothing was recorded on that device (without --device: all there are)");

@@ -11,13 +11,20 @@
 #include "query/query.h"
 #include "report/ranks.h"
 
-enum top_by { TOP_BY_ALL = -1, TOP_BY_SITE = 100, TOP_BY_PARAMETER = 101 }; /* else an enum query_by: only that table */
+enum top_by {
+	TOP_BY_ALL = -1,
+	TOP_BY_SITE = 100,
+	TOP_BY_PARAMETER,
+	TOP_BY_MODULE
+}; /* else an enum query_by: only that table */
 
 struct top_options {
 	int by;               /* enum top_by or enum query_by */
 	int64_t device;       /* number, -1: all */
 	int device_cpu;       /* --device cpu */
 	int64_t limit;        /* sites, parameters, -1: all */
+	int64_t depth;        /* levels of the tree of modules, -1: not said */
+	const char *module;   /* --module: this one alone; NULL: all */
 	const char *name;     /* named_words: the traces, for the next command to try */
 	int is_database;      /* it is one */
 	int why;              /* show the evidence */
@@ -55,6 +62,11 @@ int top_gpu_total(const struct text *text, struct db *db, const struct query_dev
 /* `limit`: parameters, -1: all. */
 int top_parameters_text(const struct text *text, struct db *db, int64_t limit);
 int top_parameters_json(struct doc *doc, struct db *db, int64_t limit);
+
+/* The peak of a device by module (top_modules.c). 0 or -MT_E_x; -MT_E_ARGUMENT: options->module is none. */
+int top_modules_text(const struct text *text, struct db *db, const struct query_device *device,
+		     const struct top_options *options);
+int top_modules_json(struct doc *doc, struct db *db, int64_t device, const struct top_options *options);
 
 /* "ranks 0 to 7", "6 ranks", "8 processes": `first` and `last` are the lowest and the highest rank, -1: none. */
 void top_say_processes(struct sentence *sentence, uint32_t processes, int64_t first, int64_t last);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/alive.h"
 #include "report/answer.h"
@@ -122,6 +123,36 @@ static int make_parts(struct db *db)
 				    &place);
 	db_finish(place.inside);
 	return error ? error : db_execute(db, part_sql);
+}
+
+/* As modules.c of the engine has it at the peak: what the census names belongs to modules of its own, the rest to the site's. */
+static int make_modules(struct db *db)
+{
+	static const char *const make[] = {
+		"CREATE TEMP TABLE named_module AS SELECT site, submodule, sum(born.bytes) AS bytes, count(*) AS count "
+		"FROM temp.at AS at JOIN (SELECT *, process AS owner_process FROM stretch WHERE NOT asleep_bytes) AS stretch "
+		"USING (device) JOIN birth_module AS born ON born.process = owner_process AND born.alloc_seq = stretch.alloc_seq "
+		"WHERE (since_time, owner_process, since_seq) <= (at_time, at_process, at_seq) AND " ALIVE_UNTIL(
+			"owner_process", "at_time", "at_process", "at_seq") " GROUP BY site, submodule",
+		"DELETE FROM temp.named_module WHERE site NOT IN (SELECT part.site FROM temp.peak_part AS part JOIN (SELECT site, sum(bytes) "
+		"AS bytes FROM temp.named_module GROUP BY site) AS named USING (site) WHERE named.bytes <= part.bytes "
+		"AND category <> 'allocator slack')",
+		"CREATE TEMP TABLE peak_module AS SELECT * FROM temp.named_module UNION ALL SELECT part.site, "
+		"iif(category = 'allocator slack', NULL, submodule), part.bytes - ifnull(named.bytes, 0), "
+		"max(part.count - ifnull(named.count, 0), 0) FROM temp.peak_part AS part LEFT JOIN (SELECT site, sum(bytes) AS bytes, "
+		"sum(count) AS count FROM temp.named_module GROUP BY site) AS named USING (site) LEFT JOIN site_module USING (site) "
+		"WHERE part.bytes > ifnull(named.bytes, 0)",
+		"CREATE TEMP VIEW bytes_by_module AS SELECT part.device AS device, part.process AS process, part.site AS site, "
+		"held.submodule AS submodule, path, type, part.phase AS phase, part.category AS category, held.bytes AS bytes, "
+		"held.count AS count FROM temp.peak_module AS held JOIN temp.peak_part AS part USING (site) LEFT JOIN submodule "
+		"ON submodule.id = held.submodule",
+	};
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < MT_ARRAY_SIZE(make) && !error; i++)
+		error = db_execute(db, make[i]);
+	return error;
 }
 
 /* Memory of another process: in an allocation of its own, or mapped. */
@@ -298,6 +329,8 @@ int top_at(struct db *db, const struct moment *moment)
 	if (error || (!found && moment->kind != MOMENT_TIME))
 		return error;
 	error = make_parts(db);
+	if (!error)
+		error = make_modules(db);
 	if (!error)
 		error = make_peaks(db, moment);
 	if (!error)

@@ -81,6 +81,8 @@ static int json_site(void *context, const struct query_site *row)
 	doc_string(report->doc, "why", row->evidence);
 	doc_string(report->doc, "decided_by", row->decided_by);
 	doc_string(report->doc, "known", row->known);
+	if (*row->submodule)
+		doc_string(report->doc, "submodule", row->submodule);
 	error = stack_json(report->doc, report->db, report->symbols, row->node);
 	doc_end(report->doc);
 	return error;
@@ -187,6 +189,8 @@ static int json_tables(struct report *report)
 		error = json_parts(report, (enum query_by)by);
 	if (!error)
 		error = json_sites(report);
+	if (!error && report->options->by == TOP_BY_MODULE)
+		error = top_modules_json(report->doc, report->db, report->device, report->options);
 	doc_array(report->doc, "phase_peaks");
 	if (!error)
 		error = query_phase_peaks(report->db, report->device, json_phase_peak, report);

@@ -45,8 +45,10 @@ static void print_callers(const struct top_report *report, const struct callstac
 }
 
 /* The function stands beside its place, or below where both are too long. */
-static void print_place_line(const struct top_report *report, const struct callstack *stack, size_t user)
+static void print_place_line(const struct top_report *report, const struct place *of)
 {
+	const struct callstack *stack = of->stack;
+	size_t user = of->user;
 	char place[512], clean[256], name[512], function[256];
 	size_t room = (size_t)text_columns(report->text) - SITE_INDENT;
 
@@ -54,9 +56,12 @@ static void print_place_line(const struct top_report *report, const struct calls
 		text_print(report->text, "no stack was recorded\n");
 		return;
 	}
-	callstack_spot_place(place, sizeof(place), stack, user);
+	places_name(place, sizeof(place), of);
 	text_fit(clean, sizeof(clean), place, room, 1);
-	callstack_spot_function(name, sizeof(name), stack, user);
+	if (*of->submodule) /* the function of one of its stacks says nothing of the others */
+		callstack_function(name, sizeof(name), stack->frame[user]);
+	else
+		callstack_spot_function(name, sizeof(name), stack, user);
 	text_fit(function, sizeof(function), name, room, 0);
 	text_style(report->text, TEXT_BOLD);
 	text_print(report->text, "%s", clean);
@@ -135,7 +140,7 @@ static void print_place(const struct top_report *report, const struct place *pla
 
 	text_phase_print(report->text, place_layer(place), "%10s  %5s  ", text_bytes(size, place->bytes),
 			 text_percent(share, place->bytes, report->device->peak.bytes));
-	print_place_line(report, place->stack, place->user);
+	print_place_line(report, place);
 	if (*place->parameter)
 		sentence_say(&sentence,
 			     "%s: ", text_fit(name, sizeof(name), place->parameter, TEXT_COLUMNS - SITE_INDENT - 2, 1));
@@ -145,6 +150,8 @@ static void print_place(const struct top_report *report, const struct place *pla
 		peak_say_phase(&sentence, place->phase, 0, 0);
 	}
 	sentence_say(&sentence, ", %s", text_count(count, sizeof(count), place->count, "allocation"));
+	if (place->stacks > 1 && *place->submodule)
+		sentence_say(&sentence, " from %s", text_count(count, sizeof(count), place->stacks, "stack"));
 	if (report->processes > 1)
 		say_processes(&sentence, place);
 	text_wrap(report->text, SITE_INDENT, 0, sentence.text);

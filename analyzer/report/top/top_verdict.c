@@ -37,7 +37,7 @@ static int largest_place(void *context, const struct query_culprit *row, struct 
 		if (place->user == CALLSTACK_NO_FRAME)
 			return 0;
 		callstack_spot_function(largest->function, sizeof(largest->function), place->stack, place->user);
-		callstack_spot_place(largest->place, sizeof(largest->place), place->stack, place->user);
+		places_name(largest->place, sizeof(largest->place), place);
 		return 0;
 	}
 	return 0;
