@@ -196,6 +196,75 @@ TEST(advice_is_what_memana_advise_says)
 	kit_close(kit);
 }
 
+/* ---- modules ---- */
+
+/* Three layers; the last one has twice the activations of the others. */
+static struct kit *open_layers(void)
+{
+	const char *path = new_path();
+	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = 3 };
+	uint32_t i, top, net;
+	char name[16];
+	struct maker m;
+
+	maker_open(&m, path, 100, -1);
+	top = maker_python(&m, 0, "main", "/home/me/train.py", 1);
+	net = mt_defs_add_nest(m.defs, 0, mt_defs_add_instance(m.defs, 0x1000, maker_string(&m, "Net")));
+	maker_phase(&m, "forward");
+	for (i = 0; i < 3; i++) {
+		m.stack = mt_defs_add_node_in(m.defs, top, mt_defs_add_frame(m.defs, &frame),
+					      mt_defs_add_nest(m.defs, net,
+							       mt_defs_add_instance(m.defs, 0x2000 + i,
+										    maker_string(&m, "Layer"))));
+		maker_tensor_alloc(&m, 0x100000000 + i * 0x10000000ull, (i < 2 ? 4 : 8) * MIB);
+	}
+	for (i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "layers.%u", i);
+		maker_event(&m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
+						   .addr = i < 3 ? 0x2000 + i : 0,
+						   .size = 3,
+						   .name = maker_string(&m, i < 3 ? name : ""),
+						   .value = maker_string(&m, "Net#1"),
+						   .flags = 1 });
+	}
+	maker_phase_end(&m);
+	maker_close(&m);
+	return kit_open(path, NULL);
+}
+
+TEST(modules_have_a_bar_for_each_layer)
+{
+	struct kit *kit = open_layers();
+	struct worker_question question = { .kind = WORKER_MODULES, .to = INT64_MAX };
+	struct worker_answer *answer;
+	uint32_t i;
+
+	model_lock(&kit->model);
+	question.to = kit->model.device[0].peak_time;
+	model_unlock(&kit->model);
+	answer = ask(kit, &question);
+	CHECK_STR(answer->trouble, "");
+	CHECK(has(answer->verdict, "layers.2 holds most of layers.*: 8.0 MiB; layers.0 holds 4.0 MiB."));
+	for (i = 0; i < answer->rows && !strstr(cell(answer, i, "module"), "layers.0"); i++)
+		;
+	CHECK(i + 3 <= answer->rows && has(cell(answer, i, ""), "#"));
+	CHECK(has(cell(answer, i + 1, "module"), "layers.1") && has(cell(answer, i + 2, "module"), "layers.2"));
+	CHECK_STR(cell(answer, i + 2, "bytes"), "8.0 MiB");
+	worker_answer_free(answer);
+	kit_close(kit);
+}
+
+/* To the peak, and the modules there: two keys. */
+TEST(the_unlike_layer_takes_two_keys)
+{
+	struct kit *kit = open_layers();
+
+	kit_screen(kit, 100, 30, 256, 0);
+	kit_keys(kit, "p L");
+	CHECK(kit_shows(kit, "layers.2 holds most of layers.*"));
+	kit_close(kit);
+}
+
 /* ---- SQL ---- */
 
 TEST(sql_gives_words_of_all_types)

@@ -81,6 +81,7 @@ enum key_group {
 	X(ENTER, ASK, K(ENTER), 0, "into the row: its stack, its life, who freed it")           \
 	X(FLAME, ASK, 't', 0, "flame view of what is alive at the cursor")                      \
 	X(MAP, ASK, 'M', 0, "map of the segments at the cursor: what lives in them, holes")     \
+	X(MODULES, ASK, 'L', 0, "what each module holds at the cursor: a bar for each layer")   \
 	X(DIFF, ASK, 'd', 0, "what grew between the marks: allocated, freed, kept")             \
 	X(STEPS, ASK, '2', 0, "what grew between two steps: 3 (since the first), or 2 5")       \
 	X(RETAINED, ASK, 'r', 0, "what outlives the step or phase that made it")                \

@@ -85,6 +85,15 @@ static void ask_retained(struct app *app)
 	app_ask_worker(app, "What outlives the step or phase that made it", &question);
 }
 
+static void ask_modules(struct app *app)
+{
+	struct worker_question question = { .kind = WORKER_MODULES, .device = app->device, .to = app->scale.cursor };
+	char title[64], time[TEXT_SIZE_MAX];
+
+	snprintf(title, sizeof(title), "What each module holds at %s", text_time(time, question.to));
+	app_ask_worker(app, title, &question);
+}
+
 static void ask_advice(struct app *app)
 {
 	struct worker_question question = { .kind = WORKER_ADVICE, .device = app->device };
@@ -156,8 +165,9 @@ static void ask_write(struct app *app)
 }
 
 app_request_fn *const app_questions[REQUEST_COUNT] = {
-	[REQUEST_SEARCH] = ask_search, [REQUEST_FILTER] = ask_filter,     [REQUEST_SQL] = ask_sql,
-	[REQUEST_DIFF] = ask_between,  [REQUEST_RETAINED] = ask_retained, [REQUEST_ADVICE] = ask_advice,
-	[REQUEST_MAP] = open_map,      [REQUEST_GOTO] = app_ask_moment,   [REQUEST_STEPS] = app_ask_steps,
-	[REQUEST_FLAME] = open_flame,  [REQUEST_HELP] = open_help,        [REQUEST_WRITE] = ask_write,
+	[REQUEST_SEARCH] = ask_search,   [REQUEST_FILTER] = ask_filter,     [REQUEST_SQL] = ask_sql,
+	[REQUEST_DIFF] = ask_between,    [REQUEST_RETAINED] = ask_retained, [REQUEST_ADVICE] = ask_advice,
+	[REQUEST_MAP] = open_map,        [REQUEST_GOTO] = app_ask_moment,   [REQUEST_STEPS] = app_ask_steps,
+	[REQUEST_MODULES] = ask_modules, [REQUEST_FLAME] = open_flame,      [REQUEST_HELP] = open_help,
+	[REQUEST_WRITE] = ask_write,
 };

@@ -101,7 +101,8 @@ static void answer_into(struct worker *worker, const struct worker_question *que
 		[WORKER_LIFE] = worker_answer_life,         [WORKER_BETWEEN] = worker_answer_between,
 		[WORKER_RETAINED] = worker_answer_retained, [WORKER_ADVICE] = worker_answer_advice,
 		[WORKER_MAP] = worker_answer_map,           [WORKER_SEGMENT] = worker_answer_segment,
-		[WORKER_BESIDE] = worker_answer_beside,     [WORKER_SQL] = worker_answer_sql
+		[WORKER_BESIDE] = worker_answer_beside,     [WORKER_SQL] = worker_answer_sql,
+		[WORKER_MODULES] = worker_answer_modules
 	};
 	int error;
 

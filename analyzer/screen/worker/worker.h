@@ -30,6 +30,7 @@
 	X(LIFE)     /* the allocations of `site`: when each was born and freed, and by whom */ \
 	X(BETWEEN)  /* memory born in (from, to] and alive at `to`, place by place */          \
 	X(RETAINED) /* growth per step and micro-batch, crossings of phases (retained.h) */    \
+	X(MODULES)  /* the memory in use at `to` on `device`, module by module */              \
 	X(ADVICE)   /* the settings that would have helped (advise.h) */                       \
 	X(MAP)      /* the segments of `device` at `to`: an answer with a map, and no rows */  \
 	X(SEGMENT)  /* the live set at `to` in the segment that begins at `address` */         \

@@ -115,10 +115,10 @@ void worker_set_state(struct worker *worker, enum worker_state state);
 /* Loads the run into worker->db (worker_load.c). 0 or -MT_E_x with the reason in `why`. */
 int worker_load(struct worker *worker, char *why, size_t why_size);
 
-/* Fill `table` (worker_life.c, worker_lists.c, worker_advice.c, worker_map.c, worker_sql.c). 0 or -MT_E_x. */
+/* Fill `table` (worker_life.c, worker_lists.c, worker_modules.c, worker_advice.c, worker_map.c, worker_sql.c). 0 or -MT_E_x. */
 typedef int worker_answerer(struct worker *worker, const struct worker_question *question, struct worker_table *table);
 worker_answerer worker_answer_life, worker_answer_between, worker_answer_retained, worker_answer_advice,
-	worker_answer_map, worker_answer_segment, worker_answer_beside, worker_answer_sql;
+	worker_answer_map, worker_answer_segment, worker_answer_beside, worker_answer_sql, worker_answer_modules;
 
 /* For all answers (worker_table.c): the site of the model with the number that the database gives it; 0: the model
  * has none. */

@@ -1,0 +1,141 @@
+/* worker_modules.c - what is in use at a moment, module by module: a tree with a bar for each layer. */
+#include <stdio.h>
+#include <string.h>
+#include "base/text.h"
+#include "memtrace/error.h"
+#include "query/module_lines.h"
+#include "report/answer.h"
+#include "store/store.h"
+#include "worker_impl.h"
+
+#define BAR_COLUMNS 16
+#define LAYERS_MAX 512u /* sisters that have a row each */
+
+/* Those that say most come first: a terminal of 80 columns has no room for all. */
+enum modules_column { MODULES_BYTES, MODULES_PLACE, MODULES_BAR, MODULES_FIRST /* then those of MODULE_COLUMN_LIST */ };
+
+struct modules_answer {
+	struct worker_table *table;
+	const struct module_lines *modules;
+	uint64_t most; /* bytes of the largest layer */
+};
+
+static void add_columns(struct worker_table *table)
+{
+	worker_table_column(table, "bytes", 1);
+	worker_table_column(table, "module", WORKER_BRIEF);
+	worker_table_column(table, "", 0);
+#define MODULES_COLUMN_ADD(name, field, heading) worker_table_column(table, heading, 1);
+	MODULE_COLUMN_LIST(MODULES_COLUMN_ADD)
+#undef MODULES_COLUMN_ADD
+}
+
+/* A row: words, indented, and a bar where `layer` is not 0. 1: there are enough rows. */
+static int add_row(const struct modules_answer *answer, const struct module_sum *sum, uint32_t depth, const char *words,
+		   int layer)
+{
+	static const char hashes[BAR_COLUMNS + 1] = "################";
+	struct worker_table *table = answer->table;
+	char size[TEXT_SIZE_MAX];
+	uint32_t i;
+
+	if (worker_table_row(table, 0, -1))
+		return 1;
+	worker_table_cell(table, MODULES_BYTES, text_bytes(size, sum->bytes));
+	worker_table_print(table, MODULES_PLACE, "%*s%s", (int)(2 * depth), "", words);
+	if (layer && answer->most)
+		worker_table_print(table, MODULES_BAR, "%.*s", (int)(sum->bytes / (answer->most / BAR_COLUMNS + 1)),
+				   hashes);
+	for (i = 0; i < MODULE_COLUMNS; i++)
+		if (sum->column[i])
+			worker_table_cell(table, MODULES_FIRST + i, text_bytes(size, sum->column[i]));
+	return 0;
+}
+
+/* Each sister, in the order of the model. */
+static void add_sisters(const struct modules_answer *answer, const struct module_line *line)
+{
+	const struct module_lines *modules = answer->modules;
+	uint32_t i, row, last = 0;
+
+	for (i = 0; i < line->count && i < LAYERS_MAX; i++, last = row) {
+		row = module_lines_next(modules, line, last);
+		if (add_row(answer, &modules->row[row].all, line->depth + 1, modules->row[row].path, 1))
+			return;
+	}
+	if (line->count > LAYERS_MAX)
+		add_row(answer, &(struct module_sum){ .bytes = 0 }, line->depth + 1, "and more", 0);
+}
+
+static void add_lines(const struct modules_answer *answer)
+{
+	const struct module_lines *modules = answer->modules;
+	const struct module_line *line;
+	char words[WORKER_CELL_MAX], number[TEXT_SIZE_MAX];
+	uint32_t i;
+
+	for (i = 1; i < modules->lines; i++) {
+		line = &modules->line[i];
+		if (line->passes)
+			continue;
+		if (line->repeats)
+			snprintf(words, sizeof(words), "%s  %s x %s", line->path, text_number(number, line->count),
+				 modules->row[line->most].type);
+		else
+			snprintf(words, sizeof(words), "%s", line->path);
+		if (add_row(answer, &line->all, line->depth, words, 0))
+			return;
+		if (line->repeats && !module_lines_is_folded(modules, i))
+			add_sisters(answer, line);
+	}
+}
+
+/* The layer that holds most, and by how much it is unlike its sisters. */
+static void say(struct sentence *sentence, const struct modules_answer *answer)
+{
+	const struct module_lines *modules = answer->modules;
+	const struct module_member *most, *least;
+	char size[2][TEXT_SIZE_MAX];
+	uint32_t i;
+
+	for (i = 1; i < modules->lines; i++) {
+		if (!modules->line[i].repeats || module_lines_is_folded(modules, i))
+			continue;
+		most = &modules->row[modules->line[i].most];
+		least = &modules->row[modules->line[i].least];
+		if (most->all.bytes != answer->most)
+			continue;
+		if (most->all.bytes == least->all.bytes)
+			sentence_say(sentence, "All layers of %s hold %s each.", modules->line[i].path,
+				     text_bytes(size[0], answer->most));
+		else
+			sentence_say(sentence, "%s holds most of %s: %s; %s holds %s.", most->path,
+				     modules->line[i].path, text_bytes(size[0], answer->most), least->path,
+				     text_bytes(size[1], least->all.bytes));
+		return;
+	}
+}
+
+int worker_answer_modules(struct worker *worker, const struct worker_question *question, struct worker_table *table)
+{
+	struct module_lines modules;
+	struct modules_answer answer = { .table = table, .modules = &modules };
+	struct sentence sentence = { 0 };
+	uint32_t i;
+	int error = module_lines_load_at(&modules, worker->db, store_device_id(question->device), question->to);
+
+	add_columns(table);
+	for (i = 1; !error && i < modules.lines; i++)
+		if (modules.line[i].repeats && !module_lines_is_folded(&modules, i) &&
+		    modules.row[modules.line[i].most].all.bytes > answer.most)
+			answer.most = modules.row[modules.line[i].most].all.bytes;
+	if (!error) {
+		add_lines(&answer);
+		say(&sentence, &answer);
+		worker_table_verdict(table, module_lines_has_modules(&modules)
+						    ? sentence.text
+						    : "No call of a torch.nn.Module was seen.");
+	}
+	module_lines_release(&modules);
+	return error;
+}
