@@ -303,7 +303,10 @@ static int tell_rows(struct whose *whose)
 	return 0;
 }
 
-/* told[first .. end) is of one census and one block: the bytes of each module. The rest is of the one that all of it lies in. */
+/*
+ * told[first .. end) is of one census and one block: the bytes of each module. A lone tensor has the whole block. In a block of
+ * several a rest that none covers goes by the stack: a file of weights that was read into the block has a head.
+ */
 static int take_block(struct whose *whose, const struct census_block *block, size_t first, size_t end)
 {
 	const struct parameter_birth *birth = &whose->lives->known[block - whose->census->known];
@@ -319,6 +322,12 @@ static int take_block(struct whose *whose, const struct census_block *block, siz
 	whose->row[block - whose->census->known] = common;
 	part->first = whose->answer->count;
 	bytes.here = birth->seq && birth->site && is_there(birth, peak_of(whose, birth));
+	if (end - first == 1) {
+		bytes.row = common;
+		bytes.bytes = block->bytes;
+		bytes.count = 1;
+		error = add_bytes(whose, &bytes);
+	}
 	for (i = first; i < end && end - first > 1 && !error; i++) {
 		begin = whose->told[i].addr > until ? whose->told[i].addr : until;
 		stop = whose->told[i].addr + whose->told[i].bytes;
@@ -330,11 +339,6 @@ static int take_block(struct whose *whose, const struct census_block *block, siz
 		left -= bytes.bytes;
 		error = add_bytes(whose, &bytes);
 	}
-	bytes.row = common;
-	bytes.bytes = left;
-	bytes.count = end - first == 1;
-	if (!error)
-		error = add_bytes(whose, &bytes);
 	part->count = (uint32_t)(whose->answer->count - part->first);
 	return error;
 }

@@ -13,6 +13,7 @@
 #define WEIGHT (1 * MIB)
 #define ACTIVATION (3 * MIB)
 #define SPIKE (200 * MIB)
+#define HEAD 5352 /* bytes before the weights in their file */
 #define MODEL "Net#1"
 
 /* The spike's place in its step. */
@@ -23,7 +24,7 @@ struct options {
 	uint32_t spike_step;
 	int keeps_gradients; /* nobody sets them to none */
 	int skips;   /* in the spike's step one parameter has no gradient, and at the census another one had none */
-	int is_flat; /* one block holds all weights */
+	int is_flat; /* one block holds the head of a file, and all weights */
 	int is_unit; /* one block holds the gradients of a layer */
 	int wraps;   /* names of parameters have those of wrappers */
 	int tells;   /* modules have names */
@@ -289,9 +290,9 @@ static void train(struct training *t, const char *path, const struct options *is
 	t->m.device = t->m.cpu;
 	make_stacks(t);
 	maker_phase(&t->m, "init");
-	flat = is->is_flat ? take(t, t->init, PARAMETERS * WEIGHT + 1000) : 0;
+	flat = is->is_flat ? take(t, t->init, HEAD + PARAMETERS * WEIGHT) : 0;
 	for (i = 0; i < PARAMETERS; i++)
-		t->weight[i] = is->is_flat ? flat + i * WEIGHT : take(t, t->init, WEIGHT);
+		t->weight[i] = is->is_flat ? flat + HEAD + i * WEIGHT : take(t, t->init, WEIGHT);
 	maker_phase_end(&t->m);
 	for (t->step = 1; t->step <= (is->steps ? is->steps : 4); t->step++) {
 		forward(t);
@@ -373,6 +374,8 @@ static void check(const struct options *is, int everything)
 	CHECK(is->moment == IN_FORWARD || t.truth[LAYERS - 1].gradients == 2 * WEIGHT);
 	if (is->moment != IN_FORWARD)
 		CHECK_EQ(ask(run.db, "category = 'gradients' AND path = 'layers.4.fc1'"), WEIGHT);
+	if (is->is_flat)
+		CHECK_EQ(ask(run.db, "category = 'weights' AND submodule IS NULL"), HEAD);
 	run_close(&run);
 }
 
