@@ -65,7 +65,7 @@ def after_start(path):
     for event in ring.events:
         if event.what == "TENSOR_ALLOC" and event.size == MARK:
             result = []
-        if result is None or event.what.startswith(("DRIVER", "VMM", "MARK", "CENSUS")):  # the census comes when it may
+        if result is None or event.what.startswith(("DRIVER", "VMM", "MARK", "CENSUS", "INSTANCE_NAME")):  # the census comes when it may
             continue
         if event.what == "TENSOR_ALLOC":
             blocks[event.addr] = len(result)
