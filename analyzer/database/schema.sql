@@ -203,7 +203,8 @@ CREATE TABLE peak_part (
 -- The module of a site's stack: that of its innermost call. No row: no frame of the stack calls a module.
 CREATE TABLE site_module (
 	site INTEGER PRIMARY KEY REFERENCES site,
-	submodule INTEGER NOT NULL REFERENCES submodule
+	submodule INTEGER NOT NULL REFERENCES submodule,
+	alike INTEGER NOT NULL            -- equal for sites of one stack whose modules' paths differ in numbers alone
 );
 
 -- The modules of the peak's bytes: that of the parameter where the census tells of the allocation, else that of the stack. A

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "label/alike.h"
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -98,19 +99,37 @@ static int read_ahead(struct analysis *analysis, const struct analysis_input *in
 	return analysis->ahead ? 0 : -MT_E_MEMORY;
 }
 
+int analysis_alike(const struct analysis *analysis, uint32_t **first)
+{
+	uint32_t **plain = calloc((size_t)analysis->processes + 1, sizeof(*plain)), i;
+	int error = plain ? 0 : -MT_E_MEMORY;
+
+	*first = NULL;
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = alike_stacks(&plain[i], analysis->process[i].defs);
+	if (!error)
+		error = alike_sites(first, &analysis->attribution, (const uint32_t *const *)plain);
+	for (i = 0; i < analysis->processes && plain; i++)
+		free(plain[i]);
+	free(plain);
+	return error;
+}
+
 /* The kind of each site's bytes, now that all is read. */
 static int settle(struct analysis *analysis)
 {
 	struct category_told *told = calloc(analysis->processes + 1, sizeof(*told));
-	uint32_t i;
+	uint32_t *first = NULL, i;
+	int error = told ? analysis_alike(analysis, &first) : -MT_E_MEMORY;
 
-	if (!told)
-		return -MT_E_MEMORY;
-	for (i = 0; i < analysis->processes; i++)
-		told[i] = analysis_told(analysis, i);
-	categories_settle(&analysis->categories, &analysis->attribution, told, analysis->processes);
+	for (i = 0; i < analysis->processes && !error; i++)
+		told[i] = (struct category_told){ &analysis->process[i].census, analysis->process[i].steps };
+	if (!error)
+		error = categories_settle(&analysis->categories, &analysis->attribution, told, analysis->processes,
+					  first);
+	free(first);
 	free(told);
-	return 0;
+	return error;
 }
 
 static int run(struct analysis *analysis, const struct analysis_input *input, const struct mt_rules *rules,
@@ -211,6 +230,7 @@ void analysis_release(struct analysis *analysis)
 	}
 	free(analysis->modules.part);
 	free(analysis->modules.of_site);
+	free(analysis->modules.alike);
 	attribution_release(&analysis->attribution);
 	categories_release(&analysis->categories);
 	outlived_release(&analysis->outlived);

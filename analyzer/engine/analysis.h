@@ -267,6 +267,7 @@ struct analysis_modules {
 	struct parameter_bytes *part; /* by site */
 	size_t parts;
 	uint32_t *of_site; /* by site: the row of its stack; 0: none of its frames is a module's */
+	uint32_t *alike; /* by site: the first of one line, one category, and modules whose paths differ in numbers alone */
 };
 
 /* Read freely. */
@@ -339,6 +340,9 @@ int analysis_damage(const struct analysis *analysis, const struct analysis_proce
  */
 int analysis_settle_modules(struct analysis *analysis);
 
+/* Sets `*first`, of alike_sites, over all processes. The caller frees it. 0 or -MT_E_MEMORY. */
+int analysis_alike(const struct analysis *analysis, uint32_t **first);
+
 /* When the device had its peak so far, as the process counts. */
 static inline struct parameter_moment analysis_moment(const struct analysis *analysis, uint32_t process,
 						      uint32_t device)
@@ -348,12 +352,6 @@ static inline struct parameter_moment analysis_moment(const struct analysis *ana
 	return (struct parameter_moment){ .epoch = analysis->attribution.device[device].epoch,
 					  .seq = of->peak.process == process ? of->peak.seq : 0,
 					  .time = of->peak.time };
-}
-
-/* The facts of a process up to now, for its categories. */
-static inline struct category_told analysis_told(const struct analysis *analysis, uint32_t process)
-{
-	return (struct category_told){ &analysis->process[process].census, analysis->process[process].steps };
 }
 
 #endif

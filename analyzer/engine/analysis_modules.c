@@ -1,6 +1,7 @@
 #include "analysis.h"
 
 #include <stdlib.h>
+#include "base/tuple.h"
 #include "memtrace/error.h"
 
 /* A row of the stack's module, by its names while the site had births. */
@@ -133,6 +134,36 @@ static int part_all(struct analysis *analysis)
 	return modules->part ? 0 : -MT_E_MEMORY;
 }
 
+/* Sites alike, as alike_sites says, that are of one category and of modules whose paths differ in numbers alone. */
+static int join_lines(struct analysis *analysis)
+{
+	struct analysis_modules *modules = &analysis->modules;
+	char path[MODULE_PATH_MAX], pattern[MODULE_PATH_MAX];
+	struct tuple_table table = { 0 };
+	const struct module_tree *tree;
+	struct tuple key;
+	uint32_t i, at;
+	int error = analysis_alike(analysis, &modules->alike);
+
+	for (i = 1; i < analysis->attribution.sites && !error; i++) {
+		if (!modules->of_site[i]) {
+			modules->alike[i] = i;
+			continue;
+		}
+		tree = &analysis->process[analysis->attribution.site[i].key.process].modules;
+		module_path_pattern(pattern, module_tree_path(path, sizeof(path), tree, modules->of_site[i]));
+		key = (struct tuple){ { modules->alike[i], tuple_text(pattern),
+					category_of_site(&analysis->categories, &analysis->attribution, i) } };
+
+		at = tuple_find(&table, &key);
+		if (at == TUPLE_NONE)
+			error = tuple_add(&table, &key, i);
+		modules->alike[i] = at == TUPLE_NONE ? i : at;
+	}
+	tuple_release(&table);
+	return error;
+}
+
 int analysis_settle_modules(struct analysis *analysis)
 {
 	struct analysis_process *process;
@@ -150,6 +181,8 @@ int analysis_settle_modules(struct analysis *analysis)
 	}
 	for (i = 1; i < analysis->attribution.sites && !error; i++)
 		analysis->modules.of_site[i] = row_of_site(analysis, i);
+	if (!error)
+		error = join_lines(analysis);
 	for (i = 0; i < analysis->ooms && !error; i++)
 		analysis->oom[i].row = row_of_oom(analysis, &analysis->oom[i]);
 	return error ? error : part_all(analysis);

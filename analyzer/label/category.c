@@ -210,7 +210,7 @@ static int is_of_a_layer(const struct judge *judge)
 	uint32_t i;
 
 	for (i = 0; i < census->others; i++)
-		if (judge->facts->born * 2 >= census->other[i].count * (judge->told->steps ? judge->told->steps : 1) &&
+		if (judge->births * 2 >= census->other[i].count * (judge->told->steps ? judge->told->steps : 1) &&
 		    sizes_of_layer(judge->sizes, judge->facts->largest, census->other[i].rows, census->width))
 			return 1;
 	return 0;
@@ -229,10 +229,10 @@ static int is_refused(const struct judge *judge, uint64_t bytes)
 static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t figure[3])
 {
 	if (judge->sizes->losses)
-		return sizes_of_loss(judge->sizes, bytes, judge->facts->born, figure);
+		return sizes_of_loss(judge->sizes, bytes, judge->births, figure);
 	if (is_refused(judge, judge->facts->largest))
 		return sizes_vocabulary(judge->sizes, bytes, figure);
-	return (judge->facts->born <= FEW || judge->facts->born * LAYERS_MIN <= judge->most) &&
+	return (judge->births <= FEW || judge->births * LAYERS_MIN <= judge->most) &&
 	       sizes_vocabulary(judge->sizes, bytes, figure);
 }
 

@@ -154,9 +154,12 @@ struct category_told {
 	uint32_t steps;
 };
 
-/* After the last event: the category of every site. `told`: by process, of which there are `processes`. */
-void categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
-		       uint32_t processes);
+/*
+ * After the last event: the category of every site. `told`: by process, of which there are `processes`. `first`: of alike_sites.
+ * Makes new sites. 0 or -MT_E_MEMORY.
+ */
+int categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
+		      uint32_t processes, const uint32_t *first);
 
 /* The category of a site; that of its key where nothing was seen of it. */
 uint8_t category_of_site(const struct categories *categories, const struct attribution *attribution, uint32_t number);

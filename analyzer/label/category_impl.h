@@ -13,7 +13,8 @@ struct judge {
 	const struct category_told *told; /* facts of its process */
 	struct category_site *facts;
 	const struct category_sizes *sizes; /* NULL: none */
-	uint64_t most;                      /* births at one site of its process */
+	uint64_t births;                    /* at its line: of all sites alike (alike.h) */
+	uint64_t most;                      /* births at one line of its process */
 	uint64_t at_peak;                   /* allocations of the site that were there then */
 	uint8_t opinion;
 };

@@ -1,6 +1,7 @@
 /* After the last event: all sites, and what they tell of each other. */
 #include <stdlib.h>
 #include "category_impl.h"
+#include "memtrace/error.h"
 
 /*
  * Counts for one size in one process: gradients, tensors of optimizer state, and tensors of unknown purpose. Among
@@ -334,9 +335,9 @@ static struct judge judge_of(const struct categories *categories, const struct a
 	return judge;
 }
 
-static struct tally *tally_of(struct tally *tally, const struct site_key *key)
+static size_t tally_index(const struct site_key *key)
 {
-	return &tally[(key->process * 2 + key->driver) * SIZES_KEYS + key->size];
+	return ((size_t)key->process * 2 + key->driver) * SIZES_KEYS + key->size;
 }
 
 /* ---- a model that nobody trains ---- */
@@ -449,31 +450,48 @@ static void judge_layers(const struct judge *judge, const struct layers *layers,
 		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_LAYERS, tally[number].bare);
 }
 
-/* All sites of all processes. Out of memory: what they are stays unknown. */
-static void settle_layers(struct categories *categories, struct attribution *attribution,
-			  const struct category_told *told, struct tally *tally, uint32_t sites, uint32_t processes)
+/* All sites of all processes. 0 or -MT_E_MEMORY. */
+static int settle_layers(struct categories *categories, struct attribution *attribution,
+			 const struct category_told *told, const struct tally *tally, uint32_t sites,
+			 uint32_t processes)
 {
 	struct layers *layers = calloc((size_t)processes + 1, sizeof(*layers));
 	struct judge judge;
 	uint32_t i;
 
-	for (i = 1; i < sites && layers; i++)
+	if (!layers)
+		return -MT_E_MEMORY;
+	for (i = 1; i < sites; i++)
 		if (categories->site[i].born)
 			note_work(&layers[attribution->site[i].key.process], &attribution->site[i].key);
-	for (i = 0; i < processes && layers; i++)
+	for (i = 0; i < processes; i++)
 		if (i < categories->processes && categories->sizes[i * 2])
 			note_sizes(&layers[i], categories->sizes[i * 2], &tally[(size_t)i * 2 * SIZES_KEYS]);
-	for (i = 1; i < sites && layers; i++) {
+	for (i = 1; i < sites; i++) {
 		judge = judge_of(categories, attribution, told, i);
 		if (judge.facts->born)
 			judge_layers(&judge, &layers[judge.site->key.process],
 				     &tally[(size_t)judge.site->key.process * 2 * SIZES_KEYS]);
 	}
 	free(layers);
+	return 0;
 }
 
-/* By process: the most births at a site of something computed. NULL: out of memory. */
-static uint64_t *most_births(const struct categories *categories, const struct attribution *attribution, uint32_t sites,
+/* By site: the births of all sites alike. NULL: out of memory. */
+static uint64_t *births_of(const struct categories *categories, const uint32_t *first, uint32_t sites)
+{
+	uint64_t *births = calloc((size_t)sites + 1, sizeof(*births));
+	uint32_t i;
+
+	for (i = 1; i < sites && births; i++)
+		births[first[i]] += categories->site[i].born;
+	for (i = 1; i < sites && births; i++)
+		births[i] = births[first[i]];
+	return births;
+}
+
+/* By process: the most births at a line of something computed, by those of each site's line. NULL: out of memory. */
+static uint64_t *most_births(const uint64_t *births, const struct attribution *attribution, uint32_t sites,
 			     uint32_t processes)
 {
 	uint64_t *most = calloc((size_t)processes + 1, sizeof(*most));
@@ -482,21 +500,19 @@ static uint64_t *most_births(const struct categories *categories, const struct a
 
 	for (i = 1; i < sites && most; i++) {
 		key = &attribution->site[i].key;
-		if (key->phase != MT_PHASE_INIT && key->phase != MT_PHASE_OPTIMIZER &&
-		    categories->site[i].born > most[key->process])
-			most[key->process] = categories->site[i].born;
+		if (key->phase != MT_PHASE_INIT && key->phase != MT_PHASE_OPTIMIZER && births[i] > most[key->process])
+			most[key->process] = births[i];
 	}
 	return most;
 }
 
-void categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
-		       uint32_t processes)
+/* Each site by how it lived, which `tally` counts. Allocations that died at home are set apart first. */
+static void settle_sites(struct categories *categories, struct attribution *attribution,
+			 const struct category_told *told, struct tally *tally, uint32_t sites, const uint64_t *births,
+			 const uint64_t *most)
 {
-	uint32_t sites = attribution->sites < categories->room ? attribution->sites : categories->room;
-	struct tally *tally = calloc(((size_t)processes * 2 + 1) * SIZES_KEYS, sizeof(*tally));
-	const struct tally *size;
-	uint64_t *most = most_births(categories, attribution, sites, processes);
 	struct judge judge;
+	uint64_t born;
 	uint32_t i;
 
 	for (i = 1; i < sites; i++) {
@@ -504,22 +520,34 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 		judge.facts->category = judge.opinion;
 		if (!judge.facts->born)
 			continue;
-		judge.most = most ? most[judge.site->key.process] : 0;
+		judge.births = births[i];
+		judge.most = most[judge.site->key.process];
 		if (is_twofold(&judge)) {
+			born = judge.facts->born;
 			split_home(categories, attribution, i);
 			judge = judge_of(categories, attribution, told, i);
-			judge.most = most ? most[judge.site->key.process] : 0;
+			judge.births = births[i] - (born - judge.facts->born);
+			judge.most = most[judge.site->key.process];
 		}
 		category_judge(&judge);
-		if (tally)
-			count_site(tally_of(tally, &judge.site->key), &judge);
+		count_site(&tally[tally_index(&judge.site->key)], &judge);
 	}
-	for (i = 1; i < sites && tally; i++) {
+}
+
+/* Each site by what all sites of its size are. */
+static void settle_sizes(struct categories *categories, struct attribution *attribution,
+			 const struct category_told *told, const struct tally *tally, uint32_t sites)
+{
+	const struct tally *size;
+	struct judge judge;
+	uint32_t i;
+
+	for (i = 1; i < sites; i++) {
 		judge = judge_of(categories, attribution, told, i);
 		if (!judge.facts->born)
 			continue;
 		judge_half(categories, attribution, &judge, sites);
-		size = tally_of(tally, &judge.site->key);
+		size = &tally[tally_index(&judge.site->key)];
 		judge_loaded(&judge, size);
 		if (judge_back(&judge, size))
 			continue;
@@ -528,10 +556,26 @@ void categories_settle(struct categories *categories, struct attribution *attrib
 		else
 			judge_bare(&judge, size);
 	}
-	if (tally)
-		settle_layers(categories, attribution, told, tally, sites, processes);
+}
+
+int categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
+		      uint32_t processes, const uint32_t *first)
+{
+	uint32_t sites = attribution->sites < categories->room ? attribution->sites : categories->room;
+	struct tally *tally = calloc(((size_t)processes * 2 + 1) * SIZES_KEYS, sizeof(*tally));
+	uint64_t *births = births_of(categories, first, sites);
+	uint64_t *most = births ? most_births(births, attribution, sites, processes) : NULL;
+	int error = tally && most ? 0 : -MT_E_MEMORY;
+
+	if (!error) {
+		settle_sites(categories, attribution, told, tally, sites, births, most);
+		settle_sizes(categories, attribution, told, tally, sites);
+		error = settle_layers(categories, attribution, told, tally, sites, processes);
+	}
 	free(tally);
 	free(most);
+	free(births);
+	return error;
 }
 
 uint8_t category_of_site(const struct categories *categories, const struct attribution *attribution, uint32_t number)

@@ -288,22 +288,50 @@ static int give_site(struct db_stmt *stmt, void *asker)
 		.parameter = db_text(stmt, 11),
 		.rank = int_or(stmt, 12, -1),
 		.submodule = db_text(stmt, 13),
+		.sites = (uint64_t)db_int(stmt, 14),
 	};
 
 	return ANSWER(query_site_row, asker, &row);
 }
 
+/* Names of the parameters of site ?, as the framework calls them. */
+#define PARAMETER_OF(site)                                                                                                   \
+	"ifnull((SELECT pattern || iif(names > 1, ' and ' || (names - 1) || ' more', '') FROM (SELECT pattern, max(bytes), " \
+	"count(DISTINCT pattern) AS names FROM parameter WHERE parameter.site = " site " AND newest)), '')"
+
 int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context)
 {
 	return ask(db,
 		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner, evidence, "
-		   "decided_by, known, ifnull((SELECT pattern || iif(names > 1, ' and ' || (names - 1) || ' more', '') FROM "
-		   "(SELECT pattern, max(bytes), count(DISTINCT pattern) AS names FROM parameter "
-		   "WHERE parameter.site = part.site AND newest)), ''), rank, ifnull((SELECT path FROM site_module JOIN submodule "
-		   "ON submodule.id = submodule WHERE site_module.site = part.site), '') FROM peak_part AS part "
-		   "JOIN site ON site.id = site JOIN process ON process.id = part.process "
-		   "WHERE part.device = ?1 AND +part.site > 0 ORDER BY bytes DESC, site LIMIT ?2",
+		   "decided_by, known, " PARAMETER_OF(
+			   "part.site") ", rank, ifnull((SELECT path FROM site_module "
+					"JOIN submodule ON submodule.id = submodule WHERE site_module.site = part.site), ''), 1 FROM peak_part AS part "
+					"JOIN site ON site.id = site JOIN process ON process.id = part.process "
+					"WHERE part.device = ?1 AND +part.site > 0 ORDER BY bytes DESC, site LIMIT ?2",
 		   device, limit, give_site, ASKER(row, context));
+}
+
+int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context)
+{
+	/* max() alone among the aggregates picks a row: the other columns of a group are those of its largest site. */
+	static const char sql[] =
+		"WITH lone AS (SELECT part.site AS site, node, part.process AS process, bytes, count, part.phase AS phase, "
+		"part.category AS category, part.owner AS owner, evidence, decided_by, known, '' AS submodule, 1 AS sites, part.site AS alike, 0 "
+		"FROM peak_part AS part JOIN site ON site.id = site WHERE part.device = ?1 AND +part.site > 0 "
+		"AND NOT EXISTS (SELECT 1 FROM site_module WHERE site_module.site = part.site) "
+		"ORDER BY bytes DESC, site LIMIT ?2), "
+		"alike AS (SELECT part.site AS site, site.node AS node, part.process AS process, sum(bytes) AS bytes, "
+		"sum(count) AS count, part.phase AS phase, part.category AS category, part.owner AS owner, evidence, "
+		"decided_by, iif(sum(known = 'probable'), 'probable', iif(sum(known = 'rule'), 'rule', 'census')) AS known, "
+		"iif(count(DISTINCT submodule) = 1, path, pattern) AS submodule, count(*) AS sites, alike, max(bytes) "
+		"FROM peak_part AS part JOIN site ON site.id = part.site JOIN site_module ON site_module.site = part.site "
+		"JOIN submodule ON submodule.id = submodule WHERE part.device = ?1 AND +part.site > 0 GROUP BY alike "
+		"ORDER BY 4 DESC, alike LIMIT ?2) "
+		"SELECT site, node, pid, bytes, count, phase, category, owner, evidence, decided_by, known, " PARAMETER_OF(
+			"line.site") ", rank, submodule, sites FROM (SELECT * FROM lone UNION ALL SELECT * FROM alike) AS line "
+				     "JOIN process ON process.id = line.process ORDER BY bytes DESC, alike LIMIT ?2";
+
+	return ask(db, sql, device, limit, give_site, ASKER(row, context));
 }
 
 static int give_culprit(struct db_stmt *stmt, void *asker)

@@ -99,6 +99,7 @@ struct query_site {
 	const char *submodule; /* path of the module that its stack ran in: "layers.3.fc1"; "": none */
 	const char *known;     /* on whose word: census, rule, probable */
 	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
+	uint64_t sites;                    /* the row stands for several; its other fields are those of the largest */
 };
 
 /* The category that has most of the peak, as in the parts by category, and the phase that made most of it. */
@@ -156,6 +157,12 @@ int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row 
 
 /* The `limit` largest sites at the peak (-1: all), largest first. */
 int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context);
+
+/*
+ * The same, sites of one line together whose modules differ in numbers alone: `submodule` is layers.*.fc1 then, `known` the
+ * weakest of theirs. Time: of the sites that have a module, else of those that are given.
+ */
+int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context);
 
 /* One row; none when nothing was held. */
 int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *context);

@@ -13,7 +13,7 @@
 struct place_site {
 	char *phase, *category, *evidence, *decided_by, *known, *parameter, *submodule;
 	char *pattern; /* the module's path with stars: layers.*.fc1 */
-	uint64_t bytes, count;
+	uint64_t bytes, count, sites;
 	int64_t pid, rank;
 	size_t place; /* index */
 	struct callstack stack;
@@ -70,6 +70,7 @@ static int load_site(void *context, const struct query_site *row)
 	site->pattern = strdup(module_path_pattern(pattern, row->submodule));
 	site->bytes = row->bytes;
 	site->count = row->count;
+	site->sites = row->sites;
 	site->pid = row->pid;
 	site->rank = row->rank;
 	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known ||
@@ -169,7 +170,7 @@ static void add_to_place(struct loading *loading, struct place_site *site)
 		place->known = site->known;
 	place->bytes += site->bytes;
 	place->count += site->count;
-	place->stacks++;
+	place->stacks += (uint32_t)site->sites;
 	site->place = *slot - 1;
 }
 
@@ -231,7 +232,7 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 	places->tree = stack_tree_new(db, symbols);
 	if (!places->site || !places->place || !places->tree)
 		return -MT_E_MEMORY;
-	error = query_sites(db, device, PLACES_SITES_MAX, load_site, &loading);
+	error = query_lines(db, device, PLACES_SITES_MAX, load_site, &loading);
 	stack_tree_close(places->tree);
 	if (error)
 		return error;

@@ -22,7 +22,7 @@
 #include "database/db.h"
 #include "query/callstack.h"
 
-#define PLACES_SITES_MAX 65536 /* the largest sites; the rest of the peak is not in the list */
+#define PLACES_SITES_MAX 500 /* the largest lines of query_lines; the rest of the peak is not in the list */
 
 struct place {
 	const char *phase, *category;

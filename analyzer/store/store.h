@@ -48,8 +48,9 @@ int store_modules(struct db *db, const struct analysis *analysis, int everything
 int store_summary(struct db *db, const struct analysis *analysis, int everything);
 
 /*
- * The sites that `memana top` needs one by one, as 1 by number: the `most` largest of each device at its peak, and those
- * that may grow from step to step. The caller frees; NULL: out of memory (store_choice.c).
+ * The sites that `memana top` needs one by one, as 1 by number. They are the `most` largest of each device at
+ * its peak, the `most` largest groups of sites alike, and those that may grow from step to step. The caller frees; NULL: out of memory
+ * (store_choice.c).
  */
 uint8_t *store_choose(const struct analysis *analysis, size_t most);
 

@@ -1,8 +1,9 @@
 /*
  * store_choice.c - the sites that have rows of their own in the database of `memana top`. A trace may have millions of sites, and
- * top shows hundreds.
+ * top shows hundreds of places. Sites alike (label/alike.h) are chosen together: the layers of a model are one place.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "store.h"
 
 int store_held_at_peak(const struct analysis *analysis, uint32_t site)
@@ -21,29 +22,27 @@ uint32_t store_outlived_site(const struct analysis *analysis, const struct outli
 	return site && site->twin && !site->twin_home && row->until != OUTLIVED_STAYS ? site->twin : row->site;
 }
 
-/* The largest sites of a device, as a heap with the smallest of them on top. */
+/* The largest groups of a device, each by its first site, as a heap with the smallest of them on top. */
 struct largest {
 	uint32_t *site;
 	uint32_t count, room;
 };
 
+#define CHOSEN 1u
+#define CHOSEN_GROUP 2u /* the group that begins with the site is chosen */
+
 struct choice {
 	const struct analysis *analysis;
 	struct largest *device;
+	const uint32_t *first; /* by site: the first of its group; NULL: each site is one */
+	uint64_t *bytes;       /* at the peak, by the first site of a group */
 	size_t most;
 };
-
-static uint64_t bytes_of(const struct choice *choice, uint32_t site)
-{
-	struct site_bytes at_peak = attribution_at_peak(&choice->analysis->attribution, site);
-
-	return at_peak.plain + at_peak.slack;
-}
 
 /* The order of query_sites: more bytes first, then the lower number. */
 static int is_smaller(const struct choice *choice, uint32_t one, uint32_t two)
 {
-	uint64_t bytes = bytes_of(choice, one), other = bytes_of(choice, two);
+	uint64_t bytes = choice->bytes[one], other = choice->bytes[two];
 
 	return bytes != other ? bytes < other : one > two;
 }
@@ -106,22 +105,45 @@ static int offer(const struct choice *choice, struct largest *heap, uint32_t sit
 	return 0;
 }
 
+static uint32_t first_of(const struct choice *choice, uint32_t site)
+{
+	return choice->first ? choice->first[site] : site;
+}
+
+static void sum_groups(const struct choice *choice)
+{
+	const struct attribution *attribution = &choice->analysis->attribution;
+	struct site_bytes at_peak;
+	uint32_t i;
+
+	memset(choice->bytes, 0, attribution->sites * sizeof(*choice->bytes));
+	for (i = 1; i < attribution->sites; i++) {
+		at_peak = attribution_at_peak(attribution, i);
+		choice->bytes[first_of(choice, i)] += at_peak.plain + at_peak.slack;
+	}
+}
+
 static int choose_largest(const struct choice *choice, uint8_t *own)
 {
 	const struct analysis *analysis = choice->analysis;
-	uint32_t i, j, device;
+	struct largest *heap;
+	uint32_t i, device;
 	int error = 0;
 
+	sum_groups(choice);
 	for (i = 1; i < analysis->attribution.sites && !error; i++) {
 		device = analysis->attribution.site[i].key.device;
-		if (device < analysis->devices && store_held_at_peak(analysis, i))
+		if (device < analysis->devices && choice->bytes[i])
 			error = offer(choice, &choice->device[device], i);
 	}
-	for (i = 0; i < analysis->devices; i++) {
-		for (j = 0; j < choice->device[i].count; j++)
-			own[choice->device[i].site[j]] = 1;
-		free(choice->device[i].site);
+	for (device = 0; device < analysis->devices; device++) {
+		heap = &choice->device[device];
+		while (heap->count)
+			own[heap->site[--heap->count]] |= CHOSEN_GROUP;
 	}
+	for (i = 1; i < analysis->attribution.sites; i++)
+		if (own[first_of(choice, i)] & CHOSEN_GROUP && store_held_at_peak(analysis, i))
+			own[i] |= CHOSEN;
 	return error;
 }
 
@@ -149,20 +171,48 @@ static void choose_growing(const struct analysis *analysis, uint8_t *own)
 			own[store_outlived_site(analysis, row)] = 1;
 }
 
+/* The largest groups, or the sites that are the largest one by one. */
+static int choose(struct choice *choice, const uint32_t *first, uint8_t *own)
+{
+	uint32_t i;
+	int error;
+
+	choice->first = first;
+	error = choose_largest(choice, own);
+	for (i = 0; i < choice->analysis->attribution.sites; i++)
+		own[i] &= CHOSEN;
+	return error;
+}
+
+static void release_choice(struct choice *choice)
+{
+	uint32_t i;
+
+	for (i = 0; i < choice->analysis->devices && choice->device; i++)
+		free(choice->device[i].site);
+	free(choice->device);
+	free(choice->bytes);
+}
+
 uint8_t *store_choose(const struct analysis *analysis, size_t most)
 {
 	struct choice choice = { .analysis = analysis, .most = most };
 	uint8_t *own = calloc((size_t)analysis->attribution.sites + 1, 1);
-	int error;
+	int error = 0;
 
 	choice.device = calloc((size_t)analysis->devices + 1, sizeof(*choice.device));
-	error = own && choice.device ? choose_largest(&choice, own) : -1;
-	free(choice.device);
-	if (error) {
-		free(own);
-		return NULL;
-	}
-	if (store_any_can_grow(analysis))
+	choice.bytes = calloc((size_t)analysis->attribution.sites + 1, sizeof(*choice.bytes));
+	if (!own || !choice.device || !choice.bytes)
+		error = -1;
+	if (!error)
+		error = choose(&choice, NULL, own);
+	if (!error && analysis->modules.alike)
+		error = choose(&choice, analysis->modules.alike, own);
+	release_choice(&choice);
+	if (!error && store_any_can_grow(analysis))
 		choose_growing(analysis, own);
-	return own;
+	if (!error)
+		return own;
+	free(own);
+	return NULL;
 }

@@ -61,6 +61,7 @@ static int store_sites(struct db_stmt *stmt, const struct analysis *analysis, co
 			continue;
 		db_bind(stmt, 1, i);
 		db_bind(stmt, 2, store_id(analysis->attribution.site[i].key.process, analysis->modules.of_site[i]));
+		db_bind(stmt, 3, analysis->modules.alike[i]);
 		error = db_run(stmt);
 	}
 	return error;
@@ -165,6 +166,6 @@ int store_modules(struct db *db, const struct analysis *analysis, int everything
 		return error;
 	error = store_each(db, analysis, "INSERT INTO submodule VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", store_rows);
 	if (!error)
-		error = store_all(db, analysis, "INSERT INTO site_module VALUES (?, ?)", row, store_sites);
+		error = store_all(db, analysis, "INSERT INTO site_module VALUES (?, ?, ?)", row, store_sites);
 	return error ? error : store_all(db, analysis, "INSERT INTO peak_module VALUES (?, ?, ?, ?)", row, store_parts);
 }
