@@ -198,35 +198,62 @@ TEST(advice_is_what_memana_advise_says)
 
 /* ---- modules ---- */
 
-/* Three layers; the last one has twice the activations of the others. */
-static struct kit *open_layers(void)
+/* A call inside of `stack`; both change to those of the module. */
+static void call(struct maker *m, uint32_t *stack, uint32_t *nest, uint64_t address, const char *type)
+{
+	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = 3 };
+
+	*nest = mt_defs_add_nest(m->defs, *nest, mt_defs_add_instance(m->defs, address, maker_string(m, type)));
+	*stack = mt_defs_add_node_in(m->defs, *stack, mt_defs_add_frame(m->defs, &frame), *nest);
+}
+
+static void tell(struct maker *m, uint64_t address, const char *name, uint64_t told)
+{
+	maker_event(m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
+					  .addr = address,
+					  .size = told,
+					  .name = maker_string(m, name),
+					  .value = maker_string(m, "Net#1"),
+					  .flags = 1 });
+}
+
+/*
+ * Three layers. Without experts the last one has twice the activations of the others. With them all layers have 6 MiB, in two
+ * experts each that have 1 and 5, 2 and 4, 3 and 3 MiB.
+ */
+static struct kit *open_layers(int has_experts)
 {
 	const char *path = new_path();
-	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = 3 };
-	uint32_t i, top, net;
-	char name[16];
+	uint32_t i, j, stack, nest, layer[2];
+	char name[32];
 	struct maker m;
 
 	maker_open(&m, path, 100, -1);
-	top = maker_python(&m, 0, "main", "/home/me/train.py", 1);
-	net = mt_defs_add_nest(m.defs, 0, mt_defs_add_instance(m.defs, 0x1000, maker_string(&m, "Net")));
 	maker_phase(&m, "forward");
 	for (i = 0; i < 3; i++) {
-		m.stack = mt_defs_add_node_in(m.defs, top, mt_defs_add_frame(m.defs, &frame),
-					      mt_defs_add_nest(m.defs, net,
-							       mt_defs_add_instance(m.defs, 0x2000 + i,
-										    maker_string(&m, "Layer"))));
-		maker_tensor_alloc(&m, 0x100000000 + i * 0x10000000ull, (i < 2 ? 4 : 8) * MIB);
+		stack = maker_python(&m, 0, "main", "/home/me/train.py", 1);
+		nest = mt_defs_add_nest(m.defs, 0, mt_defs_add_instance(m.defs, 0x1000, maker_string(&m, "Net")));
+		call(&m, &stack, &nest, 0x2000 + i, "Layer");
+		m.stack = layer[0] = stack;
+		layer[1] = nest;
+		if (!has_experts)
+			maker_tensor_alloc(&m, 0x100000000 + i * 0x10000000ull, (i < 2 ? 4 : 8) * MIB);
+		for (j = 0; j < 2 && has_experts; j++) {
+			stack = layer[0], nest = layer[1];
+			call(&m, &stack, &nest, 0x3000 + 2 * i + j, "Expert");
+			m.stack = stack;
+			maker_tensor_alloc(&m, 0x100000000 + (2 * i + j) * 0x10000000ull, (j ? 5 - i : 1 + i) * MIB);
+		}
 	}
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "layers.%u", i);
-		maker_event(&m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
-						   .addr = i < 3 ? 0x2000 + i : 0,
-						   .size = 3,
-						   .name = maker_string(&m, i < 3 ? name : ""),
-						   .value = maker_string(&m, "Net#1"),
-						   .flags = 1 });
+		tell(&m, 0x2000 + i, name, 9);
+		for (j = 0; j < 2; j++) {
+			snprintf(name, sizeof(name), "layers.%u.experts.%u", i, j);
+			tell(&m, 0x3000 + 2 * i + j, name, 9);
+		}
 	}
+	tell(&m, 0, "", 9);
 	maker_phase_end(&m);
 	maker_close(&m);
 	return kit_open(path, NULL);
@@ -234,7 +261,7 @@ static struct kit *open_layers(void)
 
 TEST(modules_have_a_bar_for_each_layer)
 {
-	struct kit *kit = open_layers();
+	struct kit *kit = open_layers(0);
 	struct worker_question question = { .kind = WORKER_MODULES, .to = INT64_MAX };
 	struct worker_answer *answer;
 	uint32_t i;
@@ -257,11 +284,23 @@ TEST(modules_have_a_bar_for_each_layer)
 /* To the peak, and the modules there: two keys. */
 TEST(the_unlike_layer_takes_two_keys)
 {
-	struct kit *kit = open_layers();
+	struct kit *kit = open_layers(0);
 
 	kit_screen(kit, 100, 30, 256, 0);
 	kit_keys(kit, "p L");
 	CHECK(kit_shows(kit, "layers.2 holds most of layers.*"));
+	kit_close(kit);
+}
+
+TEST(the_unlike_expert_takes_two_keys)
+{
+	struct kit *kit = open_layers(1);
+
+	kit_screen(kit, 100, 30, 256, 0);
+	kit_keys(kit, "p L");
+	CHECK(kit_shows(kit, "All of layers.* hold 6.0 MiB each."));
+	CHECK(kit_shows(kit, "layers.0.experts.1 holds most of layers.*.experts.*: 5.0 MiB;"));
+	CHECK(kit_shows(kit, " experts.*  6 x Expert")); /* below layers.* */
 	kit_close(kit);
 }
 

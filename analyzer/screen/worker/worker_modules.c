@@ -52,6 +52,23 @@ static int add_row(const struct modules_answer *answer, const struct module_sum 
 	return 0;
 }
 
+/* The part of a path that the row above does not say: "mlp" of "layers.*.mlp". The indentation says the rest. */
+static const char *below(const struct modules_answer *answer, const struct module_line *line, const char *path)
+{
+	const struct module_line *above = line;
+	size_t size;
+
+	do
+		above = &answer->modules->line[above->parent];
+	while (above->passes && above->parent);
+	size = above->path ? strlen(above->path) : 0;
+	if (!size || strncmp(path, above->path, size))
+		return path;
+	if (path[size] == '.')
+		return path + size + 1;
+	return strncmp(path + size, " > ", 3) ? path : path + size + 3;
+}
+
 /* Each sister, in the order of the model. */
 static void add_sisters(const struct modules_answer *answer, const struct module_line *line)
 {
@@ -60,7 +77,8 @@ static void add_sisters(const struct modules_answer *answer, const struct module
 
 	for (i = 0; i < line->count && i < LAYERS_MAX; i++, last = row) {
 		row = module_lines_next(modules, line, last);
-		if (add_row(answer, &modules->row[row].all, line->depth + 1, modules->row[row].path, 1))
+		if (add_row(answer, &modules->row[row].all, line->depth + 1,
+			    below(answer, line, modules->row[row].path), 1))
 			return;
 	}
 	if (line->count > LAYERS_MAX)
@@ -72,17 +90,19 @@ static void add_lines(const struct modules_answer *answer)
 	const struct module_lines *modules = answer->modules;
 	const struct module_line *line;
 	char words[WORKER_CELL_MAX], number[TEXT_SIZE_MAX];
+	const char *path;
 	uint32_t i;
 
 	for (i = 1; i < modules->lines; i++) {
 		line = &modules->line[i];
 		if (line->passes)
 			continue;
+		path = below(answer, line, line->path);
 		if (line->repeats)
-			snprintf(words, sizeof(words), "%s  %s x %s", line->path, text_number(number, line->count),
+			snprintf(words, sizeof(words), "%s  %s x %s", path, text_number(number, line->count),
 				 modules->row[line->most].type);
 		else
-			snprintf(words, sizeof(words), "%s", line->path);
+			snprintf(words, sizeof(words), "%s", path);
 		if (add_row(answer, &line->all, line->depth, words, 0))
 			return;
 		if (line->repeats && !module_lines_is_folded(modules, i))
@@ -90,29 +110,46 @@ static void add_lines(const struct modules_answer *answer)
 	}
 }
 
-/* The layer that holds most, and by how much it is unlike its sisters. */
+/* The sister that holds most, and by how much it is unlike the others. */
+static void say_sisters(struct sentence *sentence, const struct module_lines *modules, const struct module_line *line)
+{
+	const struct module_member *most = &modules->row[line->most], *least = &modules->row[line->least];
+	char size[2][TEXT_SIZE_MAX];
+
+	if (most->all.bytes == least->all.bytes)
+		sentence_say(sentence, "All of %s hold %s each.", line->path, text_bytes(size[0], most->all.bytes));
+	else
+		sentence_say(sentence, "%s holds most of %s: %s; %s holds %s.", most->path, line->path,
+			     text_bytes(size[0], most->all.bytes), least->path, text_bytes(size[1], least->all.bytes));
+}
+
+static int are_unlike(const struct module_lines *modules, const struct module_line *line)
+{
+	return line->repeats && modules->row[line->most].all.bytes != modules->row[line->least].all.bytes;
+}
+
+/* The layers; then, where these are alike, the largest sisters inside of them that are not: experts. */
 static void say(struct sentence *sentence, const struct modules_answer *answer)
 {
 	const struct module_lines *modules = answer->modules;
-	const struct module_member *most, *least;
-	char size[2][TEXT_SIZE_MAX];
-	uint32_t i;
+	uint32_t layers = 0, inner = 0, i;
 
 	for (i = 1; i < modules->lines; i++) {
-		if (!modules->line[i].repeats || module_lines_is_folded(modules, i))
+		if (!modules->line[i].repeats)
 			continue;
-		most = &modules->row[modules->line[i].most];
-		least = &modules->row[modules->line[i].least];
-		if (most->all.bytes != answer->most)
-			continue;
-		if (most->all.bytes == least->all.bytes)
-			sentence_say(sentence, "All layers of %s hold %s each.", modules->line[i].path,
-				     text_bytes(size[0], answer->most));
-		else
-			sentence_say(sentence, "%s holds most of %s: %s; %s holds %s.", most->path,
-				     modules->line[i].path, text_bytes(size[0], answer->most), least->path,
-				     text_bytes(size[1], least->all.bytes));
-		return;
+		if (module_lines_is_folded(modules, i)) {
+			if (are_unlike(modules, &modules->line[i]) &&
+			    (!inner || modules->line[i].all.bytes > modules->line[inner].all.bytes))
+				inner = i;
+		} else if (!layers && modules->row[modules->line[i].most].all.bytes == answer->most) {
+			layers = i;
+		}
+	}
+	if (layers)
+		say_sisters(sentence, modules, &modules->line[layers]);
+	if (layers && inner && !are_unlike(modules, &modules->line[layers])) {
+		sentence_say(sentence, " ");
+		say_sisters(sentence, modules, &modules->line[inner]);
 	}
 }
 
