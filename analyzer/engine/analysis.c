@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "label/alike.h"
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -97,22 +96,6 @@ static int read_ahead(struct analysis *analysis, const struct analysis_input *in
 	free(reader);
 	free(tracker);
 	return analysis->ahead ? 0 : -MT_E_MEMORY;
-}
-
-int analysis_alike(const struct analysis *analysis, uint32_t **first)
-{
-	uint32_t **plain = calloc((size_t)analysis->processes + 1, sizeof(*plain)), i;
-	int error = plain ? 0 : -MT_E_MEMORY;
-
-	*first = NULL;
-	for (i = 0; i < analysis->processes && !error; i++)
-		error = alike_stacks(&plain[i], analysis->process[i].defs);
-	if (!error)
-		error = alike_sites(first, &analysis->attribution, (const uint32_t *const *)plain);
-	for (i = 0; i < analysis->processes && plain; i++)
-		free(plain[i]);
-	free(plain);
-	return error;
 }
 
 /* The kind of each site's bytes, now that all is read. */

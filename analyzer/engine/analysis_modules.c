@@ -2,7 +2,24 @@
 
 #include <stdlib.h>
 #include "base/tuple.h"
+#include "label/alike.h"
 #include "memtrace/error.h"
+
+int analysis_alike(const struct analysis *analysis, uint32_t **first)
+{
+	uint32_t **plain = calloc((size_t)analysis->processes + 1, sizeof(*plain)), i;
+	int error = plain ? 0 : -MT_E_MEMORY;
+
+	*first = NULL;
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = alike_stacks(&plain[i], analysis->process[i].defs);
+	if (!error)
+		error = alike_sites(first, &analysis->attribution, (const uint32_t *const *)plain);
+	for (i = 0; i < analysis->processes && plain; i++)
+		free(plain[i]);
+	free(plain);
+	return error;
+}
 
 /* A row of the stack's module, by its names while the site had births. */
 static uint32_t row_of_site(struct analysis *analysis, uint32_t number)
