@@ -290,6 +290,11 @@ bench-record: programs
 	@tests/bench/record.sh $(B)
 	@tests/bench/loop.sh $(B)
 
+# The cost of modules in stacks, next to the build of an older commit: make bench-modules BEFORE=FOLDER
+.PHONY: bench-modules
+bench-modules: programs
+	@tests/bench/modules.sh $(B) $(BEFORE)
+
 # Completion for bash, zsh and fish, made of the programs' own help.
 COMPLETION := $(foreach shell,bash zsh fish,$(B)/completion/memrec.$(shell) $(B)/completion/memana.$(shell))
 .PHONY: completion
