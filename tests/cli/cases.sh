@@ -42,7 +42,7 @@ told() {
 	json "$document" "(lambda gpu: $expression)(d['devices'][0])"
 }
 
-# Whether the reports of each case add up, test_schema_cases*.sh ask.
+# Whether the reports of each case add up, test_schema_cases.sh asks.
 begin() {
 	case=$1
 	check "$case: is true" play "$case"

@@ -1,5 +1,5 @@
 # memana's answers on the cases (tests/cases): as docs/schema/memana.schema.json says, and every report counts the
-# same bytes. The first of them by name.
+# same bytes.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/schema_kit.sh"
-cases_valid "[a-m]*"
+cases_valid
