@@ -26,10 +26,12 @@ def parameters(model):
 
 
 def turn(seconds=0.3):
-    """Lets the recorder come by: it looks at every 32nd tensor, and Python at pending calls between bytecodes."""
+    """Lets the recorder come by. The recorder looks at every 32nd tensor, and Python at pending calls between bytecodes."""
     end = time.time() + seconds
     while time.time() < end:
-        torch.tensor(8)
+        for _ in range(64):
+            torch.tensor(8)
+        time.sleep(0.01)
 
 
 def train(model, optimizer, steps=3):
