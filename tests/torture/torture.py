@@ -28,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MEMREC, MEMANA, VICTIM = (os.path.join(BUILD, name) for name in ("memrec", "memana", "torture/victim"))
 LIBRARY = os.path.join(BUILD, "torture/victim_library.so")
 RUNS = int(os.environ.get("RUNS", "500"))
+TIMES = 3 if RUNS >= 100 else 1  # a program that makes others, in a row
 KEEP_MINUTES = float(os.environ.get("KEEP_MINUTES", "30"))
 SEED = int(os.environ.get("SEED", str(random.randrange(1 << 30))))
 TIMEOUT = 120
@@ -547,12 +548,12 @@ ROWS = [
     ("signals of 1 kHz that allocate", whole(["signals", 1000], 200000)),
     ("signals in the loader's lock", whole(["loader"], 5000)),
     ("library unloaded while on stacks", whole(["unload", LIBRARY], 20000)),
-    ("fork and exec", whole(["spawn", "fork"], 4000, runs=3)),
-    ("vfork and exec", whole(["spawn", "vfork"], 4000, runs=3)),
-    ("raw clone and exec", whole(["spawn", "clone"], 4000, runs=3)),
-    ("posix_spawn", whole(["spawn", "posix_spawn"], 4000, runs=3)),
-    ("fork, and calls in the copy", whole(["spawn", "copy"], 4000, runs=3)),
-    ("chain of 8 execs", whole(["chain", 8], 2000, runs=3)),
+    ("fork and exec", whole(["spawn", "fork"], 4000, runs=TIMES)),
+    ("vfork and exec", whole(["spawn", "vfork"], 4000, runs=TIMES)),
+    ("raw clone and exec", whole(["spawn", "clone"], 4000, runs=TIMES)),
+    ("posix_spawn", whole(["spawn", "posix_spawn"], 4000, runs=TIMES)),
+    ("fork, and calls in the copy", whole(["spawn", "copy"], 4000, runs=TIMES)),
+    ("chain of 8 execs", whole(["chain", 8], 2000, runs=TIMES)),
     ("python -X dev", python_of("-X", "dev")),
     ("python -X faulthandler", python_of("-X", "faulthandler")),
     ("gdb", in_gdb),
