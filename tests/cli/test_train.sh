@@ -3,8 +3,8 @@
 [ -n "$PYTHON" ] || skip "no python3 with torch"
 
 cp "$SRC/samples/train.py" .
-plain() { "$PYTHON" train.py >plain.out 2>plain.err; }
-record() { status 0 "$memrec" --steps 3 -- "$PYTHON" train.py && cp out recorded.out && cp err recorder.err; }
+plain() { "$PYTHON" train.py --batch 1 >plain.out 2>plain.err; }
+record() { status 0 "$memrec" --steps 3 -- "$PYTHON" train.py --batch 1 && cp out recorded.out && cp err recorder.err; }
 check "train.py alone" plain
 check "train.py under memrec" record
 check "its output is the same" cmp plain.out recorded.out
@@ -37,7 +37,7 @@ check "live bytes equal the allocator's totals at every event" agrees trace.zst
 
 # The whole run, and the one step there is when the script ends right after the optimizer.
 whole() {
-	"$memrec" -o whole.zst -- "$PYTHON" train.py --steps 2 >/dev/null 2>&1 && "$memana" top --json whole.zst >whole.json &&
+	"$memrec" -o whole.zst -- "$PYTHON" train.py --batch 1 --steps 2 >/dev/null 2>&1 && "$memana" top --json whole.zst >whole.json &&
 		json whole.json 'd["traces"][0]["steps"] == 2' && agrees whole.zst
 }
 check "a run of two steps has two steps" whole
