@@ -35,10 +35,12 @@ probe_part() { # [KEEP=FOLDER...]
 		PROBE_CUPTI="$standin/libcupti.so.13" PROBE_PROGRAM="$everything" "$@" "$gpu/run.sh" "$BUILD" out1 >said 2>&1
 }
 probe_agrees() {
-	probe_part && [ "$(grep -c '^ok probe: ' said)" = 3 ] && grep -qE '^# compared: [1-9][0-9]+ calls of 12 kinds' said &&
+	rm -rf kept && probe_part KEEP=kept && [ "$(grep -c '^ok probe: ' said)" = 3 ] && grep -qE '^# compared: [1-9][0-9]+ calls of 12 kinds' said &&
 		grep -q '^# context created on device 1' said || { cat said; return 1; }
 }
 check "test-gpu: what the probe sees is in the trace" probe_agrees
+nothing_kept() { [ -d kept ] && [ -z "$(ls kept)" ]; }
+check "test-gpu: nothing is kept of what was fine" nothing_kept
 probe_finds() { # one call that the trace does not have is enough
 	gunzip -c out1/cases.probe.gz >seen && LD_LIBRARY_PATH=$standin STANDIN_GPUS=2 STANDIN_STATE=$PWD/state \
 		"$memrec" -o every.zst -- $everything >/dev/null 2>&1 && "$BUILD/allocator/trace_events" every.zst >every.events || return
@@ -63,8 +65,6 @@ kept_all() {
 check "test-gpu: what a failed check was about is kept" kept_all
 kept_some() { failing KEEP_FILES=2 && [ "$(find kept -type f | wc -l)" = 2 ] && grep -q '^# not kept, there would be more than 2' out; }
 check "test-gpu: no more archives than fit the way home" kept_some
-nothing_kept() { rm -rf kept && probe_part KEEP=kept && [ -z "$(ls kept)" ]; }
-check "test-gpu: nothing is kept of what was fine" nothing_kept
 
 # The three commands, as they are called on a machine with a GPU.
 session() { # N LIBRARIES: its log is ./said

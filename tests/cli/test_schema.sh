@@ -32,13 +32,22 @@ check "each command with --json has a definition" bash -c \
 		grep -q "^  \"$c\": {" "$1" || { echo $c; exit 1; }
 	done' "$memana" "$schema"
 
-# The check itself: a field that nobody wrote down, one that is missing, and a wrong type are found.
-broken() { "$python" -c 'import json, sys; d = json.load(open(sys.argv[1])); exec(sys.argv[2]); json.dump(d, open("broken.json", "w"))' "top.small.zst.json" "$1" && ! "$python" "$SRC/tests/cli/schema.py" "$schema" top broken.json; }
-check "found: a new field of a device" broken 'd["devices"][0]["colour"] = 1'
-check "found: a new field of a frame" broken 'd["devices"][0]["sites"][0]["stack"][0]["colour"] = 1'
-check "found: a missing verdict" broken 'del d["verdict"]'
-check "found: a device without a name" broken 'del d["devices"][0]["name"]'
-check "found: a text for bytes" broken 'd["devices"][0]["peak"]["bytes"] = "1"'
+# The check itself finds a field that nobody wrote down, one that is missing, and a wrong type. Each line: NAME CHANGE.
+changes='new-field-of-a-device d["devices"][0]["colour"] = 1
+new-field-of-a-frame d["devices"][0]["sites"][0]["stack"][0]["colour"] = 1
+missing-verdict del d["verdict"]
+device-without-a-name del d["devices"][0]["name"]
+text-for-bytes d["devices"][0]["peak"]["bytes"] = "1"'
+break_all() {
+	python3 -c 'import json, sys
+for name, change in (line.split(" ", 1) for line in sys.argv[2].splitlines()):
+    d = json.load(open(sys.argv[1]))
+    exec(change)
+    json.dump(d, open(name + ".broken", "w"))' top.small.zst.json "$changes"
+}
+check "documents are broken" break_all
+status 1 "$python" "$SRC/tests/cli/schema.py" "$schema" top ./*.broken && cp out found
+while read -r name _; do check "found: $name" grep -q "^./$name.broken: " found; done <<<"$changes"
 
 # An unknown fact is null: no process 0, no time 0, no step.
 none() { json "$1.segments_only.pickle.json" "$2"; }
