@@ -81,21 +81,53 @@ collect() {
 	done
 }
 
-# start NAME COMMAND...: as many at a time as there are processors.
+# Tests that wait much longer than they work. Each lane runs its tests in turn, beside the others: a test that waits and starts
+# late would be alone in the end.
+lanes=("test_memrec_live.sh test_live.sh test_wait.sh" "test_samples.sh test_damage test_memrec_launch.sh")
+lane_pids=
+declare -A waiting # file name -> path
+
+# start NAME COMMAND...: as many at a time as there are processors. Lanes do not count.
 start() {
-	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do
+	while [ "$(jobs -rp | grep -cvxF "${lane_pids:-none}")" -ge "$JOBS" ]; do
 		wait -n
 		collect
 	done
 	run_one "$@" &
 }
 
-for t in ${TESTS-"$SRC"/tests/cli/test_*.sh "$BUILD"/tests/unit/test_*}; do
-	case $t in
-	*.d) ;;
-	*.sh) wanted "$(basename "$t" .sh)" "$@" && start "$(basename "$t")" bash "$t" ;;
-	*) wanted "$(basename "$t")" "$@" && start "$(basename "$t")" "$t" ;;
+# command_of PATH: the words that run a test.
+command_of() {
+	case $1 in
+	*.sh) echo "bash $1" ;;
+	*) echo "$1" ;;
 	esac
+}
+
+# run_lane NAME...: those that are wanted, in turn.
+run_lane() {
+	local name
+	for name in "$@"; do
+		# shellcheck disable=SC2046
+		[ -z "${waiting[$name]:-}" ] || run_one "$name" $(command_of "${waiting[$name]}")
+	done
+}
+
+tests=()
+for t in ${TESTS-"$SRC"/tests/cli/test_*.sh "$BUILD"/tests/unit/test_*}; do
+	name=$(basename "$t")
+	case $name in *.d) continue ;; esac
+	wanted "${name%.sh}" "$@" || continue
+	if [ "$JOBS" -gt 1 ] && [[ " ${lanes[*]} " == *" $name "* ]]; then waiting[$name]=$t; else tests+=("$t"); fi
+done
+for lane in "${lanes[@]}"; do
+	# shellcheck disable=SC2086
+	run_lane $lane &
+	lane_pids+=${lane_pids:+$'\n'}$!
+done
+for t in "${tests[@]}"; do
+	# shellcheck disable=SC2046
+	start "$(basename "$t")" $(command_of "$t")
 done
 wait
 collect
