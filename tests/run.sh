@@ -58,10 +58,11 @@ count() {
 	[ "$f" = 0 ] || cat "$3"
 }
 
-# run_one NAME COMMAND...: in a folder of its own; leaves NAME.log, and NAME.done with the status, the seconds, and the seconds of CPU time.
+# run_one NAME PATH: in a folder of its own; leaves NAME.log, and NAME.done with the status, the seconds, and the seconds of CPU time.
 run_one() {
 	local name=$1 started=$SECONDS status TIMEFORMAT='%U %S'
 	shift
+	case $1 in *.sh) set -- bash "$1" ;; esac
 	mkdir "$TMPDIR/$name"
 	{ time { (cd "$TMPDIR/$name" && timeout "${TEST_TIMEOUT:-600}" "$@") >"$TMPDIR/$name.log" 2>&1 </dev/null; }; } 2>"$TMPDIR/$name.cpu"
 	status=$?
@@ -87,7 +88,7 @@ lanes=("test_memrec_live.sh test_live.sh test_wait.sh" "test_samples.sh test_dam
 lane_pids=
 declare -A waiting # file name -> path
 
-# start NAME COMMAND...: as many at a time as there are processors. Lanes do not count.
+# start NAME PATH: as many at a time as there are processors. Lanes do not count.
 start() {
 	while [ "$(jobs -rp | grep -cvxF "${lane_pids:-none}")" -ge "$JOBS" ]; do
 		wait -n
@@ -96,20 +97,11 @@ start() {
 	run_one "$@" &
 }
 
-# command_of PATH: the words that run a test.
-command_of() {
-	case $1 in
-	*.sh) echo "bash $1" ;;
-	*) echo "$1" ;;
-	esac
-}
-
 # run_lane NAME...: those that are wanted, in turn.
 run_lane() {
 	local name
 	for name in "$@"; do
-		# shellcheck disable=SC2046
-		[ -z "${waiting[$name]:-}" ] || run_one "$name" $(command_of "${waiting[$name]}")
+		[ -z "${waiting[$name]:-}" ] || run_one "$name" "${waiting[$name]}"
 	done
 }
 
@@ -126,8 +118,7 @@ for lane in "${lanes[@]}"; do
 	lane_pids+=${lane_pids:+$'\n'}$!
 done
 for t in "${tests[@]}"; do
-	# shellcheck disable=SC2046
-	start "$(basename "$t")" $(command_of "$t")
+	start "$(basename "$t")" "$t"
 done
 wait
 collect
