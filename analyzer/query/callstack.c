@@ -74,6 +74,19 @@ const char *callstack_function(char *out, size_t size, const struct callstack_fr
 	return out;
 }
 
+/* A star says nothing without the word before it. */
+const char *callstack_submodule(const struct callstack_frame *frame)
+{
+	const char *path = frame->submodule, *at;
+
+	if (!path || !*path)
+		return NULL;
+	for (at = path + strlen(path); at > path; at--)
+		if ((at[-1] == '.' && *at != '*') || (at - path > 2 && !strncmp(at - 3, " > ", 3)))
+			break;
+	return at;
+}
+
 /* ---- the frames that name a place ---- */
 
 static int is_user(const struct callstack_frame *frame)
@@ -86,6 +99,11 @@ static int is_library(const struct callstack_frame *frame)
 	enum frame_kind kind = frame_kind(frame);
 
 	return kind == FRAME_LIBRARY || kind == FRAME_COMPILED;
+}
+
+static int is_layer(const struct callstack_frame *frame)
+{
+	return frame_kind(frame) == FRAME_LAYER;
 }
 
 static int is_compiled(const struct callstack_frame *frame)
@@ -143,6 +161,7 @@ static int is_not_the_driver(const struct callstack_frame *frame)
 #define TRAIT_LIST(X)                      \
 	X(USER, is_user)                   \
 	X(LIBRARY, is_library)             \
+	X(LAYER, is_layer)                 \
 	X(COMPILED, is_compiled)           \
 	X(NODE, is_node)                   \
 	X(OPERATION, is_operation)         \
@@ -206,12 +225,12 @@ static size_t innermost(const struct callstack *stack, enum trait trait)
 	return i < stack->count ? i : CALLSTACK_NO_FRAME;
 }
 
-/* The operation that was called from outside of PyTorch's own. */
-static size_t outermost_operation(const struct callstack *stack)
+/* The operation that was called from outside of PyTorch's own, inside of frame `end`. */
+static size_t outermost_operation(const struct callstack *stack, size_t end)
 {
 	size_t i;
 
-	for (i = stack->count; i > 0; i--)
+	for (i = end; i > 0; i--)
 		if (has(stack->frame[i - 1], TRAIT_OPERATION))
 			return i - 1;
 	return CALLSTACK_NO_FRAME;
@@ -226,7 +245,7 @@ size_t callstack_user_frame(const struct callstack *stack)
 	for (i = 0; i < MT_ARRAY_SIZE(traits) && at == CALLSTACK_NO_FRAME; i++)
 		at = innermost(stack, traits[i]);
 	if (at == CALLSTACK_NO_FRAME)
-		at = outermost_operation(stack);
+		at = outermost_operation(stack, stack->count);
 	if (at == CALLSTACK_NO_FRAME)
 		at = innermost(stack, TRAIT_PYTHON);
 	if (at == CALLSTACK_NO_FRAME)
@@ -274,6 +293,20 @@ const char *callstack_spot_function(char *out, size_t size, const struct callsta
 	struct callstack_spot spot = callstack_spot(stack, user);
 
 	return callstack_function(out, size, spot.from ? spot.from : spot.inner);
+}
+
+const char *callstack_work(char *out, size_t size, const struct callstack *stack, size_t user)
+{
+	size_t inner = callstack_inner_frame(stack, user), at = CALLSTACK_NO_FRAME, i;
+
+	for (i = 0; i < inner && at == CALLSTACK_NO_FRAME; i++)
+		if (has(stack->frame[i], TRAIT_LAYER))
+			at = i;
+	if (at == CALLSTACK_NO_FRAME && inner == user && has(stack->frame[user], TRAIT_PYTHON))
+		at = outermost_operation(stack, user);
+	if (at == CALLSTACK_NO_FRAME)
+		return callstack_spot_function(out, size, stack, user);
+	return callstack_function(out, size, stack->frame[at]);
 }
 
 /* Flags of frames inside the user's line. */

@@ -16,8 +16,9 @@ struct callstack_frame {
 	unsigned line;
 	uint64_t offset; /* in the module; native frames only */
 	int native;
-	int elided;       /* frames were left out here */
-	unsigned learned; /* by callstack_learn; 0: nothing */
+	int elided;            /* frames were left out here */
+	unsigned learned;      /* by callstack_learn; 0: nothing */
+	const char *submodule; /* it is the forward of this module, layers.*.fc1; NULL: of none */
 };
 
 struct callstack {
@@ -60,6 +61,13 @@ const char *callstack_spot_place(char *out, size_t size, const struct callstack 
 const char *callstack_spot_function(char *out, size_t size, const struct callstack *stack, size_t user);
 
 /*
+ * The function that asked for the memory inside of the user's frame. The innermost frame of a layer or a library counts:
+ * "softmax", "Linear.forward". Without one the operation of PyTorch that Python called counts ("addmm"), then
+ * callstack_spot_function. Returns `out`.
+ */
+const char *callstack_work(char *out, size_t size, const struct callstack *stack, size_t user);
+
+/*
  * The words of both depend on these: of the same three frames and `in_user` the words are the same.
  */
 struct callstack_spot {
@@ -81,14 +89,17 @@ int callstack_is_nameless(const struct callstack_frame *frame);
 int callstack_is_library(const struct callstack_frame *frame);
 
 /*
- * Whether it is on the stacks of many places and tells none apart: interpreter, C library, allocator, driver, autograd's and
- * the modules' machinery. Not the user's code, a library's (Python or a native one with a name), a node of autograd, and what
- * says that frames are missing.
+ * Whether it is on the stacks of many places and tells none apart: interpreter, C library, allocator, driver, autograd, and what
+ * passes on the calls of modules. Not the user's code, a library's (Python or a native one with a name), a layer's, a node of
+ * autograd, and what says that frames are missing.
  */
 int callstack_is_plumbing(const struct callstack_frame *frame);
 
 /* The name a person knows the frame's function by: of a node of PyTorch's autograd the node, "MmBackward0". */
 const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame);
+
+/* The name of the module that the frame is the forward of, inside of the one around it: "self_attn", "layers.*"; NULL: none. */
+const char *callstack_submodule(const struct callstack_frame *frame);
 
 /* By the frame alone: "rl_step.c:211", "trl/trainer/utils.py:30", "cell 310587:21", "libfoo.so+0x1234", "autograd",
  * "..." */

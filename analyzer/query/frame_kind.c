@@ -9,8 +9,9 @@
 
 /*
  * Python code that is not the user's, by a part of its path and the name of the function (NULL: any); the first line
- * that fits counts. A frame that no pattern fits is a library's and tells things apart. PyTorch is plumbing but for
- * what of it decides by itself what to allocate: optimizers, collectives, buckets.
+ * that fits counts. A frame that no pattern fits is a library's and tells things apart. PyTorch's optimizers, collectives and
+ * buckets tell things apart, because they decide by themselves what to allocate. Layers and their functions name the work. All
+ * other parts of PyTorch pass calls on, and are plumbing.
  */
 #define PYTHON_LIST(X)                                                      \
 	/* wrappers around anything, of whatever library */                 \
@@ -49,9 +50,18 @@
 	X(PLUMBING, "/torch/distributed/tensor/", NULL)                     \
 	X(PLUMBING, "/torch/distributed/algorithms/", NULL)                 \
 	X(LIBRARY, "/torch/distributed/", NULL)                             \
+	X(PLUMBING, "/torch/nn/modules/module.py", NULL)                    \
+	X(PLUMBING, "/torch/nn/modules/container.py", NULL)                 \
+	X(PLUMBING, "/torch/nn/parallel/distributed.py", NULL)              \
+	X(PLUMBING, "/torch/nn/parallel/data_parallel.py", NULL)            \
+	X(PLUMBING, "/torch/nn/parallel/parallel_apply.py", NULL)           \
+	X(PLUMBING, "/torch/nn/functional.py", "fn")                        \
+	X(LAYER, "/torch/nn/", NULL)                                        \
+	X(LAYER, "/torch/ao/nn/", NULL)                                     \
+	X(LAYER, "/torch/distributions/", NULL)                             \
+	X(LAYER, "/torch/functional.py", NULL)                              \
 	X(PLUMBING, "/site-packages/torch/", NULL)                          \
 	X(PLUMBING, "/dist-packages/torch/", NULL)                          \
-	X(PLUMBING, "/torch/nn/", NULL)                                     \
 	X(PLUMBING, "/torch/autograd/", NULL)                               \
 	X(PLUMBING, "/torch/utils/", NULL)                                  \
 	X(PLUMBING, "/torch/_", NULL)                                       \
@@ -59,7 +69,6 @@
 	X(PLUMBING, "/torch/fx/", NULL)                                     \
 	X(PLUMBING, "/torch/amp/", NULL)                                    \
 	X(PLUMBING, "/torch/jit/", NULL)                                    \
-	X(PLUMBING, "/torch/functional.py", NULL)                           \
 	X(PLUMBING, "/torch/overrides.py", NULL)                            \
 	X(PLUMBING, "/torch/serialization.py", NULL)                        \
 	X(PLUMBING, "/torch/storage.py", NULL)                              \

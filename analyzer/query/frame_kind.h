@@ -3,6 +3,7 @@
  *
  *     sft.py:19 <module>                         the user's: he can change that line
  *     trl/trainer/sft_trainer.py:900 compute     a library's: it tells what under the user's line this is
+ *     torch/nn/functional.py:1841 softmax        a layer's, of PyTorch: it names the work, and no place
  *     torch/nn/modules/module.py _call_impl      plumbing: on every stack, and says nothing of any
  *     /tmp/torchinductor_me/ab/cab...py call     compiled: made from code further out
  *
@@ -14,9 +15,9 @@
 #include <stddef.h>
 #include "callstack.h"
 
-enum frame_kind { FRAME_PLUMBING, FRAME_COMPILED, FRAME_LIBRARY, FRAME_USER };
+enum frame_kind { FRAME_PLUMBING, FRAME_LAYER, FRAME_COMPILED, FRAME_LIBRARY, FRAME_USER };
 
-/* A native frame is never FRAME_LIBRARY: which of its libraries tell something is left to callstack.c. */
+/* A native frame is never FRAME_LIBRARY or FRAME_LAYER: which of its libraries tell something is left to callstack.c. */
 enum frame_kind frame_kind(const struct callstack_frame *frame);
 
 /* Native functions and modules that pass on the request of their caller: allocator, dispatcher, engine, interpreter. */

@@ -10,16 +10,6 @@
 #include "query/query.h"
 #include "query/stack_tree.h"
 
-struct place_site {
-	char *phase, *category, *evidence, *decided_by, *known, *parameter, *submodule;
-	char *pattern; /* the module's path with stars: layers.*.fc1 */
-	uint64_t bytes, count, sites;
-	int64_t pid, rank;
-	size_t place; /* index */
-	struct callstack stack;
-	size_t user;
-};
-
 /* Whether the user's frame makes what the callsite says; of longer names the beginnings are compared. */
 static int is_callsite(const struct callstack *stack, size_t user, const struct finding_spot *spot)
 {
@@ -58,8 +48,14 @@ static int load_site(void *context, const struct query_site *row)
 	struct loading *loading = context;
 	struct place_site *site = &loading->places->site[loading->places->sites++];
 	char pattern[MODULE_PATH_MAX];
+	char function[256] = "";
 	int error = stack_tree_load(loading->places->tree, row->node, &site->stack);
 
+	if (!error)
+		error = places_user_frame(&site->user, loading->db, row->node, &site->stack);
+	if (!error && site->user != CALLSTACK_NO_FRAME)
+		callstack_work(function, sizeof(function), &site->stack, site->user);
+	site->function = strdup(function);
 	site->phase = strdup(row->phase);
 	site->category = strdup(row->category);
 	site->evidence = strdup(row->evidence);
@@ -74,9 +70,9 @@ static int load_site(void *context, const struct query_site *row)
 	site->pid = row->pid;
 	site->rank = row->rank;
 	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known ||
-	    !site->parameter || !site->submodule || !site->pattern)
+	    !site->parameter || !site->submodule || !site->pattern || !site->function)
 		return -MT_E_MEMORY;
-	return error ? error : places_user_frame(&site->user, loading->db, row->node, &site->stack);
+	return error;
 }
 
 static int same_line(const struct callstack_frame *one, const struct callstack_frame *two)
@@ -185,17 +181,13 @@ static int by_place(const void *a, const void *b)
 				    : (one->rank > two->rank) - (one->rank < two->rank);
 }
 
-/* Each process counts once, however many of its sites are of the place. 0 or -MT_E_MEMORY. */
-static int count_processes(struct places *places)
+/* Each process counts once, however many of its sites are of the place. */
+static void count_processes(struct places *places)
 {
-	struct place_site **site = malloc((places->sites ? places->sites : 1) * sizeof(*site));
+	const struct place_site **site = places->sorted;
 	struct place *place;
 	size_t i;
 
-	if (!site)
-		return -MT_E_MEMORY;
-	for (i = 0; i < places->sites; i++)
-		site[i] = &places->site[i];
 	qsort(site, places->sites, sizeof(*site), by_place);
 	for (i = 0; i < places->sites; i++) {
 		if (i && !by_place(&site[i - 1], &site[i]))
@@ -206,8 +198,67 @@ static int count_processes(struct places *places)
 		if (place->processes == 1 || site[i]->rank > place->ranks[1])
 			place->ranks[1] = site[i]->rank;
 	}
-	free(site);
-	return 0;
+}
+
+static int by_function(const void *a, const void *b)
+{
+	const struct place_site *one = *(const struct place_site *const *)a,
+				*two = *(const struct place_site *const *)b;
+	int order = (one->place > two->place) - (one->place < two->place);
+
+	return order ? order : strcmp(one->function, two->function);
+}
+
+/* Sites come in the order of their bytes. */
+static int by_place_and_bytes(const void *a, const void *b)
+{
+	const struct place_site *one = *(const struct place_site *const *)a,
+				*two = *(const struct place_site *const *)b;
+
+	if (one->place != two->place)
+		return one->place < two->place ? -1 : 1;
+	return (one > two) - (one < two);
+}
+
+static int by_function_bytes(const void *a, const void *b)
+{
+	const struct place_function *one = a, *two = b;
+
+	if (one->bytes != two->bytes)
+		return one->bytes < two->bytes ? 1 : -1;
+	return strcmp(one->name, two->name);
+}
+
+/* Gives each place its functions and its sites. */
+static void gather(struct places *places)
+{
+	struct place_function *function = places->function;
+	const struct place_site **site = places->sorted;
+	struct place *place;
+	size_t i;
+
+	qsort(site, places->sites, sizeof(*site), by_function);
+	for (i = 0; i < places->sites; i++) {
+		place = &places->place[site[i]->place];
+		if (!i || by_function(&site[i - 1], &site[i])) {
+			function += i != 0;
+			*function = (struct place_function){ .name = site[i]->function };
+			place->function = place->functions++ ? place->function : function;
+		}
+		function->bytes += site[i]->bytes;
+		function->count += site[i]->count;
+		function->stacks += (uint32_t)site[i]->sites;
+	}
+	qsort(site, places->sites, sizeof(*site), by_place_and_bytes);
+	for (i = 0; i < places->sites; i++) {
+		place = &places->place[site[i]->place];
+		place->site = place->sites++ ? place->site : &site[i];
+	}
+	for (function = places->function, i = 0; i < places->count; i++) {
+		place = &places->place[i];
+		qsort(function, place->functions, sizeof(*function), by_function_bytes);
+		function += place->functions;
+	}
 }
 
 /* Largest first; what is equal stays in the order of the sites, which is part of the key. */
@@ -229,8 +280,10 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 	memset(places, 0, sizeof(*places));
 	places->site = calloc(PLACES_SITES_MAX, sizeof(*places->site));
 	places->place = calloc(PLACES_SITES_MAX, sizeof(*places->place));
+	places->sorted = calloc(PLACES_SITES_MAX, sizeof(*places->sorted));
+	places->function = calloc(PLACES_SITES_MAX, sizeof(*places->function));
 	places->tree = stack_tree_new(db, symbols);
-	if (!places->site || !places->place || !places->tree)
+	if (!places->site || !places->place || !places->sorted || !places->function || !places->tree)
 		return -MT_E_MEMORY;
 	error = query_lines(db, device, PLACES_SITES_MAX, load_site, &loading);
 	stack_tree_close(places->tree);
@@ -241,12 +294,13 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 	loading.slot = calloc(loading.slots, sizeof(*loading.slot));
 	if (!loading.slot)
 		return -MT_E_MEMORY;
-	for (i = 0; i < places->sites; i++)
+	for (i = 0; i < places->sites; i++) {
 		add_to_place(&loading, &places->site[i]);
+		places->sorted[i] = &places->site[i];
+	}
 	free(loading.slot);
-	error = count_processes(places);
-	if (error)
-		return error;
+	count_processes(places);
+	gather(places);
 	qsort(places->place, places->count, sizeof(*places->place), by_bytes);
 	return 0;
 }
@@ -265,7 +319,10 @@ void places_release(struct places *places)
 		free(places->site[i].parameter);
 		free(places->site[i].submodule);
 		free(places->site[i].pattern);
+		free(places->site[i].function);
 	}
+	free(places->sorted);
+	free(places->function);
 	free(places->site);
 	free(places->place);
 	stack_tree_free(places->tree);

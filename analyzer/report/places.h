@@ -10,7 +10,8 @@
  * same phase and of the same category are one place, whichever processes they are of.
  *
  * A site with a module has the module in the place of a library's line: "mytrain.py:8 > layers.2.self_attn". Sites of one line
- * whose modules differ in numbers alone are one place, layers.*.self_attn. Time: of the sites.
+ * whose modules differ in numbers alone are one place, layers.*.self_attn. A place has its functions (callstack_work): softmax,
+ * dropout. Time: of the sites.
  */
 #ifndef MEMANA_PLACES_H
 #define MEMANA_PLACES_H
@@ -24,23 +25,45 @@
 
 #define PLACES_SITES_MAX 500 /* the largest lines of query_lines; the rest of the peak is not in the list */
 
+/* The part of a place that one function asked for. */
+struct place_function {
+	const char *name;
+	uint64_t bytes, count;
+	uint32_t stacks; /* as in struct place */
+};
+
 struct place {
 	const char *phase, *category;
 	uint64_t bytes, count;
-	int64_t pid, rank;                 /* pid and rank of its largest site; rank -1: none */
-	uint32_t processes;                /* the number of processes that have the place */
-	int64_t ranks[2];                  /* the lowest and the highest of them */
-	const char *evidence, *decided_by; /* from its largest site; "": nothing */
-	const char *parameter;             /* from its largest site: the framework's names for it; "": none */
-	const char *submodule;             /* module of its sites, with * where they differ; "": none */
-	uint32_t stacks;                   /* sites: stacks of processes */
-	const char *known;                 /* the weakest word of its sites: census, rule, probable */
-	const struct place_site *first;    /* its largest site, */
-	const struct callstack *stack;     /* and the stack of that one */
-	size_t user;                       /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
+	int64_t pid, rank;                     /* pid and rank of its largest site; rank -1: none */
+	uint32_t processes;                    /* the number of processes that have the place */
+	int64_t ranks[2];                      /* the lowest and the highest of them */
+	const char *evidence, *decided_by;     /* from its largest site; "": nothing */
+	const char *parameter;                 /* from its largest site: the framework's names for it; "": none */
+	const char *submodule;                 /* module of its sites, with * where they differ; "": none */
+	uint32_t stacks;                       /* sites: stacks of processes */
+	const char *known;                     /* the weakest word of its sites: census, rule, probable */
+	const struct place_site *first;        /* its largest site, */
+	const struct callstack *stack;         /* and the stack of that one */
+	size_t user;                           /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
+	const struct place_function *function; /* largest first; at least one */
+	size_t functions;
+	const struct place_site *const *site; /* all of its sites, largest first */
+	size_t sites;
 };
 
-struct place_site;
+/* A site, or several whose stacks differ in the modules alone. All texts are its own. */
+struct place_site {
+	char *phase, *category, *evidence, *decided_by, *known, *parameter, *submodule;
+	char *pattern;  /* the module's path with stars: layers.*.fc1 */
+	char *function; /* callstack_work */
+	uint64_t bytes, count, sites;
+	int64_t pid, rank;
+	size_t place; /* index */
+	struct callstack stack;
+	size_t user;
+};
+
 struct stack_tree;
 
 struct places {
@@ -48,7 +71,9 @@ struct places {
 	size_t count;
 	struct place_site *site; /* owns the stacks and words */
 	size_t sites;
-	struct stack_tree *tree; /* has their frames */
+	const struct place_site **sorted; /* sites by place */
+	struct place_function *function;  /* those of all places */
+	struct stack_tree *tree;          /* has their frames */
 };
 
 /* The table `callsite` is filled. 0 or -MT_E_x. Release in any case. */

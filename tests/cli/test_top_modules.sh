@@ -54,6 +54,14 @@ check "without names" places 'layer.py:3 in Net > Layer \*' nameless.zst
 check "the module of a site" top named.zst \
 	'sorted(s["submodule"] for s in d["devices"][0]["sites"] if "submodule" in s) == ["layers.0", "layers.1", "layers.2"]'
 
+# The functions that asked for the bytes of a place: of all layers together.
+check "the functions of a place" top calls.zst \
+	'(p := [p for p in d["devices"][0]["places"] if p["place"] == "layer.py:3 in layers.*"]) and sorted((f["function"], f["bytes"] >> 20, f["count"], f["stacks"]) for q in p for f in q["functions"]) == [("dropout", 6, 3, 3), ("forward", 9, 3, 3), ("softmax", 3, 3, 3)]'
+check "they add up" top calls.zst \
+	'all(sum(f[k] for f in p["functions"]) == p[k] for x in d["devices"] for p in x["places"] for k in ("bytes", "count", "stacks"))'
+check "as rows of the text" places ' MiB +[.0-9]+%  dropout +[.0-9]+ MiB +[.0-9]+%  softmax' calls.zst
+check "the stacks of a place" bash -c '"$0" top --by site --why calls.zst | tr "\n" " " | grep -qE "stack: +6.0 +MiB, +3 +allocations, +3 +stacks +alike: +dropout +\(torch/nn/functional.py:1252\)"' "$memana"
+
 # Two runs: the layers together; nothing of a run without modules.
 "$memana" diff --json named.zst longer.zst >out.json
 check "diff: by module" json out.json \

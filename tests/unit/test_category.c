@@ -361,6 +361,57 @@ TEST(wrappers_and_modules_are_plumbing)
 	check_spot(frame, 3, "torch/nn/functional.py:2072", "silu");
 }
 
+static const char *work_of(struct callstack_frame *frame, size_t count)
+{
+	static char text[256];
+	struct callstack stack = stack_of(frame, count);
+
+	callstack_work(text, sizeof(text), &stack, callstack_user_frame(&stack));
+	callstack_release(&stack);
+	return text;
+}
+
+/* A layer of PyTorch names the work and no place; a container of layers and the call of a module name neither. */
+TEST(layers_name_the_work)
+{
+	struct callstack_frame frame[] = {
+		native("at::_ops::_softmax::call(at::Tensor const&)", "/opt/libtorch_cpu.so"),
+		python("softmax", PACKAGES "torch/nn/functional.py", 1841),
+		python("MultiheadAttention.forward", PACKAGES "torch/nn/modules/activation.py", 1167),
+		python("Module._call_impl", PACKAGES "torch/nn/modules/module.py", 1194),
+		python("Sequential.forward", PACKAGES "torch/nn/modules/container.py", 204),
+		python("Module._call_impl", PACKAGES "torch/nn/modules/module.py", 1194),
+		python("<module>", "/home/me/mytrain.py", 8),
+	};
+	static const int is_plumbing[] = { 1, 0, 0, 1, 1, 1, 0 };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(frame); i++)
+		CHECK_EQ(callstack_is_plumbing(&frame[i]), is_plumbing[i]);
+	check_spot(frame, 7, "mytrain.py:8", "<module>");
+	CHECK_STR(work_of(frame, 7), "softmax");
+	CHECK_STR(work_of(frame + 2, 5), "MultiheadAttention.forward");
+	CHECK_STR(work_of(frame + 3, 4), "<module>");
+	frame[1] = frame[6];
+	CHECK_STR(work_of(frame, 2), "_softmax");
+}
+
+TEST(the_name_of_a_module_in_another)
+{
+	static const char *const words[][2] = { { "layers.*.self_attn", "self_attn" }, { "model.layers.*", "layers.*" },
+						{ "a.experts.*.*", "experts.*.*" },    { "*", "*" },
+						{ "Sequential#1", "Sequential#1" },    { "Net > Layer *", "Layer *" },
+						{ "layers.* > Softmax", "Softmax" } };
+	struct callstack_frame frame = { .function = "forward", .file = "", .module = "" };
+	size_t i;
+
+	CHECK(!callstack_submodule(&frame));
+	for (i = 0; i < MT_ARRAY_SIZE(words); i++) {
+		frame.submodule = words[i][0];
+		CHECK_STR(callstack_submodule(&frame), words[i][1]);
+	}
+}
+
 /* The machinery of a notebook's cells is no more the program than the machinery of a script. */
 TEST(a_notebook_is_run_by_plumbing)
 {

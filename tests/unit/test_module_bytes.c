@@ -29,6 +29,7 @@ struct options {
 	int wraps;   /* names of parameters have those of wrappers */
 	int tells;   /* modules have names */
 	int fails;   /* the spike is refused */
+	int calls;   /* each layer has a dropout and a softmax of its own, of 2 and 1 MiB */
 	int loses;   /* step 2: the free of layers.0's states is in a gap, and as many bytes come from the same stack */
 	uint32_t leaks;      /* layers that keep 2 MiB of each step */
 	uint32_t steps;      /* 0: 4 */
@@ -38,7 +39,7 @@ struct options {
 struct training {
 	struct maker m;
 	struct options is;
-	uint32_t step, out, call[LAYERS], backward, init, optimizer;
+	uint32_t step, out, call[LAYERS], softmax[LAYERS], dropout[LAYERS], backward, init, optimizer;
 	uint64_t next, weight[PARAMETERS], gradient[PARAMETERS], state[PARAMETERS], activation[LAYERS];
 	struct truth {
 		uint64_t weights, gradients, states, activations;
@@ -174,6 +175,8 @@ static void make_stacks(struct training *t)
 						   mt_defs_add_instance(defs, 0x2000 + i,
 									maker_string(&t->m, "Layer"))));
 		t->call[i] = maker_python(&t->m, t->call[i], "forward", "/home/me/layer.py", 3);
+		t->softmax[i] = maker_python(&t->m, t->call[i], "softmax", "/usr/lib/torch/nn/functional.py", 1841);
+		t->dropout[i] = maker_python(&t->m, t->call[i], "dropout", "/usr/lib/torch/nn/functional.py", 1252);
 	}
 }
 
@@ -184,6 +187,10 @@ static void forward(struct training *t)
 	maker_phase(&t->m, "forward");
 	for (i = 0; i < LAYERS; i++) {
 		t->activation[i] = take(t, t->call[i], activation(t));
+		if (t->is.calls) {
+			take(t, t->dropout[i], 2 * MIB);
+			take(t, t->softmax[i], MIB);
+		}
 		if (i < t->is.leaks)
 			take(t, t->call[i], 2 * MIB);
 		if (i == LAYERS / 2 && is_time(t, IN_FORWARD))
@@ -525,6 +532,8 @@ static void write_all(const char *folder)
 	train(&t, run_path(folder, "leak.zst"),
 	      &(struct options){ .tells = 1, .spike_step = 3, .leaks = 3, .steps = 7 });
 	train(&t, run_path(folder, "oom.zst"), &(struct options){ .tells = 1, .spike_step = 3, .fails = 1 });
+	train(&t, run_path(folder, "calls.zst"),
+	      &(struct options){ .tells = 1, .calls = 1, .spike_step = 1, .steps = 1 });
 	train(&t, run_path(folder, "nameless.zst"), &(struct options){ .spike_step = 3, .moment = IN_FORWARD });
 }
 

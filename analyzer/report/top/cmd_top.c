@@ -33,7 +33,8 @@ static const struct command_option own_options[] = {
 	  "not at the peak but at oom (the last out-of-memory error), at the peak of step:N, or at a time since the run began "
 	  "(12.5s, 300ms)",
 	  "peak oom step:N TIME" },
-	{ OPTION_WHY, "why", NULL, "on what each category rests, and which frame and rule decided on the phase" },
+	{ OPTION_WHY, "why", NULL,
+	  "on what each category rests, which frame and rule decided on the phase, and all stacks" },
 	{ COMMAND_BRIEF, "brief", NULL, "only what is said first, of the GPU that peaks highest" },
 	{ OPTION_DEVICE, "device", "N", "only this device (a number, or cpu)" },
 	{ 'n', NULL, "N", "show N sites (default 8, in JSON 100; 0: all)" },

@@ -98,6 +98,58 @@ static int json_sites(struct report *report)
 	return error;
 }
 
+static void json_functions(struct doc *doc, const struct place *place)
+{
+	size_t i;
+
+	doc_array(doc, "functions");
+	for (i = 0; i < place->functions; i++) {
+		doc_object(doc, NULL);
+		doc_string(doc, "function", place->function[i].name);
+		doc_int(doc, "bytes", (int64_t)place->function[i].bytes);
+		doc_int(doc, "count", (int64_t)place->function[i].count);
+		doc_int(doc, "stacks", place->function[i].stacks);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+static void json_place(struct doc *doc, const struct place *place)
+{
+	char name[512];
+
+	doc_object(doc, NULL);
+	if (place->user == CALLSTACK_NO_FRAME)
+		doc_null(doc, "place");
+	else
+		doc_string(doc, "place", places_name(name, sizeof(name), place));
+	if (*place->submodule)
+		doc_string(doc, "submodule", place->submodule);
+	doc_string(doc, "phase", place->phase);
+	doc_string(doc, "category", place->category);
+	doc_int(doc, "bytes", (int64_t)place->bytes);
+	doc_int(doc, "count", (int64_t)place->count);
+	doc_int(doc, "stacks", place->stacks);
+	doc_int(doc, "processes", place->processes);
+	json_functions(doc, place);
+	doc_end(doc);
+}
+
+/* Lines of the code, as in the text: each has several sites. */
+static int json_places(struct report *report)
+{
+	struct places places;
+	size_t limit = report->options->limit < 0 ? SIZE_MAX : (size_t)report->options->limit, i;
+	int error = places_load(&places, report->db, report->device, report->symbols);
+
+	doc_array(report->doc, "places");
+	for (i = 0; !error && i < places.count && i < limit; i++)
+		json_place(report->doc, &places.place[i]);
+	doc_end(report->doc);
+	places_release(&places);
+	return error;
+}
+
 /* NVML's figures at one peak; NULL: nobody looked. */
 static void json_gpu_total(struct doc *doc, const struct query_gpu_total *row)
 {
@@ -189,6 +241,8 @@ static int json_tables(struct report *report)
 		error = json_parts(report, (enum query_by)by);
 	if (!error)
 		error = json_sites(report);
+	if (!error)
+		error = json_places(report);
 	if (!error && report->options->by == TOP_BY_MODULE)
 		error = top_modules_json(report->doc, report->db, report->device, report->options);
 	doc_array(report->doc, "phase_peaks");

@@ -1,4 +1,5 @@
 /* The places that held most of the peak, largest first. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "memtrace/phase.h"
@@ -58,7 +59,9 @@ static void print_place_line(const struct top_report *report, const struct place
 	}
 	places_name(place, sizeof(place), of);
 	text_fit(clean, sizeof(clean), place, room, 1);
-	if (*of->submodule) /* the function of one of its stacks says nothing of the others */
+	if (*of->submodule && of->functions == 1)
+		snprintf(name, sizeof(name), "%s", of->function->name);
+	else if (*of->submodule) /* the function of one of its stacks says nothing of the others */
 		callstack_function(name, sizeof(name), stack->frame[user]);
 	else
 		callstack_spot_function(name, sizeof(name), stack, user);
@@ -71,6 +74,77 @@ static void print_place_line(const struct top_report *report, const struct place
 	else if (*function)
 		text_print(report->text, "  ");
 	text_print(report->text, "%s\n", function);
+}
+
+#define FUNCTIONS_MAX 3
+
+static void print_function(const struct top_report *report, const struct place_function *function, const char *name)
+{
+	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], clean[256];
+
+	text_print(report->text, "%*s%10s  %5s  %s\n", SITE_INDENT, "", text_bytes(size, function->bytes),
+		   text_percent(share, function->bytes, report->device->peak.bytes),
+		   text_fit(clean, sizeof(clean), name, (size_t)text_columns(report->text) - 2 * SITE_INDENT, 0));
+}
+
+/* The functions that asked for the bytes. The last row has all that are smaller. */
+static void print_functions(const struct top_report *report, const struct place *place)
+{
+	size_t shown = place->functions > FUNCTIONS_MAX + 1 ? FUNCTIONS_MAX : place->functions, i;
+	struct place_function others = { 0 };
+	char words[64];
+
+	if (place->functions < 2)
+		return;
+	for (i = 0; i < shown; i++)
+		print_function(report, &place->function[i], place->function[i].name);
+	for (; i < place->functions; i++)
+		others.bytes += place->function[i].bytes;
+	if (others.bytes) {
+		snprintf(words, sizeof(words), "%zu others", place->functions - shown);
+		print_function(report, &others, words);
+	}
+}
+
+#define STACKS_MAX 20
+
+/* "4.0 MiB, 2 allocations: softmax (torch/nn/functional.py:1841), ..": from the inside to the line of the place. */
+static void print_stack(const struct top_report *report, const struct place_site *site)
+{
+	struct sentence sentence = { 0 };
+	char size[TEXT_SIZE_MAX], count[64];
+	const char *before = ": ";
+	size_t i;
+
+	sentence_say(&sentence, "stack: %s, %s", text_bytes(size, site->bytes),
+		     text_count(count, sizeof(count), site->count, "allocation"));
+	if (site->sites > 1)
+		sentence_say(&sentence, ", %s alike", text_count(count, sizeof(count), site->sites, "stack"));
+	for (i = 0; i < site->user; i++) {
+		if (callstack_is_plumbing(site->stack.frame[i]))
+			continue;
+		sentence_say(&sentence, "%s", before);
+		top_say_frame(&sentence, site->stack.frame[i]);
+		before = ", ";
+	}
+	if (*before == ':') {
+		sentence_say(&sentence, "%s", before);
+		top_say_frame(&sentence, site->stack.frame[site->user]);
+	}
+	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
+}
+
+/* All stacks of a place. */
+static void print_stacks(const struct top_report *report, const struct place *place)
+{
+	size_t i;
+
+	if (place->sites < 2 || place->user == CALLSTACK_NO_FRAME)
+		return;
+	for (i = 0; i < place->sites && i < STACKS_MAX; i++)
+		print_stack(report, place->site[i]);
+	if (i < place->sites)
+		text_print(report->text, "%*s%zu smaller ones are in --json\n", SITE_INDENT, "", place->sites - i);
 }
 
 static void print_why_line(const struct top_report *report, const char *what, const char *why)
@@ -150,13 +224,16 @@ static void print_place(const struct top_report *report, const struct place *pla
 		peak_say_phase(&sentence, place->phase, 0, 0);
 	}
 	sentence_say(&sentence, ", %s", text_count(count, sizeof(count), place->count, "allocation"));
-	if (place->stacks > 1 && *place->submodule)
+	if (place->stacks > place->processes)
 		sentence_say(&sentence, " from %s", text_count(count, sizeof(count), place->stacks, "stack"));
 	if (report->processes > 1)
 		say_processes(&sentence, place);
 	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
-	if (report->options->why)
+	print_functions(report, place);
+	if (report->options->why) {
 		print_why(report, place);
+		print_stacks(report, place);
+	}
 	if (place->user != CALLSTACK_NO_FRAME)
 		print_callers(report, place->stack, place->user);
 }
