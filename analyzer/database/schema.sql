@@ -98,7 +98,8 @@ CREATE TABLE instance (
 CREATE TABLE nest (
 	id INTEGER PRIMARY KEY,
 	parent INTEGER REFERENCES nest,   -- null: outermost
-	instance INTEGER NOT NULL REFERENCES instance
+	instance INTEGER NOT NULL REFERENCES instance,
+	submodule INTEGER REFERENCES submodule -- the instance, where its name never changes; null: nothing inside holds bytes, or it does
 );
 
 -- The names that the framework has for instances. Names are told all at once, now and then; a row is the tellings in a row

@@ -198,6 +198,8 @@ int analysis_settle_modules(struct analysis *analysis)
 	}
 	for (i = 1; i < analysis->attribution.sites && !error; i++)
 		analysis->modules.of_site[i] = row_of_site(analysis, i);
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = module_tree_outwards(&analysis->process[i].modules);
 	if (!error)
 		error = join_lines(analysis);
 	for (i = 0; i < analysis->ooms && !error; i++)

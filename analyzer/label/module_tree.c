@@ -332,6 +332,40 @@ uint32_t module_tree_of_nest(struct module_tree *tree, uint32_t nest, uint64_t f
 	return row;
 }
 
+uint32_t module_tree_steady(const struct module_tree *tree, uint32_t nest)
+{
+	return nest < tree->nests && tree->steady[nest] != CHANGES ? tree->steady[nest] : 0;
+}
+
+/* No class gets a number here: a module without a name has its row from a nest inside of it. 0 or -MT_E_MEMORY. */
+static int step_out(struct module_tree *tree, uint32_t row, uint32_t parent)
+{
+	struct walk walk;
+
+	if (tree->row[row].kind == MODULE_TYPE) {
+		tree->steady[parent] = tree->row[row].parent;
+		return 0;
+	}
+	walk_out(&walk, tree, parent, 0, UINT64_MAX);
+	if (!walk.type || walk.count)
+		return 0;
+	tree->steady[parent] = enter_walk(tree, &walk);
+	return tree->steady[parent] ? 0 : -MT_E_MEMORY;
+}
+
+int module_tree_outwards(struct module_tree *tree)
+{
+	uint32_t nest = tree->nests, parent;
+	int error = 0;
+
+	while (nest-- > 1 && !error) { /* a nest comes after the one around it */
+		parent = mt_defs_nest(tree->defs, nest)->parent;
+		if (parent && module_tree_steady(tree, nest) && !tree->steady[parent])
+			error = step_out(tree, tree->steady[nest], parent);
+	}
+	return error;
+}
+
 /* ---- questions ---- */
 
 uint32_t module_tree_common(const struct module_tree *tree, uint32_t one, uint32_t two)

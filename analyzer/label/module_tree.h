@@ -77,6 +77,15 @@ uint32_t module_tree_nest(const struct module_tree *tree, uint32_t stack);
 uint32_t module_tree_of_nest(struct module_tree *tree, uint32_t nest, uint64_t first, uint64_t last);
 
 /*
+ * Once, after the nests that matter were looked at: finds the rows of the nests around them, where names never change. 0 or
+ * -MT_E_MEMORY.
+ */
+int module_tree_outwards(struct module_tree *tree);
+
+/* The row of the nest's innermost module at all times. 0: its name changes, or nobody looked. */
+uint32_t module_tree_steady(const struct module_tree *tree, uint32_t nest);
+
+/*
  * The row of the module that has a parameter: `name` is the parameter's ("layers.0.fc1.weight"), `model` the word of its
  * model. Names of wrappers in between are left out. 0: out of memory.
  */

@@ -21,6 +21,7 @@ struct tree_node {
 	int64_t parent_id;
 	uint32_t parent; /* its number, NO_NODE, or NOT_READ */
 	uint32_t frame;
+	int64_t module; /* id of the module that the frame calls; 0: none */
 };
 
 struct stack_tree {
@@ -33,6 +34,10 @@ struct stack_tree {
 	struct tree_node *node;
 	struct tree_frame **frame;
 	uint32_t nodes, frames, node_room, frame_room;
+	struct tuple_table module_numbers, named_numbers; /* by id; by frame and module */
+	char **module;                                    /* paths of modules with stars */
+	struct callstack_frame **named;                   /* copies of frames that are a module's forward */
+	uint32_t modules, nameds, module_room, named_room;
 };
 
 /* Room for one more of `size` bytes in the array. 0 or -MT_E_MEMORY. */
@@ -171,6 +176,24 @@ static int find(struct stack_tree *tree, const struct tuple_table *numbers, int6
 	return error;
 }
 
+static int keep_module(struct stack_tree *tree, int64_t id, const char *pattern)
+{
+	const struct tuple key = { { (uint64_t)id } };
+	void *array = tree->module;
+	int error;
+
+	if (tuple_find(&tree->module_numbers, &key) != TUPLE_NONE)
+		return 0;
+	error = make_room(&array, tree->modules, &tree->module_room, sizeof(char *));
+	tree->module = array;
+	if (error)
+		return error;
+	tree->module[tree->modules] = strdup(pattern);
+	if (!tree->module[tree->modules])
+		return -MT_E_MEMORY;
+	return tuple_add(&tree->module_numbers, &key, tree->modules++);
+}
+
 static int load_node(struct stack_tree *tree, int64_t id)
 {
 	struct tree_node node = { .parent = NO_NODE };
@@ -181,7 +204,14 @@ static int load_node(struct stack_tree *tree, int64_t id)
 	tree->node = array;
 	if (error)
 		return error;
-	more = find_row(tree, &tree->find_node, "SELECT parent, frame FROM node WHERE id = ?", id);
+	more = find_row(tree, &tree->find_node,
+			"SELECT node.parent, frame, submodule, pattern FROM node LEFT JOIN nest ON nest.id = nest "
+			"LEFT JOIN submodule ON submodule.id = submodule WHERE node.id = ?",
+			id);
+	if (more == 1 && db_int(tree->find_node, 2)) {
+		node.module = db_int(tree->find_node, 2);
+		error = keep_module(tree, node.module, db_text(tree->find_node, 3));
+	}
 	if (more == 1) {
 		node.parent_id = db_int(tree->find_node, 0);
 		node.parent = node.parent_id ? NOT_READ : NO_NODE;
@@ -189,8 +219,8 @@ static int load_node(struct stack_tree *tree, int64_t id)
 	}
 	if (tree->find_node)
 		db_rewind(tree->find_node);
-	if (more < 0)
-		return more;
+	if (more < 0 || error)
+		return more < 0 ? more : error;
 	error = find(tree, &tree->frame_numbers, frame, load_frame, &node.frame);
 	if (error)
 		return error;
@@ -220,14 +250,68 @@ static int append(struct callstack *stack, const struct tree_frame *frame)
 	return error;
 }
 
+/* A module's forward: the outermost frame inside of the call that passes nothing on. */
+static int is_forward(const struct callstack_frame *frame)
+{
+	const char *dot = strrchr(frame->function, '.');
+
+	return !frame->native && !frame->elided && !strcmp(dot ? dot + 1 : frame->function, "forward");
+}
+
+/* The copy of the frame that has the module. NULL: out of memory. */
+static const struct callstack_frame *named_frame(struct stack_tree *tree, const struct callstack_frame *frame,
+						 int64_t module)
+{
+	const struct tuple id = { { (uint64_t)module } }, key = { { (uint64_t)(uintptr_t)frame, (uint64_t)module } };
+	uint32_t number = tuple_find(&tree->named_numbers, &key);
+	void *array = tree->named;
+	struct callstack_frame *copy;
+	int error;
+
+	if (number != TUPLE_NONE)
+		return tree->named[number];
+	error = make_room(&array, tree->nameds, &tree->named_room, sizeof(copy));
+	tree->named = array;
+	copy = error ? NULL : malloc(sizeof(*copy));
+	if (!copy)
+		return NULL;
+	*copy = *frame;
+	copy->submodule = tree->module[tuple_find(&tree->module_numbers, &id)];
+	tree->named[tree->nameds] = copy;
+	return tuple_add(&tree->named_numbers, &key, tree->nameds++) ? NULL : copy;
+}
+
+/* The frames from `first` on are inside of the call of a module, and of no other one. 0 or -MT_E_MEMORY. */
+static int name_forward(struct stack_tree *tree, struct callstack *stack, size_t first, size_t call, int64_t module)
+{
+	const struct callstack_frame *named;
+	size_t at = call;
+
+	while (at > first && callstack_is_plumbing(stack->frame[at - 1]))
+		at--;
+	if (at == first || !is_forward(stack->frame[at - 1]))
+		return 0;
+	named = named_frame(tree, stack->frame[at - 1], module);
+	if (!named)
+		return -MT_E_MEMORY;
+	stack->frame[at - 1] = named;
+	return 0;
+}
+
 static int load_asked(struct stack_tree *tree, int64_t node, struct callstack *stack)
 {
 	uint32_t number = NO_NODE;
+	size_t first = 0, call;
 	int error = node ? find(tree, &tree->node_numbers, node, load_node, &number) : 0, depth;
 
 	stack->count = 0;
 	for (depth = 0; !error && number != NO_NODE && depth < DEPTH_MAX; depth++) {
+		call = stack->count;
 		error = append(stack, tree->frame[tree->node[number].frame]);
+		if (!error && tree->node[number].module) {
+			error = name_forward(tree, stack, first, call, tree->node[number].module);
+			first = stack->count;
+		}
 		if (!error && tree->node[number].parent == NOT_READ)
 			error = find_parent(tree, number);
 		number = tree->node[number].parent;
@@ -295,6 +379,14 @@ void stack_tree_free(struct stack_tree *tree)
 	stack_tree_close(tree);
 	for (i = 0; i < tree->frames; i++)
 		free(tree->frame[i]);
+	for (i = 0; i < tree->modules; i++)
+		free(tree->module[i]);
+	for (i = 0; i < tree->nameds; i++)
+		free(tree->named[i]);
+	free(tree->module);
+	free(tree->named);
+	tuple_release(&tree->module_numbers);
+	tuple_release(&tree->named_numbers);
 	free(tree->frame);
 	free(tree->node);
 	tuple_release(&tree->node_numbers);

@@ -229,8 +229,8 @@ static int store_process_definitions(struct db *db, const struct mt_defs *defs, 
 		error = store_kind(db, "INSERT INTO instance VALUES (?, ?, ?, ?)", store_instance, defs,
 				   MT_DEF_INSTANCE, process, NULL);
 	if (!error && everything)
-		error = store_kind(db, "INSERT INTO nest VALUES (?, ?, ?)", store_nest, defs, MT_DEF_NEST, process,
-				   NULL);
+		error = store_kind(db, "INSERT INTO nest VALUES (?, ?, ?, NULL)", store_nest, defs, MT_DEF_NEST,
+				   process, NULL);
 	if (!error)
 		error = store_kind(db, "INSERT INTO thread VALUES (?, ?, ?, ?, ?, ?)", store_thread, defs,
 				   MT_DEF_THREAD, process, NULL);

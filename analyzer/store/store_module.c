@@ -50,6 +50,25 @@ static int store_rows(struct db_stmt *stmt, const struct analysis_process *proce
 	return error;
 }
 
+/* A summary has no other nests. */
+static int store_nests(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)
+{
+	const struct module_tree *tree = &process->modules;
+	uint32_t nest;
+	int error = 0;
+
+	for (nest = 1; nest < tree->nests && !error; nest++) {
+		if (!module_tree_steady(tree, nest))
+			continue;
+		db_bind(stmt, 1, store_id(number, nest));
+		store_bind_id(stmt, 2, store_id(number, mt_defs_nest(tree->defs, nest)->parent));
+		db_bind(stmt, 3, store_id(number, mt_defs_nest(tree->defs, nest)->instance));
+		db_bind(stmt, 4, store_id(number, module_tree_steady(tree, nest)));
+		error = db_run(stmt);
+	}
+	return error;
+}
+
 /* A sum has sites of many modules, and no row. */
 static int store_sites(struct db_stmt *stmt, const struct analysis *analysis, const int64_t *row)
 {
@@ -165,6 +184,11 @@ int store_modules(struct db *db, const struct analysis *analysis, int everything
 	if (error || !analysis->modules.of_site)
 		return error;
 	error = store_each(db, analysis, "INSERT INTO submodule VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", store_rows);
+	if (!error)
+		error = store_each(db, analysis,
+				   "INSERT INTO nest VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET submodule = "
+				   "excluded.submodule",
+				   store_nests);
 	if (!error)
 		error = store_all(db, analysis, "INSERT INTO site_module VALUES (?, ?, ?)", row, store_sites);
 	return error ? error : store_all(db, analysis, "INSERT INTO peak_module VALUES (?, ?, ?, ?)", row, store_parts);

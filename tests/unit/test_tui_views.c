@@ -549,6 +549,62 @@ TEST(plumbing_opens_and_closes)
 	kit_close(kit);
 }
 
+/* A node of the call of an instance. */
+static uint32_t module_call(struct maker *m, uint32_t parent, uint32_t nest)
+{
+	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = 100 };
+
+	frame.function = maker_string(m, "_call_impl");
+	frame.file = maker_string(m, "/opt/site-packages/torch/nn/modules/module.py");
+	return mt_defs_add_node_in(m->defs, parent, mt_defs_add_frame(m->defs, &frame), nest);
+}
+
+static void tell_name(struct maker *m, uint64_t address, const char *name, uint64_t count)
+{
+	maker_event(m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
+					  .addr = address,
+					  .size = count,
+					  .name = maker_string(m, name),
+					  .value = maker_string(m, "Net#1"),
+					  .flags = 1 });
+}
+
+/* Two layers are one row, by the name of the module; the function of the layer stands below. */
+TEST(frames_of_modules_have_their_names)
+{
+	static const char layer[] = "/opt/site-packages/torch/nn/modules/activation.py";
+	uint32_t main, net, nest, i, at;
+	struct maker m;
+	struct kit *kit;
+
+	kit_go_apart();
+	maker_open(&m, "modules.zst", 100, -1);
+	m.device = m.cpu;
+	main = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	nest = mt_defs_add_nest(m.defs, 0, mt_defs_add_instance(m.defs, 0x1000, maker_string(&m, "Net")));
+	net = maker_python(&m, module_call(&m, main, nest), "forward", "/home/me/model.py", 12);
+	for (i = 0; i < 2; i++) {
+		at = mt_defs_add_instance(m.defs, 0x2000 + i, maker_string(&m, "MultiheadAttention"));
+		at = module_call(&m, net, mt_defs_add_nest(m.defs, nest, at));
+		at = maker_python(&m, at, "forward", layer, 1167);
+		m.stack = maker_python(&m, at, "softmax", "/opt/site-packages/torch/nn/functional.py", 1841);
+		maker_tensor_alloc(&m, 0x100000000 * (i + 1), 24 * MIB);
+	}
+	tell_name(&m, 0x1000, "", 0);
+	tell_name(&m, 0x2000, "layers.0.self_attn", 0);
+	tell_name(&m, 0x2001, "layers.1.self_attn", 0);
+	tell_name(&m, 0, "", 3);
+	maker_close(&m);
+	kit = kit_open("modules.zst", NULL);
+	kit_screen(kit, 100, 24, 0, 1);
+	kit_keys(kit, "t Down Down Down Down");
+	CHECK(kit_shows(kit, "|Net#1"));
+	CHECK(kit_shows(kit, "|self_attn"));
+	CHECK(kit_shows(kit, "48.0 MiB  100%  softmax"));
+	CHECK_EQ(count_words(kit, "plumbing"), 0);
+	kit_close(kit);
+}
+
 TEST(the_flame_is_searched)
 {
 	struct kit *kit = open_with_plumbing();

@@ -135,7 +135,8 @@ int filter_frame_has(const struct callstack_frame *frame, const char *words)
 {
 	char place[CALLSTACK_PLACE_MAX];
 
-	if (strcasestr(frame->function, words) || strcasestr(frame->file, words) || strcasestr(frame->module, words))
+	if (strcasestr(frame->function, words) || strcasestr(frame->file, words) || strcasestr(frame->module, words) ||
+	    (frame->submodule && strcasestr(frame->submodule, words)))
 		return 1;
 	/* Only lines and offsets are in the place and in none of these. */
 	return strpbrk(words, ":+") && strcasestr(callstack_place(place, sizeof(place), frame), words);

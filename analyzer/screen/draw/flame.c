@@ -6,12 +6,17 @@
 
 /* ---- the tree ---- */
 
+static const char *module_of(const struct callstack_frame *frame)
+{
+	return frame->submodule ? frame->submodule : "";
+}
+
 static int same_frame(const struct callstack_frame *one, const struct callstack_frame *two)
 {
 	if (one == two)
 		return 1;
 	if (one->line != two->line || one->elided != two->elided || strcmp(one->function, two->function) ||
-	    strcmp(one->file, two->file))
+	    strcmp(one->file, two->file) || strcmp(module_of(one), module_of(two)))
 		return 0;
 	/* Native code without a name is told apart by its address. */
 	return *one->function || *one->file || (one->offset == two->offset && !strcmp(one->module, two->module));

@@ -165,6 +165,8 @@ static const char *function_of(char *out, size_t size, const struct callstack_fr
 		snprintf(out, size, "all");
 	else if (frame->elided)
 		snprintf(out, size, "... (deeper than recorded)");
+	else if (callstack_submodule(frame))
+		snprintf(out, size, "%s", callstack_submodule(frame));
 	else if (*frame->function)
 		callstack_function(out, size, frame);
 	else
