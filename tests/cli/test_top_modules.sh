@@ -44,7 +44,7 @@ check "no number of levels" status 2 "$memana" top --by module --depth many name
 
 check "without modules it says so" bash -c '"$0" top --by module "$1" | tr "\n" " " | grep -q "No module holds anything"' "$memana" "$SRC/tests/golden/v1-kinds.zst"
 python3 "$SRC/tests/cli/import_make.py" history.pickle history 4
-check "a snapshot has none" bash -c '"$0" top --by module history.pickle | tr "\n" " " | grep -q "snapshot has no modules"' "$memana"
+check "a snapshot has none" bash -c '"$0" top --by module history.pickle | tr "\n" " " | grep -q "snapshot has no modules and no classes"' "$memana"
 
 # Places: the sites of one line are one, whichever layer they are of.
 places() { "$memana" top "$2" >out.txt; tr '\n' ' ' <out.txt | grep -qE -- "$1" || { cat out.txt; return 1; }; }
