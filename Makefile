@@ -6,6 +6,7 @@
 #   make test-torch the same for a current PyTorch, which it fetches from PyPI
 #   make test-driver NVIDIA's own driver library without a GPU, which it fetches
 #   make test-rules the phase rules against real releases of the frameworks, which it fetches
+#   make test-modules the peak by module, held against an oracle in the same program (in the environment of test-frameworks)
 #   make test-frameworks TRL, the Trainer, DDP, FSDP2 and others, held against their own account (8 GB, an hour)
 #   make test-advice what memana advise predicts of real runs, against the same runs as they were changed (an hour)
 #   make allocator-table the model of PyTorch's allocator against real recordings: SNAPSHOTS=folder of memory snapshots
@@ -182,6 +183,12 @@ test-rules:
 test-frameworks: deps-torch
 	@$(MAKE) --no-print-directory -j2 programs
 	@tests/frameworks/run.sh $(B) $(CASES)
+
+# memana top --by module against an oracle in the recorded program: in python3's PyTorch if it is an old one, and in the same environment.
+.PHONY: test-modules
+test-modules: deps-torch
+	@$(MAKE) --no-print-directory -j2 programs
+	@tests/modules/run.sh $(B) $(CASES)
 
 # Predictions against measured peaks, in the same environment. Recordings are kept in B/advice: with them it takes seconds.
 .PHONY: test-advice
