@@ -3,16 +3,16 @@
 (oracle.py). Prints a table row for each process, last "N passed, N failed, N skipped".
 
 Each program runs twice under memrec: once as it is, whose answer is compared, and once with the oracle. Both recordings must have
-the same peak, of blocks of the same sizes: then what the oracle measured is what the program has without it. (PyTorch asks itself
-whether a mode is there: matmul adds its bias into a new block then, which is gone soon.) The oracle's log says what was there at
-that moment. What the operator at work had by then is not in the log: it belongs to the module that ran.
+the same peak, of blocks of the same sizes: the oracle measured what the program has without it. PyTorch asks whether a mode is
+there: matmul adds its bias into a new block then, which is gone soon. The oracle's log says what was there at that moment. Scratch
+memory of the operator at work is not in the log: it belongs to the module that ran.
 
     modules    how many hold more than 1 % of the peak, by the oracle or by memana; own bytes, and with all modules inside
     worst      the largest difference of one of these: at most 2 %
     exact      weights, gradients and states of each module: the same to the byte
     outside    activations that memana has in no module and not in backward, in per cent of all: at most 5; the oracle's in brackets
     sisters    modules whose paths differ in a number and that the oracle has equal: memana has them equal to the byte
-    unseen     bytes at the peak that no operator had returned yet, in per cent of the peak
+    unseen     bytes at the peak that no operator returned, in per cent of the peak
     blocks     how many allocations, by size, only one of the two runs has, of how many
     tracker    how far MemTracker's parameters, gradients and states are from the oracle's after the last step, in per cent
 """
@@ -31,10 +31,10 @@ from bisect import bisect_right
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(sys.argv[1])
 PYTHON = os.environ.get("PYTHON") or os.path.join(BUILD, "frameworks-venv/bin/python")
-OLD = os.environ.get("ONLY") == "old"  # what PyTorch 1.13 runs, too
+OLD = os.environ.get("ONLY") == "old"  # PyTorch 1.13 runs these, too
 OPTIONS = os.environ.get("MEMREC_FLAGS", "").split()  # more words for memrec: with --no-modules every case must fail
 PATIENCE = int(os.environ.get("TEST_TIMEOUT", 900))  # s, for a program
-LEAST, OFF, OUTSIDE = 0.01, 2.0, 5.0  # of the peak; per cent
+LEAST, OFF, OUTSIDE = 0.01, 2.0, 5.0  # a share of the peak; per cent
 EXACT = ("weights", "gradients", "optimizer state")
 COLUMN = {"buffers": "weights", "": "activations", "communication": "activations"}
 NUMBER = 16  # bytes
@@ -110,13 +110,13 @@ def at_moment(log, recording):
     last = at - 1 if runs else at  # the newest operator that had ended
     there, found, held = recording.alive(), collections.Counter(), 0
     for index, row in enumerate(log["storages"]):
-        if row[BORN] > last or (row[DIED] is not None and row[DIED] <= at):
+        if row[BORN] > at or (row[DIED] is not None and row[DIED] <= at):
             continue
         size = row[BYTES]
         for when, then in log["resized"].get(str(index), ()):
             size = then if when <= last else size
-        if not size or (row[FOUND] and (row[ADDRESS], size) not in there):
-            continue  # memory of a file or of another library's
+        if not size or ((row[FOUND] or row[BORN] > last) and (row[ADDRESS], size) not in there):
+            continue  # it is memory of a file or another library's, or the operator at work has it not yet
         held += size
         for place, part in shares(log, row, size):
             found[place, COLUMN.get(row[KIND], row[KIND])] += part

@@ -144,7 +144,7 @@ class Log:
             self.tag(parameter.all_gather_outputs, "communication", name)
 
     def found_in_graph(self, loss):
-        """Of the compiled module, which ran last."""
+        """The compiled module, which ran last, has it."""
         self.stack.append(self.place(self.models[0]))
         for tensor in saved_by(loss):
             for part in plain(tensor):
@@ -186,7 +186,7 @@ class Mode(TorchDispatchMode):
         self.log = log
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if any(kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for kind in types):
+        if any(kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ and kind.__name__ != "FakeTensor" for kind in types):
             return NotImplemented  # a tensor made of others: its own operators come here
         log = self.log
         log.sweep()
@@ -209,7 +209,7 @@ def is_in(tensor, result):
 
 
 def saved_by(tensor):
-    """What the functions of a graph keep for backward, of the kind that a compiled graph is."""
+    """Tensors that functions of a graph keep for backward; only functions like that of a compiled graph show theirs."""
     seen, stack = set(), [tensor.grad_fn]
     while stack:
         node = stack.pop()
