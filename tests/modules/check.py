@@ -31,6 +31,7 @@ from bisect import bisect_right
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(sys.argv[1])
 PYTHON = os.environ.get("PYTHON") or os.path.join(BUILD, "frameworks-venv/bin/python")
+KEEP = os.environ.get("KEEP")  # a folder for the recordings; with those that are there it takes seconds
 OLD = os.environ.get("ONLY") == "old"  # PyTorch 1.13 runs these, too
 OPTIONS = os.environ.get("MEMREC_FLAGS", "").split()  # more words for memrec: with --no-modules every case must fail
 PATIENCE = int(os.environ.get("TEST_TIMEOUT", 900))  # s, for a program
@@ -96,10 +97,10 @@ class Recording:
         return EXACT + ("activations",) if self.has_census else ("activations",)
 
     def alive(self):
-        """{(address, bytes)} at the peak."""
+        """[(address, bytes)] at the peak, in order."""
         rows = self.db.execute("SELECT address, bytes FROM allocation JOIN process ON process.id = allocation.process WHERE memory = 'tensor'"
                                " AND origin + alloc_time <= ?1 AND (free_time IS NULL OR origin + free_time > ?1)", (self.time,))
-        return set(rows)
+        return sorted(rows)
 
 
 def at_moment(log, recording):
@@ -108,22 +109,34 @@ def at_moment(log, recording):
     at = bisect_right(begins, recording.time) - 1
     runs = at >= 0 and recording.time <= log["operators"][at][1]
     last = at - 1 if runs else at  # the newest operator that had ended
-    there, found, held = recording.alive(), collections.Counter(), 0
+    there, found, held, parts = recording.alive(), collections.Counter(), 0, collections.Counter()
     for index, row in enumerate(log["storages"]):
         if row[BORN] > at or (row[DIED] is not None and row[DIED] <= at):
             continue
         size = row[BYTES]
         for when, then in log["resized"].get(str(index), ()):
             size = then if when <= last else size
-        if not size or ((row[FOUND] or row[BORN] > last) and (row[ADDRESS], size) not in there):
+        block = block_of(there, row[ADDRESS], size)
+        if not size or ((row[FOUND] or row[BORN] > last) and not (block and (row[KIND] == "weights" or block[1] == size))):
             continue  # it is memory of a file or another library's, or the operator at work has it not yet
+        if block and row[KIND] == "weights":
+            parts[block] += size
         held += size
         for place, part in shares(log, row, size):
             found[place, COLUMN.get(row[KIND], row[KIND])] += part
+    rest = sum(block[1] - inside for block, inside in parts.items())  # a file that was read into one block, with all weights
+    found["outside any module", "activations"] += rest
+    held += rest
     move = bisect_right([time for time, _, _ in log["moves"]], recording.time) - 1
     _, place, backward = log["moves"][move] if move >= 0 else (0, -1, 0)
     found[place_name(log, place, backward), "activations"] += recording.peak - held
     return found, recording.peak - held
+
+
+def block_of(there, address, size):
+    """The block of the recording that has these bytes; None: it has none."""
+    at = bisect_right(there, (address, 1 << 62)) - 1
+    return there[at] if at >= 0 and address + size <= sum(there[at]) else None
 
 
 def place_name(log, place, backward):
@@ -272,56 +285,68 @@ def judge(case, plain, watched, log, tracked):
     sys.stdout.flush()
 
 
-def record(words, folder, **more):
-    """{rank: Recording}, or None after a line that says why."""
-    status, output = run([BUILD + "/memrec", "--cpu", *OPTIONS, "-o", "trace.zst", "--"] + words, folder, **more)
+def recordings(folder):
+    """{rank: Recording}"""
     found = [Recording(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".zst")]
-    if status or "lacks " in output:
-        print("\n".join("#   " + line[:200] for line in output.splitlines()[-12:]))
-        return None
     return {it.rank: it for it in found}
 
 
-def try_case(file, case, words, ranks, tracker, folder):
-    parts = {name: os.path.join(folder, name) for name in ("plain", "oracle", "tracker")}
-    for part in parts.values():
-        os.mkdir(part)
-    plain = record(program(file, case, ranks, parts["plain"]), parts["plain"])
-    watched = plain and record(program(file, case, ranks, parts["oracle"]), parts["oracle"], ORACLE=parts["oracle"] + "/log.%r.json", ORACLE_FOR=case)
-    if not watched:
-        return count("not ok", "| %s | did not run |" % case)
-    tracked = track(file, case, parts["tracker"]) if tracker else None
-    judged = 0
-    for name in sorted(os.listdir(parts["oracle"])):
-        if name.startswith("log."):
-            with open(os.path.join(parts["oracle"], name)) as opened:
-                log = json.load(opened)
-            rank = next(rank for rank, it in watched.items() if it.pid == log["pid"])
-            judge(case + ("" if ranks == "-" else ", rank %s" % rank), plain[rank], watched[rank], log, tracked)
-            judged += 1
-    if not judged:
-        count("not ok", "| %s | the oracle wrote nothing |" % case)
+def record(file, case, ranks, folder, **more):
+    """False after lines that say why."""
+    words = [BUILD + "/memrec", "--cpu", *OPTIONS, "-o", "trace.zst", "--"] + program(file, case, ranks, folder)
+    status, output = run(words, folder, **more)
+    if status:
+        print("\n".join("#   " + line[:200] for line in output.splitlines()[-12:]))
+    return not status
 
 
-def track(file, case, folder):
-    """The account of tests/frameworks with MemTracker."""
-    path = os.path.join(folder, "account.json")
-    run([PYTHON, os.path.join(HERE, "../frameworks", file), case, folder], folder, ACCOUNT=path, ACCOUNT_TRACKER="1")
+def try_case(file, case, ranks, tracker, folder):
+    """Runs it in folder/plain, folder/oracle and folder/tracker."""
+    for part in ("plain", "oracle", "tracker"):
+        os.mkdir(os.path.join(folder, part))
+    log = os.path.join(folder, "oracle", "log.%r.json")
+    if tracker:
+        track(file, case, os.path.join(folder, "tracker"))
+    return record(file, case, ranks, os.path.join(folder, "plain")) and record(
+        file, case, ranks, os.path.join(folder, "oracle"), ORACLE=log, ORACLE_FOR=case)
+
+
+def judge_all(case, ranks, folder):
+    plain, watched = (recordings(os.path.join(folder, part)) for part in ("plain", "oracle"))
+    tracked = read(os.path.join(folder, "tracker", "account.json"))
+    logs = [read(os.path.join(folder, "oracle", name)) for name in sorted(os.listdir(os.path.join(folder, "oracle"))) if name.startswith("log.")]
+    for log in logs:
+        rank = next(rank for rank, it in watched.items() if it.pid == log["pid"])
+        judge(case + ("" if ranks == "-" else ", rank %s" % rank), plain[rank], watched[rank], log, tracked)
+    if len(logs) != (1 if ranks == "-" else int(ranks)):
+        count("not ok", "| %s | the oracle wrote %d logs |" % (case, len(logs)))
+
+
+def read(path):
     if not os.path.exists(path):
         return None
     with open(path) as opened:
         return json.load(opened)
 
 
+def track(file, case, folder):
+    """The account of tests/frameworks with MemTracker."""
+    run([PYTHON, os.path.join(HERE, "../frameworks", file), case, folder], folder, ACCOUNT=os.path.join(folder, "account.json"), ACCOUNT_TRACKER="1")
+
+
 def main():
     print("| case | peak | modules | worst, % | exact | outside, % | sisters equal | unseen, % | blocks | MemTracker, % | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|")
-    for file, case, words, ranks, tracker, _ in cases(sys.argv[2:]):
-        folder = tempfile.mkdtemp(prefix="memrec-modules.")
-        try:
-            try_case(file, case, words, ranks, tracker, folder)
-        finally:
-            if os.environ.get("KEEP"):
-                shutil.copytree(folder, os.path.join(os.environ["KEEP"], case), dirs_exist_ok=True)
+    for file, case, _, ranks, tracker, _ in cases(sys.argv[2:]):
+        folder = os.path.join(KEEP, case) if KEEP else tempfile.mkdtemp(prefix="memrec-modules.")
+        if KEEP and os.path.isdir(folder):
+            judge_all(case, ranks, folder)
+            continue
+        os.makedirs(folder, exist_ok=True)
+        if try_case(file, case, ranks, tracker, folder):
+            judge_all(case, ranks, folder)
+        else:
+            count("not ok", "| %s | did not run |" % case)
+        if not KEEP:
             shutil.rmtree(folder, ignore_errors=True)
     print("%d passed, %d failed, %d skipped" % (counts["ok"], counts["not ok"], counts["skip"]))
     sys.exit(bool(counts["not ok"]))

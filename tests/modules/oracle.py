@@ -190,22 +190,16 @@ class Mode(TorchDispatchMode):
             return NotImplemented  # a tensor made of others: its own operators come here
         log = self.log
         log.sweep()
+        for tensor in tensors_in([args, kwargs]):
+            for part in plain(tensor):
+                log.note(part, True)
         begin = clock()
         result = function(*args, **(kwargs or {}))
         log.operators.append([begin, clock()])
-        for tensor in tensors_in(list(args)):
-            for part in plain(tensor):
-                if storage_of(part)._cdata not in log.alive and not is_in(part, result):
-                    log.note(part, True)
         for tensor in tensors_in(result):
             for part in plain(tensor):
                 log.note(part, False)
         return result
-
-
-def is_in(tensor, result):
-    key = storage_of(tensor)._cdata
-    return any(storage_of(part)._cdata == key for other in tensors_in(result) for part in plain(other))
 
 
 def saved_by(tensor):
@@ -221,7 +215,7 @@ def saved_by(tensor):
 
 def watch(log):
     """Around every call of a module, every backward pass, and each change of a storage's size."""
-    for name in ("backward", "grad"):
+    for name in ("backward",) if log.compiled else ("backward", "grad"):  # the compiler itself calls grad
         setattr(torch.autograd, name, in_backward(log, getattr(torch.autograd, name)))
     if log.compiled:
         return
