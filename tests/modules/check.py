@@ -296,6 +296,7 @@ def record(file, case, ranks, folder, **more):
     words = [BUILD + "/memrec", "--cpu", *OPTIONS, "-o", "trace.zst", "--"] + program(file, case, ranks, folder)
     status, output = run(words, folder, **more)
     if status:
+        print("#   exit status %d%s" % (status, ": longer than %d s (TEST_TIMEOUT)" % PATIENCE if status == -signal.SIGKILL else ""))
         print("\n".join("#   " + line[:200] for line in output.splitlines()[-12:]))
     return not status
 
