@@ -51,7 +51,7 @@ class GPT(nn.Module):
         return F.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
 
 
-def train(model, optimizer, steps=5, micro=1, clip=True, call=None):
+def train(model, optimizer, steps=int(os.environ.get("STEPS", 5)), micro=1, clip=True, call=None):
     account.optimizer(optimizer)
     call = model if call is None else call
     with account.training():

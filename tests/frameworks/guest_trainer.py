@@ -14,7 +14,7 @@ CASES = {}
 folder = sys.argv[2]
 account = Account()
 COMMON = dict(output_dir=os.path.join(folder, "out"), use_cpu=True, report_to="none", save_strategy="no", logging_steps=1,
-              max_steps=4, learning_rate=1e-4, dataloader_num_workers=0, disable_tqdm=True)
+              max_steps=int(os.environ.get("STEPS", 4)), learning_rate=1e-4, dataloader_num_workers=0, disable_tqdm=True)
 
 
 def case(function):

@@ -14,7 +14,9 @@ memory of the operator at work is not in the log: it belongs to the module that 
     sisters    modules whose paths differ in a number and that the oracle has equal: memana has them equal to the byte
     unseen     bytes at the peak that no operator returned, in per cent of the peak
     blocks     how many allocations, by size, only one of the two runs has, of how many
-    tracker    how far MemTracker's parameters, gradients and states are from the oracle's after the last step, in per cent
+    tracker    how far MemTracker's parameters, gradients and states are from the oracle's after the last step, in per cent;
+               "failed": MemTracker raised
+    trace      KiB of the trace, and how much larger than one with --no-modules, in per cent
 """
 import collections
 import json
@@ -29,6 +31,7 @@ import tempfile
 from bisect import bisect_right
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FRAMEWORKS = os.path.join(HERE, "../frameworks")
 BUILD = os.path.abspath(sys.argv[1])
 PYTHON = os.environ.get("PYTHON") or os.path.join(BUILD, "frameworks-venv/bin/python")
 KEEP = os.environ.get("KEEP")  # a folder for the recordings; with those that are there it takes seconds
@@ -37,7 +40,7 @@ OPTIONS = os.environ.get("MEMREC_FLAGS", "").split()  # more words for memrec: w
 PATIENCE = int(os.environ.get("TEST_TIMEOUT", 900))  # s, for a program
 LEAST, OFF, OUTSIDE = 0.01, 2.0, 5.0  # a share of the peak; per cent
 EXACT = ("weights", "gradients", "optimizer state")
-COLUMN = {"buffers": "weights", "": "activations", "communication": "activations"}
+COLUMN = {"buffers": "weights", "buckets": "gradients", "": "activations", "communication": "activations"}
 NUMBER = 16  # bytes
 NOWHERE = {"backward", "outside any module", "allocator slack"}
 BYTES, BORN, DIED, PLACE, BACKWARD, KIND, OWNERS, ADDRESS, FOUND = range(9)
@@ -53,7 +56,7 @@ def cases(names):
 def run(words, folder, **more):
     """(status, output); a program that takes too long is ended with all it started."""
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONHASHSEED="0", OMP_NUM_THREADS="2", TOKENIZERS_PARALLELISM="false",
-                       TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"), **more)
+                       TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"), STEPS=os.environ.get("STEPS", "3"), **more)
     with open(os.path.join(folder, "said.txt"), "w+") as out:
         child = subprocess.Popen(words, cwd=folder, stdout=out, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
         try:
@@ -96,6 +99,10 @@ class Recording:
         """Without a census it says nothing of parameters."""
         return EXACT + ("activations",) if self.has_census else ("activations",)
 
+    def column(self, kind):
+        """Without a census buckets of gradients are what the module allocated."""
+        return "activations" if kind == "buckets" and not self.has_census else COLUMN.get(kind, kind)
+
     def alive(self):
         """[(address, bytes)] at the peak, in order."""
         rows = self.db.execute("SELECT address, bytes FROM allocation JOIN process ON process.id = allocation.process WHERE memory = 'tensor'"
@@ -123,7 +130,7 @@ def at_moment(log, recording):
             parts[block] += size
         held += size
         for place, part in shares(log, row, size):
-            found[place, COLUMN.get(row[KIND], row[KIND])] += part
+            found[place, recording.column(row[KIND])] += part
     rest = sum(block[1] - inside for block, inside in parts.items())  # a file that was read into one block, with all weights
     found["outside any module", "activations"] += rest
     held += rest
@@ -246,8 +253,10 @@ def totals(said, true):
 
 
 def tracker_off(tracked, log):
-    if not tracked or not tracked["sums"] or "tracker" not in tracked["sums"][-1]:
+    if tracked is None:
         return "-"
+    if not tracked["sums"] or "tracker" not in tracked["sums"][-1]:
+        return "failed"
     kinds = {"weights": ("Parameter", "Buffer"), "gradients": ("Gradient",), "optimizer state": ("Optstate",)}
     last, mine = tracked["sums"][-1]["tracker"], dict(log["last"])
     mine["weights"] = mine.get("weights", 0) + mine.get("buffers", 0)
@@ -259,7 +268,7 @@ def count(verdict, words):
     print(words, flush=True)
 
 
-def judge(case, plain, watched, log, tracked):
+def judge(case, plain, watched, log, tracked, size):
     found, unseen = at_moment(log, watched)
     number, worst, wrong, (groups, unequal), (outside, true_outside) = compare(found, plain)
     (made, at_peak), (also_made, also_at_peak) = plain.sizes(), watched.sizes()
@@ -267,10 +276,10 @@ def judge(case, plain, watched, log, tracked):
     faults = ["the oracle changed the peak"] * (at_peak != also_at_peak or abs(plain.peak - watched.peak) > 4 * NUMBER)
     faults += ["bytes"] * bool(worst and worst[0][0] > OFF) + ["exact"] * bool(wrong) + ["sisters"] * bool(unequal) + ["outside"] * (outside > OUTSIDE)
     faults += ["no module"] * (not worst)
-    count("not ok" if faults else "ok", "| %s | %s | %d | %.2f | %s | %.2f (%.2f) | %d of %d | %.1f | %d of %d | %s | %s |" % (
+    count("not ok" if faults else "ok", "| %s | %s | %d | %.2f | %s | %.2f (%.2f) | %d of %d | %.1f | %d of %d | %s | %s | %s |" % (
         case, "%.1f MiB, %s" % (plain.peak / (1 << 20), plain.where["phase"]), number, worst[0][0] if worst else 0.0,
         "not told" if not plain.has_census else "no" if wrong else "yes", outside, true_outside, groups - len(unequal), groups,
-        100.0 * unseen / plain.peak, differ, sum(made.values()), tracker_off(tracked, log), "differs: " + ", ".join(faults) if faults else "agrees"))
+        100.0 * unseen / plain.peak, differ, sum(made.values()), tracker_off(tracked, log), size, "differs: " + ", ".join(faults) if faults else "agrees"))
     for off, name, kind, one, two in [row for row in worst if row[0] > OFF][:8]:
         print("#   %s, %s: oracle %d, memana %d: %.2f %%" % (name, kind, one, two, off))
     for name, column, one, two in wrong[:8]:
@@ -291,9 +300,9 @@ def recordings(folder):
     return {it.rank: it for it in found}
 
 
-def record(file, case, ranks, folder, **more):
+def record(file, case, ranks, folder, *options, **more):
     """False after lines that say why."""
-    words = [BUILD + "/memrec", "--cpu", *OPTIONS, "-o", "trace.zst", "--"] + program(file, case, ranks, folder)
+    words = [BUILD + "/memrec", "--cpu", *OPTIONS, *options, "-o", "trace.zst", "--"] + program(file, case, ranks, folder)
     status, output = run(words, folder, **more)
     if status:
         print("#   exit status %d%s" % (status, ": longer than %d s (TEST_TIMEOUT)" % PATIENCE if status == -signal.SIGKILL else ""))
@@ -301,24 +310,37 @@ def record(file, case, ranks, folder, **more):
     return not status
 
 
-def try_case(file, case, ranks, tracker, folder):
-    """Runs it in folder/plain, folder/oracle and folder/tracker."""
+def try_case(file, case, ranks, folder):
+    """Runs it in folder/plain and folder/oracle."""
     for part in ("plain", "oracle", "tracker"):
         os.mkdir(os.path.join(folder, part))
     log = os.path.join(folder, "oracle", "log.%r.json")
-    if tracker:
-        track(file, case, os.path.join(folder, "tracker"))
     return record(file, case, ranks, os.path.join(folder, "plain")) and record(
         file, case, ranks, os.path.join(folder, "oracle"), ORACLE=log, ORACLE_FOR=case)
 
 
-def judge_all(case, ranks, folder):
+def size_beside(file, case, ranks, trace):
+    """"KiB, per cent": the trace of the first recording, and how much larger than one of a third, with --no-modules."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(trace)), "bare")
+    if not os.path.isdir(folder):
+        os.mkdir(folder)
+        if not record(file, case, ranks, folder, "--no-modules"):
+            return "-"
+    size, bare = os.path.getsize(trace), os.path.getsize(os.path.join(folder, os.path.basename(trace)))
+    return "%.1f, %+.1f" % (size / 1024, 100.0 * (size - bare) / bare)
+
+
+def judge_all(file, case, ranks, tracker, folder):
     plain, watched = (recordings(os.path.join(folder, part)) for part in ("plain", "oracle"))
-    tracked = read(os.path.join(folder, "tracker", "account.json"))
+    tracked = None
+    if tracker and not OLD:
+        track(file, case, os.path.join(folder, "tracker"))
+        tracked = read(os.path.join(folder, "tracker", "account.json")) or {"sums": []}
     logs = [read(os.path.join(folder, "oracle", name)) for name in sorted(os.listdir(os.path.join(folder, "oracle"))) if name.startswith("log.")]
     for log in logs:
         rank = next(rank for rank, it in watched.items() if it.pid == log["pid"])
-        judge(case + ("" if ranks == "-" else ", rank %s" % rank), plain[rank], watched[rank], log, tracked)
+        judge(case + ("" if ranks == "-" else ", rank %s" % rank), plain[rank], watched[rank], log, tracked,
+              size_beside(file, case, ranks, plain[rank].trace))
     if len(logs) != (1 if ranks == "-" else int(ranks)):
         count("not ok", "| %s | the oracle wrote %d logs |" % (case, len(logs)))
 
@@ -331,20 +353,22 @@ def read(path):
 
 
 def track(file, case, folder):
-    """The account of tests/frameworks with MemTracker."""
-    run([PYTHON, os.path.join(HERE, "../frameworks", file), case, folder], folder, ACCOUNT=os.path.join(folder, "account.json"), ACCOUNT_TRACKER="1")
+    """The account of tests/frameworks with MemTracker, once; """
+    path = next(path for path in (os.path.join(where, file) for where in (HERE, FRAMEWORKS)) if os.path.exists(path))
+    if not os.listdir(folder):
+        run([PYTHON, path, case, folder], folder, PYTHONPATH=FRAMEWORKS, ACCOUNT=os.path.join(folder, "account.json"), ACCOUNT_TRACKER="1")
 
 
 def main():
-    print("| case | peak | modules | worst, % | exact | outside, % | sisters equal | unseen, % | blocks | MemTracker, % | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|")
+    print("| case | peak | modules | worst, % | exact | outside, % | sisters equal | unseen, % | blocks | MemTracker, % | trace, KiB, % | verdict |\n|---|---|---|---|---|---|---|---|---|---|---|---|")
     for file, case, _, ranks, tracker, _ in cases(sys.argv[2:]):
         folder = os.path.join(KEEP, case) if KEEP else tempfile.mkdtemp(prefix="memrec-modules.")
         if KEEP and os.path.isdir(folder):
-            judge_all(case, ranks, folder)
+            judge_all(file, case, ranks, tracker, folder)
             continue
         os.makedirs(folder, exist_ok=True)
-        if try_case(file, case, ranks, tracker, folder):
-            judge_all(case, ranks, folder)
+        if try_case(file, case, ranks, folder):
+            judge_all(file, case, ranks, tracker, folder)
         else:
             count("not ok", "| %s | did not run |" % case)
         if not KEEP:

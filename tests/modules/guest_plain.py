@@ -20,7 +20,8 @@ def train(model, inputs, optimizer=None, steps=3):
     account.optimizer(optimizer)
     with account.training():
         for _ in range(steps):
-            loss = model(inputs()).pow(2).mean()
+            with account.during("forward"):
+                loss = model(inputs()).pow(2).mean()
             loss.backward()
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)

@@ -67,6 +67,7 @@ class Log:
         self.stack, self.backward = [], 0
         self.place_of, self.places = {}, []  # id of a module -> (weak reference, place)
         self.models, self.optimizers, self.last = [], [], {}
+        self.buckets = {}  # id of a Reducer of DistributedDataParallel -> [index of a storage made while it made its buckets]
         self.compiled = "compile" in os.environ["ORACLE_FOR"]
 
     def place(self, module):
@@ -132,6 +133,7 @@ class Log:
                         if kind == "weights":
                             self.tag([tensor.grad], "gradients", root + name)
                 self.units(module, root + name)
+                self.tag_buckets(module, root + name)
         for optimizer in self.optimizers:
             for parameter, state in optimizer.state.items():
                 if isinstance(state, dict):
@@ -142,6 +144,13 @@ class Log:
         group = getattr(getattr(module, "_get_fsdp_state", lambda: None)(), "_fsdp_param_group", None)
         for parameter in group.fsdp_params if group else ():
             self.tag(parameter.all_gather_outputs, "communication", name)
+
+    def tag_buckets(self, module, name):
+        """A bucket that no gradient is a view of holds the gradients a second time. It is of the module that reduces them."""
+        for index in self.buckets.get(id(getattr(module, "reducer", None)), ()):
+            row = self.storages[index]
+            if not row[KIND] and row[DIED] is None:
+                row[KIND], row[OWNERS] = "buckets", [[name, row[ADDRESS], row[BYTES]]]
 
     def found_in_graph(self, loss):
         """The compiled module, which ran last, has it."""
@@ -241,6 +250,21 @@ def watch(log):
         return result
 
     nn.Module.__call__, torch.UntypedStorage.resize_ = called, resized
+    reducer = getattr(torch.distributed, "Reducer", None)
+    for name in ("__init__", "_rebuild_buckets") if reducer else ():
+        setattr(reducer, name, making_buckets(log, getattr(reducer, name)))
+
+
+def making_buckets(log, inner):
+    @functools.wraps(inner)
+    def made(reducer, *args, **kwargs):
+        first = len(log.storages)
+        result = inner(reducer, *args, **kwargs)
+        rows = [index for index in range(first, len(log.storages)) if not log.storages[index][FOUND]]
+        log.buckets.setdefault(id(reducer), []).extend(rows)
+        return result
+
+    return made
 
 
 def in_backward(log, inner):
