@@ -195,6 +195,24 @@ static const char time_sql[] =
 	"NOT EXISTS (SELECT 1 FROM birth_module AS born WHERE born.process = live.process AND born.alloc_seq = live.alloc_seq) "
 	"GROUP BY submodule, category, phase";
 
+/*
+ * Modules with a compiled function between their call and an allocation at the peak. PyTorch calls each such function from a
+ * file of this name, whatever made the code.
+ */
+static const char compiled_sql[] =
+	"WITH RECURSIVE up (submodule, node, seen) AS (SELECT submodule, site.node, 0 FROM peak_module JOIN peak_part USING (site) "
+	"JOIN site ON site.id = site WHERE peak_part.device = ?1 AND submodule IS NOT NULL AND ?2 IS NOT NULL "
+	"AND EXISTS (SELECT 1 FROM frame WHERE file GLOB '*torch/_functorch/*aot_autograd*') "
+	"UNION SELECT submodule, node.parent, seen OR ifnull(file GLOB '*torch/_functorch/*aot_autograd*', 0) FROM up "
+	"JOIN node ON node.id = up.node JOIN frame ON frame.id = node.frame WHERE node.nest IS NULL AND node.parent IS NOT NULL) "
+	"SELECT DISTINCT submodule FROM up JOIN node ON node.id = up.node WHERE seen AND node.nest IS NOT NULL";
+
+static int take_compiled(struct loading *loading, struct db_stmt *stmt)
+{
+	loading->modules->row[row_of(loading, db_int(stmt, 0))].is_compiled = 1;
+	return 0;
+}
+
 static int load_rows(struct loading *loading, struct db *db, int64_t device)
 {
 	struct module_member *row;
@@ -207,6 +225,8 @@ static int load_rows(struct loading *loading, struct db *db, int64_t device)
 	if (!error)
 		error = each_row(loading, db, loading->is_at_time ? time_sql : peak_sql, device, loading->time,
 				 take_bytes);
+	if (!error && !loading->is_at_time)
+		error = each_row(loading, db, compiled_sql, device, 0, take_compiled);
 	row = loading->modules->row;
 	for (i = loading->modules->rows; i-- > 1;) { /* a parent stands before what is in it */
 		add_sum(&row[i].all, &row[i].own);
@@ -326,6 +346,7 @@ static int make_line(struct loading *loading, uint32_t parent, const struct chil
 	line->repeats = count > 1 && child->folds;
 	for (i = 0; i < count; i++) {
 		modules->of_line[loading->placed++] = child[i].number;
+		line->is_compiled |= child[i].row->is_compiled;
 		add_sum(&line->own, &child[i].row->own);
 		add_sum(&line->all, &child[i].row->all);
 	}

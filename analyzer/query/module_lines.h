@@ -47,6 +47,7 @@ struct module_member {
 	uint32_t parent;                /* 0: none; row[0] is not used */
 	const char *word, *path, *type; /* "": unknown */
 	int named;
+	int is_compiled; /* own bytes of it were allocated by a compiled function, which runs what is inside, too */
 	struct module_sum own, all; /* all: with what is below */
 };
 
@@ -55,6 +56,7 @@ struct module_line {
 	uint32_t depth;        /* lines above it that do not pass on */
 	uint32_t first, count; /* its rows: modules->of_line[first .. first + count) */
 	uint32_t lines;        /* directly below it */
+	int is_compiled;       /* one of its rows is */
 	int repeats;           /* it stands for sisters */
 	int passes;            /* all it has is one line below it, which says it all: a ModuleList */
 	enum module_outside outside;

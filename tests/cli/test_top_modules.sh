@@ -25,6 +25,16 @@ check "modules without names: types and numbers" top nameless.zst \
 "$memana" load named.zst -o named.db >out
 check "a database: the same" bash -c '"$0" top --by module --json named.zst >one; "$0" top --by module --json named.db >two; cmp one two' "$memana"
 
+# PyTorch calls compiled code from this file. Then the module that runs has the activations of all modules inside.
+check "no module is compiled" top named.zst 'not any(m["compiled"] for m in [find(ms, "layers.%d" % i) for i in range(5)])'
+cp named.db compiled.db
+python3 -IS -c '
+import sqlite3
+with sqlite3.connect("compiled.db") as db:
+    assert db.execute("UPDATE frame SET file = ? WHERE file LIKE ?", ("/p/torch/_functorch/_aot_autograd/utils.py", "%layer.py")).rowcount'
+check "the modules that were compiled" top compiled.db \
+	'[find(ms, "layers.%d" % i)["compiled"] for i in range(5)] == [True] * 3 + [False] * 2 and not find(ms, "layers.0.fc1")["compiled"]'
+
 # The peak is in step 3: the same bytes, told by the lives of all allocations.
 same() { python3 -IS -c '
 import json

@@ -98,6 +98,15 @@ static uint32_t print_small(const struct table *table, uint32_t number, uint32_t
 	return at;
 }
 
+/* "(compiled)": what is inside of it has no activations of its own. */
+static void print_path(const struct table *table, const struct module_line *line)
+{
+	char path[MODULE_PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s%s", line->path, line->is_compiled ? " (compiled)" : "");
+	print_line(table, &line->all, line->depth, path);
+}
+
 /* The lines of one parent, from `number` to `until`. No deeper than a path has parts. */
 static void print_lines(const struct table *table, uint32_t number, uint32_t until)
 {
@@ -112,7 +121,7 @@ static void print_lines(const struct table *table, uint32_t number, uint32_t unt
 			continue;
 		}
 		if (!line->passes)
-			print_line(table, &line->all, line->depth, line->path);
+			print_path(table, line);
 		if (line->repeats)
 			print_sisters(table, line);
 		if (is_open(table, line)) {
@@ -185,6 +194,7 @@ static void json_line(struct doc *doc, const struct module_lines *modules, const
 		doc_string(doc, "name", line->path);
 		doc_string(doc, "word", row->word);
 		doc_string(doc, "type", row->type);
+		doc_bool(doc, "compiled", line->is_compiled);
 	} else {
 		doc_null(doc, "name");
 		doc_string(doc, "outside", line->path);
