@@ -196,12 +196,12 @@ static const char time_sql[] =
 	"GROUP BY submodule, category, phase";
 
 /*
- * Modules with a compiled function between their call and an allocation at the peak. PyTorch calls each such function from a
+ * Modules with a compiled function between their call and an allocation. PyTorch calls each such function from a
  * file of this name, whatever made the code.
  */
 static const char compiled_sql[] =
-	"WITH RECURSIVE up (submodule, node, seen) AS (SELECT submodule, site.node, 0 FROM peak_module JOIN peak_part USING (site) "
-	"JOIN site ON site.id = site WHERE peak_part.device = ?1 AND submodule IS NOT NULL AND ?2 IS NOT NULL "
+	"WITH RECURSIVE up (submodule, node, seen) AS (SELECT submodule, site.node, 0 FROM site_module "
+	"JOIN site ON site.id = site WHERE site.device = ?1 AND ?2 IS NOT NULL "
 	"AND EXISTS (SELECT 1 FROM frame WHERE file GLOB '*torch/_functorch/*aot_autograd*') "
 	"UNION SELECT submodule, node.parent, seen OR ifnull(file GLOB '*torch/_functorch/*aot_autograd*', 0) FROM up "
 	"JOIN node ON node.id = up.node JOIN frame ON frame.id = node.frame WHERE node.nest IS NULL AND node.parent IS NOT NULL) "
@@ -225,7 +225,7 @@ static int load_rows(struct loading *loading, struct db *db, int64_t device)
 	if (!error)
 		error = each_row(loading, db, loading->is_at_time ? time_sql : peak_sql, device, loading->time,
 				 take_bytes);
-	if (!error && !loading->is_at_time)
+	if (!error)
 		error = each_row(loading, db, compiled_sql, device, 0, take_compiled);
 	row = loading->modules->row;
 	for (i = loading->modules->rows; i-- > 1;) { /* a parent stands before what is in it */

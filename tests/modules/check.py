@@ -74,14 +74,15 @@ def program(file, case, ranks, folder):
 
 
 class Recording:
-    def __init__(self, trace):
+    def __init__(self, trace, moment=None):
         self.trace, database = trace, trace + ".db"
         subprocess.run([BUILD + "/memana", "load", trace, "-o", database], check=True, capture_output=True)
         self.db = sqlite3.connect("file:%s?mode=ro" % database, uri=True)
-        said = subprocess.run([BUILD + "/memana", "top", "--by", "module", "--json", trace], check=True, capture_output=True).stdout
+        self.pid, self.rank, origin = self.db.execute("SELECT pid, rank, origin FROM process").fetchone()
+        when = ["--at", "%dns" % (moment - origin)] if moment else []
+        said = subprocess.run([BUILD + "/memana", "top", "--by", "module", "--json", *when, trace], check=True, capture_output=True).stdout
         device = max(json.loads(said)["devices"], key=lambda it: it["peak"]["bytes"])
         self.modules, self.peak, self.where = device["modules"], device["peak"]["bytes"], device["peak"]
-        self.pid, self.rank, origin = self.db.execute("SELECT pid, rank, origin FROM process").fetchone()
         self.time = origin + device["peak"]["time_ns"]
         self.has_census = bool(self.db.execute("SELECT count(*) FROM parameter").fetchone()[0])
 
@@ -339,6 +340,8 @@ def judge_all(file, case, ranks, tracker, folder):
     logs = [read(os.path.join(folder, "oracle", name)) for name in sorted(os.listdir(os.path.join(folder, "oracle"))) if name.startswith("log.")]
     for log in logs:
         rank = next(rank for rank, it in watched.items() if it.pid == log["pid"])
+        if log.get("moment"):  # both figures are of the run with the oracle, which does nothing else there
+            watched[rank] = plain[rank] = Recording(watched[rank].trace, log["moment"])
         judge(case + ("" if ranks == "-" else ", rank %s" % rank), plain[rank], watched[rank], log, tracked,
               size_beside(file, case, ranks, plain[rank].trace))
     if len(logs) != (1 if ranks == "-" else int(ranks)):

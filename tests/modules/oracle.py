@@ -10,10 +10,11 @@ an Account does nothing: the run that is compared. With $ORACLE it writes its lo
     storages    [bytes, born, died, place, in backward, kind, owners, address, found]: born and died are indices of operators; the
                 storage is there during operator i where born < i < died. A storage that an operator did not make is found.
     resized     {index of a storage: [[operator, bytes]]}
+    moment      null, or ns: a compiled model is judged there, when its last forward had ended
     last        {kind: bytes} after the last step of an optimizer
 
 The mode makes no tensor and keeps none: it has weak references to storages, which let memory go. A compiled model runs without
-the mode, which PyTorch would not compile under: what its graph keeps for backward is the model's, and no operator is seen.
+the mode, which PyTorch would not compile under: what its graph keeps for backward is the model's, and no operator is seen. When a part of this goes, in backward, is not known.
 """
 import contextlib
 import functools
@@ -66,7 +67,7 @@ class Log:
         self.alive = {}  # address of a StorageImpl -> (weak reference, index of the storage)
         self.stack, self.backward = [], 0
         self.place_of, self.places = {}, []  # id of a module -> (weak reference, place)
-        self.models, self.optimizers, self.last = [], [], {}
+        self.models, self.optimizers, self.last, self.moment = [], [], {}, None
         self.buckets = {}  # id of a Reducer of DistributedDataParallel -> [index of a storage made while it made its buckets]
         self.compiled = "compile" in os.environ["ORACLE_FOR"]
 
@@ -83,6 +84,11 @@ class Log:
 
     def move(self):
         self.moves.append([clock(), self.here(), self.backward])
+
+    def tick(self):
+        """Without a mode each look is an operator: what is gone since the last one is known by then."""
+        self.sweep()
+        self.operators.append([clock(), clock()])
 
     def sweep(self):
         expired, free, now = torch.UntypedStorage._expired, torch.UntypedStorage._free_weak_ref, len(self.operators)
@@ -120,6 +126,8 @@ class Log:
 
     def walk(self):
         """Names of modules, and what parameters, gradients and states are now."""
+        if self.compiled:
+            self.tick()
         owners, seen = {}, set()
         for number, model in enumerate(self.models):
             root = "%s@%d:" % (type(model).__name__, number)
@@ -154,11 +162,13 @@ class Log:
 
     def found_in_graph(self, loss):
         """The compiled module, which ran last, has it."""
+        self.tick()
         self.stack.append(self.place(self.models[0]))
         for tensor in saved_by(loss):
             for part in plain(tensor):
                 self.note(part, True)
         self.stack.pop()
+        self.moment = clock()
 
     def sums(self):
         found = {}
@@ -172,7 +182,7 @@ class Log:
         rows = [row[:OWNERS] + [[[name, size] for name, _, size in row[OWNERS]]] + row[OWNERS + 1:] for row in self.storages]
         with open(path, "w") as file:
             json.dump({"pid": os.getpid(), "operators": self.operators, "moves": self.moves, "places": self.places, "storages": rows,
-                       "resized": self.resized, "last": self.last}, file)
+                       "resized": self.resized, "last": self.last, "moment": self.moment}, file)
 
 
 def named(model):
