@@ -228,7 +228,7 @@ def compare(found, recording):
                 continue
             number += kind == "all"
             worst.append((100.0 * abs(two - one) / max(one, 1) if one else 100.0, " ".join(key), kind, one, two))
-        if recording.has_census and key[0] not in NOWHERE:  # what a module lacks is wrong in its own row
+        if recording.has_census and key[0] not in NOWHERE:  # bytes that a module lacks are wrong in its own row
             for column in EXACT:
                 one, two = (side.get(key, {}).get(column, 0) for side in (true, said))
                 if one != two:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""parts.py BUILD TRACE... - what modules add to a trace, part by part: a table row for each trace.
+"""parts.py BUILD TRACE... - the bytes that modules add to a trace, part by part: a table row for each trace.
 
 Two recordings differ in their chunks, because a busy machine writes more of them. This packs the chunks of one trace again without
 the parts, one part after the other: DEFS 8 to 10, the texts of names, nodes that differ in their nests alone, the events of names,
