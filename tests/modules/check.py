@@ -37,6 +37,7 @@ PYTHON = os.environ.get("PYTHON") or os.path.join(BUILD, "frameworks-venv/bin/py
 KEEP = os.environ.get("KEEP")  # a folder for the recordings; with those that are there it takes seconds
 OLD = os.environ.get("ONLY") == "old"  # PyTorch 1.13 runs these, too
 OPTIONS = os.environ.get("MEMREC_FLAGS", "").split()  # more words for memrec: with --no-modules every case must fail
+SIZES = os.environ.get("SIZES")  # a third recording of each, for the column "trace"
 PATIENCE = int(os.environ.get("TEST_TIMEOUT", 900))  # s, for a program
 LEAST, OFF, OUTSIDE = 0.01, 2.0, 5.0  # a share of the peak; per cent
 EXACT = ("weights", "gradients", "optimizer state")
@@ -323,6 +324,8 @@ def try_case(file, case, ranks, folder):
 def size_beside(file, case, ranks, trace):
     """"KiB, per cent": the trace of the first recording, and how much larger than one of a third, with --no-modules."""
     folder = os.path.join(os.path.dirname(os.path.dirname(trace)), "bare")
+    if not SIZES and not os.path.exists(os.path.join(folder, os.path.basename(trace))):
+        return "-"
     if not os.path.isdir(folder):
         os.mkdir(folder)
         if not record(file, case, ranks, folder, "--no-modules"):
