@@ -47,7 +47,7 @@ struct module_member {
 	uint32_t parent;                /* 0: none; row[0] is not used */
 	const char *word, *path, *type; /* "": unknown */
 	int named;
-	int is_compiled; /* own bytes of it were allocated by a compiled function, which runs what is inside, too */
+	int is_compiled; /* a compiled function allocated in its call, at the peak or not: the function runs what is inside, too */
 	struct module_sum own, all; /* all: with what is below */
 };
 
