@@ -119,6 +119,18 @@ static void number_row(struct module_tree *tree, uint32_t number, uint32_t *elde
 	row->number = ++tree->row[*eldest].sisters;
 }
 
+/* A row of the key in its free slot. 0: out of memory. */
+static uint32_t make_row(struct module_tree *tree, uint32_t *slot, const struct key *key, enum module_kind kind)
+{
+	uint32_t row = append(tree, key, kind);
+
+	*slot = row;
+	tree->by_word.used += row != 0;
+	if (row && kind == MODULE_TYPE)
+		number_row(tree, row, find(tree, &tree->by_type, key, 1));
+	return row;
+}
+
 /* The row of the key, made if there was none. 0: out of memory. */
 static uint32_t enter(struct module_tree *tree, const struct key *key, enum module_kind kind)
 {
@@ -129,13 +141,7 @@ static uint32_t enter(struct module_tree *tree, const struct key *key, enum modu
 	if (index_reserve(tree, &tree->by_word, 0) || index_reserve(tree, &tree->by_type, 1))
 		return 0;
 	slot = find(tree, &tree->by_word, key, 0);
-	if (*slot)
-		return *slot;
-	*slot = append(tree, key, kind);
-	tree->by_word.used += *slot != 0;
-	if (*slot && kind == MODULE_TYPE)
-		number_row(tree, *slot, find(tree, &tree->by_type, key, 1));
-	return *slot;
+	return *slot ? *slot : make_row(tree, slot, key, kind);
 }
 
 /* ---- names ---- */
@@ -395,7 +401,7 @@ char *module_tree_word(char *out, size_t size, const struct module_tree *tree, u
 
 char *module_tree_path(char *out, size_t size, const struct module_tree *tree, uint32_t number)
 {
-	uint32_t way[MODULE_DEPTH_MAX], depth = tree->row[number].depth, i;
+	uint32_t way[MODULE_DEPTH_MAX] = { 0 }, depth = tree->row[number].depth, i;
 	char word[MODULE_WORD_MAX + 16];
 	size_t used = 0;
 
