@@ -336,6 +336,8 @@ def size_beside(file, case, ranks, trace):
 
 def judge_all(file, case, ranks, tracker, folder):
     plain, watched = (recordings(os.path.join(folder, part)) for part in ("plain", "oracle"))
+    if ranks == "-":
+        replay(case, next(iter(plain.values())).trace)
     tracked = None
     if tracker and not OLD:
         track(file, case, os.path.join(folder, "tracker"))
@@ -349,6 +351,14 @@ def judge_all(file, case, ranks, tracker, folder):
               size_beside(file, case, ranks, plain[rank].trace))
     if len(logs) != (1 if ranks == "-" else int(ranks)):
         count("not ok", "| %s | the oracle wrote %d logs |" % (case, len(logs)))
+
+
+def replay(case, trace):
+    """On the timeline two keys tell the layer that holds most, and the unlike one."""
+    if not shutil.which("tmux"):
+        return count("skip", "# %s: the timeline: there is no tmux" % case)
+    told = subprocess.run([sys.executable, os.path.join(HERE, "timeline.py"), BUILD + "/memana", trace], capture_output=True, text=True)
+    return count("not ok" if told.returncode else "ok", "# %s: two keys on the timeline: %s" % (case, (told.stdout + told.stderr).strip()))
 
 
 def read(path):
