@@ -1,5 +1,6 @@
-"""timeline.py MEMANA TRACE - on the timeline of a trace two keys, p and L, tell the layer that holds most at the peak, and the one
-that is unlike its sisters. What they are comes from the JSON of memana top, which check.py holds against the oracle."""
+"""timeline.py MEMANA TRACE - on the timeline of a trace two keys, p and L, tell the layer that holds most at the peak. They tell
+the one that is unlike its sisters, too. The right answers come from the JSON of memana top, which check.py holds against
+the oracle."""
 import json
 import re
 import subprocess
