@@ -82,7 +82,7 @@ uint32_t module_tree_of_nest(struct module_tree *tree, uint32_t nest, uint64_t f
  */
 int module_tree_outwards(struct module_tree *tree);
 
-/* The row of the nest's innermost module at all times. 0: its name changes, or nobody looked. */
+/* The row of the nest's innermost module at all times. 0: its name changes, or no bytes of the nest had to be assigned. */
 uint32_t module_tree_steady(const struct module_tree *tree, uint32_t nest);
 
 /*

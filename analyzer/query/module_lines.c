@@ -610,6 +610,11 @@ int module_lines_has_modules(const struct module_lines *modules)
 	return modules->lines > 1 && modules->line[1].outside == MODULE_INSIDE;
 }
 
+int module_lines_saw_modules(const struct module_lines *modules)
+{
+	return modules->rows > 1; /* row[0] is none */
+}
+
 int module_lines_is_folded(const struct module_lines *modules, uint32_t line)
 {
 	uint32_t at;

@@ -84,8 +84,9 @@ int module_lines_load(struct module_lines *modules, struct db *db, int64_t devic
 int module_lines_load_at(struct module_lines *modules, struct db *db, int64_t device, int64_t time);
 void module_lines_release(struct module_lines *modules);
 
-/* Whether any module holds bytes. */
+/* Whether any module holds bytes; whether any was seen in the run. */
 int module_lines_has_modules(const struct module_lines *modules);
+int module_lines_saw_modules(const struct module_lines *modules);
 
 /* Whether a line above it stands for sisters: then its own rows are of several of those. */
 int module_lines_is_folded(const struct module_lines *modules, uint32_t line);

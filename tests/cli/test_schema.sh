@@ -32,7 +32,7 @@ check "each command with --json has a definition" bash -c \
 		grep -q "^  \"$c\": {" "$1" || { echo $c; exit 1; }
 	done' "$memana" "$schema"
 
-# The check itself finds a field that nobody wrote down, one that is missing, and a wrong type. Each line: NAME CHANGE.
+# The check itself finds an unknown field, a missing field, and a wrong type. Each line: NAME CHANGE.
 changes='new-field-of-a-device d["devices"][0]["colour"] = 1
 new-field-of-a-frame d["devices"][0]["sites"][0]["stack"][0]["colour"] = 1
 missing-verdict del d["verdict"]

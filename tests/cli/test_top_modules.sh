@@ -52,6 +52,8 @@ check "that can be opened" text ' layers\.4\.fc2$' --module 'layers.*' --depth 2
 check "a module that is not there" status 2 "$memana" top --module layers.7 named.zst
 check "no number of levels" status 2 "$memana" top --by module --depth many named.zst
 
+check "modules that hold nothing at a moment were seen all the same" bash -c \
+	'"$0" top --by module --at 0ns named.zst | tr "\n" " " | grep -q "Modules ran, and none"' "$memana"
 check "without modules it says so" bash -c '"$0" top --by module "$1" | tr "\n" " " | grep -q "No module holds anything"' "$memana" "$SRC/tests/golden/v1-kinds.zst"
 python3 "$SRC/tests/cli/import_make.py" history.pickle history 4
 check "a snapshot has none" bash -c '"$0" top --by module history.pickle | tr "\n" " " | grep -q "snapshot has no modules and no classes"' "$memana"

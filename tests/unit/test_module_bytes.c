@@ -22,7 +22,7 @@ enum spike_moment { IN_FORWARD, IN_BACKWARD, AFTER_BACKWARD, IN_OPTIMIZER, MOMEN
 struct options {
 	enum spike_moment moment;
 	uint32_t spike_step;
-	int keeps_gradients; /* nobody sets them to none */
+	int keeps_gradients; /* the program never sets gradients to none */
 	int skips;   /* in the spike's step one parameter has no gradient, and at the census another one had none */
 	int is_flat; /* one block holds the head of a file, and all weights */
 	int is_unit; /* one block holds the gradients of a layer */

@@ -147,7 +147,7 @@ static void print_heading(const struct table *table, const struct top_options *o
 }
 
 /* Why there is no table. */
-static int print_nothing(const struct text *text, struct db *db)
+static int print_nothing(const struct text *text, struct db *db, const struct module_lines *modules)
 {
 	int recorded = 0;
 	int error = answer_flag(db, "SELECT count(*) FROM process WHERE recorded_by <> 'pytorch'", NULL, &recorded);
@@ -156,7 +156,10 @@ static int print_nothing(const struct text *text, struct db *db)
 		return error;
 	text_print(text, "\n");
 	text_wrap(text, 0, 0,
-		  recorded
+		  module_lines_saw_modules(modules)
+			  ? "Modules ran, and none of them holds bytes at this moment. Weights and optimizer states "
+			    "belong to modules where PyTorch's census names them (memana info: census)."
+		  : recorded
 			  ? "No module holds anything: no call of a torch.nn.Module was seen (memrec --no-modules, or an "
 			    "older memrec)."
 			  : "A PyTorch snapshot has no modules and no classes: its frames are functions, files and lines. memana "
@@ -173,7 +176,7 @@ int top_modules_text(const struct text *text, struct db *db, const struct query_
 
 	table.depth = options->depth >= 0 ? (uint32_t)options->depth : options->module ? DEPTH_MODULE : DEPTH_TEXT;
 	if (!error && !module_lines_has_modules(&modules)) {
-		error = print_nothing(text, db);
+		error = print_nothing(text, db, &modules);
 	} else if (!error) {
 		if (options->module)
 			table.whole = modules.line[1].all.bytes;

@@ -169,8 +169,9 @@ int worker_answer_modules(struct worker *worker, const struct worker_question *q
 	if (!error) {
 		add_lines(&answer);
 		say(&sentence, &answer);
-		worker_table_verdict(table, module_lines_has_modules(&modules)
-						    ? sentence.text
+		worker_table_verdict(table, module_lines_has_modules(&modules) ? sentence.text
+					    : module_lines_saw_modules(&modules)
+						    ? "No module holds bytes at this moment."
 						    : "No call of a torch.nn.Module was seen.");
 	}
 	module_lines_release(&modules);
