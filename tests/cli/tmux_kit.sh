@@ -15,10 +15,14 @@ start_terminal() {
 pane() { tm capture-pane -p; }
 keys() { tm send-keys "$@"; }
 
-# until_true COMMAND...: tries again, for up to TRIES times 50 ms (20 seconds).
+# With sanitizers memana takes longer to read a recording.
+patience=400
+[[ ${BUILD:-} != *-san ]] || patience=2400
+
+# until_true COMMAND...: tries again, for up to TRIES times 50 ms (20 seconds; with sanitizers two minutes).
 until_true() {
 	local tries
-	for ((tries = 0; tries < ${TRIES:-400}; tries++)); do
+	for ((tries = 0; tries < ${TRIES:-$patience}; tries++)); do
 		"$@" && return
 		read -rt 0.05 <> <(:) || :
 	done
