@@ -48,7 +48,8 @@ def describe(pattern, members):
     if most == least:
         return r"All of %s hold" % re.escape(pattern)
     names = "|".join(re.escape(m["name"]) for m in members if m["bytes"] == most)
-    return r"(%s) holds most of %s:" % (names, re.escape(pattern))
+    kind = re.escape(members[0]["type"])  # several kinds of sisters have one pattern: the screen says the kind then
+    return r"(%s) holds most of %s( \(%s\))?:" % (names, re.escape(pattern), kind)
 
 
 def screen_says(memana, trace, words):
