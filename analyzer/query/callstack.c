@@ -276,23 +276,23 @@ static size_t compiled_from(const struct callstack *stack, size_t at)
 	return CALLSTACK_NO_FRAME;
 }
 
-struct callstack_spot callstack_spot(const struct callstack *stack, size_t user)
+struct callstack_parts callstack_parts_of(const struct callstack *stack, size_t user)
 {
 	size_t inner = callstack_inner_frame(stack, user), from = CALLSTACK_NO_FRAME;
-	struct callstack_spot spot = { .user = stack->frame[user], .inner = stack->frame[inner] };
+	struct callstack_parts parts = { .user = stack->frame[user], .inner = stack->frame[inner] };
 
-	if (has(spot.inner, TRAIT_COMPILED))
+	if (has(parts.inner, TRAIT_COMPILED))
 		from = compiled_from(stack, inner);
-	spot.from = from == CALLSTACK_NO_FRAME ? NULL : stack->frame[from];
-	spot.in_user = from == user;
-	return spot;
+	parts.from = from == CALLSTACK_NO_FRAME ? NULL : stack->frame[from];
+	parts.in_user = from == user;
+	return parts;
 }
 
-const char *callstack_spot_function(char *out, size_t size, const struct callstack *stack, size_t user)
+const char *callstack_function_of(char *out, size_t size, const struct callstack *stack, size_t user)
 {
-	struct callstack_spot spot = callstack_spot(stack, user);
+	struct callstack_parts parts = callstack_parts_of(stack, user);
 
-	return callstack_function(out, size, spot.from ? spot.from : spot.inner);
+	return callstack_function(out, size, parts.from ? parts.from : parts.inner);
 }
 
 const char *callstack_work(char *out, size_t size, const struct callstack *stack, size_t user)
@@ -305,35 +305,35 @@ const char *callstack_work(char *out, size_t size, const struct callstack *stack
 	if (at == CALLSTACK_NO_FRAME && inner == user && has(stack->frame[user], TRAIT_PYTHON))
 		at = outermost_operation(stack, user);
 	if (at == CALLSTACK_NO_FRAME)
-		return callstack_spot_function(out, size, stack, user);
+		return callstack_function_of(out, size, stack, user);
 	return callstack_function(out, size, stack->frame[at]);
 }
 
 /* Flags of frames inside the user's line. */
-static void inner_place(char *out, size_t size, const struct callstack_spot *spot)
+static void inner_place(char *out, size_t size, const struct callstack_parts *parts)
 {
 	char place[CALLSTACK_PLACE_MAX];
 
-	if (!has(spot->inner, TRAIT_COMPILED))
-		callstack_place(out, size, spot->inner);
-	else if (!spot->from || spot->in_user)
-		snprintf(out, size, "compiled code:%u", spot->inner->line);
+	if (!has(parts->inner, TRAIT_COMPILED))
+		callstack_place(out, size, parts->inner);
+	else if (!parts->from || parts->in_user)
+		snprintf(out, size, "compiled code:%u", parts->inner->line);
 	else
-		snprintf(out, size, "compiled code:%u of %s", spot->inner->line,
-			 callstack_place(place, sizeof(place), spot->from));
+		snprintf(out, size, "compiled code:%u of %s", parts->inner->line,
+			 callstack_place(place, sizeof(place), parts->from));
 }
 
-const char *callstack_spot_place(char *out, size_t size, const struct callstack *stack, size_t user)
+const char *callstack_place_of(char *out, size_t size, const struct callstack *stack, size_t user)
 {
 	size_t inner = callstack_inner_frame(stack, user);
-	struct callstack_spot spot = callstack_spot(stack, user);
+	struct callstack_parts parts = callstack_parts_of(stack, user);
 	char at[CALLSTACK_PLACE_MAX], place[CALLSTACK_PLACE_MAX];
 
-	inner_place(at, sizeof(at), &spot);
+	inner_place(at, sizeof(at), &parts);
 	if (inner == user)
 		snprintf(out, size, "%s", at);
 	else
-		snprintf(out, size, "%s > %s", callstack_place(place, sizeof(place), spot.user), at);
+		snprintf(out, size, "%s > %s", callstack_place(place, sizeof(place), parts.user), at);
 	return out;
 }
 

@@ -57,27 +57,27 @@ size_t callstack_inner_frame(const struct callstack *stack, size_t user);
  * The place of both: "sft.py:19 > trl/kernels/chunked_logprob.py:413", and the function of the inner one. Code that was
  * compiled goes by what it was made from: "model.py:30 > compiled code:213".
  */
-const char *callstack_spot_place(char *out, size_t size, const struct callstack *stack, size_t user);
-const char *callstack_spot_function(char *out, size_t size, const struct callstack *stack, size_t user);
+const char *callstack_place_of(char *out, size_t size, const struct callstack *stack, size_t user);
+const char *callstack_function_of(char *out, size_t size, const struct callstack *stack, size_t user);
 
 /*
  * The function that asked for the memory inside of the user's frame. The innermost frame of a layer or a library counts:
  * "softmax", "Linear.forward". Without one the operation of PyTorch that Python called counts ("addmm"), then
- * callstack_spot_function. Returns `out`.
+ * callstack_function_of. Returns `out`.
  */
 const char *callstack_work(char *out, size_t size, const struct callstack *stack, size_t user);
 
 /*
  * The words of both depend on these: of the same three frames and `in_user` the words are the same.
  */
-struct callstack_spot {
+struct callstack_parts {
 	const struct callstack_frame *user, *inner;
 	const struct callstack_frame
 		*from; /* the source that `inner` was compiled from; NULL: that is not known, or it was not */
 	int in_user;   /* 1: from is the user's frame */
 };
 
-struct callstack_spot callstack_spot(const struct callstack *stack, size_t user);
+struct callstack_parts callstack_parts_of(const struct callstack *stack, size_t user);
 
 /* Whether the frame is the user's own code: no library, no package, not the interpreter. */
 int callstack_is_user(const struct callstack_frame *frame);

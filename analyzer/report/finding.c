@@ -27,50 +27,50 @@ int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t 
 	return value < min ? min : value > max ? max : value;
 }
 
-int finding_spots(struct db *db)
+int finding_same_places(struct db *db)
 {
 	return db_execute(db,
-			  "CREATE TEMP TABLE IF NOT EXISTS spot AS SELECT node, min(node) OVER (PARTITION BY at) AS spot "
+			  "CREATE TEMP TABLE IF NOT EXISTS same_place AS SELECT node, min(node) OVER (PARTITION BY at) AS first_node "
 			  "FROM callsite_node");
 }
 
-int finding_spot(struct finding_spot *spot, struct db *db, int64_t node)
+int finding_place_of(struct finding_place *place, struct db *db, int64_t node)
 {
 	struct db_stmt *stmt;
 	int error = db_prepare(db, &stmt, "SELECT function, file, line, place FROM callsite WHERE node = ?"), more = 0;
 
-	memset(spot, 0, sizeof(*spot));
+	memset(place, 0, sizeof(*place));
 	if (error)
 		return error;
 	db_bind(stmt, 1, node);
 	more = db_step(stmt);
 	if (more == 1) {
-		snprintf(spot->function, sizeof(spot->function), "%s", db_text(stmt, 0));
-		snprintf(spot->file, sizeof(spot->file), "%.*s", (int)sizeof(spot->file) - 1, db_text(stmt, 1));
-		spot->line = db_int(stmt, 2);
-		snprintf(spot->place, sizeof(spot->place), "%s", db_text(stmt, 3));
+		snprintf(place->function, sizeof(place->function), "%s", db_text(stmt, 0));
+		snprintf(place->file, sizeof(place->file), "%.*s", (int)sizeof(place->file) - 1, db_text(stmt, 1));
+		place->line = db_int(stmt, 2);
+		snprintf(place->place, sizeof(place->place), "%s", db_text(stmt, 3));
 	}
 	db_finish(stmt);
 	return more < 0 ? more : 0;
 }
 
-int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, int64_t spot, const char *phase)
+int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, int64_t first_node, const char *phase)
 {
 	struct db_stmt *stmt = NULL;
-	int error = finding_spots(db), more = 0;
+	int error = finding_same_places(db), more = 0;
 
 	*out = '\0';
 	*several = 0;
 	if (!error)
 		error = db_prepare(
 			db, &stmt,
-			"SELECT ifnull(pattern, ''), sum(bytes) FROM temp.spot AS spot JOIN site ON site.node = spot.node "
+			"SELECT ifnull(pattern, ''), sum(bytes) FROM temp.same_place AS same JOIN site ON site.node = same.node "
 			"JOIN outlived ON outlived.site = site.id LEFT JOIN site_module ON site_module.site = site.id "
-			"LEFT JOIN submodule ON submodule.id = submodule WHERE spot.spot = ?1 AND phase = ?2 AND "
+			"LEFT JOIN submodule ON submodule.id = submodule WHERE first_node = ?1 AND phase = ?2 AND "
 			"until_step IS NULL GROUP BY pattern ORDER BY 2 DESC, 1 LIMIT 2");
 	if (error)
 		return error;
-	db_bind(stmt, 1, spot);
+	db_bind(stmt, 1, first_node);
 	db_bind_text(stmt, 2, phase);
 	more = db_step(stmt);
 	if (more == 1) {
@@ -82,23 +82,23 @@ int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, in
 	return more < 0 ? more : 0;
 }
 
-const char *finding_in_module(char out[FINDING_MODULE_MAX], struct db *db, int64_t spot, const char *phase)
+const char *finding_in_module(char out[FINDING_MODULE_MAX], struct db *db, int64_t first_node, const char *phase)
 {
 	char module[FINDING_MODULE_MAX], clean[FINDING_MODULE_MAX / 2];
 	int several;
 
 	*out = '\0';
-	if (finding_module(module, &several, db, spot, phase) || !*module)
+	if (finding_module(module, &several, db, first_node, phase) || !*module)
 		return out;
 	snprintf(out, FINDING_MODULE_MAX, " %sin %s", several ? "mostly " : "",
 		 text_fit(clean, sizeof(clean), module, 60, 1));
 	return out;
 }
 
-int finding_module_json(struct doc *doc, struct db *db, int64_t spot, const char *phase)
+int finding_module_json(struct doc *doc, struct db *db, int64_t first_node, const char *phase)
 {
 	char module[FINDING_MODULE_MAX];
-	int several, error = finding_module(module, &several, db, spot, phase);
+	int several, error = finding_module(module, &several, db, first_node, phase);
 
 	if (!error && *module)
 		doc_string(doc, "submodule", module);
@@ -107,15 +107,15 @@ int finding_module_json(struct doc *doc, struct db *db, int64_t spot, const char
 
 const char *finding_place(char *out, size_t size, struct db *db, int64_t node)
 {
-	struct finding_spot spot;
+	struct finding_place named;
 	char place[128], function[128];
 
-	if (finding_spot(&spot, db, node) || (!*spot.function && !*spot.place)) {
+	if (finding_place_of(&named, db, node) || (!*named.function && !*named.place)) {
 		snprintf(out, size, "no stack was recorded");
 		return out;
 	}
-	text_fit(place, sizeof(place), spot.place, 40, 1);
-	text_fit(function, sizeof(function), spot.function, 40, 0);
+	text_fit(place, sizeof(place), named.place, 40, 1);
+	text_fit(function, sizeof(function), named.function, 40, 0);
 	if (*function)
 		snprintf(out, size, "%s (%s)", function, place);
 	else

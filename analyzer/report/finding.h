@@ -17,32 +17,32 @@
 int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const struct db_stmt *stmt), void *context);
 
 /*
- * Makes the temporary table spot (node, spot) of the table callsite: stacks of one line of the user's code have one spot,
- * which is the node of one of them. Stacks that are not in it have none. Does nothing where the table is there. 0 or -MT_E_x.
+ * Makes the temporary table same_place (node, first_node): stacks of one place share first_node, the first of their nodes.
+ * A stack without a place has no row. Does nothing where the table is there. 0 or -MT_E_x.
  */
-int finding_spots(struct db *db);
+int finding_same_places(struct db *db);
 
 /* The place at which a stack allocates. Empty strings and 0: unknown. */
-struct finding_spot {
+struct finding_place {
 	char function[256], file[512], place[256];
 	int64_t line;
 };
 
-/* By a stack or a spot; 0: none. 0 or -MT_E_x. */
-int finding_spot(struct finding_spot *spot, struct db *db, int64_t node);
+/* `node`: a stack; 0: none. 0 or -MT_E_x. */
+int finding_place_of(struct finding_place *place, struct db *db, int64_t node);
 
 /*
- * The modules that kept what a spot made in a phase: "layers.*.self_attn", the layers together, the one with most bytes.
+ * The modules that kept what a place made in a phase: "layers.*.self_attn", the layers together, the one with most bytes.
  * *several: there are others. "": none. 0 or -MT_E_x.
  */
 #define FINDING_MODULE_MAX 256
-int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, int64_t spot, const char *phase);
+int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, int64_t first_node, const char *phase);
 
 /* " in layers.*.self_attn", " mostly in layers.*"; "": in none. Fits a terminal. Returns `out`. */
-const char *finding_in_module(char out[FINDING_MODULE_MAX], struct db *db, int64_t spot, const char *phase);
+const char *finding_in_module(char out[FINDING_MODULE_MAX], struct db *db, int64_t first_node, const char *phase);
 
 /* "submodule" of the open object, where there is one. 0 or -MT_E_x. */
-int finding_module_json(struct doc *doc, struct db *db, int64_t spot, const char *phase);
+int finding_module_json(struct doc *doc, struct db *db, int64_t first_node, const char *phase);
 
 /* A number of a row; what lies outside [min, max], as only a damaged database has it, becomes the nearer of them. */
 int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t max);

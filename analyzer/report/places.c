@@ -11,25 +11,25 @@
 #include "query/stack_tree.h"
 
 /* Whether the user's frame makes what the callsite says; of longer names the beginnings are compared. */
-static int is_callsite(const struct callstack *stack, size_t user, const struct finding_spot *spot)
+static int is_place(const struct callstack *stack, size_t user, const struct finding_place *named)
 {
 	const struct callstack_frame *frame = stack->frame[callstack_inner_frame(stack, user)];
-	char function[sizeof(spot->function)], place[sizeof(spot->place)];
+	char function[sizeof(named->function)], place[sizeof(named->place)];
 
-	return frame->line == spot->line && !strncmp(frame->file, spot->file, sizeof(spot->file) - 1) &&
-	       !strcmp(callstack_spot_function(function, sizeof(function), stack, user), spot->function) &&
-	       !strcmp(callstack_spot_place(place, sizeof(place), stack, user), spot->place);
+	return frame->line == named->line && !strncmp(frame->file, named->file, sizeof(named->file) - 1) &&
+	       !strcmp(callstack_function_of(function, sizeof(function), stack, user), named->function) &&
+	       !strcmp(callstack_place_of(place, sizeof(place), stack, user), named->place);
 }
 
 int places_user_frame(size_t *user, struct db *db, int64_t node, const struct callstack *stack)
 {
-	struct finding_spot spot;
-	int error = finding_spot(&spot, db, node);
+	struct finding_place named;
+	int error = finding_place_of(&named, db, node);
 	size_t at;
 
 	*user = callstack_user_frame(stack);
 	for (at = *user; !error && at < stack->count; at++)
-		if (is_callsite(stack, at, &spot)) {
+		if (is_place(stack, at, &named)) {
 			*user = at;
 			break;
 		}
@@ -82,7 +82,7 @@ static int same_line(const struct callstack_frame *one, const struct callstack_f
 }
 
 /* The user's line, and what inside of it tells things apart. */
-static int same_spot(const struct callstack *one, size_t one_user, const struct callstack *two, size_t two_user)
+static int same_frames(const struct callstack *one, size_t one_user, const struct callstack *two, size_t two_user)
 {
 	return same_line(one->frame[one_user], two->frame[two_user]) &&
 	       same_line(one->frame[callstack_inner_frame(one, one_user)],
@@ -99,7 +99,7 @@ static int same_place(const struct place_site *first, const struct place_site *s
 		return first->user == site->user;
 	if (*site->pattern)
 		return same_line(first->stack.frame[first->user], site->stack.frame[site->user]);
-	return same_spot(&first->stack, first->user, &site->stack, site->user);
+	return same_frames(&first->stack, first->user, &site->stack, site->user);
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -349,7 +349,7 @@ const char *places_name(char *out, size_t size, const struct place *place)
 	char line[CALLSTACK_PLACE_MAX];
 
 	if (!*place->submodule)
-		return callstack_spot_place(out, size, place->stack, place->user);
+		return callstack_place_of(out, size, place->stack, place->user);
 	callstack_place(line, sizeof(line), place->stack->frame[place->user]);
 	snprintf(out, size, "%s %s %s", line, runs_module(place->stack, place->user) ? ">" : "in", place->submodule);
 	return out;
@@ -390,11 +390,11 @@ int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t 
 
 int stack_json_place(struct doc *doc, struct db *db, int64_t node)
 {
-	struct finding_spot spot;
-	int error = finding_spot(&spot, db, node);
+	struct finding_place named;
+	int error = finding_place_of(&named, db, node);
 
-	doc_string(doc, "function", spot.function);
-	doc_string(doc, "file", spot.file);
-	doc_int(doc, "line", spot.line);
+	doc_string(doc, "function", named.function);
+	doc_string(doc, "file", named.file);
+	doc_int(doc, "line", named.line);
 	return error ? error : stack_json(doc, db, NULL, node);
 }

@@ -67,8 +67,8 @@ static int place_row(struct finder *finder, const struct callstack *stack, size_
 	size_t i;
 	int error;
 
-	callstack_spot_place(place, sizeof(place), stack, user);
-	callstack_spot_function(function, sizeof(function), stack, user);
+	callstack_place_of(place, sizeof(place), stack, user);
+	callstack_function_of(function, sizeof(function), stack, user);
 	for (i = 0; i < MT_ARRAY_SIZE(stmt); i++) {
 		db_bind_text(stmt[i], 1, function);
 		db_bind_text(stmt[i], 2, inner->file);
@@ -103,9 +103,9 @@ static int add_row(struct finder *finder, const struct tuple *key, int64_t at)
 
 static int find_place(struct finder *finder, const struct callstack *stack, size_t user, int64_t *at)
 {
-	struct callstack_spot spot = callstack_spot(stack, user);
-	const struct tuple key = { { (uintptr_t)spot.user, (uintptr_t)spot.inner, (uintptr_t)spot.from,
-				     (uint64_t)spot.in_user } };
+	struct callstack_parts parts = callstack_parts_of(stack, user);
+	const struct tuple key = { { (uintptr_t)parts.user, (uintptr_t)parts.inner, (uintptr_t)parts.from,
+				     (uint64_t)parts.in_user } };
 	uint32_t number = tuple_find(&finder->known, &key);
 	int error;
 
@@ -113,7 +113,7 @@ static int find_place(struct finder *finder, const struct callstack *stack, size
 		*at = finder->row[number];
 		return 0;
 	}
-	error = place_row(finder, stack, user, spot.inner, at);
+	error = place_row(finder, stack, user, parts.inner, at);
 	return error ? error : add_row(finder, &key, *at);
 }
 
@@ -339,7 +339,7 @@ static int choose(struct finder *finder)
 
 /*
  * Own stacks get rows, and so does the first stack of each of their places: places are told apart and put in order by it
- * (finding_spots). Stacks come in the order of their nodes.
+ * (finding_same_places). Stacks come in the order of their nodes.
  */
 static int store_rows(struct db_stmt *insert, const struct finder *finder, uint8_t *used)
 {

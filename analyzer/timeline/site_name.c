@@ -83,15 +83,15 @@ static int add_name(struct site_names *names, const struct tuple *key, size_t us
 		names->room = room;
 	}
 	larger = &names->name[names->count];
-	callstack_spot_function(larger->function, sizeof(larger->function), &names->stack, user);
-	callstack_spot_place(larger->place, sizeof(larger->place), &names->stack, user);
+	callstack_function_of(larger->function, sizeof(larger->function), &names->stack, user);
+	callstack_place_of(larger->place, sizeof(larger->place), &names->stack, user);
 	return tuple_add(&names->known, key, names->count++);
 }
 
 int site_name(struct site_name *name, struct site_names *names, uint32_t process, const struct mt_defs *defs,
 	      uint32_t node)
 {
-	struct callstack_spot spot;
+	struct callstack_parts parts;
 	struct tuple key;
 	size_t user;
 	int error = fill_stack(names, process, defs, node);
@@ -102,9 +102,9 @@ int site_name(struct site_name *name, struct site_names *names, uint32_t process
 	user = callstack_user_frame(&names->stack);
 	if (user == CALLSTACK_NO_FRAME)
 		return 0;
-	spot = callstack_spot(&names->stack, user);
-	key = (struct tuple){ { (uint64_t)process << 1 | (uint64_t)spot.in_user, number_of(names, spot.user),
-				number_of(names, spot.inner), number_of(names, spot.from) } };
+	parts = callstack_parts_of(&names->stack, user);
+	key = (struct tuple){ { (uint64_t)process << 1 | (uint64_t)parts.in_user, number_of(names, parts.user),
+				number_of(names, parts.inner), number_of(names, parts.from) } };
 	if (tuple_find(&names->known, &key) == TUPLE_NONE)
 		error = add_name(names, &key, user);
 	if (!error)

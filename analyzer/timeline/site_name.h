@@ -22,7 +22,7 @@ struct site_names {
 	struct callstack_frame *frame; /* its frames, */
 	uint32_t *id;                  /* and their numbers */
 	struct tuple_table learned;    /* facts of a frame of a process */
-	struct tuple_table known;      /* by the frames of struct callstack_spot: which of `name` */
+	struct tuple_table known;      /* by the frames of struct callstack_parts: which of `name` */
 	struct site_name *name;
 	uint32_t count, room;
 };

@@ -295,21 +295,21 @@ static struct callstack_frame python(const char *function, const char *file, uns
 }
 
 /* The stack outermost last, the place and function that it should have. */
-static void check_spot(struct callstack_frame *frame, size_t count, const char *place, const char *function)
+static void check_place(struct callstack_frame *frame, size_t count, const char *place, const char *function)
 {
 	struct callstack stack = stack_of(frame, count);
 	size_t user = callstack_user_frame(&stack), i;
 	char text[512];
 
 	CHECK(user < count);
-	CHECK_STR(callstack_spot_place(text, sizeof(text), &stack, user), place);
+	CHECK_STR(callstack_place_of(text, sizeof(text), &stack, user), place);
 	for (i = 0; i < count; i++) /* the result learned of a frame is the result seen of it */
 		callstack_learn(&frame[i]);
 	CHECK_EQ(callstack_user_frame(&stack), user);
 
 	CHECK(user < count);
-	CHECK_STR(callstack_spot_place(text, sizeof(text), &stack, user), place);
-	CHECK_STR(callstack_spot_function(text, sizeof(text), &stack, user), function);
+	CHECK_STR(callstack_place_of(text, sizeof(text), &stack, user), place);
+	CHECK_STR(callstack_function_of(text, sizeof(text), &stack, user), function);
 	callstack_release(&stack);
 	for (i = 0; i < count; i++)
 		frame[i].learned = 0;
@@ -332,10 +332,10 @@ TEST(a_library_under_the_users_line_tells_things_apart)
 		python("_run_code", "<frozen runpy>", 88),
 	};
 
-	check_spot(frame, 9, "sft.py:19 > trl/kernels/chunked_logprob.py:413", "ChunkedLogProbFunction.backward");
-	check_spot(frame + 2, 7, "sft.py:19 > accelerate/accelerator.py:2740", "Accelerator.backward");
-	check_spot(frame + 7, 2, "sft.py:19", "<module>");
-	check_spot(frame, 7, "trl/kernels/chunked_logprob.py:413", "ChunkedLogProbFunction.backward");
+	check_place(frame, 9, "sft.py:19 > trl/kernels/chunked_logprob.py:413", "ChunkedLogProbFunction.backward");
+	check_place(frame + 2, 7, "sft.py:19 > accelerate/accelerator.py:2740", "Accelerator.backward");
+	check_place(frame + 7, 2, "sft.py:19", "<module>");
+	check_place(frame, 7, "trl/kernels/chunked_logprob.py:413", "ChunkedLogProbFunction.backward");
 }
 
 /* A snapshot of a fine-tuning in a notebook: the layer, not the hook and the module around it; and the cell. */
@@ -351,14 +351,14 @@ TEST(wrappers_and_modules_are_plumbing)
 		python("<module>", "/tmp/ipykernel_17/3105878423.py", 21),
 	};
 
-	check_spot(frame, 7, "cell 3105878423:21 > transformers/.../modeling_llama.py:216", "forward");
-	check_spot(frame + 4, 3, "cell 3105878423:21", "<module>");
+	check_place(frame, 7, "cell 3105878423:21 > transformers/.../modeling_llama.py:216", "forward");
+	check_place(frame + 4, 3, "cell 3105878423:21", "<module>");
 	frame[6].file = "<ipython-input-12-0a1b2c3d>";
-	check_spot(frame + 4, 3, "In [12]:21", "<module>");
+	check_place(frame + 4, 3, "In [12]:21", "<module>");
 	frame[6].file = "<stdin>";
-	check_spot(frame + 4, 3, "<stdin>:21", "<module>");
+	check_place(frame + 4, 3, "<stdin>:21", "<module>");
 	/* Without anything else the layer is better than nothing. */
-	check_spot(frame, 3, "torch/nn/functional.py:2072", "silu");
+	check_place(frame, 3, "torch/nn/functional.py:2072", "silu");
 }
 
 static const char *work_of(struct callstack_frame *frame, size_t count)
@@ -388,7 +388,7 @@ TEST(layers_name_the_work)
 
 	for (i = 0; i < MT_ARRAY_SIZE(frame); i++)
 		CHECK_EQ(callstack_is_plumbing(&frame[i]), is_plumbing[i]);
-	check_spot(frame, 7, "mytrain.py:8", "<module>");
+	check_place(frame, 7, "mytrain.py:8", "<module>");
 	CHECK_STR(work_of(frame, 7), "softmax");
 	CHECK_STR(work_of(frame + 2, 5), "MultiheadAttention.forward");
 	CHECK_STR(work_of(frame + 3, 4), "<module>");
@@ -440,10 +440,10 @@ TEST(an_optimizers_lines_are_places)
 		python("main", "/home/me/torch/train.py", 66),
 	};
 
-	check_spot(frame, 4, "train.py:66 > torch/optim/adam.py:111", "Adam._init_group");
-	check_spot(frame + 2, 2, "train.py:66", "main");
+	check_place(frame, 4, "train.py:66 > torch/optim/adam.py:111", "Adam._init_group");
+	check_place(frame + 2, 2, "train.py:66", "main");
 	frame[0].file = "/opt/pytorch/torch/optim/adam.py";
-	check_spot(frame, 4, "train.py:66 > torch/optim/adam.py:111", "Adam._init_group");
+	check_place(frame, 4, "train.py:66 > torch/optim/adam.py:111", "Adam._init_group");
 }
 
 #define HASH "cabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrs"
@@ -458,14 +458,14 @@ TEST(compiled_code_goes_by_what_it_was_made_from)
 		python("main", "/home/me/train.py", 30),
 	};
 
-	check_spot(frame, 5, "train.py:30 > compiled code:213 of transformers/.../modeling_llama.py:176",
-		   "LlamaMLP.forward");
+	check_place(frame, 5, "train.py:30 > compiled code:213 of transformers/.../modeling_llama.py:176",
+		    "LlamaMLP.forward");
 	frame[3] = python("Block.forward", "/home/me/model.py", 12);
-	check_spot(frame, 5, "model.py:12 > compiled code:213", "Block.forward");
+	check_place(frame, 5, "model.py:12 > compiled code:213", "Block.forward");
 	frame[0].file = "/scratch/cache/ab/" HASH ".py"; /* TORCHINDUCTOR_CACHE_DIR */
-	check_spot(frame, 5, "model.py:12 > compiled code:213", "Block.forward");
+	check_place(frame, 5, "model.py:12 > compiled code:213", "Block.forward");
 	frame[0].file = "/scratch/cache/ab/sorted.py";
-	check_spot(frame, 5, "sorted.py:213", "call");
+	check_place(frame, 5, "sorted.py:213", "call");
 }
 
 /* Anomaly detection in a snapshot: the engine itself calls an operation, and no node of the backward does. */
@@ -480,9 +480,9 @@ TEST(an_operation_is_better_than_the_allocator)
 		native("__clone3", "/usr/lib/libc.so.6"),
 	};
 
-	check_spot(frame, 6, "an operation of PyTorch", "isnan");
+	check_place(frame, 6, "an operation of PyTorch", "isnan");
 	frame[4] = native("void torch::autograd::validate_outputs_impl<Edge>(int)", "/x/libtorch_cpu.so");
-	check_spot(frame, 6, "an operation of PyTorch", "isnan");
+	check_place(frame, 6, "an operation of PyTorch", "isnan");
 }
 
 TEST_MAIN()

@@ -190,7 +190,7 @@ static int ask_frag_device(void *context, const struct query_device *device)
 
 static void ask_frag(struct run *run)
 {
-	CHECK_EQ(finding_spots(run->db), 0);
+	CHECK_EQ(finding_same_places(run->db), 0);
 	CHECK_EQ(query_devices(run->db, ask_frag_device, run), 0);
 }
 

@@ -461,7 +461,7 @@ TEST(growth_is_told_from_what_stays)
 		{ 2, 2 * MIB, GROWTH_UNKNOWN, 0, 0 },
 	};
 	const char *path = path_in(test_dir(), "run.zst");
-	struct finding_spot spot;
+	struct finding_place named;
 	struct steps steps;
 	struct run run;
 	size_t i;
@@ -479,8 +479,8 @@ TEST(growth_is_told_from_what_stays)
 		CHECK_EQ(steps.lane[0].row[1].in_use, 60 * MIB + 2 * cases[i].leak);
 		CHECK_EQ(steps.growth.table.rows, cases[i].state == GROWTH_GROWING);
 		if (steps.growth.table.rows) {
-			CHECK_EQ(finding_spot(&spot, run.db, steps.growth.table.row[0].most->node), 0);
-			CHECK_STR(spot.function, "keep_for_metrics");
+			CHECK_EQ(finding_place_of(&named, run.db, steps.growth.table.row[0].most->node), 0);
+			CHECK_STR(named.function, "keep_for_metrics");
 			CHECK_STR(steps.growth.table.row[0].most->phase, "forward");
 		}
 		steps_release(&steps);

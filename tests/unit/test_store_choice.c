@@ -108,14 +108,14 @@ static unsigned together; /* rows of several sites */
 static int say_site(void *context, const struct query_site *row)
 {
 	struct asking *asking = context;
-	struct finding_spot spot;
+	struct finding_place named;
 
 	together += row->sites > 1;
-	CHECK_EQ(finding_spot(&spot, asking->db, row->node), 0);
+	CHECK_EQ(finding_place_of(&named, asking->db, row->node), 0);
 	fprintf(asking->out, "%llu sites %lld %lld %s %s %s %llu %llu %s %s in %s at %s %s\n",
 		(unsigned long long)row->sites, (long long)row->id, (long long)row->node, row->phase, row->category,
 		row->owner, (unsigned long long)row->bytes, (unsigned long long)row->count, row->evidence, row->known,
-		row->submodule, spot.function, spot.place);
+		row->submodule, named.function, named.place);
 	return 0;
 }
 
@@ -167,7 +167,7 @@ static void say_growth(struct asking *asking)
 	for (i = 0; i < growth.table.places.count; i++) {
 		place = &growth.table.places.place[i];
 		fprintf(asking->out, "grows %lld %lld %lld %lld %s %s %llu\n", (long long)place->device,
-			(long long)place->process, (long long)place->spot, (long long)place->node, place->phase,
+			(long long)place->process, (long long)place->first_node, (long long)place->node, place->phase,
 			place->category, (unsigned long long)place->bytes);
 	}
 	growth_release(&growth);

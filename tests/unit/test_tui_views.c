@@ -140,12 +140,12 @@ TEST(the_tree_adds_up)
 static void check_below(const struct flame *flame, const struct flame_layout *layout, uint32_t above)
 {
 	const struct flame_box *parent = &layout->box[above], *box;
-	const struct flame_node *node = &flame->node[parent->spot.node];
-	uint64_t all, sum = parent->spot.rest ? 0 : node->own;
+	const struct flame_node *node = &flame->node[parent->part.node];
+	uint64_t all, sum = parent->part.rest ? 0 : node->own;
 	uint32_t i, children = 0, ignored;
 	int x = parent->x;
 
-	all = flame_bytes(flame, parent->spot, &ignored);
+	all = flame_bytes(flame, parent->part, &ignored);
 	for (i = above + 1; i < layout->boxes; i++) {
 		box = &layout->box[i];
 		if (box->above != above)
@@ -153,19 +153,19 @@ static void check_below(const struct flame *flame, const struct flame_layout *la
 		CHECK_EQ(box->depth, parent->depth + 1);
 		CHECK(box->width >= 1 && box->x == x);
 		x += box->width;
-		sum += flame_bytes(flame, box->spot, &ignored);
+		sum += flame_bytes(flame, box->part, &ignored);
 		children++;
-		if (!box->spot.rest) /* as wide as it is large, to a column */
+		if (!box->part.rest) /* as wide as it is large, to a column */
 			CHECK((double)box->width <=
-			      (double)flame->node[box->spot.node].bytes / (double)all * parent->width + 1.001);
+			      (double)flame->node[box->part.node].bytes / (double)all * parent->width + 1.001);
 	}
 	CHECK(x <= parent->x + parent->width);
-	if (parent->spot.rest && above) {
+	if (parent->part.rest && above) {
 		CHECK_EQ(children, 0);
 		return;
 	}
 	CHECK_EQ(sum, all);
-	if (children && (parent->spot.rest || !node->own)) /* nothing is blank but what stacks that end here hold */
+	if (children && (parent->part.rest || !node->own)) /* nothing is blank but what stacks that end here hold */
 		CHECK_EQ(x, parent->x + parent->width);
 }
 
@@ -175,7 +175,7 @@ TEST(boxes_have_every_byte)
 	struct kit_random random = { 2 };
 	struct flame flame = { 0 };
 	struct flame_layout layout = { 0 };
-	struct flame_spot top;
+	struct flame_part top;
 	unsigned round;
 	uint32_t i, ignored;
 	int width;
@@ -184,13 +184,13 @@ TEST(boxes_have_every_byte)
 		make_stacks(stacks, &random);
 		make_flame(&flame, stacks, 1 + (unsigned)kit_below(&random, STACKS));
 		width = 1 + (int)kit_below(&random, 200);
-		top = (struct flame_spot){ FLAME_ROOT + (uint32_t)kit_below(&random, flame.nodes - FLAME_ROOT), 0 };
+		top = (struct flame_part){ FLAME_ROOT + (uint32_t)kit_below(&random, flame.nodes - FLAME_ROOT), 0 };
 		CHECK_EQ(flame_lay_out(&layout, &flame, top, width), 0);
 		CHECK_EQ(layout.box[0].width, width);
 		for (i = 0; i < layout.boxes; i++) {
 			check_below(&flame, &layout, i);
-			CHECK(flame_bytes(&flame, layout.box[i].spot, &ignored) > 0);
-			CHECK_EQ(flame_box_of(&layout, &flame, layout.box[i].spot), i);
+			CHECK(flame_bytes(&flame, layout.box[i].part, &ignored) > 0);
+			CHECK_EQ(flame_box_of(&layout, &flame, layout.box[i].part), i);
 			CHECK(layout.box[i].depth < layout.depth);
 		}
 	}
@@ -206,7 +206,7 @@ TEST(the_smaller_ones_can_be_reached)
 	const struct callstack_frame *one;
 	struct flame flame = { 0 };
 	struct flame_layout layout = { 0 };
-	struct flame_spot top = { FLAME_ROOT, 0 };
+	struct flame_part top = { FLAME_ROOT, 0 };
 	struct flame_stack stack = { .frame = &one, .frames = 1, .bytes = 10, .count = 1 };
 	uint32_t i, seen = 0, children, rounds;
 
@@ -222,10 +222,10 @@ TEST(the_smaller_ones_can_be_reached)
 		CHECK_EQ(flame_lay_out(&layout, &flame, top, 10), 0);
 		top.node = 0;
 		for (i = 1; i < layout.boxes; i++) {
-			if (layout.box[i].spot.rest) {
-				flame_bytes(&flame, layout.box[i].spot, &children);
+			if (layout.box[i].part.rest) {
+				flame_bytes(&flame, layout.box[i].part, &children);
 				CHECK(children);
-				top = layout.box[i].spot;
+				top = layout.box[i].part;
 			} else {
 				seen++;
 			}
@@ -237,12 +237,12 @@ TEST(the_smaller_ones_can_be_reached)
 	flame_release(&flame);
 }
 
-TEST(a_spot_is_found_again)
+TEST(a_part_is_found_again)
 {
 	struct random_stack stacks[STACKS];
 	struct kit_random random = { 3 };
 	struct flame old = { 0 }, flame = { 0 };
-	struct flame_spot found;
+	struct flame_part found;
 	uint32_t node;
 	unsigned round, i;
 
@@ -252,11 +252,11 @@ TEST(a_spot_is_found_again)
 		make_flame(&flame, stacks + STACKS / 2, STACKS / 2); /* other numbers, and some are gone */
 		for (i = STACKS / 2; i < STACKS; i++) {
 			node = node_of(&old, &stacks[i], stacks[i].stack.frames);
-			found = flame_same_spot(&flame, &old, (struct flame_spot){ node, 0 });
+			found = flame_same_part(&flame, &old, (struct flame_part){ node, 0 });
 			CHECK_EQ(found.node, node_of(&flame, &stacks[i], stacks[i].stack.frames));
 		}
 		for (node = 0; node < old.nodes + 2; node++) { /* the others are somewhere above */
-			found = flame_same_spot(&flame, &old, (struct flame_spot){ node, 3 });
+			found = flame_same_part(&flame, &old, (struct flame_part){ node, 3 });
 			CHECK(found.node >= FLAME_ROOT && found.node < flame.nodes);
 		}
 	}
@@ -280,9 +280,9 @@ TEST(deep_stacks_are_laid_out)
 	CHECK_EQ(flame_begin(&flame), 0);
 	CHECK_EQ(flame_add(&flame, &stack), 0);
 	flame_finish(&flame);
-	CHECK_EQ(flame_lay_out(&layout, &flame, (struct flame_spot){ FLAME_ROOT, 0 }, 80), 0);
+	CHECK_EQ(flame_lay_out(&layout, &flame, (struct flame_part){ FLAME_ROOT, 0 }, 80), 0);
 	CHECK_EQ(layout.depth, 5001);
-	CHECK_EQ(flame_same_spot(&flame, &flame, (struct flame_spot){ flame.nodes - 1, 0 }).node, flame.nodes - 1);
+	CHECK_EQ(flame_same_part(&flame, &flame, (struct flame_part){ flame.nodes - 1, 0 }).node, flame.nodes - 1);
 	flame_layout_release(&layout);
 	flame_release(&flame);
 }

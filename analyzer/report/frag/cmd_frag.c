@@ -127,7 +127,7 @@ static int report_device(void *context, const struct query_device *device)
 
 static int print_report(struct frag_report *report)
 {
-	int error = finding_spots(report->db);
+	int error = finding_same_places(report->db);
 
 	if (report->doc) {
 		doc_object(report->doc, NULL);

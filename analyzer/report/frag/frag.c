@@ -135,15 +135,15 @@ const struct frag_tensor *frag_holder(const struct frag_map *map, const struct s
 	return largest ? &map->tensor[largest->id] : NULL;
 }
 
-static int64_t spot_of(struct db_stmt *stmt, int64_t node)
+static int64_t first_node_of(struct db_stmt *stmt, int64_t node)
 {
-	int64_t spot = 0;
+	int64_t first = 0;
 
 	db_bind(stmt, 1, node);
 	if (db_step(stmt) == 1)
-		spot = db_int(stmt, 0);
+		first = db_int(stmt, 0);
 	db_rewind(stmt);
-	return spot;
+	return first;
 }
 
 static int add_pin(struct frag_pins *pins, const struct frag_pin *add)
@@ -161,8 +161,8 @@ static int by_place(const void *a, const void *b)
 {
 	const struct frag_pin *one = a, *two = b;
 
-	if (one->spot != two->spot)
-		return one->spot < two->spot ? -1 : 1;
+	if (one->first_node != two->first_node)
+		return one->first_node < two->first_node ? -1 : 1;
 	if (one->phase != two->phase)
 		return strcmp(one->phase, two->phase);
 	return (one->node > two->node) - (one->node < two->node);
@@ -185,7 +185,7 @@ static void join_pins(struct frag_pins *pins)
 	if (pins->count)
 		qsort(pins->pin, pins->count, sizeof(*pins->pin), by_place);
 	for (i = 0; i < pins->count; i++)
-		if (count && pins->pin[count - 1].spot == pins->pin[i].spot &&
+		if (count && pins->pin[count - 1].first_node == pins->pin[i].first_node &&
 		    pins->pin[count - 1].phase == pins->pin[i].phase)
 			join_pin(&pins->pin[count - 1], &pins->pin[i]);
 		else
@@ -199,7 +199,7 @@ static int by_idle(const void *a, const void *b)
 
 	if (one->idle != two->idle)
 		return one->idle < two->idle ? 1 : -1;
-	return (one->spot > two->spot) - (one->spot < two->spot);
+	return (one->first_node > two->first_node) - (one->first_node < two->first_node);
 }
 
 int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
@@ -212,9 +212,9 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 	int error;
 
 	memset(pins, 0, sizeof(*pins));
-	error = db_execute(db, "CREATE INDEX IF NOT EXISTS temp.spot_node ON spot (node)");
+	error = db_execute(db, "CREATE INDEX IF NOT EXISTS temp.same_place_node ON same_place (node)");
 	if (!error)
-		error = db_prepare(db, &stmt, "SELECT spot FROM temp.spot WHERE node = ?");
+		error = db_prepare(db, &stmt, "SELECT first_node FROM temp.same_place WHERE node = ?");
 	if (error)
 		return error;
 	for (i = 0; i < map->map.count && !error; i++) {
@@ -223,7 +223,7 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 		if (!tensor)
 			continue;
 		pin = (struct frag_pin){ .node = tensor->node,
-					 .spot = spot_of(stmt, tensor->node),
+					 .first_node = first_node_of(stmt, tensor->node),
 					 .phase = tensor->phase,
 					 .first_step = tensor->step,
 					 .last_step = tensor->step,

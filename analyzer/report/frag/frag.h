@@ -39,7 +39,7 @@ struct frag_map {
 
 /* A place whose tensors pin segments: of each such segment, the place with most bytes in it. */
 struct frag_pin {
-	int64_t node, spot; /* place of one tensor; see finding.h */
+	int64_t node, first_node; /* place of one tensor; see finding.h */
 	const char *phase;
 	int64_t first_step, last_step; /* steps of the births */
 	uint64_t bytes;                /* its tensors in those segments */
@@ -68,7 +68,7 @@ int frag_instant(struct frag_instant *instant, struct db *db, int64_t device, co
 /* The same, of what a cursor at `time` means: the device's peak, or an error, where it is one's time. */
 int frag_instant_at_cursor(struct frag_instant *instant, struct db *db, int64_t device, int64_t time);
 
-/* finding_spots() has made its table. 0 or -MT_E_x; release in any case. */
+/* finding_same_places() has made its table. 0 or -MT_E_x; release in any case. */
 int frag_state_load(struct frag_state *state, struct db *db, int64_t device, const struct frag_instant *instant);
 void frag_state_release(struct frag_state *state);
 
@@ -91,7 +91,7 @@ static inline uint64_t frag_idle(const struct frag_map *map)
 int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when);
 void frag_release(struct frag_map *map);
 
-/* The tensors that pin the segments of `map`. finding_spots() has made its table. 0 or -MT_E_x; free pin. */
+/* The tensors that pin the segments of `map`. finding_same_places() has made its table. 0 or -MT_E_x; free pin. */
 int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map);
 
 /*

@@ -38,14 +38,14 @@ static int is_enough(const struct oom *oom, const struct pieces *pieces)
 static int take(struct oom *oom, struct db *db, enum oom_again_kind kind, const struct pieces *pieces)
 {
 	struct oom_again *again = &oom->again;
-	struct finding_spot spot;
-	int error = finding_spot(&spot, db, pieces->node);
+	struct finding_place named;
+	int error = finding_place_of(&named, db, pieces->node);
 
 	if (error)
 		return error;
 	*again = (struct oom_again){ .kind = kind, .bytes = pieces->bytes, .count = pieces->count };
-	mt_copy_text(again->function, sizeof(again->function), spot.function);
-	mt_copy_text(again->place, sizeof(again->place), spot.place);
+	mt_copy_text(again->function, sizeof(again->function), named.function);
+	mt_copy_text(again->place, sizeof(again->place), named.place);
 	error = maker_behind(db, pieces->node, again->caller, again->caller_place);
 	return error ? error : 1;
 }
@@ -431,18 +431,18 @@ static int take_course(void *context, struct db_stmt *stmt)
 static int look(const struct oom *oom, struct db *db, struct course *course)
 {
 	static const char sql[] =
-		"WITH came AS MATERIALIZED (SELECT spot, in_use.node AS node, in_use.category AS category, since_time, bytes FROM in_use "
-		"LEFT JOIN temp.spot AS spot USING (node) WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase <> 'init' "
+		"WITH came AS MATERIALIZED (SELECT first_node, in_use.node AS node, in_use.category AS category, since_time, bytes FROM in_use "
+		"LEFT JOIN temp.same_place AS same USING (node) WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase <> 'init' "
 		"AND id NOT IN (SELECT allocation FROM resident) AND " STRETCH_AT(
 			"?4", "?1",
 			"?3") "), "
-			      "most AS (SELECT spot, min(since_time) AS first, sum(bytes) AS bytes, count(*) AS pieces, min(node) AS node FROM came "
+			      "most AS (SELECT first_node, min(since_time) AS first, sum(bytes) AS bytes, count(*) AS pieces, min(node) AS node FROM came "
 			      "WHERE category NOT IN ('weights', 'gradients', 'optimizer state', 'kv cache', 'cuda graphs', 'nccl') "
-			      "AND spot IS NOT NULL GROUP BY spot ORDER BY 3 DESC, 1 LIMIT 1), "
+			      "AND first_node IS NOT NULL GROUP BY first_node ORDER BY 3 DESC, 1 LIMIT 1), "
 			      "slice AS (SELECT (since_time - first) * ?5 / (?4 + 1 - first) AS number, sum(came.bytes) AS bytes "
-			      "FROM came JOIN most USING (spot) GROUP BY 1) "
-			      "SELECT first, node, bytes, pieces, (SELECT count(*) FROM allocation JOIN temp.spot AS gone USING (node) "
-			      "WHERE process = ?1 AND memory = 'tensor' AND gone.spot = most.spot AND free_seq < ?3), "
+			      "FROM came JOIN most USING (first_node) GROUP BY 1) "
+			      "SELECT first, node, bytes, pieces, (SELECT count(*) FROM allocation JOIN temp.same_place AS gone USING (node) "
+			      "WHERE process = ?1 AND memory = 'tensor' AND gone.first_node = most.first_node AND free_seq < ?3), "
 			      "(SELECT CASE WHEN count(*) = ?5 THEN min(slice.bytes) ELSE 0 END FROM slice), "
 			      "(SELECT sum(bytes) FROM came), (SELECT min(alloc_time) FROM allocation WHERE process = ?1 AND memory = 'tensor' "
 			      "AND phase <> 'init') FROM most";
@@ -475,12 +475,12 @@ int oom_find_course(struct oom *oom, struct db *db)
 {
 	struct oom_growth *growth = &oom->growth;
 	struct course course = { .found = 0 };
-	struct finding_spot spot;
+	struct finding_place named;
 	int error = oom->evaluates && !oom->it->steps ? look(oom, db, &course) : 0;
 
 	if (error || !is_growth(oom, &course))
 		return error;
-	error = finding_spot(&spot, db, course.node);
+	error = finding_place_of(&named, db, course.node);
 	if (error)
 		return error;
 	*growth = (struct oom_growth){ .pid = oom->it->pid,
@@ -491,8 +491,8 @@ int oom_find_course(struct oom *oom, struct db *db)
 				       .places = 1,
 				       .by_time = 1,
 				       .all_there = !course.gone };
-	mt_copy_text(growth->function, sizeof(growth->function), spot.function);
-	mt_copy_text(growth->place, sizeof(growth->place), spot.place);
+	mt_copy_text(growth->function, sizeof(growth->function), named.function);
+	mt_copy_text(growth->place, sizeof(growth->place), named.place);
 	error = maker_behind(db, course.node, growth->caller, growth->caller_place);
 	return error ? error : 1;
 }

@@ -36,66 +36,66 @@ struct holding {
 };
 
 /* A place in all its phases and categories, of each of which it may grow. */
-struct spot {
+struct place_growth {
 	const struct growth_place *largest; /* NULL: it does not grow */
 	uint64_t each, replaced;
 };
 
-static struct spot growth_at(const struct growth_list *list, const struct oom_failure *it, int64_t at)
+static struct place_growth growth_at(const struct growth_list *list, const struct oom_failure *it, int64_t at)
 {
 	const struct growth_place *growth;
-	struct spot spot = { .largest = NULL };
+	struct place_growth grown = { .largest = NULL };
 	size_t i;
 
 	for (i = 0; i < list->count; i++) {
 		growth = &list->place[i];
-		if (growth->spot != at || growth->process != it->process || growth->device != it->device)
+		if (growth->first_node != at || growth->process != it->process || growth->device != it->device)
 			continue;
-		spot.largest = spot.largest ? spot.largest : growth;
-		spot.each += growth->each;
-		spot.replaced += growth->replaced;
+		grown.largest = grown.largest ? grown.largest : growth;
+		grown.each += growth->each;
+		grown.replaced += growth->replaced;
 	}
-	return spot;
+	return grown;
 }
 
-static void add_spot(struct held *held, const struct spot *spot, uint64_t bytes)
+static void add_place(struct held *held, const struct place_growth *grown, uint64_t bytes)
 {
 	if (!bytes)
 		return;
 	held->bytes += bytes;
-	held->each += spot->each;
-	if (!strcmp(spot->largest->category, mt_category_name(MT_CATEGORY_GRAPHS)))
+	held->each += grown->each;
+	if (!strcmp(grown->largest->category, mt_category_name(MT_CATEGORY_GRAPHS)))
 		held->graphs += bytes;
 	held->places++;
 	if (bytes > held->most_bytes) {
 		held->next = held->most;
 		held->next_bytes = held->most_bytes;
-		held->most = spot->largest;
+		held->most = grown->largest;
 		held->most_bytes = bytes;
 	} else if (bytes > held->next_bytes) {
-		held->next = spot->largest;
+		held->next = grown->largest;
 		held->next_bytes = bytes;
 	}
 }
 
 /* What a place has of this step or micro-batch is in flight: where that is not little, what it keeps of every one counts. */
-static int take_spot(void *context, struct db_stmt *stmt)
+static int take_place(void *context, struct db_stmt *stmt)
 {
 	struct holding *holding = context;
 	struct held *held = &holding->by_batch;
-	struct spot spot = growth_at(&holding->retained->batches, holding->oom->it, db_int(stmt, 0));
+	struct place_growth grown = growth_at(&holding->retained->batches, holding->oom->it, db_int(stmt, 0));
 	uint64_t bytes = (uint64_t)db_int(stmt, 1), newest = (uint64_t)db_int(stmt, 2);
 
-	if (!spot.largest) {
-		spot = growth_at(&holding->retained->steps, holding->oom->it, db_int(stmt, 0));
+	if (!grown.largest) {
+		grown = growth_at(&holding->retained->steps, holding->oom->it, db_int(stmt, 0));
 		newest = (uint64_t)db_int(stmt, 3);
 		held = &holding->by_step;
 	}
-	if (!spot.largest)
+	if (!grown.largest)
 		return 0;
-	if (newest > (bytes - newest) / LARGE_PART && newest > spot.each)
-		bytes -= newest - spot.each;
-	add_spot(held, &spot, bytes > spot.replaced ? bytes - spot.replaced : 0);
+	if (newest > (bytes - newest) / LARGE_PART && newest > grown.each)
+		bytes -= newest - grown.each;
+	add_place(held, &grown, bytes > grown.replaced ? bytes - grown.replaced : 0);
 	return 0;
 }
 
@@ -116,15 +116,15 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 	int by_step = holding->by_step.bytes > holding->by_batch.bytes;
 	const struct held *held = by_step ? &holding->by_step : &holding->by_batch;
 	struct oom_growth *growth = &oom->growth;
-	struct finding_spot spot, next = { .line = 0 };
+	struct finding_place place, next = { .line = 0 };
 	uint64_t in_use = own_in_use(oom);
 	int error;
 
 	if (!held->places || !in_use || held->bytes < in_use / LARGE_PART)
 		return 0;
-	error = finding_spot(&spot, db, held->most->node);
+	error = finding_place_of(&place, db, held->most->node);
 	if (!error && held->next)
-		error = finding_spot(&next, db, held->next->node);
+		error = finding_place_of(&next, db, held->next->node);
 	if (error)
 		return error;
 	growth->pid = oom->it->pid;
@@ -137,8 +137,8 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 	growth->places = held->places;
 	growth->graphs = held->graphs > held->bytes / 2;
 	growth->node = held->most->node;
-	mt_copy_text(growth->function, sizeof(growth->function), spot.function);
-	mt_copy_text(growth->place, sizeof(growth->place), spot.place);
+	mt_copy_text(growth->function, sizeof(growth->function), place.function);
+	mt_copy_text(growth->place, sizeof(growth->place), place.place);
 	mt_copy_text(growth->next, sizeof(growth->next), next.function);
 	mt_copy_text(growth->next_place, sizeof(growth->next_place), next.place);
 	error = maker_behind(db, held->most->node, growth->caller, growth->caller_place);
@@ -148,9 +148,9 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 int oom_find_growth(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT ifnull(spot, 0), sum(bytes), ifnull(sum(bytes) FILTER (WHERE alloc_seq > (SELECT last_seq FROM temp.batch_step "
+		"SELECT ifnull(first_node, 0), sum(bytes), ifnull(sum(bytes) FILTER (WHERE alloc_seq > (SELECT last_seq FROM temp.batch_step "
 		"WHERE process = ?1 AND step = ?5)), 0), ifnull(sum(bytes) FILTER (WHERE alloc_seq > (SELECT max(end_seq) FROM step "
-		"WHERE process = ?1 AND end_seq < ?3)), 0) FROM in_use LEFT JOIN temp.spot AS spot USING (node) "
+		"WHERE process = ?1 AND end_seq < ?3)), 0) FROM in_use LEFT JOIN temp.same_place AS same USING (node) "
 		"WHERE process = ?1 AND device = ?2 AND " STRETCH_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->time,
 						       oom->it->step };
@@ -160,7 +160,7 @@ int oom_find_growth(struct oom *oom, struct db *db)
 	int result = retained_load(&retained, db, &question);
 
 	if (!result && (retained.steps.count || retained.batches.count))
-		result = answer_rows(db, sql, parameter, take_spot, &holding);
+		result = answer_rows(db, sql, parameter, take_place, &holding);
 	if (!result)
 		result = take_growth(oom, db, &holding);
 	retained_release(&retained);
@@ -200,7 +200,7 @@ int oom_find_pins(struct oom *oom, struct db *db)
 	struct frag_pins pins = { .count = 0 };
 	struct oom_pins *out = &oom->pins;
 	const struct frag_pin *pin;
-	struct finding_spot spot = { .line = 0 };
+	struct finding_place place = { .line = 0 };
 	struct frag_map map;
 	int error = frag_load(&map, db, it->device, it->process, &when);
 
@@ -214,9 +214,9 @@ int oom_find_pins(struct oom *oom, struct db *db)
 					  .first_step = pin->first_step,
 					  .last_step = pin->last_step };
 		mt_copy_text(out->phase, sizeof(out->phase), pin->phase);
-		error = finding_spot(&spot, db, pin->node);
-		mt_copy_text(out->function, sizeof(out->function), spot.function);
-		mt_copy_text(out->place, sizeof(out->place), spot.place);
+		error = finding_place_of(&place, db, pin->node);
+		mt_copy_text(out->function, sizeof(out->function), place.function);
+		mt_copy_text(out->place, sizeof(out->place), place.place);
 		if (!error)
 			error = maker_caller(db, pin->node, out->caller, out->caller_place);
 	}

@@ -423,13 +423,13 @@ static int take_caller(struct oom *oom, struct db *db, int64_t node, struct oom_
 static const struct oom_part *part_at(const struct oom *oom, struct db *db, int64_t node, const char *category)
 {
 	const struct oom_part *part;
-	struct finding_spot spot;
+	struct finding_place named;
 	size_t i;
 
-	for (i = 0; !finding_spot(&spot, db, node) && i < oom->parts; i++) {
+	for (i = 0; !finding_place_of(&named, db, node) && i < oom->parts; i++) {
 		part = &oom->part[i];
 		if (part->process == oom->it->process && !strcmp(part->category, category) &&
-		    !strcmp(part->function, spot.function) && !strcmp(part->place, spot.place))
+		    !strcmp(part->function, named.function) && !strcmp(part->place, named.place))
 			return part;
 	}
 	return NULL;

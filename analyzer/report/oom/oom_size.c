@@ -475,11 +475,11 @@ static int take_piece(void *context, struct db_stmt *stmt)
 static int count_pairs(const struct oom *oom, struct db *db, const struct made *made, struct pairs *pairs)
 {
 	static const char sql[] =
-		"WITH spot AS MATERIALIZED (SELECT callsite.node AS node, callsite.place = asker.place AND callsite.function = "
+		"WITH stack AS MATERIALIZED (SELECT callsite.node AS node, callsite.place = asker.place AND callsite.function = "
 		"asker.function AS copies FROM callsite JOIN callsite AS asker ON asker.node = ?4 JOIN callsite AS source ON "
 		"source.node = ?5 WHERE (callsite.place = asker.place AND callsite.function = asker.function) OR "
 		"(callsite.place = source.place AND callsite.function = source.function)), "
-		"origin AS MATERIALIZED (SELECT site.id AS site, copies FROM site JOIN spot USING (node) WHERE process = ?1 AND device = ?2), "
+		"origin AS MATERIALIZED (SELECT site.id AS site, copies FROM site JOIN stack USING (node) WHERE process = ?1 AND device = ?2), "
 		"newest AS (SELECT copies, life.bytes AS bytes, alloc_seq, free_seq FROM life CROSS JOIN origin ON origin.site = life.site "
 		"WHERE life.process = ?1 AND memory = 'tensor' AND life.bytes >= 65536 AND alloc_seq <= ?3 ORDER BY alloc_seq DESC LIMIT 256) "
 		"SELECT copies, bytes, alloc_seq, free_seq FROM newest ORDER BY alloc_seq";

@@ -91,7 +91,7 @@ static void print_growth(const struct text *text, const struct retained *retaine
 		sentence.size = 0;
 		sentence_say(&sentence, "%s%s: %s each, %s from %s, ",
 			     finding_place(place, sizeof(place), retained->db, row->most->node),
-			     finding_in_module(module, retained->db, row->most->spot, row->most->phase),
+			     finding_in_module(module, retained->db, row->most->first_node, row->most->phase),
 			     text_bytes(each, row->each), row->most->category, answer_phase(row->most->phase));
 		growth_say_processes(&sentence, table, row);
 		finding_phase_line(text, row->most->phase, row->bytes, sentence.text);
@@ -177,7 +177,7 @@ static int json_growth(struct doc *doc, const struct retained *retained, const s
 		doc_int_or_null(doc, "rank", most->rank, most->rank >= 0);
 		doc_string(doc, "phase", most->phase);
 		doc_string(doc, "category", most->category);
-		error = finding_module_json(doc, retained->db, most->spot, most->phase);
+		error = finding_module_json(doc, retained->db, most->first_node, most->phase);
 		if (!error)
 			error = stack_json_place(doc, retained->db, most->node);
 		doc_end(doc);

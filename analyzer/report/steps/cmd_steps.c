@@ -269,13 +269,13 @@ static void print_lanes(const struct text *text, const struct steps *steps)
 static int print_place(const struct text *text, const struct growth *growth, const struct growth_row *row)
 {
 	struct sentence sentence = { .size = 0 };
-	struct finding_spot spot;
+	struct finding_place named;
 	char change[TEXT_SIZE_MAX], each[TEXT_SIZE_MAX], module[FINDING_MODULE_MAX];
-	int error = finding_spot(&spot, growth->db, row->most->node);
+	int error = finding_place_of(&named, growth->db, row->most->node);
 
 	text_phase_print(text, row->most->phase, "%12s  ", answer_change(change, (int64_t)row->bytes));
-	answer_say_place(&sentence, spot.function, spot.place);
-	sentence_say(&sentence, "%s", finding_in_module(module, growth->db, row->most->spot, row->most->phase));
+	answer_say_place(&sentence, named.function, named.place);
+	sentence_say(&sentence, "%s", finding_in_module(module, growth->db, row->most->first_node, row->most->phase));
 	sentence_say(&sentence, ": %s more with every step, %s, allocated in %s, ", text_bytes(each, row->each),
 		     answer_category(row->most->category), row->most->phase);
 	growth_say_processes(&sentence, &growth->table, row);
@@ -363,7 +363,7 @@ static void json_row(struct doc *doc, const struct steps_lane *lane, const struc
 static int json_growing(struct doc *doc, const struct growth *growth, const struct steps_lane *lane)
 {
 	const struct growth_list *list = &growth->table.places;
-	struct finding_spot spot;
+	struct finding_place named;
 	size_t i;
 	int error = 0;
 
@@ -371,12 +371,12 @@ static int json_growing(struct doc *doc, const struct growth *growth, const stru
 	for (i = 0; i < list->count && !error; i++) {
 		if (list->place[i].process != lane->process || list->place[i].device != lane->device)
 			continue;
-		error = finding_spot(&spot, growth->db, list->place[i].node);
+		error = finding_place_of(&named, growth->db, list->place[i].node);
 		doc_object(doc, NULL);
-		doc_string(doc, "function", spot.function);
-		doc_string(doc, "place", spot.place);
+		doc_string(doc, "function", named.function);
+		doc_string(doc, "place", named.place);
 		if (!error)
-			error = finding_module_json(doc, growth->db, list->place[i].spot, list->place[i].phase);
+			error = finding_module_json(doc, growth->db, list->place[i].first_node, list->place[i].phase);
 		doc_string(doc, "phase", list->place[i].phase);
 		doc_string(doc, "category", list->place[i].category);
 		doc_int(doc, "bytes", (int64_t)list->place[i].bytes);

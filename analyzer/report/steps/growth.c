@@ -235,7 +235,7 @@ static int begin(struct growing *growing, const struct growth_place *key, uint32
 
 static int same_key(const struct growth_place *one, const struct growth_place *two)
 {
-	return one->device == two->device && one->process == two->process && one->spot == two->spot &&
+	return one->device == two->device && one->process == two->process && one->first_node == two->first_node &&
 	       one->phase == two->phase;
 }
 
@@ -275,7 +275,7 @@ static struct growth_place read_key(const struct db_stmt *row)
 				      .process = db_int(row, 1),
 				      .pid = db_int(row, 2),
 				      .rank = db_type(row, 13) == DB_NULL ? -1 : db_int(row, 13),
-				      .spot = db_int(row, 3),
+				      .first_node = db_int(row, 3),
 				      .phase = mt_phase_name(phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase) };
 }
 
@@ -376,8 +376,8 @@ static int by_place(const void *a, const void *b)
 	const struct growth_place *one = a, *two = b;
 	int phase = strcmp(one->phase, two->phase);
 
-	if (one->spot != two->spot)
-		return one->spot < two->spot ? -1 : 1;
+	if (one->first_node != two->first_node)
+		return one->first_node < two->first_node ? -1 : 1;
 	if (phase)
 		return phase;
 	if (one->rank != two->rank)
@@ -409,7 +409,7 @@ static int make_rows(struct growth_table *table)
 	if (!table->row)
 		return -MT_E_MEMORY;
 	for (i = 0; i < table->places.count; i++, place++) {
-		if (!row || row->most->spot != place->spot || row->most->phase != place->phase) {
+		if (!row || row->most->first_node != place->first_node || row->most->phase != place->phase) {
 			row = &table->row[table->rows++];
 			*row = (struct growth_row){ .most = place, .first = i };
 		}
@@ -462,11 +462,11 @@ static const char lanes_sql[] =
 	"JOIN device ON device.id = site.device WHERE number IS NOT NULL ORDER BY 1, 2";
 
 static const char places_sql[] =
-	"SELECT site.device, site.process, pid, ifnull(spot, 0) AS spot, site.phase, category, min(site.node), it.step, "
+	"SELECT site.device, site.process, pid, ifnull(first_node, 0) AS first_node, site.phase, category, min(site.node), it.step, "
 	"until_step, sum(bytes), first_step, last_step, max(4096, ifnull((SELECT bytes / 100000 FROM peak "
 	"WHERE peak.device = site.device), 0)), rank, sum(count) FROM outlived AS it JOIN site ON site.id = it.site "
 	"JOIN process ON process.id = site.process JOIN steps_ended ON steps_ended.process = site.process "
-	"LEFT JOIN temp.spot AS spot ON spot.node = site.node "
+	"LEFT JOIN temp.same_place AS same ON same.node = site.node "
 	"WHERE last_step > first_step AND (site.memory = 'tensor' OR NOT site.tensors_inside) "
 	"GROUP BY 1, 2, 4, 5, 8, 9, 6 ORDER BY 1, 2, 4, 5, 8, 9, 6";
 
@@ -500,7 +500,7 @@ int growth_load(struct growth *growth, struct db *db)
 
 	memset(growth, 0, sizeof(*growth));
 	growth->db = db;
-	error = finding_spots(db);
+	error = finding_same_places(db);
 	if (!error)
 		error = finding_rows(db, lanes_sql, take_lane, growth);
 	if (!error)

@@ -51,7 +51,7 @@ int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint
 /* A place that grows. */
 struct growth_place {
 	int64_t device, process, pid, rank, node; /* ids; rank -1: none; one of its stacks, 0: none */
-	int64_t spot;                             /* see finding.h */
+	int64_t first_node;                       /* see finding.h */
 	const char *phase, *category;             /* static words; the category that most of it has */
 	uint64_t bytes, each;     /* see above; micro-batches: of the worst step, until the last one begins */
 	uint64_t replaced;        /* kept of these parts beside that, for as much that went meanwhile */

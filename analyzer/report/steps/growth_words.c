@@ -14,7 +14,7 @@ struct largest {
 
 static int same_place(const struct growth_place *one, const struct growth_place *two)
 {
-	return one->spot == two->spot && one->phase == two->phase;
+	return one->first_node == two->first_node && one->phase == two->phase;
 }
 
 static struct largest largest_of(const struct growth *growth, int64_t device)
@@ -148,7 +148,7 @@ void growth_say(struct sentence *sentence, const struct growth *growth, int64_t 
 		return;
 	most = largest.row.most;
 	sentence_say(sentence, "Growing: %s%s", finding_place(place, sizeof(place), growth->db, most->node),
-		     finding_in_module(module, growth->db, most->spot, most->phase));
+		     finding_in_module(module, growth->db, most->first_node, most->phase));
 	if (largest.places > 1)
 		sentence_say(sentence, " and %s",
 			     text_count(others, sizeof(others), largest.places - 1, "other place"));
@@ -182,18 +182,18 @@ static int json_numbers(struct doc *doc, const char *key, const struct growth_pl
 static int json_row(struct doc *doc, const struct growth *growth, const struct growth_row *row)
 {
 	const struct growth_place *place = &growth->table.places.place[row->first];
-	struct finding_spot spot;
+	struct finding_place named;
 	uint64_t count = 0;
 	size_t i;
-	int error = finding_spot(&spot, growth->db, row->most->node);
+	int error = finding_place_of(&named, growth->db, row->most->node);
 
 	for (i = 0; i < row->count; i++)
 		count += place[i].count;
 	doc_object(doc, NULL);
-	doc_string(doc, "function", spot.function);
-	doc_string(doc, "place", spot.place);
+	doc_string(doc, "function", named.function);
+	doc_string(doc, "place", named.place);
 	if (!error)
-		error = finding_module_json(doc, growth->db, row->most->spot, row->most->phase);
+		error = finding_module_json(doc, growth->db, row->most->first_node, row->most->phase);
 	doc_string(doc, "phase", row->most->phase);
 	doc_string(doc, "category", row->most->category);
 	doc_int(doc, "bytes", (int64_t)row->bytes);

@@ -127,14 +127,14 @@ static int make_batch_kept(struct db *db)
 		"WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
 }
 
-/* The places that keep something of several micro-batches of a step. Needs temp.spot. */
+/* The places that keep something of several micro-batches of a step. Needs temp.same_place. */
 static int make_batch_keys(struct db *db)
 {
 	char sql[512];
 
 	snprintf(sql, sizeof(sql),
-		 "CREATE TEMP TABLE batch_key AS SELECT device, process, ifnull(spot, 0) AS spot, phase, category, step, "
-		 "min(kept.node) AS node, batches, of_steps FROM temp.batch_kept AS kept LEFT JOIN temp.spot AS spot "
+		 "CREATE TEMP TABLE batch_key AS SELECT device, process, ifnull(first_node, 0) AS first_node, phase, category, step, "
+		 "min(kept.node) AS node, batches, of_steps FROM temp.batch_kept AS kept LEFT JOIN temp.same_place AS same "
 		 "USING (node) GROUP BY 1, 2, 3, 4, 5, 6 HAVING count(DISTINCT number) >= %d",
 		 GROWTH_PARTS);
 	return db_execute(db, sql);
@@ -148,11 +148,11 @@ static int make_batch_keys(struct db *db)
 static int make_batch_moves(struct db *db)
 {
 	static const char *const sql[] = {
-		"CREATE TEMP TABLE batch_site (site INTEGER PRIMARY KEY, spot INTEGER)",
-		"INSERT INTO temp.batch_site SELECT id, ifnull(spot, 0) FROM site LEFT JOIN temp.spot AS spot USING (node) "
-		"WHERE (device, process, ifnull(spot, 0)) IN (SELECT device, process, spot FROM temp.batch_key)",
+		"CREATE TEMP TABLE batch_site (site INTEGER PRIMARY KEY, first_node INTEGER)",
+		"INSERT INTO temp.batch_site SELECT id, ifnull(first_node, 0) FROM site LEFT JOIN temp.same_place AS same USING (node) "
+		"WHERE (device, process, ifnull(first_node, 0)) IN (SELECT device, process, first_node FROM temp.batch_key)",
 		/* One pass over the allocations, as above; of those that went it looks up when they came. */
-		"CREATE TEMP TABLE batch_gone AS SELECT own.device AS device, own.process AS process, spot, ends.step AS step, "
+		"CREATE TEMP TABLE batch_gone AS SELECT own.device AS device, own.process AS process, first_node, ends.step AS step, "
 		"ifnull((SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
 		"first_seq <= since_seq ORDER BY first_seq DESC LIMIT 1), 0) AS came, "
 		"(SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
@@ -160,20 +160,21 @@ static int make_batch_moves(struct db *db)
 		"CROSS JOIN temp.batch_site AS place ON place.site = own.site CROSS JOIN temp.batch_step AS ends "
 		"ON ends.process = own.process AND ends.step = until_step AND until_seq <= last_seq WHERE bytes "
 		"GROUP BY 1, 2, 3, 4, 5, 6 HAVING went > came",
-		"INSERT INTO temp.batch_move SELECT process, step, spot, device, number, sum(bytes) FROM ("
-		"SELECT device, process, ifnull(spot, 0) AS spot, step, number, bytes FROM temp.batch_kept "
-		"LEFT JOIN temp.spot AS spot USING (node) "
-		"UNION ALL SELECT device, process, spot, step, came, bytes FROM temp.batch_gone "
-		"UNION ALL SELECT device, process, spot, step, went, -bytes FROM temp.batch_gone) GROUP BY 1, 2, 3, 4, 5",
-		"CREATE INDEX temp.batch_move_of ON batch_move (process, step, spot, device)"
+		"INSERT INTO temp.batch_move SELECT process, step, first_node, device, number, sum(bytes) FROM ("
+		"SELECT device, process, ifnull(first_node, 0) AS first_node, step, number, bytes FROM temp.batch_kept "
+		"LEFT JOIN temp.same_place AS same USING (node) "
+		"UNION ALL SELECT device, process, first_node, step, came, bytes FROM temp.batch_gone "
+		"UNION ALL SELECT device, process, first_node, step, went, -bytes FROM temp.batch_gone) GROUP BY 1, 2, 3, 4, 5",
+		"CREATE INDEX temp.batch_move_of ON batch_move (process, step, first_node, device)"
 	};
 	size_t i;
 	int some = 0, error = make_batch_keys(db);
 
 	if (!error)
-		error = db_execute(db,
-				   "CREATE TEMP TABLE batch_move (process INTEGER, step INTEGER, spot INTEGER, device INTEGER, "
-				   "number INTEGER, bytes INTEGER)");
+		error = db_execute(
+			db,
+			"CREATE TEMP TABLE batch_move (process INTEGER, step INTEGER, first_node INTEGER, device INTEGER, "
+			"number INTEGER, bytes INTEGER)");
 	if (!error)
 		error = finding_rows(db, "SELECT EXISTS (SELECT 1 FROM temp.batch_key)", take_flag, &some);
 	for (i = 0; i < MT_ARRAY_SIZE(sql) && some && !error; i++)
@@ -231,7 +232,7 @@ static int add_growth(struct growth_list *list, const struct growth_place *growt
 	struct growth_place *last = list->count ? &list->place[list->count - 1] : NULL;
 
 	/* Micro-batches of another step of the same place. */
-	if (growth->steps && last && last->spot == growth->spot && last->device == growth->device &&
+	if (growth->steps && last && last->first_node == growth->first_node && last->device == growth->device &&
 	    last->process == growth->process && last->phase == growth->phase && last->category == growth->category) {
 		last->steps++;
 		if (growth->bytes > last->bytes) {
@@ -294,7 +295,7 @@ static int begin(struct growing *growing, const struct growth_place *key, uint32
 
 static int same_key(const struct growth_place *one, const struct growth_place *two)
 {
-	return one->device == two->device && one->process == two->process && one->spot == two->spot &&
+	return one->device == two->device && one->process == two->process && one->first_node == two->first_node &&
 	       one->phase == two->phase && one->category == two->category && one->step == two->step;
 }
 
@@ -303,7 +304,7 @@ static struct growth_place read_key(const struct db_stmt *row)
 	return (struct growth_place){ .device = db_int(row, 0),
 				      .process = db_int(row, 1),
 				      .pid = db_int(row, 2),
-				      .spot = db_int(row, 3),
+				      .first_node = db_int(row, 3),
 				      .phase = phase_word(db_text(row, 4)),
 				      .category = category_word(db_text(row, 5)),
 				      .node = db_int(row, 6),
@@ -341,7 +342,7 @@ static int by_bytes(const void *a, const void *b)
 
 	if (one->bytes != two->bytes)
 		return one->bytes < two->bytes ? 1 : -1;
-	return (one->spot > two->spot) - (one->spot < two->spot);
+	return (one->first_node > two->first_node) - (one->first_node < two->first_node);
 }
 
 #define THRESHOLD "max(4096, ifnull((SELECT bytes / 100000 FROM peak WHERE peak.device = kept.device), 0))"
@@ -350,16 +351,16 @@ static int find_batches(struct retained *retained, struct db *db)
 {
 	struct growth_list *list = &retained->batches;
 	static const char batches[] =
-		"SELECT device, kept.process, pid, spot, kept.phase, category, node, kept.step, number, sum(kept), sum(moved), batches, "
+		"SELECT device, kept.process, pid, first_node, kept.phase, category, node, kept.step, number, sum(kept), sum(moved), batches, "
 		"of_steps, " THRESHOLD
 		", rank FROM (SELECT key.*, number, bytes AS kept, 0 AS moved FROM temp.batch_kept AS own "
-		"LEFT JOIN temp.spot AS spot USING (node) JOIN temp.batch_key AS key ON key.device = own.device AND "
-		"key.process = own.process AND key.spot = ifnull(spot.spot, 0) AND key.phase = own.phase AND "
+		"LEFT JOIN temp.same_place AS same USING (node) JOIN temp.batch_key AS key ON key.device = own.device AND "
+		"key.process = own.process AND key.first_node = ifnull(same.first_node, 0) AND key.phase = own.phase AND "
 		"key.category = own.category AND key.step = own.step UNION ALL SELECT key.*, number, 0, bytes FROM temp.batch_key AS key "
 		"JOIN temp.batch_move AS move ON move.device = key.device AND move.process = key.process AND "
-		"move.spot = key.spot AND move.step = key.step) AS kept JOIN process ON process.id = kept.process "
-		"GROUP BY device, kept.process, spot, kept.phase, category, kept.step, number "
-		"ORDER BY device, kept.process, spot, kept.phase, category, kept.step, number";
+		"move.first_node = key.first_node AND move.step = key.step) AS kept JOIN process ON process.id = kept.process "
+		"GROUP BY device, kept.process, first_node, kept.phase, category, kept.step, number "
+		"ORDER BY device, kept.process, first_node, kept.phase, category, kept.step, number";
 	struct growing growing = { .list = list };
 	int error = finding_rows(db, batches, batch_row, &growing);
 
@@ -445,7 +446,7 @@ static int crossing_row(void *context, const struct db_stmt *row)
 		.count = (uint64_t)db_int(row, 5),
 		.category = db_type(row, 6) == DB_NULL ? NULL : category_word(db_text(row, 6)),
 		.node = db_int(row, 7),
-		.spot = db_int(row, 8),
+		.first_node = db_int(row, 8),
 		.number = db_int(row, 9),
 		.device_kind = strcmp(db_text(row, 10), "cpu") ? "cuda" : "cpu"
 	};
@@ -462,13 +463,14 @@ static int find_crossings(struct retained *retained, struct db *db, const struct
 
 	if (error || (!question->from && !question->to))
 		return error;
-	return finding_rows(db,
-			    "SELECT device, pid, crossing.phase, alive, sum(bytes), sum(count), category, min(crossing.node), "
-			    "spot, number, kind FROM temp.crossing AS crossing LEFT JOIN temp.spot AS spot USING (node) "
-			    "JOIN process ON process.id = process JOIN device ON device.id = crossing.device "
-			    "GROUP BY device, process, crossing.phase, alive, category, spot "
-			    "ORDER BY 5 DESC, device, process, crossing.phase, alive, category, spot",
-			    crossing_row, &retained->places);
+	return finding_rows(
+		db,
+		"SELECT device, pid, crossing.phase, alive, sum(bytes), sum(count), category, min(crossing.node), "
+		"first_node, number, kind FROM temp.crossing AS crossing LEFT JOIN temp.same_place AS same USING (node) "
+		"JOIN process ON process.id = process JOIN device ON device.id = crossing.device "
+		"GROUP BY device, process, crossing.phase, alive, category, first_node "
+		"ORDER BY 5 DESC, device, process, crossing.phase, alive, category, first_node",
+		crossing_row, &retained->places);
 }
 
 /* A step's own memory; memory that stays by its nature (weights, optimizer state, caches, ...) is not asked for. */
@@ -477,15 +479,15 @@ static int find_outlived(struct retained *retained, struct db *db)
 	char sql[1300];
 
 	snprintf(sql, sizeof(sql),
-		 "SELECT kept.device, pid, kept.phase, kept.phase, sum(bytes) AS all_bytes, count(*), category, min(kept.node), spot, "
+		 "SELECT kept.device, pid, kept.phase, kept.phase, sum(bytes) AS all_bytes, count(*), category, min(kept.node), first_node, "
 		 "number, device.kind "
-		 "FROM temp.kept AS kept LEFT JOIN temp.spot AS spot USING (node) "
+		 "FROM temp.kept AS kept LEFT JOIN temp.same_place AS same USING (node) "
 		 "JOIN process ON process.id = kept.process JOIN device ON device.id = kept.device "
 		 "JOIN (SELECT process, max(step) AS last FROM step GROUP BY process) AS span ON span.process = kept.process "
 		 "WHERE since <= last AND (gone IS NULL OR gone > last) AND kept.phase <> '%s' "
 		 "AND category IN ('%s', '%s', '%s', '%s', '%s') "
-		 "GROUP BY kept.device, kept.process, spot, kept.phase, category HAVING all_bytes > 0 "
-		 "ORDER BY 5 DESC, kept.device, kept.process, kept.phase, category, spot",
+		 "GROUP BY kept.device, kept.process, first_node, kept.phase, category HAVING all_bytes > 0 "
+		 "ORDER BY 5 DESC, kept.device, kept.process, kept.phase, category, first_node",
 		 mt_phase_name(MT_PHASE_INIT), mt_category_name(MT_CATEGORY_ACTIVATIONS),
 		 mt_category_name(MT_CATEGORY_RECOMPUTED), mt_category_name(MT_CATEGORY_LOGITS),
 		 mt_category_name(MT_CATEGORY_WORKSPACE), mt_category_name(MT_CATEGORY_OTHER));
@@ -532,7 +534,7 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 	if (!error)
 		error = make_crossings(db, question);
 	if (!error)
-		error = finding_spots(db);
+		error = finding_same_places(db);
 	if (!error)
 		error = make_batch_moves(db);
 	if (!error)

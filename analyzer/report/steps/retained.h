@@ -27,7 +27,7 @@ struct retained_crossing {
 	int64_t device, pid, node;
 	int64_t number;                   /* number of the device, as people count them */
 	const char *device_kind;          /* "cuda", "cpu" */
-	int64_t spot;                     /* see finding.h */
+	int64_t first_node;               /* see finding.h */
 	const char *from, *to, *category; /* category NULL: a sum over all places */
 	uint64_t bytes, count;
 };

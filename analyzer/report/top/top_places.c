@@ -64,7 +64,7 @@ static void print_place_line(const struct top_report *report, const struct place
 	else if (*of->submodule) /* the function of one of its stacks says nothing of the others */
 		callstack_function(name, sizeof(name), stack->frame[user]);
 	else
-		callstack_spot_function(name, sizeof(name), stack, user);
+		callstack_function_of(name, sizeof(name), stack, user);
 	text_fit(function, sizeof(function), name, room, 0);
 	text_style(report->text, TEXT_BOLD);
 	text_print(report->text, "%s", clean);

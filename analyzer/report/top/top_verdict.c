@@ -36,7 +36,7 @@ static int largest_place(void *context, const struct query_culprit *row, struct 
 		largest->bytes = place->bytes;
 		if (place->user == CALLSTACK_NO_FRAME)
 			return 0;
-		callstack_spot_function(largest->function, sizeof(largest->function), place->stack, place->user);
+		callstack_function_of(largest->function, sizeof(largest->function), place->stack, place->user);
 		places_name(largest->place, sizeof(largest->place), place);
 		return 0;
 	}

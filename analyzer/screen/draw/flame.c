@@ -193,33 +193,33 @@ uint32_t flame_layer(const struct flame_node *node)
 	return most;
 }
 
-/* ---- spots ---- */
+/* ---- parts ---- */
 
 /* Stacks have at most MT_STACK_DEPTH_MAX frames, and inlined ones: the walk up is short, the one down as well. */
-struct flame_spot flame_same_spot(const struct flame *flame, const struct flame *old, struct flame_spot spot)
+struct flame_part flame_same_part(const struct flame *flame, const struct flame *old, struct flame_part part)
 {
-	struct flame_spot found = { FLAME_ROOT, 0 };
+	struct flame_part found = { FLAME_ROOT, 0 };
 	uint32_t slot;
 
-	if (spot.node <= FLAME_ROOT || spot.node >= old->nodes)
-		return (struct flame_spot){ FLAME_ROOT, spot.node == FLAME_ROOT ? spot.rest : 0 };
-	found = flame_same_spot(flame, old, (struct flame_spot){ old->node[spot.node].parent, 0 });
-	slot = slot_of(flame, found.node, old->node[spot.node].frame);
+	if (part.node <= FLAME_ROOT || part.node >= old->nodes)
+		return (struct flame_part){ FLAME_ROOT, part.node == FLAME_ROOT ? part.rest : 0 };
+	found = flame_same_part(flame, old, (struct flame_part){ old->node[part.node].parent, 0 });
+	slot = slot_of(flame, found.node, old->node[part.node].frame);
 	if (!flame->slot[slot])
 		return found;
-	return (struct flame_spot){ flame->slot[slot], spot.rest };
+	return (struct flame_part){ flame->slot[slot], part.rest };
 }
 
-uint64_t flame_bytes(const struct flame *flame, struct flame_spot spot, uint32_t *children)
+uint64_t flame_bytes(const struct flame *flame, struct flame_part part, uint32_t *children)
 {
 	uint64_t bytes = 0;
 	uint32_t child, number = 0;
 
 	*children = 0;
-	if (!spot.rest)
-		return flame->node[spot.node].bytes;
-	for (child = flame->node[spot.node].child; child; child = flame->node[child].next) {
-		if (++number < spot.rest)
+	if (!part.rest)
+		return flame->node[part.node].bytes;
+	for (child = flame->node[part.node].child; child; child = flame->node[child].next) {
+		if (++number < part.rest)
 			continue;
 		bytes += flame->node[child].bytes;
 		++*children;
@@ -229,7 +229,7 @@ uint64_t flame_bytes(const struct flame *flame, struct flame_spot spot, uint32_t
 
 /* ---- boxes ---- */
 
-static struct flame_box *add_box(struct flame_layout *layout, struct flame_spot spot, uint32_t above, int depth)
+static struct flame_box *add_box(struct flame_layout *layout, struct flame_part part, uint32_t above, int depth)
 {
 	struct flame_box *box = layout->box;
 	uint32_t room = layout->room ? 2 * layout->room : 256;
@@ -242,7 +242,7 @@ static struct flame_box *add_box(struct flame_layout *layout, struct flame_spot 
 		layout->room = room;
 	}
 	box += layout->boxes++;
-	*box = (struct flame_box){ .spot = spot, .above = above, .depth = depth };
+	*box = (struct flame_box){ .part = part, .above = above, .depth = depth };
 	if (depth >= layout->depth)
 		layout->depth = depth + 1;
 	return box;
@@ -260,7 +260,7 @@ static void place(struct flame_layout *layout, uint32_t first, int x, int spare)
 	uint32_t i;
 
 	for (i = first; i < layout->boxes; i++) {
-		if (spare > 0 && !layout->box[i].spot.rest) {
+		if (spare > 0 && !layout->box[i].part.rest) {
 			layout->box[i].width++;
 			spare--;
 		}
@@ -278,7 +278,7 @@ static int lay_wide(struct flame_layout *layout, const struct flame *flame, uint
 	int spare = parent.width;
 
 	for (; wide; wide--, child = flame->node[child].next) {
-		box = add_box(layout, (struct flame_spot){ child, 0 }, above, parent.depth + 1);
+		box = add_box(layout, (struct flame_part){ child, 0 }, above, parent.depth + 1);
 		if (!box)
 			return -MT_E_MEMORY;
 		box->width = columns_of(flame->node[child].bytes, all, parent.width);
@@ -309,13 +309,13 @@ static uint32_t count_wide(const struct flame *flame, uint32_t child, uint64_t a
 static int lay_children(struct flame_layout *layout, const struct flame *flame, uint32_t above)
 {
 	const struct flame_box parent = layout->box[above];
-	const struct flame_node *node = &flame->node[parent.spot.node];
+	const struct flame_node *node = &flame->node[parent.part.node];
 	uint32_t child = node->child, first = layout->boxes, number, wide, i;
-	uint64_t all = flame_bytes(flame, parent.spot, &i), own = parent.spot.rest ? 0 : node->own, left = all - own;
+	uint64_t all = flame_bytes(flame, parent.part, &i), own = parent.part.rest ? 0 : node->own, left = all - own;
 	struct flame_box *box;
 	int spare;
 
-	for (number = 1; number < parent.spot.rest && child; number++)
+	for (number = 1; number < parent.part.rest && child; number++)
 		child = flame->node[child].next;
 	if (!left)
 		return 0;
@@ -324,9 +324,9 @@ static int lay_children(struct flame_layout *layout, const struct flame *flame, 
 	if (spare < 0)
 		return spare;
 	for (i = first; i < layout->boxes; i++)
-		left -= flame->node[layout->box[i].spot.node].bytes;
+		left -= flame->node[layout->box[i].part.node].bytes;
 	if (left) { /* there is a column for them: all others were rounded down */
-		box = add_box(layout, (struct flame_spot){ parent.spot.node, number + wide }, above, parent.depth + 1);
+		box = add_box(layout, (struct flame_part){ parent.part.node, number + wide }, above, parent.depth + 1);
 		if (!box)
 			return -MT_E_MEMORY;
 		box->width = columns_of(left, all, parent.width);
@@ -339,7 +339,7 @@ static int lay_children(struct flame_layout *layout, const struct flame *flame, 
 	return 0;
 }
 
-int flame_lay_out(struct flame_layout *layout, const struct flame *flame, struct flame_spot top, int width)
+int flame_lay_out(struct flame_layout *layout, const struct flame *flame, struct flame_part top, int width)
 {
 	struct flame_box *box;
 	uint32_t i;
@@ -353,7 +353,7 @@ int flame_lay_out(struct flame_layout *layout, const struct flame *flame, struct
 	box->width = width;
 	/* The smaller ones are one box until they are the top: what they are is not shown in a column. */
 	for (i = 0; i < layout->boxes && !error; i++)
-		if (!i || !layout->box[i].spot.rest)
+		if (!i || !layout->box[i].part.rest)
 			error = lay_children(layout, flame, i);
 	return error;
 }
@@ -364,18 +364,18 @@ void flame_layout_release(struct flame_layout *layout)
 	memset(layout, 0, sizeof(*layout));
 }
 
-uint32_t flame_box_of(const struct flame_layout *layout, const struct flame *flame, struct flame_spot spot)
+uint32_t flame_box_of(const struct flame_layout *layout, const struct flame *flame, struct flame_part part)
 {
 	uint32_t i;
 
 	for (;;) {
 		for (i = 0; i < layout->boxes; i++)
-			if (layout->box[i].spot.node == spot.node && layout->box[i].spot.rest == spot.rest)
+			if (layout->box[i].part.node == part.node && layout->box[i].part.rest == part.rest)
 				return i;
-		if (spot.rest)
-			spot.rest = 0;
-		else if (spot.node > FLAME_ROOT && spot.node < flame->nodes)
-			spot.node = flame->node[spot.node].parent;
+		if (part.rest)
+			part.rest = 0;
+		else if (part.node > FLAME_ROOT && part.node < flame->nodes)
+			part.node = flame->node[part.node].parent;
 		else
 			return 0;
 	}

@@ -56,19 +56,19 @@ void flame_release(struct flame *flame);
 uint32_t flame_layer(const struct flame_node *node);
 
 /* A node, or the smaller ones of its children. */
-struct flame_spot {
+struct flame_part {
 	uint32_t node; /* 0: nowhere */
 	uint32_t rest; /* 0: the node itself; n: its children from the nth largest on */
 };
 
-/* The spot in `flame` that `spot` is in `old`, or what is nearest above it. */
-struct flame_spot flame_same_spot(const struct flame *flame, const struct flame *old, struct flame_spot spot);
+/* The part in `flame` that `part` is in `old`, or what is nearest above it. */
+struct flame_part flame_same_part(const struct flame *flame, const struct flame *old, struct flame_part part);
 
 /* Bytes there, and how many children the smaller ones are (0 where rest is). */
-uint64_t flame_bytes(const struct flame *flame, struct flame_spot spot, uint32_t *children);
+uint64_t flame_bytes(const struct flame *flame, struct flame_part part, uint32_t *children);
 
 struct flame_box {
-	struct flame_spot spot;
+	struct flame_part part;
 	int x, width, depth;
 	uint32_t above; /* index of the parent's box; of the first one: itself */
 };
@@ -81,10 +81,10 @@ struct flame_layout {
 };
 
 /* Lays out what is below `top`, over `width` columns (at least 1). 0 or -MT_E_MEMORY. */
-int flame_lay_out(struct flame_layout *layout, const struct flame *flame, struct flame_spot top, int width);
+int flame_lay_out(struct flame_layout *layout, const struct flame *flame, struct flame_part top, int width);
 void flame_layout_release(struct flame_layout *layout);
 
-/* The box of the spot, or of what is nearest above it. */
-uint32_t flame_box_of(const struct flame_layout *layout, const struct flame *flame, struct flame_spot spot);
+/* The box of the part, or of what is nearest above it. */
+uint32_t flame_box_of(const struct flame_layout *layout, const struct flame *flame, struct flame_part part);
 
 #endif

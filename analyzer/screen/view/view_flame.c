@@ -17,9 +17,9 @@ struct view_flame {
 	struct flame_layout layout;
 	uint64_t made_of;                  /* time that the flame shows; 0: nothing yet */
 	uint64_t without;                  /* allocations that the list counts, and that hold no byte */
-	struct flame_spot zoom[ZOOMS_MAX]; /* zoom[0] is everything */
+	struct flame_part zoom[ZOOMS_MAX]; /* zoom[0] is everything */
 	unsigned zooms;
-	struct flame_spot chosen;
+	struct flame_part chosen;
 	int first;      /* the uppermost row that is shown, below the fixed one of the zoom */
 	struct area at; /* area of the boxes, drawn last */
 	int failed;
@@ -117,14 +117,14 @@ static uint32_t node_of_site(const struct flame *flame, uint32_t site, int depth
 }
 
 /* A row without names gets them from its largest stack now. */
-static struct flame_spot spot_in(const struct flame *flame, const struct flame *old, struct flame_spot spot)
+static struct flame_part part_in(const struct flame *flame, const struct flame *old, struct flame_part part)
 {
-	const struct flame_node *node = &old->node[spot.node];
+	const struct flame_node *node = &old->node[part.node];
 	uint32_t named = 0;
 
-	if (node->frame == &flame_no_names && !spot.rest)
-		named = node_of_site(flame, node->site, depth_of(old, spot.node));
-	return named ? (struct flame_spot){ named, 0 } : flame_same_spot(flame, old, spot);
+	if (node->frame == &flame_no_names && !part.rest)
+		named = node_of_site(flame, node->site, depth_of(old, part.node));
+	return named ? (struct flame_part){ named, 0 } : flame_same_part(flame, old, part);
 }
 
 /* The flame of what is alive now; what was zoomed into and chosen stays so, where it still is. */
@@ -143,11 +143,11 @@ static int make(struct view_flame *self, const struct app *app)
 		return error;
 	}
 	if (self->made_of) {
-		self->chosen = spot_in(&flame, &self->flame, self->chosen);
+		self->chosen = part_in(&flame, &self->flame, self->chosen);
 		for (i = 0; i <= self->zooms; i++)
-			self->zoom[i] = spot_in(&flame, &self->flame, self->zoom[i]);
+			self->zoom[i] = part_in(&flame, &self->flame, self->zoom[i]);
 	} else {
-		self->zoom[0] = self->chosen = (struct flame_spot){ FLAME_ROOT, 0 };
+		self->zoom[0] = self->chosen = (struct flame_part){ FLAME_ROOT, 0 };
 	}
 	flame_release(&self->flame);
 	self->flame = flame;
@@ -185,12 +185,12 @@ static void say_without(char *out, size_t size, uint64_t without)
 }
 
 /* The line below: which frame it is, and how much. */
-static void draw_words(const struct view_flame *self, struct area area, int y, struct flame_spot spot)
+static void draw_words(const struct view_flame *self, struct area area, int y, struct flame_part part)
 {
-	const struct flame_node *node = &self->flame.node[spot.node];
+	const struct flame_node *node = &self->flame.node[part.node];
 	char function[512], place[512], size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], of[TEXT_SIZE_MAX], count[160];
 	uint32_t children, ignored;
-	uint64_t bytes = flame_bytes(&self->flame, spot, &children);
+	uint64_t bytes = flame_bytes(&self->flame, part, &children);
 	uint64_t zoomed = flame_bytes(&self->flame, self->zoom[self->zooms], &ignored);
 	int x;
 
@@ -200,7 +200,7 @@ static void draw_words(const struct view_flame *self, struct area area, int y, s
 	if (self->zooms && zoomed != self->flame.node[FLAME_ROOT].bytes)
 		x = area_print(area, x, y, STYLE_DIM, " (%s of what is shown)", text_percent(of, bytes, zoomed));
 	x += 2;
-	if (spot.rest) {
+	if (part.rest) {
 		text_number(count, children);
 		area_print(area, x, y, STYLE_PLAIN, "%s smaller in %s (Enter shows them)", count, function);
 		return;
@@ -210,7 +210,7 @@ static void draw_words(const struct view_flame *self, struct area area, int y, s
 	    !node->frame->elided)
 		callstack_place(place, sizeof(place), node->frame);
 	text_count(count, sizeof(count), node->count, "allocation");
-	if (self->without && spot.node == FLAME_ROOT)
+	if (self->without && part.node == FLAME_ROOT)
 		say_without(count, sizeof(count), self->without);
 	if (y + 1 < area.height) { /* there are two rows */
 		area_fit(area, x, y, area.width - x, STYLE_PLAIN, function, 0);
@@ -234,12 +234,12 @@ static void draw_words(const struct view_flame *self, struct area area, int y, s
 #define LIST_LEAST 3 /* rows: a title and two more */
 
 /* "  10.1 GiB   15%  ffn_forward (rl_step.c:95)", the share of everything. */
-static void draw_list_row(const struct view_flame *self, struct area area, int y, struct flame_spot spot)
+static void draw_list_row(const struct view_flame *self, struct area area, int y, struct flame_part part)
 {
-	const struct flame_node *node = &self->flame.node[spot.node];
+	const struct flame_node *node = &self->flame.node[part.node];
 	char size[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], function[512], place[512], words[1100];
 	uint32_t children;
-	uint64_t bytes = flame_bytes(&self->flame, spot, &children);
+	uint64_t bytes = flame_bytes(&self->flame, part, &children);
 
 	area_print_right(area, 11, y, STYLE_PLAIN, "%s", text_bytes(size, bytes));
 	area_print_right(area, 17, y, STYLE_PLAIN, "%s",
@@ -249,44 +249,44 @@ static void draw_list_row(const struct view_flame *self, struct area area, int y
 	if (node->frame && *node->frame->function && (*node->frame->file || *node->frame->module) &&
 	    !node->frame->elided)
 		callstack_place(place, sizeof(place), node->frame);
-	if (spot.rest)
+	if (part.rest)
 		snprintf(words, sizeof(words), "%u smaller", children);
 	else if (*place)
 		snprintf(words, sizeof(words), "%s (%s)", function, place);
 	else
 		snprintf(words, sizeof(words), "%s", function);
-	area_fit(area, 19, y, area.width - 19, spot.rest ? STYLE_DIM : STYLE_PLAIN, words, 0);
+	area_fit(area, 19, y, area.width - 19, part.rest ? STYLE_DIM : STYLE_PLAIN, words, 0);
 }
 
 /* The functions that the chosen frame called, the largest first; for one that called nothing, its callers: boxes are
  * often too narrow for their names. */
-static void draw_list(const struct view_flame *self, struct area area, struct flame_spot spot)
+static void draw_list(const struct view_flame *self, struct area area, struct flame_part part)
 {
 	const struct flame_node *node = self->flame.node;
-	uint32_t at, beside = 0, before = spot.rest ? spot.rest - 1 : 0, below = 0;
+	uint32_t at, beside = 0, before = part.rest ? part.rest - 1 : 0, below = 0;
 	char function[512], title[600];
 	int y = 1;
 
 	if (area.height < LIST_LEAST)
 		return;
-	function_of(function, sizeof(function), node[spot.node].frame);
-	at = node[spot.node].child;
+	function_of(function, sizeof(function), node[part.node].frame);
+	at = node[part.node].child;
 	for (; at && below < before; at = node[at].next)
 		below++;
 	if (!at) {
 		snprintf(title, sizeof(title), "%s was called from", function);
-		for (at = node[spot.node].parent; at > FLAME_ROOT && node[at].frame != &flame_slack && y < area.height;
+		for (at = node[part.node].parent; at > FLAME_ROOT && node[at].frame != &flame_slack && y < area.height;
 		     at = node[at].parent)
-			draw_list_row(self, area, y++, (struct flame_spot){ at, 0 });
+			draw_list_row(self, area, y++, (struct flame_part){ at, 0 });
 	} else {
 		snprintf(title, sizeof(title), "Below %s", function);
 		for (; at && y < area.height; at = beside, below++) {
 			beside = node[at].next;
 			if (y == area.height - 1 && beside) { /* the last row has all others */
-				draw_list_row(self, area, y++, (struct flame_spot){ spot.node, below + 1 });
+				draw_list_row(self, area, y++, (struct flame_part){ part.node, below + 1 });
 				break;
 			}
-			draw_list_row(self, area, y++, (struct flame_spot){ at, 0 });
+			draw_list_row(self, area, y++, (struct flame_part){ at, 0 });
 		}
 	}
 	if (y > 1)
@@ -415,10 +415,10 @@ static void search(struct view_flame *self, struct app *app, int on)
 			app->search);
 		return;
 	}
-	self->chosen = (struct flame_spot){ hits.next, 0 };
-	if (self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].spot.node != hits.next &&
+	self->chosen = (struct flame_part){ hits.next, 0 };
+	if (self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].part.node != hits.next &&
 	    self->zooms + 1 < ZOOMS_MAX)
-		self->zoom[++self->zooms] = (struct flame_spot){ self->flame.node[hits.next].parent, 0 };
+		self->zoom[++self->zooms] = (struct flame_part){ self->flame.node[hits.next].parent, 0 };
 	if (folded && self->all)
 		app_say(app, "\"%s\": %u of %u, in the plumbing (q folds it again)", app->search, hits.before + 1,
 			hits.count);
@@ -455,14 +455,14 @@ static void draw_box(const struct view_flame *self, const struct app *app, struc
 		     int is_chosen)
 {
 	const struct canvas *canvas = row.canvas;
-	const struct flame_node *node = &self->flame.node[box->spot.node];
+	const struct flame_node *node = &self->flame.node[box->part.node];
 	uint32_t layer = flame_layer(node), children;
 	uint8_t style = is_chosen ? STYLE_CHOSEN : STYLE_PLAIN, behind = STYLE_NO_BACKGROUND;
 	char label[512], fill_with[2] = " ";
 	int end = box->x + box->width, x = box->x;
 
-	if (box->spot.rest) {
-		flame_bytes(&self->flame, box->spot, &children);
+	if (box->part.rest) {
+		flame_bytes(&self->flame, box->part, &children);
 		snprintf(label, sizeof(label), "%u smaller", children);
 		fill_with[0] = '~';
 		style = is_chosen ? STYLE_CHOSEN : STYLE_DIM;
@@ -483,7 +483,7 @@ static void draw_box(const struct view_flame *self, const struct app *app, struc
 	if (x < end && x > box->x + 1 && fill_with[0] != ' ')
 		area_put(row, x++, 0, " ", style, behind);
 	for (; x < end; x++)
-		area_put(row, x, 0, fill_with, box->spot.rest || is_chosen ? style : STYLE_PLAIN, behind);
+		area_put(row, x, 0, fill_with, box->part.rest || is_chosen ? style : STYLE_PLAIN, behind);
 }
 
 /* The row of the zoom stays; those below it scroll so that the chosen box is in sight. */
@@ -530,7 +530,7 @@ static void draw_flame(struct view *view, struct app *app, struct area area)
 {
 	struct view_flame *self = (struct view_flame *)view;
 	int words = area.height >= 12 ? 2 : 1, error, list;
-	struct flame_spot spot;
+	struct flame_part part;
 
 	self->at = area_part(area, 0, 1, area.width, area.height - 1 - words);
 	error = make(self, app);
@@ -551,17 +551,17 @@ static void draw_flame(struct view *view, struct app *app, struct area area)
 	}
 	scroll(self, self->at.height);
 	draw_boxes(self, app);
-	spot = self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].spot;
+	part = self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].part;
 	list = self->layout.depth + 1; /* a row is left blank */
-	draw_list(self, area_part(self->at, 0, list, self->at.width, self->at.height - list), spot);
-	draw_words(self, area, area.height - words, spot);
+	draw_list(self, area_part(self->at, 0, list, self->at.width, self->at.height - list), part);
+	draw_words(self, area, area.height - words, part);
 }
 
 /* ---- requests ---- */
 
 static void choose(struct view_flame *self, uint32_t box)
 {
-	self->chosen = self->layout.box[box].spot;
+	self->chosen = self->layout.box[box].part;
 }
 
 /* The neighbour in the same row: boxes lie from left to right. */
@@ -587,7 +587,7 @@ static void move_down(struct view_flame *self, uint32_t at)
 
 static void zoom_in(struct view_flame *self, struct app *app)
 {
-	const struct flame_spot *now = &self->zoom[self->zooms];
+	const struct flame_part *now = &self->zoom[self->zooms];
 
 	if (self->flame.node[self->chosen.node].frame == &flame_plumbing) {
 		self->all = 1;

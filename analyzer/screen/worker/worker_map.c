@@ -10,11 +10,11 @@
 #include "worker_query.h"
 
 /* The table that places are told apart by; frag_state_load wants it. */
-static int make_spots(struct db *db)
+static int make_same_places(struct db *db)
 {
 	int error = worker_query_forget(db);
 
-	return error ? error : finding_spots(db);
+	return error ? error : finding_same_places(db);
 }
 
 static int load_state(struct frag_state *state, struct worker *worker, const struct worker_question *question)
@@ -26,7 +26,7 @@ static int load_state(struct frag_state *state, struct worker *worker, const str
 	*state = (struct frag_state){ 0 };
 	if (found != 1)
 		return found;
-	error = make_spots(worker->db);
+	error = make_same_places(worker->db);
 	return error ? error : frag_state_load(state, worker->db, device, &instant);
 }
 

@@ -131,8 +131,8 @@ static int load_stack(struct worker_naming *naming, struct worker_stack *stack)
 		return error;
 	user = callstack_user_frame(&stack->callstack);
 	if (user != CALLSTACK_NO_FRAME) {
-		callstack_spot_function(function, sizeof(function), &stack->callstack, user);
-		callstack_spot_place(place, sizeof(place), &stack->callstack, user);
+		callstack_function_of(function, sizeof(function), &stack->callstack, user);
+		callstack_place_of(place, sizeof(place), &stack->callstack, user);
 	}
 	model_lock(naming->worker->model);
 	stack->function = model_text(naming->worker->model, function);
