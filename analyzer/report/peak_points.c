@@ -2,7 +2,7 @@
 
 #include <string.h>
 #include "answer.h"
-#include "makers.h"
+#include "callers.h"
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
 #include "query/query.h"
@@ -88,13 +88,13 @@ static int find_sleeper(struct points *points, int64_t device)
 
 static int find_copy(struct points *points, int64_t device)
 {
-	struct makers makers;
-	struct maker_copy copy;
+	struct callers callers;
+	struct caller_copy copy;
 	char size[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], function[256], place[256], first[256];
-	int error = makers_load(&makers, points->db, device, 0);
+	int error = callers_load(&callers, points->db, device, 0);
 
-	if (!error && makers_second_weights(&makers, 0, &copy) && copy.alike) {
-		maker_copy_names(&copy, function, place, first);
+	if (!error && callers_second_weights(&callers, 0, &copy) && copy.alike) {
+		caller_copy_names(&copy, function, place, first);
 		sentence_say(points->sentence, " %s of the %s of weights were made by ", text_bytes(size, copy.bytes),
 			     text_bytes(all, copy.all));
 		answer_say_place(points->sentence, function, place);
@@ -103,7 +103,7 @@ static int find_copy(struct points *points, int64_t device)
 			     first);
 		points->said++;
 	}
-	makers_release(&makers);
+	callers_release(&callers);
 	return error;
 }
 

@@ -267,7 +267,7 @@ static int take_marked(void *context, struct db_stmt *row)
  * By the files on their stacks: weights that an engine has loaded, graphs that it has captured, and what passes through it while it generates, are the engine's, also
  * inside of the process that trains; and what the model itself keeps while it generates has no engine's settings.
  */
-static int find_makers(struct advise_run *run)
+static int find_engine_sites(struct advise_run *run)
 {
 	static const char engines[] =
 		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
@@ -332,7 +332,7 @@ static int load_roles(struct advise_run *run)
 		return -MT_E_MEMORY;
 	error = answer_rows(run->db, "SELECT DISTINCT process, phase FROM phase_span", NULL, take_phase, run);
 	if (!error)
-		error = find_makers(run);
+		error = find_engine_sites(run);
 	for (i = 0; i < replay->processes; i++) {
 		run->role[i].process = replay->process[i].id;
 		run->gpus += run->role[i].roles != 0;

@@ -5,8 +5,8 @@
 #include "oom_signs.h"
 #include "query/alive.h"
 #include "report/answer.h"
+#include "report/callers.h"
 #include "report/finding.h"
-#include "report/makers.h"
 #include "report/steps/unwalked.h"
 
 #define SHARE 8         /* of what is in use: less than one part in so many is not why */
@@ -46,7 +46,7 @@ static int take(struct oom *oom, struct db *db, enum oom_again_kind kind, const 
 	*again = (struct oom_again){ .kind = kind, .bytes = pieces->bytes, .count = pieces->count };
 	mt_copy_text(again->function, sizeof(again->function), named.function);
 	mt_copy_text(again->place, sizeof(again->place), named.place);
-	error = maker_behind(db, pieces->node, again->caller, again->caller_place);
+	error = caller_behind(db, pieces->node, again->caller, again->caller_place);
 	return error ? error : 1;
 }
 
@@ -493,6 +493,6 @@ int oom_find_course(struct oom *oom, struct db *db)
 				       .all_there = !course.gone };
 	mt_copy_text(growth->function, sizeof(growth->function), named.function);
 	mt_copy_text(growth->place, sizeof(growth->place), named.place);
-	error = maker_behind(db, course.node, growth->caller, growth->caller_place);
+	error = caller_behind(db, course.node, growth->caller, growth->caller_place);
 	return error ? error : 1;
 }

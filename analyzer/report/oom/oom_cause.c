@@ -11,9 +11,9 @@
 #include "query/alive.h"
 #include "query/callstack.h"
 #include "report/answer.h"
+#include "report/callers.h"
 #include "report/finding.h"
 #include "report/frag/frag.h"
-#include "report/makers.h"
 #include "report/steps/retained.h"
 
 #define LARGE_PART 4 /* growth is the cause when it holds one part in so many */
@@ -141,7 +141,7 @@ static int take_growth(struct oom *oom, struct db *db, const struct holding *hol
 	mt_copy_text(growth->place, sizeof(growth->place), place.place);
 	mt_copy_text(growth->next, sizeof(growth->next), next.function);
 	mt_copy_text(growth->next_place, sizeof(growth->next_place), next.place);
-	error = maker_behind(db, held->most->node, growth->caller, growth->caller_place);
+	error = caller_behind(db, held->most->node, growth->caller, growth->caller_place);
 	return error ? error : 1;
 }
 
@@ -218,7 +218,7 @@ int oom_find_pins(struct oom *oom, struct db *db)
 		mt_copy_text(out->function, sizeof(out->function), place.function);
 		mt_copy_text(out->place, sizeof(out->place), place.place);
 		if (!error)
-			error = maker_caller(db, pin->node, out->caller, out->caller_place);
+			error = caller_outside(db, pin->node, out->caller, out->caller_place);
 	}
 	free(pins.pin);
 	frag_release(&map);
@@ -232,13 +232,13 @@ static int is_same_place(const struct oom_part *one, const struct oom_part *two)
 	return one->process == two->process && !strcmp(one->function, two->function) && !strcmp(one->place, two->place);
 }
 
-static void take_maker(struct oom *oom, struct oom_part *part, const struct makers *makers)
+static void take_caller(struct oom *oom, struct oom_part *part, const struct callers *callers)
 {
-	const struct maker *maker = makers_at(makers, part->process, part->function, part->place);
+	const struct caller *caller = callers_at(callers, part->process, part->function, part->place);
 	size_t i;
 
-	if (maker)
-		maker_caller_names(maker, part->by, part->by_place);
+	if (caller)
+		caller_names(caller, part->by, part->by_place);
 	for (i = 0; i < oom->parts; i++)
 		if (is_same_place(part, &oom->part[i])) {
 			part->whole += oom->part[i].bytes;
@@ -246,14 +246,14 @@ static void take_maker(struct oom *oom, struct oom_part *part, const struct make
 		}
 }
 
-static int take_copy(struct oom *oom, const struct makers *makers)
+static int take_copy(struct oom *oom, const struct callers *callers)
 {
-	struct maker_copy copy;
+	struct caller_copy copy;
 
-	if (!makers_second_weights(makers, oom->place ? oom->place->process : oom->it->process, &copy))
+	if (!callers_second_weights(callers, oom->place ? oom->place->process : oom->it->process, &copy))
 		return 0;
 	oom->copy = (struct oom_copy){ .bytes = copy.bytes, .all = copy.all, .alike = copy.alike };
-	maker_copy_names(&copy, oom->copy.function, oom->copy.place, oom->copy.first);
+	caller_copy_names(&copy, oom->copy.function, oom->copy.place, oom->copy.first);
 	return copy.alike;
 }
 
@@ -380,10 +380,10 @@ static int find_copy_of_trained(struct oom *oom, struct db *db)
 }
 
 /* Two that are set up one after the other: the one that is there already need not be. */
-static int find_spare(struct oom *oom, struct db *db, const struct makers *makers)
+static int find_spare(struct oom *oom, struct db *db, const struct callers *callers)
 {
 	const struct oom_part *part = oom->place;
-	const struct maker *maker = part ? makers_at(makers, part->process, part->function, part->place) : NULL;
+	const struct caller *caller = part ? callers_at(callers, part->process, part->function, part->place) : NULL;
 	const char *init = mt_phase_name(MT_PHASE_INIT);
 	struct callstack stack;
 	int error;
@@ -391,31 +391,31 @@ static int find_spare(struct oom *oom, struct db *db, const struct makers *maker
 	/* What is sent to other ranks from there is needed. */
 	if (oom->whole && !strcmp(oom->it->category, mt_category_name(MT_CATEGORY_STATE_DICT)))
 		return 0;
-	if (!maker || !maker->branch || oom->rule != OOM_LARGEST || oom->wider || strcmp(oom->it->phase, init) ||
+	if (!caller || !caller->branch || oom->rule != OOM_LARGEST || oom->wider || strcmp(oom->it->phase, init) ||
 	    strcmp(part->phase, init) || !oom->it->node)
 		return 0;
 	error = callstack_load(&stack, db, oom->it->node, NULL);
-	oom->spare = !error && part->process == oom->it->process && !maker_is_on(maker, &stack) && oom->it->free >= 0 &&
-		     part->whole + (uint64_t)oom->it->free >= oom->it->requested;
+	oom->spare = !error && part->process == oom->it->process && !caller_is_on(caller, &stack) &&
+		     oom->it->free >= 0 && part->whole + (uint64_t)oom->it->free >= oom->it->requested;
 	callstack_release(&stack);
 	return error;
 }
 
-int oom_find_makers(struct oom *oom, struct db *db)
+int oom_find_callers(struct oom *oom, struct db *db)
 {
-	struct makers makers;
+	struct callers callers;
 	size_t i;
-	int error = makers_load(&makers, db, oom->it->device, oom->it->id);
+	int error = callers_load(&callers, db, oom->it->device, oom->it->id);
 
 	for (i = 0; i < oom->parts && !error; i++)
-		take_maker(oom, &oom->part[i], &makers);
-	if (!error && !take_copy(oom, &makers))
+		take_caller(oom, &oom->part[i], &callers);
+	if (!error && !take_copy(oom, &callers))
 		error = find_copy_of_trained(oom, db);
 	if (!error)
-		error = find_spare(oom, db, &makers);
+		error = find_spare(oom, db, &callers);
 	if (!error && oom->it->node)
-		error = maker_behind(db, oom->it->node, oom->caller, oom->caller_place);
-	makers_release(&makers);
+		error = caller_behind(db, oom->it->node, oom->caller, oom->caller_place);
+	callers_release(&callers);
 	return error;
 }
 

@@ -546,7 +546,7 @@ int oom_find_left(struct oom *oom, struct db *db, uint64_t other, struct oom_lef
 struct package {
 	char name[PACKAGE_MAX]; /* "": the user's own code */
 	uint64_t bytes;
-	const struct maker *largest;
+	const struct caller *largest;
 };
 
 struct packages {
@@ -554,28 +554,29 @@ struct packages {
 	size_t count;
 };
 
-static int is_weights_of(const struct oom *oom, const struct maker *maker)
+static int is_weights_of(const struct oom *oom, const struct caller *caller)
 {
-	return maker->process == oom->it->process && !strcmp(maker->category, mt_category_name(MT_CATEGORY_WEIGHTS)) &&
-	       !strcmp(maker->phase, mt_phase_name(MT_PHASE_INIT));
+	return caller->process == oom->it->process &&
+	       !strcmp(caller->category, mt_category_name(MT_CATEGORY_WEIGHTS)) &&
+	       !strcmp(caller->phase, mt_phase_name(MT_PHASE_INIT));
 }
 
-static void add_maker(struct packages *packages, const struct maker *maker)
+static void add_caller(struct packages *packages, const struct caller *caller)
 {
 	char name[PACKAGE_MAX];
 	size_t i;
 
-	package_below_user(&maker->stack, name);
+	package_below_user(&caller->stack, name);
 	for (i = 0; i < packages->count && strcmp(packages->package[i].name, name); i++)
 		;
 	if (i == PACKAGES_MAX)
 		return;
 	if (i == packages->count) {
 		packages->count++;
-		packages->package[i] = (struct package){ .largest = maker };
+		packages->package[i] = (struct package){ .largest = caller };
 		mt_copy_text(packages->package[i].name, PACKAGE_MAX, name);
 	}
-	packages->package[i].bytes += maker->bytes;
+	packages->package[i].bytes += caller->bytes;
 }
 
 /* Who asked works with the weights of another package: that one is trained. */
@@ -630,13 +631,14 @@ static int has_retired(const struct oom *oom, struct db *db, const char *package
 
 static void take_idle(struct oom *oom, const struct package *package)
 {
-	const struct maker *maker = package->largest;
+	const struct caller *caller = package->largest;
 
 	oom->idle_model.bytes = package->bytes;
 	mt_copy_text(oom->idle_model.package, sizeof(oom->idle_model.package), package->name);
 	mt_copy_text(oom->idle_model.function, sizeof(oom->idle_model.function),
-		     *maker->by ? maker->by : maker->function);
-	mt_copy_text(oom->idle_model.place, sizeof(oom->idle_model.place), *maker->by ? maker->by_place : maker->place);
+		     *caller->by ? caller->by : caller->function);
+	mt_copy_text(oom->idle_model.place, sizeof(oom->idle_model.place),
+		     *caller->by ? caller->by_place : caller->place);
 }
 
 int oom_find_idle(struct oom *oom, struct db *db)
@@ -644,17 +646,17 @@ int oom_find_idle(struct oom *oom, struct db *db)
 	struct packages packages = { .count = 0 };
 	struct callstack asker = { .count = 0 };
 	const struct package *package;
-	struct makers makers;
+	struct callers callers;
 	int error, retired;
 	size_t i;
 
 	if (oom->rule != OOM_LARGEST || oom->left_over || oom->waits || oom->crowded || oom->evaluates ||
 	    oom_is_others(oom) || !oom->it->node || oom->it->free < 0)
 		return 0;
-	error = makers_load(&makers, db, oom->it->device, oom->it->id);
-	for (i = 0; i < makers.count && !error; i++)
-		if (is_weights_of(oom, &makers.maker[i]))
-			add_maker(&packages, &makers.maker[i]);
+	error = callers_load(&callers, db, oom->it->device, oom->it->id);
+	for (i = 0; i < callers.count && !error; i++)
+		if (is_weights_of(oom, &callers.caller[i]))
+			add_caller(&packages, &callers.caller[i]);
 	if (!error && packages.count > 1)
 		error = callstack_load(&asker, db, oom->it->node, NULL);
 	for (i = 0; i < packages.count && packages.count > 1 && !error && !oom->idle_model.bytes; i++) {
@@ -668,6 +670,6 @@ int oom_find_idle(struct oom *oom, struct db *db)
 			take_idle(oom, package);
 	}
 	callstack_release(&asker);
-	makers_release(&makers);
+	callers_release(&callers);
 	return error;
 }

@@ -7,7 +7,7 @@
 #define MEMANA_OOM_LEFT_H
 
 #include "query_oom.h"
-#include "report/makers.h"
+#include "report/callers.h"
 
 struct oom_left {
 	const char *category; /* static storage */

@@ -91,7 +91,7 @@ static void say_logits(struct sentence *sentence, const struct oom *oom)
 }
 
 /* "alloc (x.py:82), called from setup_reference (y.py:10)" */
-static void say_place_and_maker(struct sentence *sentence, const struct oom_part *part)
+static void say_place_and_caller(struct sentence *sentence, const struct oom_part *part)
 {
 	answer_say_place(sentence, part->function, part->place);
 	if (*part->by) {
@@ -116,7 +116,7 @@ static void say_place_words(struct sentence *sentence, const struct oom *oom)
 	else if (part->whole_count > 1)
 		sentence_say(sentence, " in %s", text_count(count, sizeof(count), part->whole_count, "piece"));
 	sentence_say(sentence, " is kept by ");
-	say_place_and_maker(sentence, part);
+	say_place_and_caller(sentence, part);
 	if (*oom->apart && !*part->by) {
 		sentence_say(sentence, ", called from ");
 		answer_say_place(sentence, oom->apart, oom->apart_place);
@@ -423,7 +423,7 @@ static void say_sleeper(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, ": %s, ", answer_category(oom->place->category));
 		oom_say_pieces(sentence, oom->place);
 		sentence_say(sentence, " by ");
-		say_place_and_maker(sentence, oom->place);
+		say_place_and_caller(sentence, oom->place);
 	}
 	sentence_say(sentence, ". That would have been enough. ");
 	say_has_most(sentence, oom);
@@ -624,7 +624,7 @@ static void say_cause(struct sentence *sentence, const struct oom *oom)
 		sentence_say(sentence, " sleeps, but keeps %s", size);
 		if (oom->place) {
 			sentence_say(sentence, ": %s by ", answer_category(oom->place->category));
-			say_place_and_maker(sentence, oom->place);
+			say_place_and_caller(sentence, oom->place);
 		}
 		sentence_say(sentence, ".");
 		return;

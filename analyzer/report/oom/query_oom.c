@@ -213,7 +213,7 @@ int oom_load(struct oom *oom, struct db *db, int64_t id)
 	if (!error)
 		error = oom_find_signs(oom, db);
 	if (!error)
-		error = oom_find_makers(oom, db);
+		error = oom_find_callers(oom, db);
 	if (!error && !oom->spare && !oom_special_remedy(oom))
 		error = oom_find_idle(oom, db);
 	return error;

@@ -65,7 +65,7 @@ struct oom_part {
 	uint64_t bytes, count;
 	uint64_t probable;           /* of the bytes: what they are is a guess */
 	int alike;                   /* 1: all allocations have the same size */
-	char by[256], by_place[256]; /* who had it made (makers.h); "": the callsite says it all */
+	char by[256], by_place[256]; /* who had it made (callers.h); "": the callsite says it all */
 	uint64_t whole, whole_count; /* of all parts of that place and process, whatever they are */
 	int64_t node;                /* a stack of that place, 0: none */
 };
@@ -399,7 +399,7 @@ int oom_find_holes(struct oom *oom, struct db *db);
 int oom_find_pins(struct oom *oom, struct db *db);
 
 /* Fills by and whole of the parts, copy and spare. 0 or -MT_E_x. */
-int oom_find_makers(struct oom *oom, struct db *db);
+int oom_find_callers(struct oom *oom, struct db *db);
 
 /* Fills oom->logits, when the request is tokens x vocabulary x bytes of an element. 0 or -MT_E_x. */
 int oom_find_logits(struct oom *oom, struct db *db);

@@ -93,10 +93,10 @@ static const char rows_sql[] =
 	"SELECT it.process, it.device, pid, rank, number, kind, device.name, total_bytes, it.step, "
 	"ifnull(begin_time, (SELECT ifnull(max(end_time), first_time) FROM step WHERE step.process = it.process)), "
 	"end_time, closed_by, peak_bytes, peak_time, peak_phase, held_bytes, slack_bytes, last_time, "
-	"peak_tensor_bytes, peak_process, (SELECT pid FROM process AS maker WHERE maker.id = peak_process), "
+	"peak_tensor_bytes, peak_process, (SELECT pid FROM process AS actor WHERE actor.id = peak_process), "
 	"CASE WHEN peak_process = it.process THEN peak_phase ELSE ifnull((SELECT phase FROM phase_span AS span "
 	"WHERE span.process = peak_process AND first_seq <= peak_seq ORDER BY first_seq DESC LIMIT 1), 'other') END, "
-	"(SELECT rank FROM process AS maker WHERE maker.id = peak_process) FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
+	"(SELECT rank FROM process AS actor WHERE actor.id = peak_process) FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
 	"LEFT JOIN step ON step.process = it.process AND step.step = it.step "
 	"WHERE number IS NOT NULL AND EXISTS (SELECT 1 FROM peak WHERE peak.device = it.device AND bytes > 0) "
 	"ORDER BY it.process, it.device, it.step";

@@ -53,7 +53,7 @@ const struct liveset_row *timeline_chosen(const struct timeline *timeline, const
 uint32_t timeline_process(const struct timeline *timeline, const struct app *app);
 
 /* At the peak of the device: the process after an event of which the peak stood, as memana top says. 1, or 0 elsewhere. */
-int timeline_maker(const struct app *app, uint32_t *process);
+int timeline_peak_process(const struct app *app, uint32_t *process);
 
 /* Processes with phases that are shown: how many rows the band would like. */
 int timeline_bands(const struct app *app);

@@ -16,7 +16,7 @@ const struct liveset_row *timeline_chosen(const struct timeline *timeline, const
 	return chosen < app->live.rows ? &app->live.row[chosen] : NULL;
 }
 
-int timeline_maker(const struct app *app, uint32_t *process)
+int timeline_peak_process(const struct app *app, uint32_t *process)
 {
 	const struct model *model = app->model;
 	const struct model_device *device = app->device < model->devices ? &model->device[app->device] : NULL;

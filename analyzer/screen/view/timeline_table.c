@@ -87,7 +87,7 @@ static void draw_title(const struct timeline *timeline, const struct app *app, s
 
 	sentence_say(&sentence, "%s%s", area.width < 60 ? "" : "Alive at ",
 		     chart_time_text(text, app->scale.cursor, &app->scale));
-	if (!timeline_maker(app, &process))
+	if (!timeline_peak_process(app, &process))
 		process = timeline_process(timeline, app);
 	say_phase(&sentence, model, process, app->scale.cursor, several);
 	sentence_say(&sentence, ": %s", text_bytes(text, app->live.bytes));
