@@ -96,7 +96,7 @@ const void *db_blob(const struct db_stmt *stmt, int column, size_t *size);
 /* Schema.sql inside the program. */
 
 #define SCHEMA_APPLICATION_ID 0x6d656d61 /* "mema" */
-#define SCHEMA_VERSION 13                /* a database of another version is made again */
+#define SCHEMA_VERSION 14                /* a database of another version is made again */
 
 /* Ends in NUL. */
 extern const char schema_sql[];

@@ -557,8 +557,8 @@ CREATE TABLE timeline_mark (
 	changes INTEGER NOT NULL
 );
 
--- Lines of the user's own code, each once: names can be long, and many stacks have the same ones.
-CREATE TABLE callsite_line (
+-- The places, each once: many stacks have the same one.
+CREATE TABLE place_name (
 	id INTEGER PRIMARY KEY,
 	function TEXT NOT NULL,           -- "": unknown
 	file TEXT NOT NULL,               -- "": unknown
@@ -566,18 +566,18 @@ CREATE TABLE callsite_line (
 	place TEXT NOT NULL               -- file name and line, or module and offset
 );
 
-CREATE TABLE callsite_node (
+-- The place of each stack.
+CREATE TABLE place_node (
 	node INTEGER PRIMARY KEY REFERENCES node,
-	at INTEGER NOT NULL REFERENCES callsite_line
+	place_id INTEGER NOT NULL REFERENCES place_name
 );
 
--- The line of the user's own code at which a stack allocates or frees: not in a library, nor in a helper that
--- everybody calls.
-CREATE VIEW callsite AS
-	SELECT node, (SELECT function FROM callsite_line WHERE id = at) AS function,
-		(SELECT file FROM callsite_line WHERE id = at) AS file, (SELECT line FROM callsite_line WHERE id = at) AS line,
-		(SELECT place FROM callsite_line WHERE id = at) AS place
-	FROM callsite_node;
+-- The place at which a stack allocates or frees: a line of the user's own code, in no helper that everybody calls.
+CREATE VIEW place AS
+	SELECT node, (SELECT function FROM place_name WHERE id = place_id) AS function,
+		(SELECT file FROM place_name WHERE id = place_id) AS file, (SELECT line FROM place_name WHERE id = place_id) AS line,
+		(SELECT place FROM place_name WHERE id = place_id) AS place
+	FROM place_node;
 
 -- Lives of allocations in stretches: bytes of them are there from since_ on, until before until_ (null: to the end), and
 -- asleep_bytes are not. One stretch, but for the tensors of `resident`. in_use: see the view of that name.
@@ -606,7 +606,7 @@ CREATE VIEW live_at AS
 	SELECT moment.name AS moment, moment.process AS at_process, moment.time AS at_time, allocation.id AS allocation,
 		allocation.device, allocation.process, allocation.memory, allocation.tensors_inside, allocation.in_use,
 		allocation.bytes, allocation.asleep_bytes, allocation.phase, allocation.category, site.owner,
-		allocation.step, allocation.alloc_time, allocation.site, allocation.node, callsite.function, callsite.file, callsite.line, callsite.place
+		allocation.step, allocation.alloc_time, allocation.site, allocation.node, place.function, place.file, place.line, place.place
 	FROM moment
 	JOIN stretch AS allocation ON alloc_time <= moment.time AND (free_time IS NULL OR free_time >= moment.time)
 		AND allocation.device = moment.device
@@ -615,16 +615,16 @@ CREATE VIEW live_at AS
 			moment.seq) FROM process AS owner WHERE owner.id = allocation.process), 1)
 		ELSE (until_time, allocation.process, until_seq) > (moment.time, moment.process, moment.seq) END
 	LEFT JOIN site ON site.id = allocation.site
-	LEFT JOIN callsite ON callsite.node = allocation.node;
+	LEFT JOIN place ON place.node = allocation.node;
 
 -- The bytes at each device's peak, largest first. Slack of the caching allocator is with who asked for the segment.
 CREATE VIEW peak_now AS
 	SELECT device.number AS device, part.bytes, round(100.0 * part.bytes / nullif(peak.bytes, 0), 1) AS percent, part.count,
-		part.category, part.phase, part.owner, process.pid, callsite.function, callsite.place
+		part.category, part.phase, part.owner, process.pid, place.function, place.place
 	FROM peak_part AS part
 	JOIN device ON device.id = part.device
 	JOIN peak ON peak.device = part.device
 	JOIN process ON process.id = part.process
 	JOIN site ON site.id = part.site
-	LEFT JOIN callsite ON callsite.node = site.node
+	LEFT JOIN place ON place.node = site.node
 	ORDER BY device.number, part.bytes DESC, part.site;

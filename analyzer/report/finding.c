@@ -30,14 +30,14 @@ int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t 
 int finding_same_places(struct db *db)
 {
 	return db_execute(db,
-			  "CREATE TEMP TABLE IF NOT EXISTS same_place AS SELECT node, min(node) OVER (PARTITION BY at) AS first_node "
-			  "FROM callsite_node");
+			  "CREATE TEMP TABLE IF NOT EXISTS same_place AS SELECT node, min(node) OVER (PARTITION BY place_id) AS first_node "
+			  "FROM place_node");
 }
 
 int finding_place_of(struct finding_place *place, struct db *db, int64_t node)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "SELECT function, file, line, place FROM callsite WHERE node = ?"), more = 0;
+	int error = db_prepare(db, &stmt, "SELECT function, file, line, place FROM place WHERE node = ?"), more = 0;
 
 	memset(place, 0, sizeof(*place));
 	if (error)

@@ -51,7 +51,7 @@ static const char place_sql[] =
 	"WHERE process = ?1 ORDER BY alloc_seq DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT free_seq, free_node, "
 	"(SELECT span.phase FROM phase_span AS span WHERE span.process = ?1 AND span.first_seq <= free_seq "
 	"ORDER BY span.first_seq DESC LIMIT 1) FROM allocation WHERE process = ?1 AND memory = 'device' AND free_node IS NOT NULL "
-	"ORDER BY free_seq DESC LIMIT 1)) LEFT JOIN callsite USING (node) ORDER BY seq DESC LIMIT 1";
+	"ORDER BY free_seq DESC LIMIT 1)) LEFT JOIN place USING (node) ORDER BY seq DESC LIMIT 1";
 
 static int take_place(void *context, struct db_stmt *stmt)
 {

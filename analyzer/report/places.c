@@ -10,7 +10,7 @@
 #include "query/query.h"
 #include "query/stack_tree.h"
 
-/* Whether the user's frame makes what the callsite says; of longer names the beginnings are compared. */
+/* Whether the user's frame makes what the place says; of longer names the beginnings are compared. */
 static int is_place(const struct callstack *stack, size_t user, const struct finding_place *named)
 {
 	const struct callstack_frame *frame = stack->frame[callstack_inner_frame(stack, user)];

@@ -6,7 +6,7 @@
  *   rl_step.c:95     ffn_forward       the place
  *   rl_step.c:169    forward           ... called from
  *
- * The place of a site is the callsite of its stack (load_callsite.c), as in all reports. Sites at the same line, in the
+ * The place of a site is that of its stack (load_place.c), as in all reports. Sites at the same line, in the
  * same phase and of the same category are one place, whichever processes they are of.
  *
  * A site with a module has the module in the place of a library's line: "mytrain.py:8 > layers.2.self_attn". Sites of one line
@@ -76,7 +76,7 @@ struct places {
 	struct stack_tree *tree;          /* has their frames */
 };
 
-/* The table `callsite` is filled. 0 or -MT_E_x. Release in any case. */
+/* The table `place` is filled. 0 or -MT_E_x. Release in any case. */
 int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols);
 void places_release(struct places *places);
 
@@ -86,13 +86,13 @@ void places_release(struct places *places);
  */
 const char *places_name(char *out, size_t size, const struct place *place);
 
-/* The frame of the callsite of `node`, whose stack this is; CALLSTACK_NO_FRAME: it is empty. 0 or -MT_E_x. */
+/* The frame of the place of `node`, whose stack this is; CALLSTACK_NO_FRAME: it is empty. 0 or -MT_E_x. */
 int places_user_frame(size_t *user, struct db *db, int64_t node, const struct callstack *stack);
 
 /* A call stack in JSON, the same in every report. */
 
 /*
- * "stack" of the open object: frames, innermost first; "user" is true of the one in whose line the callsite is. `node` 0: an
+ * "stack" of the open object: frames, innermost first; "user" is true of the one whose line the place names. `node` 0: an
  * empty one. `symbols` NULL: native frames have the names that are in the database. 0 or -MT_E_x.
  */
 int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node);

@@ -201,7 +201,7 @@ int load_names(struct db *db)
 	db_finish(frames);
 	db_finish(update);
 	if (!error && !more)
-		error = load_callsites(db, symbols);
+		error = load_places(db, symbols);
 	symbols_free(symbols);
 	return error ? error : more;
 }

@@ -33,17 +33,17 @@ int load_run_watched(struct db *db, struct analysis *analysis, const struct anal
 
 /*
  * Looks up the names of all native frames, so that the database has them on other machines too, and with them the
- * callsites. 0 or -MT_E_x.
+ * places. 0 or -MT_E_x.
  */
 int load_names(struct db *db);
 
 /*
- * The table `callsite` of the stacks of sites and failed requests, and of those in temp.freed (load_freed.c) if it is
+ * The table `place` of the stacks of sites and failed requests, and of those in temp.freed (load_freed.c) if it is
  * there. Native frames have got their names, or get them here. 0 or -MT_E_x.
  */
-int load_callsites(struct db *db, struct symbols *symbols);
+int load_places(struct db *db, struct symbols *symbols);
 
-/* The same after store_summary_of: callsites of the stacks of `own` sites and of failed requests. All stacks tell helpers. */
-int load_callsites_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own);
+/* The same after store_summary_of: places of the stacks of `own` sites and of failed requests. All stacks tell helpers. */
+int load_places_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own);
 
 #endif

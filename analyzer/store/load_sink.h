@@ -16,7 +16,7 @@
  */
 int load_twins(struct db *db, const struct analysis *analysis);
 
-/* The stacks that freed something: the callsites are looked up of these, too. */
+/* The stacks that freed something: the places are looked up of these, too. */
 
 struct load_freed {
 	struct load_freed_process *process;

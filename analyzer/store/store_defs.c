@@ -62,7 +62,7 @@ static void need(uint8_t *needed, uint8_t kind)
 		*needed = kind;
 }
 
-/* `needed` is that of process 0; the next ones follow. The frames of every stack are needed to tell helpers (load_callsite.c). */
+/* `needed` is that of process 0; the next ones follow. The frames of every stack are needed to tell helpers (load_place.c). */
 static void need_stacks(struct needed *needed, const struct analysis *analysis, const uint8_t *own)
 {
 	const struct site *site;

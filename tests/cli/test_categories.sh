@@ -44,12 +44,12 @@ if [ -n "$PYTHON" ] && "$memrec" --cpu -o train.zst -- "$PYTHON" "$SRC/samples/t
 	}
 	for step in 1 2 3; do check "train.py: gradients of step $step" gradients $step; done
 	head() {
-		"$memana" sql train.db "SELECT evidence FROM peak_part JOIN site ON site = site.id JOIN callsite USING (node)
-			WHERE callsite.place = 'train.py:32' AND peak_part.category = 'logits and log-probs'" |
+		"$memana" sql train.db "SELECT evidence FROM peak_part JOIN site ON site = site.id JOIN place USING (node)
+			WHERE place.place = 'train.py:32' AND peak_part.category = 'logits and log-probs'" |
 			grep -qxE "448 tokens x 1,024 words x 4 bytes(; the words are those of PyTorch's census)?"
 	}
 	check "train.py: the head's output is logits" head
-	mlp() { test "$("$memana" sql train.db "SELECT count(*) FROM site JOIN callsite USING (node) WHERE callsite.place = 'train.py:18' AND site.phase = 'forward' AND category NOT IN ('activations', 'workspace')")" = 0; }
+	mlp() { test "$("$memana" sql train.db "SELECT count(*) FROM site JOIN place USING (node) WHERE place.place = 'train.py:18' AND site.phase = 'forward' AND category NOT IN ('activations', 'workspace')")" = 0; }
 	check "train.py: those of other layers are not" mlp
 else
 	echo "skip train.py: no python3 with torch"
@@ -83,12 +83,12 @@ if [ -r "$snapshot" ]; then
 	"$memana" load cell.zst -o cell.db >/dev/null
 	sums cell.db >cell
 	check "snapshot: logits are those of the loss, and their gradients" test "$(of cell 'logits and log-probs')" = $((2 * 1000 * 32000 * 4 + 999 * 32000 * 4 + 4))
-	layers() { test "$("$memana" sql cell.db "SELECT count(*) FROM allocation JOIN callsite USING (node) WHERE category LIKE 'logits%' AND
+	layers() { test "$("$memana" sql cell.db "SELECT count(*) FROM allocation JOIN place USING (node) WHERE category LIKE 'logits%' AND
 		place NOT IN ('autograd', 'cell 3105878423:21 > transformers/.../modeling_llama.py:1183', 'cell 3105878423:21 > transformers/.../modeling_llama.py:1197',
 		'cell 3105878423:21 > transformers/.../modeling_llama.py:1193')")" = 0; }
 	check "snapshot: no layer's output is" layers
 	check "snapshot: dequantized weights are workspace, by a rule" test "$("$memana" sql cell.db "SELECT DISTINCT category || known FROM site
-		JOIN callsite USING (node) WHERE function = 'dequantize_4bit'")" = workspacerule
+		JOIN place USING (node) WHERE function = 'dequantize_4bit'")" = workspacerule
 
 	# Another one, whose optimizer makes its state anew in each step and frees the old.
 	"$memana" import "${snapshot%/*}/torch2.11-medium512-training.pickle" -o anew.zst >/dev/null

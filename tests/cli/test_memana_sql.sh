@@ -29,7 +29,7 @@ check ".schema TABLE" is "$(ask "SELECT sql || ';' FROM sqlite_schema WHERE name
 check ".schema TABLE, as others write it" is "$(ask ".schema step")" ".schema STEP;"
 check ".tables --json" bash -c '"$0" sql run.db --json .tables | python3 -c "import json, sys; assert dict(name=\"peak\") in json.load(sys.stdin)"' "$memana"
 meant() { status 2 "$memana" sql run.db "$1" && one_line err "$2" && [ ! -s out ]; }
-check "a table with a letter wrong" meant "SELECT * FROM alocation" 'no such table: alocation \(did you mean allocation\?\); there are: allocation, .*callsite, .*, timeline_mark$'
+check "a table with a letter wrong" meant "SELECT * FROM alocation" 'no such table: alocation \(did you mean allocation\?\); there are: allocation, .*place, .*, timeline_mark$'
 check "a column" meant "SELECT byts FROM segment" 'no such column: byts \(did you mean bytes\?\); there are: id, process, .*step$'
 check "a column of a table with another name" meant "SELECT s.begintime FROM step s" 'did you mean begin_time\?\); there are: process, step, '
 check "a column of no table" meant "SELECT foo" 'no such column: foo; see .schema'

@@ -25,7 +25,7 @@ check "the file is gone: the same places and names" [ "$(places whole.zst)" = "$
 cp "$BUILD/victim" program 2>/dev/null || cp /bin/true program
 check "another build is in its place: the same" [ "$(places whole.zst)" = "$whole" ]
 "$memana" load whole.zst -o whole.db >/dev/null
-check "the database has the names" [ "$("$memana" sql whole.db "SELECT count(*) FROM callsite WHERE function = 'load_weights'")" -gt 0 ]
+check "the database has the names" [ "$("$memana" sql whole.db "SELECT count(*) FROM place WHERE function = 'load_weights'")" -gt 0 ]
 rm program
 
 # No names anywhere: places are apart by offset, and the module is named.

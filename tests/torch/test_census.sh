@@ -6,7 +6,7 @@ guest=$SRC/tests/torch/census_guest.py
 # The allocator's actions, without addresses, which differ, and without the recorder's own.
 stream() { # TRACE
 	"$memana" load "$1" -o stream.db >/dev/null 2>&1 && "$memana" sql stream.db \
-		"SELECT memory, bytes, step, free_step, phase, function, line FROM allocation LEFT JOIN callsite USING (node)
+		"SELECT memory, bytes, step, free_step, phase, function, line FROM allocation LEFT JOIN place USING (node)
 		ORDER BY alloc_time, alloc_seq"
 	rm -f stream.db
 }

@@ -27,7 +27,7 @@ static inline const char *run_path(const char *folder, const char *name)
 	return path[next];
 }
 
-/* As `memana load` does (everything), or as `memana top` does, which has the summary and the callsites. */
+/* As `memana load` does (everything), or as `memana top` does, which has the summary and the places. */
 static inline void run_open(struct run *run, char *const *paths, uint32_t count, int everything)
 {
 	struct symbols *symbols;
@@ -44,7 +44,7 @@ static inline void run_open(struct run *run, char *const *paths, uint32_t count,
 	CHECK_EQ(analysis_run(&run->analysis, run->source.input, count, run->source.rules, NULL), 0);
 	CHECK_EQ(store_summary(run->db, &run->analysis, 0), 0);
 	symbols = symbols_new();
-	CHECK_EQ(load_callsites(run->db, symbols), 0);
+	CHECK_EQ(load_places(run->db, symbols), 0);
 	symbols_free(symbols);
 }
 

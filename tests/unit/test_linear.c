@@ -351,7 +351,7 @@ static uint64_t work_of_stacks(uint32_t stacks)
 	own = store_choose(&run.analysis, 20);
 	CHECK(own != NULL);
 	CHECK_EQ(store_summary_of(run.db, &run.analysis, own), 0);
-	CHECK_EQ(load_callsites_of(run.db, symbols, &run.analysis, own), 0);
+	CHECK_EQ(load_places_of(run.db, symbols, &run.analysis, own), 0);
 	CHECK_EQ(growth_load(&growth, run.db), 0);
 	growth_release(&growth);
 	symbols_free(symbols);

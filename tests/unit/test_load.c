@@ -127,9 +127,8 @@ TEST(who_freed_it)
 	CHECK_STR(rows(&loaded, WHO), "1 give_back; 2 drop; 3 -; 4 -; 5 leave; 6 release; 7 unmap; 8 -; ");
 	CHECK_STR(rows(&loaded, "SELECT bytes FROM allocation WHERE free_seq IS NULL"), "8; ");
 	CHECK_EQ(load_names(loaded.db), 0);
-	CHECK_STR(rows(&loaded,
-		       "SELECT bytes, function, place FROM allocation JOIN callsite ON callsite.node = free_node "
-		       "WHERE bytes < 3"),
+	CHECK_STR(rows(&loaded, "SELECT bytes, function, place FROM allocation JOIN place ON place.node = free_node "
+				"WHERE bytes < 3"),
 		  "1 give_back train.py:1; 2 drop train.py:1; ");
 	CHECK_STR(rows(&loaded, "SELECT * FROM pragma_foreign_key_check"), "");
 	release(&loaded);

@@ -536,7 +536,7 @@ TEST(a_place_is_the_line_that_tells_something)
 	CHECK_STR(places.place[2].phase, "logprob");
 	CHECK_STR(callstack_place(words, sizeof(words), places.place[2].stack->frame[places.place[2].user]),
 		  "train.py:20");
-	CHECK_EQ(ask(&run, "SELECT count(*) FROM callsite WHERE place IN ('train.py:10', 'train.py:20')"), 4);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM place WHERE place IN ('train.py:10', 'train.py:20')"), 4);
 	places_release(&places);
 	symbols_free(symbols);
 	run_close(&run);
@@ -554,7 +554,7 @@ TEST(lines_of_a_library_are_places_of_their_own)
 	run_open_one(&run, path, 0);
 	CHECK_EQ(places_load(&places, run.db, 1, symbols), 0);
 	CHECK_EQ(places.count, 4);
-	CHECK_EQ(ask(&run, "SELECT count(*) FROM callsite WHERE place = 'memory.py:5 > engine/pool.py:2'"), 1);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM place WHERE place = 'memory.py:5 > engine/pool.py:2'"), 1);
 	places_release(&places);
 	symbols_free(symbols);
 	run_close(&run);

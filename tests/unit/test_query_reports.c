@@ -1,5 +1,5 @@
 /*
- * The base of the reports phases, steps, oom and check: moments, the live set at them, steps per device, callsites,
+ * The base of the reports phases, steps, oom and check: moments, the live set at them, steps per device, places,
  * growth and the rules of oom. With "--write DIR" it only writes the traces that tests/cli/test_reports.sh looks at.
  */
 #include "database/db.h"
@@ -432,15 +432,15 @@ TEST(a_step_knows_its_peak_and_what_it_leaves)
 }
 
 /* The helper's line is nobody's place; who called it is. */
-TEST(a_callsite_is_outside_of_helpers)
+TEST(a_place_is_outside_of_helpers)
 {
 	const char *path = path_in(test_dir(), "grows.zst");
 	struct run run;
 
 	write_training(path, 5, 2 * MIB);
 	run_open(&run, path, NULL);
-	CHECK_EQ(ask(&run, "SELECT count(*) FROM callsite WHERE place = 'memory.py:5'"), 0);
-	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM in_use JOIN callsite USING (node) "
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM place WHERE place = 'memory.py:5'"), 0);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM in_use JOIN place USING (node) "
 			   "WHERE (function, place) = ('keep_for_metrics', 'train.py:77')"),
 		 10);
 	CHECK_EQ(mib(&run, "SELECT bytes FROM peak_now WHERE place = 'train.py:10'"), 40);

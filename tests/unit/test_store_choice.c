@@ -197,7 +197,7 @@ static struct db *choose(const struct run *run, size_t most)
 	CHECK(own != NULL);
 	CHECK_EQ(db_create(&db, NULL, schema_sql), 0);
 	CHECK_EQ(store_summary_of(db, &run->analysis, own), 0);
-	CHECK_EQ(load_callsites_of(db, symbols, &run->analysis, own), 0);
+	CHECK_EQ(load_places_of(db, symbols, &run->analysis, own), 0);
 	symbols_free(symbols);
 	free(own);
 	return db;

@@ -98,10 +98,10 @@ static int take_longer(void *context, struct db_stmt *row)
 static int find_longer(const struct advice *advice, struct longer *longer)
 {
 	static const char sql[] =
-		"WITH place AS (SELECT process, phase, place, function FROM site JOIN callsite USING (node) WHERE node = ?1 LIMIT 1), "
-		"every AS MATERIALIZED (SELECT alloc_seq, allocation.bytes AS bytes, callsite.function AS function, callsite.place AS place, "
-		"callsite.place = place.place AND callsite.function = place.function AS own FROM allocation JOIN callsite USING (node) "
-		"JOIN place USING (process) WHERE alloc_seq <= ?2 AND memory = 'tensor' AND allocation.phase IN (place.phase, 'other') "
+		"WITH asker AS (SELECT process, phase, place, function FROM site JOIN place USING (node) WHERE node = ?1 LIMIT 1), "
+		"every AS MATERIALIZED (SELECT alloc_seq, allocation.bytes AS bytes, place.function AS function, place.place AS place, "
+		"place.place = asker.place AND place.function = asker.function AS own FROM allocation JOIN place USING (node) "
+		"JOIN asker USING (process) WHERE alloc_seq <= ?2 AND memory = 'tensor' AND allocation.phase IN (asker.phase, 'other') "
 		"AND category NOT IN ('weights', 'gradients', 'optimizer state', 'kv cache')), "
 		"edge AS (SELECT max(alloc_seq) AS seq FROM every WHERE own AND alloc_seq < (SELECT min(alloc_seq) FROM every WHERE own "
 		"AND bytes > ?4)) "

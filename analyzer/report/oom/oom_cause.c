@@ -346,7 +346,7 @@ static int find_keeper(struct oom *oom, struct db *db)
 		"SELECT function, place FROM (SELECT node, count(*) AS pieces FROM allocation WHERE process = ?1 AND device = ?2 "
 		"AND memory = 'tensor' AND alloc_seq <= ?3 AND bytes IN (SELECT bytes FROM sizes) AND phase NOT IN ('init', 'backward', 'optimizer') "
 		"AND category NOT IN ('weights', 'gradients', 'optimizer state') GROUP BY node "
-		"HAVING count(DISTINCT bytes) >= (SELECT count(*) FROM sizes) * (?5 - 1) / ?5 AND count(*) >= ?4) JOIN callsite USING (node) "
+		"HAVING count(DISTINCT bytes) >= (SELECT count(*) FROM sizes) * (?5 - 1) / ?5 AND count(*) >= ?4) JOIN place USING (node) "
 		"ORDER BY pieces DESC, node LIMIT " KEEPERS;
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, COPY_PIECES,
 						       COPY_REST };

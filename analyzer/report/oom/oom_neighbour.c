@@ -364,7 +364,7 @@ static int take_place(void *context, struct db_stmt *stmt)
 int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder *holder)
 {
 	static const char sql[] =
-		"SELECT function, place, sum(bytes) FROM in_use LEFT JOIN callsite USING (node) "
+		"SELECT function, place, sum(bytes) FROM in_use LEFT JOIN place USING (node) "
 		"WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident) "
 		"AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) "
 		"AND (EXISTS (SELECT 1 FROM step) OR site IN " UNDECIDED ") AND " STRETCH_AT(

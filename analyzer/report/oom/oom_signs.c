@@ -230,11 +230,11 @@ static int find_wider(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
 		"SELECT count(*), max(bytes), min(site.function), min(site.place) FROM in_use JOIN oom ON oom.id = ?4 "
-		"JOIN callsite AS site ON site.node = in_use.node LEFT JOIN callsite AS asker ON asker.node = oom.node "
+		"JOIN place AS site ON site.node = in_use.node LEFT JOIN place AS asker ON asker.node = oom.node "
 		"WHERE in_use.process = ?1 AND in_use.device = ?2 AND since_seq <= ?3 "
 		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND in_use.category = 'weights' "
 		"AND site.place IS NOT asker.place AND abs(bytes * 2 - requested_bytes) < 1024 AND NOT EXISTS (SELECT 1 FROM in_use AS same "
-		"JOIN callsite AS copied ON copied.node = same.node WHERE same.process = ?1 AND same.device = ?2 AND same.since_seq <= ?3 "
+		"JOIN place AS copied ON copied.node = same.node WHERE same.process = ?1 AND same.device = ?2 AND same.since_seq <= ?3 "
 		"AND (same.until_seq IS NULL OR same.until_seq > ?3) AND same.category = 'weights' AND same.memory = 'tensor' "
 		"AND abs(same.bytes - requested_bytes) < 1024 AND copied.place IS NOT asker.place) HAVING count(*)";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->id };
@@ -335,8 +335,8 @@ static int find_inputs(struct oom *oom, struct db *db)
 		"AND phase = 'optimizer' AND last_seq < ?3) AND max(since_seq) < (SELECT min(first_seq) FROM phase_span "
 		"WHERE process = ?1 AND phase IN ('forward', 'logprob', 'ref', 'critic') AND first_seq < ?3 AND first_seq > (SELECT "
 		"ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_seq < ?3))) "
-		"FROM in_use JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 AND place.place = callsite.place "
-		"AND place.function = callsite.function WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
+		"FROM in_use JOIN place USING (node) JOIN place AS asker ON asker.node = ?4 AND asker.place = place.place "
+		"AND asker.function = place.function WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
 		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND bytes NOT IN (SELECT bytes FROM allocation "
 		"WHERE process = ?1 AND alloc_seq <= ?3 AND category IN ('weights', 'gradients', 'optimizer state'))";
 	const struct oom_part *place = oom->place;

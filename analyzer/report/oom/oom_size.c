@@ -47,8 +47,8 @@ static int take_sizes(void *context, struct db_stmt *stmt)
 static int sizes_of(const struct oom *oom, struct db *db, int64_t node, const char *phase, struct sizes *sizes)
 {
 	static const char form[] =
-		"WITH same AS MATERIALIZED (SELECT alloc_seq, free_seq, step, bytes FROM allocation JOIN callsite USING (node) "
-		"JOIN callsite AS place ON place.node = ?4 AND place.place = callsite.place AND place.function = callsite.function "
+		"WITH same AS MATERIALIZED (SELECT alloc_seq, free_seq, step, bytes FROM allocation JOIN place USING (node) "
+		"JOIN place AS asker ON asker.node = ?4 AND asker.place = place.place AND asker.function = place.function "
 		"WHERE process = ?1 AND alloc_seq <= ?3 AND memory = 'tensor' AND phase = '%s'), "
 		"edge AS (SELECT ifnull(CASE WHEN ?5 THEN min(alloc_seq) FILTER (WHERE free_seq IS NULL OR free_seq > ?3) "
 		"ELSE min(alloc_seq) FILTER (WHERE step >= ?2) END, ?3 + 1) AS seq FROM same) "
@@ -87,8 +87,8 @@ static int take_step(void *context, struct db_stmt *stmt)
 static int find_rising(struct oom *oom, struct db *db)
 {
 	static const char form[] =
-		"SELECT max(bytes) FROM allocation JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 "
-		"AND place.place = callsite.place AND place.function = callsite.function WHERE process = ?1 AND alloc_seq <= ?3 "
+		"SELECT max(bytes) FROM allocation JOIN place USING (node) JOIN place AS asker ON asker.node = ?4 "
+		"AND asker.place = place.place AND asker.function = place.function WHERE process = ?1 AND alloc_seq <= ?3 "
 		"AND memory = 'tensor' AND phase = '%s' AND step < ?2 GROUP BY step ORDER BY step DESC";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq,
 						       oom->place->node };
@@ -180,8 +180,8 @@ static int find_uneven(struct oom *oom, struct db *db, int64_t node)
 		"OR function LIKE '%moe%')";
 	static const char others_sql[] =
 		"SELECT max(bytes) FILTER (WHERE step >= ?2), max(bytes) FILTER (WHERE step < ?2) FROM allocation "
-		"JOIN callsite USING (node) JOIN callsite AS place ON place.node = ?4 AND (place.place <> callsite.place "
-		"OR place.function <> callsite.function) WHERE process = ?1 AND alloc_seq <= ?3 AND memory = 'tensor' "
+		"JOIN place USING (node) JOIN place AS asker ON asker.node = ?4 AND (asker.place <> place.place "
+		"OR asker.function <> place.function) WHERE process = ?1 AND alloc_seq <= ?3 AND memory = 'tensor' "
 		"AND phase = 'forward' AND category = 'activations'";
 	const int64_t parameter[ANSWER_PARAMETERS] = { node };
 	const int64_t others[ANSWER_PARAMETERS] = { oom->it->process, oom->it->step, oom->it->seq, node };
@@ -229,9 +229,9 @@ static int asks_within(const struct oom *oom, struct db *db, int (*is_so)(const 
 int oom_find_scores(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT max(allocation.bytes), 0 FROM allocation JOIN callsite USING (node) WHERE process = ?1 AND alloc_seq <= ?2 "
+		"SELECT max(allocation.bytes), 0 FROM allocation JOIN place USING (node) WHERE process = ?1 AND alloc_seq <= ?2 "
 		"AND (free_seq IS NULL OR free_seq > ?2) AND memory = 'tensor' AND category = 'activations' "
-		"AND callsite.function NOT LIKE '%attention%' AND callsite.function NOT LIKE '%mask%'";
+		"AND place.function NOT LIKE '%attention%' AND place.function NOT LIKE '%mask%'";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq };
 	struct sizes sizes = { 0, 0 };
 	int error;
@@ -475,10 +475,10 @@ static int take_piece(void *context, struct db_stmt *stmt)
 static int count_pairs(const struct oom *oom, struct db *db, const struct made *made, struct pairs *pairs)
 {
 	static const char sql[] =
-		"WITH stack AS MATERIALIZED (SELECT callsite.node AS node, callsite.place = asker.place AND callsite.function = "
-		"asker.function AS copies FROM callsite JOIN callsite AS asker ON asker.node = ?4 JOIN callsite AS source ON "
-		"source.node = ?5 WHERE (callsite.place = asker.place AND callsite.function = asker.function) OR "
-		"(callsite.place = source.place AND callsite.function = source.function)), "
+		"WITH stack AS MATERIALIZED (SELECT place.node AS node, place.place = asker.place AND place.function = "
+		"asker.function AS copies FROM place JOIN place AS asker ON asker.node = ?4 JOIN place AS source ON "
+		"source.node = ?5 WHERE (place.place = asker.place AND place.function = asker.function) OR "
+		"(place.place = source.place AND place.function = source.function)), "
 		"origin AS MATERIALIZED (SELECT site.id AS site, copies FROM site JOIN stack USING (node) WHERE process = ?1 AND device = ?2), "
 		"newest AS (SELECT copies, life.bytes AS bytes, alloc_seq, free_seq FROM life CROSS JOIN origin ON origin.site = life.site "
 		"WHERE life.process = ?1 AND memory = 'tensor' AND life.bytes >= 65536 AND alloc_seq <= ?3 ORDER BY alloc_seq DESC LIMIT 256) "
@@ -504,8 +504,7 @@ static int name_clone(struct oom *oom, struct db *db, const struct made *made, c
 {
 	const int64_t parameter[ANSWER_PARAMETERS] = { made->node };
 	struct oom_clone *clone = &oom->clone;
-	int error = answer_rows(db, "SELECT function, place FROM callsite WHERE node = ?1", parameter, take_clone,
-				clone);
+	int error = answer_rows(db, "SELECT function, place FROM place WHERE node = ?1", parameter, take_clone, clone);
 
 	callstack_function(clone->caller, sizeof(clone->caller), call);
 	callstack_place(clone->caller_place, sizeof(clone->caller_place), call);
@@ -594,7 +593,7 @@ int oom_find_same(struct oom *oom, struct db *db)
 		"('weights', 'gradients', 'optimizer state', 'kv cache', 'cuda graphs', 'fsdp gather buffers') AND " STRETCH_AT(
 			"?5", "?1",
 			"?3") ") "
-			      "SELECT bytes, wider, function, place FROM there JOIN callsite USING (node) WHERE wider IS NOT NULL "
+			      "SELECT bytes, wider, function, place FROM there JOIN place USING (node) WHERE wider IS NOT NULL "
 			      "ORDER BY wider, since_seq";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
 						       (int64_t)oom->it->requested, oom->it->time };

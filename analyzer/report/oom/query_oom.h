@@ -30,7 +30,7 @@ struct oom_failure {
 	int is_part;       /* 1: it is such a refusal itself, or `had` in a run in which something failed */
 	int had;           /* 1: refused by the driver, and had soon after: the allocator let go of what it kept */
 	char category[32]; /* of the request, by rule or phase */
-	char function[256], place[256]; /* callsite; "": unknown */
+	char function[256], place[256]; /* "": unknown */
 };
 
 struct oom_failures {
@@ -42,7 +42,7 @@ struct oom_failures {
  * All failed requests of the run, of every process and device, for lists of them. Those with is_part are no failures of
  * their own: they are counted in `refusals` of the one they led to, which knows what the driver said to them (free,
  * free_by, others), or none at all, as the program had its memory then. Needs the tables oom, process, device and
- * callsite alone. 0 or -MT_E_x. Release in any case.
+ * place alone. 0 or -MT_E_x. Release in any case.
  */
 int oom_failures_load(struct oom_failures *all, struct db *db);
 void oom_failures_release(struct oom_failures *all);
@@ -65,7 +65,7 @@ struct oom_part {
 	uint64_t bytes, count;
 	uint64_t probable;           /* of the bytes: what they are is a guess */
 	int alike;                   /* 1: all allocations have the same size */
-	char by[256], by_place[256]; /* who had it made (callers.h); "": the callsite says it all */
+	char by[256], by_place[256]; /* who had it made (callers.h); "": the place says it all */
 	uint64_t whole, whole_count; /* of all parts of that place and process, whatever they are */
 	int64_t node;                /* a stack of that place, 0: none */
 };
@@ -230,7 +230,7 @@ struct oom_clone {
 	uint64_t bytes, pairs;          /* of what is there; pairs before; 0: it is no such copy */
 	char function[256], place[256]; /* who made that */
 	char caller[256],
-		caller_place[256]; /* the call that has both made, and its line for the first; "": the callsite says it */
+		caller_place[256]; /* the call that has both made, and its line for the first; "": the place says it */
 };
 
 /* The request as tokens x words of the vocabulary x bytes of an element. */

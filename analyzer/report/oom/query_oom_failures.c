@@ -37,7 +37,7 @@ static const char failures_sql[] =
 	"step, oom.node, requested_bytes, free_bytes, free_by, others_bytes, function, place, "
 	"(SELECT count(*) FROM process), (SELECT max(steps) FROM process), oom.category, had FROM oom "
 	"JOIN process ON process.id = process JOIN device ON device.id = device "
-	"LEFT JOIN callsite ON callsite.node = oom.node ORDER BY oom.id";
+	"LEFT JOIN place ON place.node = oom.node ORDER BY oom.id";
 
 static int take_failure(void *context, struct db_stmt *stmt)
 {

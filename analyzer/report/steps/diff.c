@@ -35,14 +35,14 @@ static const char *const questions[DIFF_COUNT] = {
 	 * idle bytes are nobody's: they are no tensor of the line that happened to make it take a segment.
 	 */
 	[DIFF_SITE] =
-		"WITH place AS (SELECT node, function, place, replace(file, rtrim(file, replace(file, '/', '')), '') "
-		"AS base FROM callsite) "
+		"WITH named AS (SELECT node, function, place, replace(file, rtrim(file, replace(file, '/', '')), '') "
+		"AS base FROM place) "
 		"SELECT number, iif(part.category = 'allocator slack', char(30), ifnull(function || char(31) || base, '')) || "
 		"char(31) || iif(part.category = 'allocator slack', '', part.phase), iif(part.category = 'allocator slack', "
 		"'allocator slack', ifnull(max(iif(function = '', place, function || ' (' || place || ')')), "
 		"'no stack was recorded')), sum(bytes), sum(count), "
 		"iif(part.category = 'allocator slack', '', part.phase) FROM peak_part AS part JOIN site ON site.id = part.site "
-		"JOIN device ON device.id = part.device LEFT JOIN place ON place.node = site.node GROUP BY number, 2",
+		"JOIN device ON device.id = part.device LEFT JOIN named ON named.node = site.node GROUP BY number, 2",
 };
 
 /* ---- loading ---- */

@@ -112,7 +112,7 @@ struct growth {
 	enum growth_state state; /* the run's */
 };
 
-/* Asks the database; the table `callsite` is filled. 0 or -MT_E_x. Release in any case. */
+/* Asks the database; the table `place` is filled. 0 or -MT_E_x. Release in any case. */
 int growth_load(struct growth *growth, struct db *db);
 void growth_release(struct growth *growth);
 

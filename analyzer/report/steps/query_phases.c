@@ -354,7 +354,7 @@ int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit,
 		 "FROM (SELECT site, node, category, sum(bytes) AS bytes FROM in_use "
 		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes "
 		 "AND (process, device) NOT IN temp.replaced GROUP BY site, category) "
-		 "LEFT JOIN callsite USING (node) GROUP BY function, file, place, category "
+		 "LEFT JOIN place USING (node) GROUP BY function, file, place, category "
 		 "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
 		 mt_phase_name((uint32_t)parameter[1]));
 	return answer_rows(db, sql, parameter, give_left, &asking);

@@ -184,7 +184,7 @@ static int store(struct db *db, const struct analysis *analysis, struct symbols 
 	int error = own ? store_summary_of(db, analysis, own) : -MT_E_MEMORY;
 
 	if (!error)
-		error = load_callsites_of(db, symbols, analysis, own);
+		error = load_places_of(db, symbols, analysis, own);
 	free(own);
 	return error;
 }

@@ -43,7 +43,7 @@ int verdict_say(struct sentence *sentence, struct db *db, const struct model *mo
 /* Sets model->unended: the reports' sentence about a trace that is not complete. Takes the lock. 0 or -MT_E_x. */
 int verdict_unended(struct model *model, struct db *db);
 
-/* The sentence of each device that grows (model_device.growing): the one of `memana top`. The table `callsite` is filled. Takes
+/* The sentence of each device that grows (model_device.growing): the one of `memana top`. The table `place` is filled. Takes
  * the lock. 0 or -MT_E_x. */
 int verdict_growth(struct model *model, struct db *db);
 

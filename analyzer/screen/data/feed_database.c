@@ -224,7 +224,7 @@ int feed_database(struct model *model, struct db *db)
 		  "ORDER BY id",
 		  take_device },
 		{ "SELECT id, process, device, ifnull(site.node, 0) & 4294967295, memory, phase, category, owner, tensors_inside, "
-		  "function, place FROM site LEFT JOIN callsite ON callsite.node = site.node ORDER BY id",
+		  "function, place FROM site LEFT JOIN place ON place.node = site.node ORDER BY id",
 		  take_site },
 		{ "SELECT process, phase, step, first_time, last_time FROM phase_span ORDER BY id", take_span },
 		{ "SELECT process, step, end_time FROM step ORDER BY rowid", take_step },

@@ -165,7 +165,7 @@ static int name_by_stack(struct worker_naming *naming)
 	return error;
 }
 
-static int callsite_row(void *context, struct db_stmt *row)
+static int place_row(void *context, struct db_stmt *row)
 {
 	struct worker *worker = context;
 	struct worker_stack *stack = find_stack(worker, db_int(row, 0));
@@ -185,16 +185,16 @@ static int callsite_row(void *context, struct db_stmt *row)
 }
 
 /* The same places as in all reports. */
-static int name_by_callsite(struct worker_naming *naming)
+static int name_by_place(struct worker_naming *naming)
 {
 	struct worker *worker = naming->worker;
 	uint32_t i, end;
-	int has_callsites, error = worker_query_has_callsites(naming->db, &has_callsites);
+	int has_places, error = worker_query_has_places(naming->db, &has_places);
 
-	if (!error && !has_callsites)
-		error = load_callsites(naming->db, naming->symbols);
+	if (!error && !has_places)
+		error = load_places(naming->db, naming->symbols);
 	if (!error)
-		error = worker_query_callsites(naming->db, callsite_row, worker);
+		error = worker_query_places(naming->db, place_row, worker);
 	for (i = 0; i < naming->count && !error; i = end) {
 		end = naming->count - i < PUBLISH_SITES ? naming->count : i + PUBLISH_SITES;
 		model_lock(worker->model);
@@ -256,7 +256,7 @@ static int name_all(struct worker_naming *naming)
 	if (!error && !worker->stop)
 		error = worker_query_evidence(naming->db, evidence_row, worker);
 	if (!error && !worker->stop)
-		error = name_by_callsite(naming);
+		error = name_by_place(naming);
 	if (!error && !worker->stop)
 		error = verdict_growth(worker->model, naming->db);
 	if (!error && !worker->stop && !is_followed(naming))

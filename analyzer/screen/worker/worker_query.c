@@ -12,18 +12,18 @@ static int take_number(void *context, struct db_stmt *row)
 
 /* ---- the summary ---- */
 
-int worker_query_has_callsites(struct db *db, int *has)
+int worker_query_has_places(struct db *db, int *has)
 {
 	int64_t exists = 0;
-	int error = answer_rows(db, "SELECT EXISTS (SELECT * FROM callsite)", NULL, take_number, &exists);
+	int error = answer_rows(db, "SELECT EXISTS (SELECT * FROM place)", NULL, take_number, &exists);
 
 	*has = exists != 0;
 	return error;
 }
 
-int worker_query_callsites(struct db *db, worker_query_row *row, void *context)
+int worker_query_places(struct db *db, worker_query_row *row, void *context)
 {
-	return answer_rows(db, "SELECT node, function, place FROM callsite", NULL, row, context);
+	return answer_rows(db, "SELECT node, function, place FROM place", NULL, row, context);
 }
 
 int worker_query_evidence(struct db *db, worker_query_row *row, void *context)
@@ -48,11 +48,11 @@ int worker_query_sites(struct db *db, worker_query_row *row, void *context)
 /* ---- of one place ---- */
 
 /* A place: the sites that are one row of the screen (model_same_line). */
-#define SITES_OF_PLACE                                                                                                                           \
-	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                                                      \
-	"AND twin.device = one.device AND twin.phase = one.phase AND twin.category = one.category "                                              \
-	"AND twin.memory = one.memory LEFT JOIN callsite AS here ON here.node = one.node LEFT JOIN callsite AS there ON there.node = twin.node " \
-	"WHERE one.id = ?1 AND (twin.node IS one.node OR "                                                                                       \
+#define SITES_OF_PLACE                                                                                                                     \
+	"(SELECT twin.id FROM site AS one JOIN site AS twin ON twin.process = one.process "                                                \
+	"AND twin.device = one.device AND twin.phase = one.phase AND twin.category = one.category "                                        \
+	"AND twin.memory = one.memory LEFT JOIN place AS here ON here.node = one.node LEFT JOIN place AS there ON there.node = twin.node " \
+	"WHERE one.id = ?1 AND (twin.node IS one.node OR "                                                                                 \
 	"(there.function = here.function AND there.place = here.place)))"
 
 int worker_query_life(struct db *db, int64_t site, int64_t limit, worker_query_row *row, void *context)
@@ -61,10 +61,10 @@ int worker_query_life(struct db *db, int64_t site, int64_t limit, worker_query_r
 		"SELECT alloc_time, free_time, bytes, step, "
 		"(SELECT span.phase FROM phase_span AS span WHERE span.process = one.process "
 		"AND span.first_seq <= one.free_seq ORDER BY span.first_seq DESC LIMIT 1), "
-		"free_step, ifnull(callsite.function, ''), ifnull(callsite.place, ''), free_node IS NULL "
+		"free_step, ifnull(place.function, ''), ifnull(place.place, ''), free_node IS NULL "
 		"FROM (SELECT * FROM allocation WHERE site IN " SITES_OF_PLACE
 		" ORDER BY bytes DESC, alloc_time DESC, id DESC LIMIT ?2) AS one "
-		"LEFT JOIN callsite ON callsite.node = free_node ORDER BY bytes DESC, alloc_time DESC, one.id DESC";
+		"LEFT JOIN place ON place.node = free_node ORDER BY bytes DESC, alloc_time DESC, one.id DESC";
 	const int64_t value[ANSWER_PARAMETERS] = { site, limit };
 
 	return answer_rows(db, sql, value, row, context);
@@ -84,10 +84,9 @@ int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, v
 
 int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, void *context)
 {
-	static const char sql[] =
-		"SELECT function, place, count(*), count(*) OVER () "
-		"FROM allocation JOIN callsite ON callsite.node = free_node WHERE site IN " SITES_OF_PLACE
-		" GROUP BY function, file, line, place ORDER BY count(*) DESC, place LIMIT 1";
+	static const char sql[] = "SELECT function, place, count(*), count(*) OVER () "
+				  "FROM allocation JOIN place ON place.node = free_node WHERE site IN " SITES_OF_PLACE
+				  " GROUP BY function, file, line, place ORDER BY count(*) DESC, place LIMIT 1";
 	const int64_t value[ANSWER_PARAMETERS] = { site };
 
 	return answer_rows(db, sql, value, row, context);
@@ -107,15 +106,15 @@ int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to
 		"?2") ")) AS grown, "
 		      "sum(one.bytes * (" BORN " AND one.since_seq = one.alloc_seq)), sum(one.bytes * " KEPT
 		      ") AS kept, "
-		      "sum(" KEPT "), one.phase, one.category, ifnull(callsite.function, ''), "
-		      "ifnull(callsite.place, ''), ifnull(process.rank, -1), process.pid, one.site, max(one.bytes) "
+		      "sum(" KEPT "), one.phase, one.category, ifnull(place.function, ''), "
+		      "ifnull(place.place, ''), ifnull(process.rank, -1), process.pid, one.site, max(one.bytes) "
 		      "FROM in_use AS one JOIN process ON process.id = one.process "
-		      "LEFT JOIN callsite ON callsite.node = one.node "
+		      "LEFT JOIN place ON place.node = one.node "
 		      "WHERE one.device = ?1 AND one.since_time <= ?3 AND (one.until_time IS NULL OR one.until_time > ?2) "
 		      "AND one.bytes > 0 AND NOT (" IN_USE_AT("?2") " AND " IN_USE_AT(
 			      "?3") ") "
-				    "GROUP BY one.process, one.phase, one.category, callsite.function, callsite.file, callsite.line, "
-				    "callsite.place HAVING grown <> 0 OR kept > 0 "
+				    "GROUP BY one.process, one.phase, one.category, place.function, place.file, place.line, "
+				    "place.place HAVING grown <> 0 OR kept > 0 "
 				    "ORDER BY grown DESC, kept DESC, one.phase, one.category, 8, one.process";
 	const int64_t value[ANSWER_PARAMETERS] = { device, from, to };
 

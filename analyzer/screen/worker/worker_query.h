@@ -18,11 +18,11 @@ typedef int worker_query_row(void *context, struct db_stmt *row);
 
 /* ---- of the summary (store_summary) ---- */
 
-/* Whether load_callsites has been there. */
-int worker_query_has_callsites(struct db *db, int *has);
+/* Whether load_places has been there. */
+int worker_query_has_places(struct db *db, int *has);
 
 /* node, function, place: what the user calls the place of a stack. */
-int worker_query_callsites(struct db *db, worker_query_row *row, void *context);
+int worker_query_places(struct db *db, worker_query_row *row, void *context);
 
 /* id, evidence, decided_by: why the category of a site is what it is. */
 int worker_query_evidence(struct db *db, worker_query_row *row, void *context);

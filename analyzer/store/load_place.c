@@ -1,11 +1,11 @@
 /*
- * load_callsite.c - the line of the user's code behind every stack that allocated, freed, or was refused, and what inside
- * of it tells things apart (callstack_inner_frame).
+ * load_place.c - the place of every stack that allocated, freed, or was refused: a line of the user's code, and the frame inside
+ * of the line that tells things apart (callstack_inner_frame).
  *
- * The line is the innermost frame of the user's own code, unless that is a helper that everybody allocates with. Such
- * a line allocates while the model is set up, while it works and in the optimizer, and says nothing of any of them.
- * Then it is the next frame outwards; in a module without names, its next address. Forward and backward, rollout and log-probs run the same lines, and are one
- * kind of work here.
+ * The line is the innermost frame of the user's own code. A helper that everybody allocates with is passed over for the next
+ * frame outwards; in a module without names, for its next address. Such a line allocates while the model is set up, while the
+ * model works and in the optimizer, and says nothing of any of them. Forward and backward, rollout and log-probs run the same
+ * lines, and are one kind of work here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 #define LEVELS 5    /* helpers that call helpers */
 #define USED_TOLD 2 /* a place has a row */
 
-/* Places, each once, by all that a row of callsite says of them. */
+/* Places, each once, by all columns of the view place. */
 static const char create_places[] =
-	"CREATE TEMP TABLE callsite_place (id INTEGER PRIMARY KEY, function TEXT, file TEXT, line INTEGER, place TEXT, "
+	"CREATE TEMP TABLE place_found (id INTEGER PRIMARY KEY, function TEXT, file TEXT, line INTEGER, place TEXT, "
 	"UNIQUE (function, file, line, place))";
 
 /* Stacks, and what the program did there as bits: it set up the model, stepped, sent weights, or worked. 0: none of these. */
@@ -32,17 +32,17 @@ static const char all_nodes[] =
 	"UNION ALL SELECT node, 0 FROM oom UNION ALL SELECT node, 0 FROM temp.freed) "
 	"WHERE node IS NOT NULL GROUP BY node ORDER BY node";
 
-static const char fill_lines[] = "INSERT INTO callsite_line SELECT id, function, file, line, place FROM callsite_place "
-				 "WHERE id IN (SELECT at FROM callsite_node) ORDER BY id";
+static const char fill_lines[] = "INSERT INTO place_name SELECT id, function, file, line, place FROM place_found "
+				 "WHERE id IN (SELECT place_id FROM place_node) ORDER BY id";
 
-static const char *const finish[] = { fill_lines, "DROP TABLE callsite_place", "DROP TABLE freed" };
+static const char *const finish[] = { fill_lines, "DROP TABLE place_found", "DROP TABLE freed" };
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
 /* A stack with frames of the user. */
 struct candidates {
 	int64_t node;
-	uint32_t at[LEVELS];  /* rows of places that may be the callsite, innermost first */
+	uint32_t at[LEVELS];  /* rows of the places to choose from, innermost first */
 	uint8_t count, level; /* level: of `at`, the one that is chosen so far */
 	uint8_t kinds;        /* bits, see all_nodes */
 	uint8_t own;          /* 1: it gets a row */
@@ -290,11 +290,11 @@ static int find_all(struct finder *finder, const struct all_sites *all)
 static int make_candidates(struct db *db, struct finder *finder, const struct all_sites *all)
 {
 	int error = db_prepare(db, &finder->insert_place,
-			       "INSERT OR IGNORE INTO callsite_place VALUES (NULL, ?, ?, ?, ?)");
+			       "INSERT OR IGNORE INTO place_found VALUES (NULL, ?, ?, ?, ?)");
 
 	if (!error)
 		error = db_prepare(db, &finder->find_place,
-				   "SELECT id FROM callsite_place WHERE (function, file, line, place) = (?, ?, ?, ?)");
+				   "SELECT id FROM place_found WHERE (function, file, line, place) = (?, ?, ?, ?)");
 	if (!error)
 		error = all ? find_all(finder, all) : find_candidates(db, finder);
 	db_finish(finder->insert_place);
@@ -365,7 +365,7 @@ static int store_chosen(struct db *db, const struct finder *finder)
 {
 	uint8_t *used = calloc((size_t)finder->rows + 1, 1); /* by place */
 	struct db_stmt *insert = NULL;
-	int error = used ? db_prepare(db, &insert, "INSERT INTO callsite_node VALUES (?, ?)") : -MT_E_MEMORY;
+	int error = used ? db_prepare(db, &insert, "INSERT INTO place_node VALUES (?, ?)") : -MT_E_MEMORY;
 
 	if (!error)
 		error = store_rows(insert, finder, used);
@@ -399,12 +399,12 @@ static int load_all(struct db *db, struct symbols *symbols, const struct all_sit
 	return error;
 }
 
-int load_callsites(struct db *db, struct symbols *symbols)
+int load_places(struct db *db, struct symbols *symbols)
 {
 	return load_all(db, symbols, NULL);
 }
 
-int load_callsites_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own)
+int load_places_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own)
 {
 	return load_all(db, symbols, &(struct all_sites){ .analysis = analysis, .own = own });
 }
