@@ -164,7 +164,8 @@ static int init_analysis(struct analysis *analysis, const struct analysis_input 
 	error = attribution_init(&analysis->attribution);
 	analysis->process = calloc(inputs ? inputs : 1, sizeof(*analysis->process));
 	analysis->owner = calloc(1, sizeof(*analysis->owner));
-	if (error || !analysis->process || !analysis->owner)
+	analysis->site_known = calloc(ANALYSIS_SITES_KNOWN, sizeof(*analysis->site_known));
+	if (error || !analysis->process || !analysis->owner || !analysis->site_known)
 		return -MT_E_MEMORY;
 	mt_copy_text(analysis->owner[analysis->owners++], OWNER_NAME_MAX, OWNER_PYTORCH);
 	for (i = 0; i < inputs; i++)
@@ -223,6 +224,7 @@ void analysis_release(struct analysis *analysis)
 	free(analysis->oom);
 	free(analysis->oom_holder);
 	free(analysis->owner);
+	free(analysis->site_known);
 	memset(analysis, 0, sizeof(*analysis));
 }
 

@@ -270,6 +270,17 @@ struct analysis_modules {
 	uint32_t *alike; /* by site: the first of one line, one category, and modules whose paths differ in numbers alone */
 };
 
+#define ANALYSIS_SITES_KNOWN 1024u /* a power of two */
+
+/* The site of a birth, by what is known of it at once: see stream_site.c. */
+struct analysis_site {
+	const struct category_sizes *sizes; /* those of tensors or of driver memory in the process; NULL: an empty slot */
+	uint64_t size;
+	uint32_t stack, label; /* `label`: phase, category, device of the process */
+	uint32_t changes;      /* `sizes->changes` then */
+	uint32_t site;
+};
+
 /* Read freely. */
 struct analysis {
 	struct analysis_process *process;
@@ -287,6 +298,7 @@ struct analysis {
 	char (*owner)[OWNER_NAME_MAX]; /* names; owner[0] is "pytorch" */
 	uint32_t owners;
 	struct attribution attribution;
+	struct analysis_site *site_known; /* while events are read: ANALYSIS_SITES_KNOWN of all processes */
 	struct categories categories;
 	struct outlived outlived; /* by site of the attribution */
 	struct analysis_modules modules;

@@ -277,7 +277,7 @@ static void tell_apart(const struct stream *stream, const struct mt_event *event
 		key->size = SIZES_LOGITS;
 }
 
-uint32_t stream_site(struct stream *stream, const struct mt_event *event, const struct mt_label *label, int driver)
+static uint32_t find_site(struct stream *stream, const struct mt_event *event, const struct mt_label *label, int driver)
 {
 	struct analysis *analysis = stream->analysis;
 	struct site_key key = { .process = stream->process, .phase = label->phase, .category = label->category };
@@ -311,6 +311,63 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 	if (!facts->born)
 		note_opinion(stream, facts, label, key.stack, owner && owner->purpose != OWNER_ANY);
 	return site;
+}
+
+/* ---- sites that are known ---- */
+
+/*
+ * A birth of a known stack, size, label and device has a known site, unless the census names this very block, or the sizes of the
+ * process have changed. Before something was computed each birth counts among the weights.
+ */
+static struct analysis_site birth_of(const struct stream *stream, const struct mt_event *event,
+				     const struct mt_label *label, int driver)
+{
+	const struct categories *categories = &stream->analysis->categories;
+	const struct category_sizes *sizes = stream->process < categories->processes
+						     ? categories->sizes[stream->process * 2 + (driver != 0)]
+						     : NULL;
+
+	if (!sizes || !sizes->closed || event->kind == MT_LIVE || event->stack > UINT32_MAX ||
+	    event->device >= MT_LEDGER_DEVICES)
+		return (struct analysis_site){ 0 };
+	return (struct analysis_site){ .sizes = sizes,
+				       .size = event->size,
+				       .stack = (uint32_t)event->stack,
+				       .label = label->phase | (uint32_t)label->category << 8 |
+						(uint32_t)event->device << 16,
+				       .changes = sizes->changes };
+}
+
+static struct analysis_site *known_slot(const struct stream *stream, const struct analysis_site *birth)
+{
+	uint64_t hash = (birth->size ^ (uint64_t)birth->stack << 32) * 0x9e3779b97f4a7c15ull;
+
+	hash = (hash ^ birth->label ^ stream->process) * 0xff51afd7ed558ccdull;
+	return &stream->analysis->site_known[hash >> 32 & (ANALYSIS_SITES_KNOWN - 1)];
+}
+
+static int is_known(const struct stream *stream, const struct mt_event *event, const struct analysis_site *birth,
+		    const struct analysis_site *known)
+{
+	return birth->sizes && known->sizes == birth->sizes && known->size == birth->size &&
+	       known->stack == birth->stack && known->label == birth->label && known->changes == birth->changes &&
+	       stream->analysis->categories.site[known->site].born &&
+	       !census_known(&stream_process(stream)->census, event->seq);
+}
+
+uint32_t stream_site(struct stream *stream, const struct mt_event *event, const struct mt_label *label, int driver)
+{
+	struct analysis_site birth = birth_of(stream, event, label, driver);
+	struct analysis_site *known = known_slot(stream, &birth);
+
+	if (is_known(stream, event, &birth, known))
+		return known->site;
+	birth.site = find_site(stream, event, label, driver);
+	/* A size that is new has changed what is known of all. */
+	if (birth.sizes && birth.site && birth.changes == birth.sizes->changes &&
+	    !census_known(&stream_process(stream)->census, event->seq))
+		*known = birth;
+	return birth.site;
 }
 
 void stream_move(void *context, uint32_t device, uint64_t tag, int slack, int64_t bytes)

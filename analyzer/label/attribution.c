@@ -67,8 +67,10 @@ static inline struct key_words words_of(const struct site_key *key)
 
 static inline uint64_t hash_words(const struct key_words *words)
 {
-	uint64_t hash = (words->where ^ words->what * 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+	uint64_t hash = words->where ^ words->what * 0x9e3779b97f4a7c15ull;
 
+	/* The size is in the highest byte, which a product alone never brings down to the bits of a slot. */
+	hash = (hash ^ hash >> 32) * 0xff51afd7ed558ccdull;
 	return hash ^ hash >> 32;
 }
 

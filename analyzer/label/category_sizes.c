@@ -61,15 +61,18 @@ void sizes_release(struct category_sizes *sizes)
 
 uint8_t sizes_number(struct category_sizes *sizes, uint64_t size)
 {
-	struct sizes_slot *slot;
+	struct sizes_slot *slot = sizes->slots ? slot_of(sizes, size) : NULL;
 
-	if (!sizes_seen(sizes, size)) {
-		if (!size || sizes->used >= SIZES_MOST || make_room(sizes))
+	if (!size)
+		return 0;
+	if (!slot || slot->size != size) {
+		if (sizes->used >= SIZES_MOST || make_room(sizes))
 			return 0;
 		sizes->used++;
-		slot_of(sizes, size)->size = size;
+		sizes->changes++;
+		slot = slot_of(sizes, size);
+		slot->size = size;
 	}
-	slot = slot_of(sizes, size);
 	if (!sizes->closed && !slot->number && size >= SIZES_SMALLEST && sizes->numbers + 1 < SIZES_NUMBERS) {
 		slot->number = (uint8_t)++sizes->numbers;
 		sizes->size[sizes->numbers] = size;
@@ -273,6 +276,7 @@ void sizes_note_loss(struct category_sizes *sizes, uint64_t size)
 			sizes->losses++;
 		sizes->loss[i].size = size;
 		sizes->loss[i].count = 0;
+		sizes->changes++;
 		if (size / LOSS_RANGE > sizes->loss_least)
 			sizes->loss_least = size / LOSS_RANGE;
 	}

@@ -39,6 +39,7 @@ struct category_sizes {
 		uint64_t size, count;
 	} loss[SIZES_LOSSES]; /* the largest sizes of loss functions that rules name */
 	uint32_t losses;
+	uint32_t changes; /* grows where the number of a size, or whether it is one of logits, may have changed since it closed */
 	uint64_t refused;    /* the newest tensor that could not be had; 0: none */
 	uint64_t loss_least; /* smaller ones are no logits; 0: there is no loss */
 };
