@@ -379,7 +379,8 @@ CREATE TABLE life (
 	free_step INTEGER,
 	free_node INTEGER REFERENCES node, -- stack that freed it; null: never freed, its free was missed, or no stack was recorded
 	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator has cut into tensors
-	at_home INTEGER NOT NULL          -- 1: freed in the phase and step in which it was allocated
+	at_home INTEGER NOT NULL,         -- 1: freed in the phase and step in which it was allocated
+	allocations INTEGER NOT NULL      -- 1; more where a report had lives summed up: bytes are those of all, the rest is the first's
 );
 
 -- The same with what its site says. Driver memory that tensors live in is a row of its own: add up one kind at a time.
@@ -390,7 +391,7 @@ CREATE VIEW allocation AS
 	SELECT life.id AS id, life.process AS process, life.device AS device, life.memory AS memory, address, bytes,
 		alloc_seq, alloc_time, free_seq, free_time, life.site AS site, site.node AS node, thread, site.phase AS phase,
 		CASE WHEN life.tensors_inside THEN 'allocator slack' ELSE site.category END AS category,
-		step, free_step, free_node, life.tensors_inside AS tensors_inside, at_home, site.tensors_inside AS caching
+		step, free_step, free_node, life.tensors_inside AS tensors_inside, at_home, site.tensors_inside AS caching, allocations
 	FROM life LEFT JOIN site ON site.id = +life.site;
 
 -- The segments that the framework's caching allocator took from the driver.
@@ -591,7 +592,7 @@ CREATE VIEW stretch AS
 		CASE WHEN resident.allocation IS NULL THEN free_time ELSE until_time END AS until_time,
 		CASE WHEN resident.allocation IS NULL THEN free_step ELSE until_step END AS until_step,
 		alloc_seq, alloc_time, free_seq, free_time, site, node, thread, phase, category, step, free_step, free_node,
-		tensors_inside,
+		tensors_inside, allocations,
 		memory = 'tensor' OR (NOT caching AND memory NOT IN ('pinned', 'host', 'imported', 'multicast')) AS in_use
 	FROM allocation LEFT JOIN resident ON resident.allocation = allocation.id;
 

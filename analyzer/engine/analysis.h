@@ -244,6 +244,11 @@ struct analysis_sink {
 	 * came. */
 	int (*resident)(void *context, uint32_t process, const struct mt_live *tensor, uint64_t bytes,
 			const struct mt_event *event, uint32_t step);
+	/*
+	 * Reports may ask for the live set after event `seq` of the process: a stretch of a phase begins on one of its devices, or the
+	 * peak of a phase or a step's end stands. After the event.
+	 */
+	void (*instant)(void *context, uint32_t process, uint64_t seq);
 	/* A stretch of one phase. */
 	int (*span)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 		    const struct mt_event *last);

@@ -223,6 +223,9 @@ void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_ev
 /* For the phases of all processes that use the device: each of them runs while it is as big as now. */
 void stream_phase_peaks(struct stream *stream, uint32_t device);
 
+/* Reports may ask for the live set of now: the sink is told, for all processes that share a device with this one. */
+void stream_instant(const struct stream *stream);
+
 /* ---- stream_resident.c ---- */
 
 /* Tells the sink of tensors whose pages come and go, if it wants to know. Once, when the ledger is there. */

@@ -1,6 +1,24 @@
 /* How full devices were at most: in all, and while a phase ran. */
 #include "stream.h"
 
+void stream_instant(const struct stream *stream)
+{
+	const struct analysis *analysis = stream->analysis;
+	const struct analysis_device *device;
+	uint32_t i, user;
+
+	if (!stream->sink->instant)
+		return;
+	stream->sink->instant(stream->sink->context, stream->process, stream_process(stream)->last_seq);
+	for (i = 0; i < stream->touched_count; i++) {
+		device = &analysis->device[stream->touched[i]];
+		for (user = 0; user < device->users; user++)
+			if (device->user[user] != stream->process)
+				stream->sink->instant(stream->sink->context, device->user[user],
+						      analysis->process[device->user[user]].last_seq);
+	}
+}
+
 /* The bytes held stay the same for long; tensors in them come and go. */
 static inline void take_phase_tensors(struct stream *stream, uint32_t number)
 {
@@ -22,6 +40,7 @@ void stream_phase_peaks(struct stream *stream, uint32_t number)
 	struct analysis_level level = stream_level(stream, number);
 	const struct analysis_process *process;
 	struct analysis_phase_peak *peak;
+	int is_new = 0;
 	uint32_t i;
 
 	stream_step_held(stream, number);
@@ -32,6 +51,7 @@ void stream_phase_peaks(struct stream *stream, uint32_t number)
 		if (!process->phase_known || process->over)
 			continue;
 		if (device->user[i] == stream->process && (!peak->ran || analysis_is_higher(level, peak->level))) {
+			is_new = 1;
 			peak->ran = 1;
 			peak->level = level;
 			peak->time = stream->time;
@@ -42,6 +62,8 @@ void stream_phase_peaks(struct stream *stream, uint32_t number)
 		if (analysis_is_higher(device->quiet, peak->level))
 			device->quiet = peak->level;
 	}
+	if (is_new)
+		stream_instant(stream);
 }
 
 void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_event *event,

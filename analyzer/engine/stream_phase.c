@@ -10,6 +10,8 @@ int stream_phase_end(struct stream *stream)
 	if (!span->open)
 		return 0;
 	span->open = 0;
+	if (stream->sink->instant)
+		stream->sink->instant(stream->sink->context, stream->process, span->last.seq);
 	if (!stream->sink->span)
 		return 0;
 	return stream->sink->span(stream->sink->context, stream->process, span->phase, span->step, &span->first,
@@ -51,6 +53,7 @@ static int begin_span(struct stream *stream, const struct mt_event *event, const
 	span->first = *event;
 	for (i = 0; i < stream->touched_count; i++)
 		stream_phase_peaks(stream, stream->touched[i]);
+	stream_instant(stream);
 	return error;
 }
 

@@ -110,6 +110,7 @@ int stream_step_end(struct stream *stream, const struct mt_event *event, int cou
 	process->next_step += process->next_step < UINT32_MAX;
 	process->step_seq = event->seq;
 	process->step_time = stream->time;
+	stream_instant(stream);
 	return error;
 }
 

@@ -145,7 +145,7 @@ int answer_command(int argc, char **argv, const struct answer *answer)
 		return command_help(argv[0], answer->options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
-	status = report_input_open(&input, argv[0], argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);
+	status = report_input_open(&input, argv[0], argv + optind, (uint32_t)(argc - optind), answer->parts);
 	if (!status)
 		status = print(answer, &input, &options, argv[0]);
 	else

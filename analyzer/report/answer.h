@@ -25,6 +25,7 @@ struct answer_options {
 /* Both functions: 0 or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */
 struct answer {
 	const struct command_option *options;
+	enum load_parts parts;
 	int64_t limit; /* most entries of lists in text; in JSON everything, unless -n is given */
 	/* An option that not all reports have, with `optarg`: into options->own. 0, or after printing why not the exit code. */
 	int (*take_own)(struct answer_options *options, int option);

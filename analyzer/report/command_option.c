@@ -11,6 +11,8 @@
 #define OPTIONS_MAX 32
 #define HEAD_MAX 24 /* columns of the widest that others stand beside */
 
+static int full;
+
 static const struct command_option *proposed; /* options of the command that reads its options now */
 
 /* ---- for getopt ---- */
@@ -48,9 +50,18 @@ int command_getopt(int argc, char **argv, const struct command_option *options)
 
 	proposed = options;
 	fill_tables(&tables, options);
-	while ((key = getopt_long(argc, argv, tables.letter, tables.word, NULL)) == COMMAND_ALL)
-		source_take_all();
+	while ((key = getopt_long(argc, argv, tables.letter, tables.word, NULL)) == COMMAND_ALL ||
+	       key == COMMAND_FULL) {
+		full |= key == COMMAND_FULL;
+		if (key == COMMAND_ALL)
+			source_take_all();
+	}
 	return key;
+}
+
+int command_full(void)
+{
+	return full;
 }
 
 /* ---- for those who mistype ---- */

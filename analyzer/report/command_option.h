@@ -15,9 +15,9 @@ struct command_option {
 };
 
 /* Keys that mean the same everywhere. A command's own that are no letters count from COMMAND_OWN. */
-enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND_ALL, COMMAND_OWN = 300 };
+enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND_ALL, COMMAND_FULL, COMMAND_OWN = 300 };
 
-/* Options of the commands that read traces (command_getopt does what --all says), and of those that answer programs. */
+/* Options of the commands that read traces (command_getopt does what --all and --full say), and of those that answer programs. */
 #define COMMAND_RULES_OPTION                                                                                       \
 	{ COMMAND_ALL, "all", NULL,                                                                                \
 	  "take all traces as one run (else those of another run than the newest are left "                        \
@@ -29,6 +29,15 @@ enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND
 	{                                                                          \
 		COMMAND_JSON, "json", NULL, "for programs; bytes and nanoseconds", \
 	}
+
+/* Commands that answer from sums (LOAD_SUMS) have this one. */
+#define COMMAND_FULL_OPTION                                                                                        \
+	{                                                                                                          \
+		COMMAND_FULL, "full", NULL, "keep each allocation instead of sums: the same answer, in more time", \
+	}
+
+/* 1: --full was given. */
+int command_full(void);
 
 /* The last row of every table: -h, which all commands have. */
 #define COMMAND_HELP_OPTION                 \

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "base/text.h"
 #include "command.h"
+#include "command_option.h"
 #include "database/db.h"
 #include "memtrace/error.h"
 #include "query/query.h"
@@ -209,10 +210,40 @@ static int load_traces(struct report_input *input, enum load_parts parts)
 	return error ? error : db_commit(input->db);
 }
 
+/* The exit code, after one line. */
+static int tell_failure(struct report_input *input, const char *command, int error)
+{
+	const char *words;
+
+	input->told = 1; /* one line is enough */
+	words = error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error);
+	if (error == -MT_E_SYSTEM && !input->db)
+		return command_fail(mt_exit_code(error), "%s: no temporary database could be made: %s (see TMPDIR)",
+				    command, words);
+	if (error == -MT_E_SYSTEM || error == -MT_E_SPACE)
+		return command_fail(mt_exit_code(error),
+				    "%s: %s: %s (is there space left for a temporary database? see TMPDIR)", command,
+				    input->name, words);
+	return command_fail(mt_exit_code(error), "%s: %s: %s", command, input->name, words);
+}
+
+int report_input_reload(struct report_input *input, const char *command, enum load_parts parts)
+{
+	uint32_t i;
+	int error;
+
+	db_close(input->db);
+	input->db = NULL;
+	analysis_release(&input->analysis);
+	for (i = 0; i < input->source.inputs; i++)
+		mt_reader_rewind(input->source.input[i].reader);
+	error = load_traces(input, parts);
+	return error ? tell_failure(input, command, error) : 0;
+}
+
 int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count,
 		      enum load_parts parts)
 {
-	const char *words;
 	int error, status;
 
 	memset(input, 0, sizeof(*input));
@@ -223,19 +254,10 @@ int report_input_open(struct report_input *input, const char *command, char *con
 	input->db = input->source.db;
 	if (input->db)
 		return 0;
-	error = load_traces(input, parts);
-	if (!error)
-		return 0;
-	input->told = 1; /* one line is enough */
-	words = error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error);
-	if (error == -MT_E_SYSTEM && !input->db)
-		return command_fail(mt_exit_code(error), "%s: no temporary database could be made: %s (see TMPDIR)",
-				    command, words);
-	if (error == -MT_E_SYSTEM || error == -MT_E_SPACE)
-		return command_fail(mt_exit_code(error),
-				    "%s: %s: %s (is there space left for a temporary database? see TMPDIR)", command,
-				    paths[0], words);
-	return command_fail(mt_exit_code(error), "%s: %s: %s", command, paths[0], words);
+	error = load_traces(input, parts == LOAD_SUMS && command_full() ? LOAD_LIVES : parts);
+	if (error == -MT_E_BUSY)
+		return report_input_reload(input, command, LOAD_LIVES);
+	return error ? tell_failure(input, command, error) : 0;
 }
 
 int report_input_close(struct report_input *input)

@@ -70,11 +70,14 @@ struct report_input {
 };
 
 /*
- * Opens one database or the traces of one run, of which it loads these parts. 0, or after printing why not
+ * Opens one database or the traces of one run, of which it loads these parts (--full: LOAD_LIVES for LOAD_SUMS). 0, or after printing why not
  * ("memana: COMMAND: ...") the exit code. Close in any case.
  */
 int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count,
 		      enum load_parts parts);
+
+/* Loads the traces once more, with other parts; not for a database. 0, or after printing why not the exit code. */
+int report_input_reload(struct report_input *input, const char *command, enum load_parts parts);
 
 /*
  * The exit status of a command when it has answered: 0, or 3 after one line about damage in a trace (unless told

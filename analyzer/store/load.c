@@ -144,9 +144,9 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = load_resident_finish(&load.resident, 1);
 	if (!error)
 		error = load_twins(db, analysis);
-	if (!error)
+	if (!error && parts != LOAD_SUMS)
 		error = load_births(db, analysis);
-	if (!error)
+	if (!error && parts != LOAD_SUMS)
 		error = load_handles(db);
 	load_sink_release(&load);
 	if (!error)

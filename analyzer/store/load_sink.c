@@ -65,6 +65,7 @@ static void fill_birth(struct load_life *row, const struct load_sink *load, uint
 	row->thread = or_null(store_id(process, live->thread));
 	row->step = live->step;
 	row->tensors_inside = live->tensors_seen != 0;
+	row->allocations = 1;
 }
 
 static int fill_death(struct load_life *row, struct load_sink *load, uint32_t process, const struct mt_event *event,
@@ -93,12 +94,51 @@ static int add_life(void *context, uint32_t process, const struct mt_live *live,
 	return fill_death(row, load, process, event, step);
 }
 
+/* Handles of physical memory are few, and mappings ask for them: they have rows of their own. */
+static int is_summed(const struct load_sink *load, uint32_t process, const struct mt_live *live)
+{
+	return load->sums.rows && (live->kind == MT_TENSOR_ALLOC || live->kind == MT_DRIVER_ALLOC) &&
+	       !load_sums_is_left_out(&load->sums, process, live->seq);
+}
+
+static int add_sum(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+		   uint32_t step)
+{
+	struct load_sink *load = context;
+	const struct analysis_process *owner = owner_of(load, process);
+	struct load_death death = { .site = (uint32_t)live->tag,
+				    .step = live->step,
+				    .memory = memory_word(live),
+				    .tensors_inside = live->tensors_seen != 0,
+				    .bytes = live->size,
+				    .seq = live->seq,
+				    .time = analysis_time(owner, live->time) };
+
+	if (!is_summed(load, process, live))
+		return add_life(context, process, live, event, step);
+	if (event) {
+		death.gone_seq = event->seq;
+		death.gone_time = told(analysis_time(owner, event->time));
+		death.gone_step = step;
+		death.home = load->analysis->categories.home;
+	}
+	return load_sums_gone(&load->sums, process,
+			      store_device_id(load->analysis->attribution.site[live->tag].key.device), &death);
+}
+
+static void add_instant(void *context, uint32_t process, uint64_t seq)
+{
+	load_sums_instant(&((struct load_sink *)context)->sums, process, seq);
+}
+
 /* A call to free failed, and is told of soon: its row is not written yet, or one of the newest. */
 static int forget_death(void *context, uint32_t process, const struct mt_live *live)
 {
 	struct load_sink *load = context;
 	int error;
 
+	if (is_summed(load, process, live))
+		return -MT_E_BUSY; /* it is a part of a sum by now */
 	if (load_rows_forget(&load->rows, store_process_id(process), capped(live->seq)))
 		return 0;
 	error = load_rows_drain(&load->rows);
@@ -135,6 +175,8 @@ static int add_residence(void *context, uint32_t process, const struct mt_live *
 	struct load_sink *load = context;
 	int error = load_rows_drain(&load->rows);
 
+	if (!error && load->sums.rows)
+		error = load_sums_leave_out(&load->sums, process, tensor->seq);
 	if (error)
 		return error;
 	return load_resident_add(&load->resident, store_process_id(process), tensor, bytes, event->seq,
@@ -318,6 +360,11 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	load->analysis = analysis;
 	load->watch = watch;
 	load->resident.db = db;
+	if (parts == LOAD_SUMS) {
+		load->sums.rows = &load->rows;
+		sink->gone = add_sum;
+		sink->instant = add_instant;
+	}
 	if (parts == LOAD_TIMELINE)
 		error = tell_timeline(load, sink, analysis);
 	if (!error)
@@ -331,11 +378,14 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 
 int load_sink_finish(struct load_sink *load)
 {
-	return load_rows_drain(&load->rows);
+	int error = load->sums.rows ? load_sums_finish(&load->sums) : 0;
+
+	return error ? error : load_rows_drain(&load->rows);
 }
 
 void load_sink_release(struct load_sink *load)
 {
+	load_sums_release(&load->sums);
 	load_rows_release(&load->rows);
 	load_timeline_release(&load->timeline);
 	load_freed_release(&load->freed);

@@ -7,6 +7,7 @@
 #include "engine/analysis.h"
 #include "load.h"
 #include "load_rows.h"
+#include "load_sums.h"
 #include "memtrace/ledger.h"
 #include "timeline/inflow.h"
 
@@ -74,6 +75,7 @@ struct load_sink {
 	const struct load_watch *watch; /* NULL: no watcher */
 	struct load_freed freed;
 	struct load_rows rows; /* drained before anything else touches the database */
+	struct load_sums sums; /* unused but for LOAD_SUMS */
 	struct load_resident resident;
 	struct load_timeline timeline; /* unused where it was not asked for */
 	struct db_stmt *forget;

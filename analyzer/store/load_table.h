@@ -25,7 +25,7 @@
 	X(OPTIONAL, id) X(INTEGER, process) X(INTEGER, device) X(INTEGER, site) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes)   \
 	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(OPTIONAL, free_seq) X(OPTIONAL, free_time) X(OPTIONAL, thread)  \
 	X(INTEGER, step) X(OPTIONAL, free_step) X(OPTIONAL, free_node) X(INTEGER, tensors_inside)      \
-	X(INTEGER, at_home)
+	X(INTEGER, at_home) X(INTEGER, allocations)
 
 #define LOAD_COLUMNS_mapping(X)                                                                                   \
 	X(OPTIONAL, id) X(INTEGER, process) X(INTEGER, address) X(INTEGER, bytes) X(INTEGER, handle)               \

@@ -27,6 +27,22 @@ for command in top phases steps retained; do
 	check "rl_step: $command says the same of the database" as_database "$command"
 done
 
+# Sums of lives, and single ones. The golden files have failed frees, checkpoints, gaps and torn ends.
+all_ways() {
+	local trace way
+	for trace in rl_step.zst "$SRC"/tests/golden/*.zst "$SRC"/samples/*.zst; do
+		for way in "" --full; do
+			"$memana" "$@" --json $way "$trace" >"with$way" 2>&1
+			echo "$?" >>"with$way"
+		done
+		diff with with--full || return 1
+	done
+}
+check "phases: sums and single lives agree" all_ways phases
+check "steps: sums and single lives agree" all_ways steps
+check "retained: sums and single lives agree" all_ways retained
+check "retained --step: sums and single lives agree" all_ways retained --step 2
+
 # Real ones, where they are.
 real=$SRC/../shared/data/snapshots
 [ -d "$real" ] || skip "real snapshots: $real is not there"

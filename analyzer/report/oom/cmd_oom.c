@@ -288,6 +288,7 @@ int cmd_oom(int argc, char **argv)
 	};
 	static const struct answer answer = {
 		.options = options,
+		.parts = LOAD_LIVES,
 		.limit = LIST_SHOWN,
 		.text = print_oom,
 		.json = oom_json,

@@ -20,6 +20,7 @@ static const struct command_option own_options[] = {
 	  "ends, or 10MiB" },
 	{ OPTION_HOST, "max-host", "SIZE", "no process had more resident host memory" },
 	COMMAND_RULES_OPTION,
+	COMMAND_FULL_OPTION,
 	{ COMMAND_JSON, "json", NULL, "for programs; bytes" },
 	COMMAND_HELP_OPTION,
 };
@@ -456,7 +457,7 @@ int cmd_check(int argc, char **argv)
 		return status;
 	if (limits.options.help)
 		return command_help("check", own_options, notes);
-	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);
+	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind), LOAD_SUMS);
 	if (!status)
 		status = answer(&check, input.db);
 	else

@@ -23,6 +23,7 @@ static const struct command_option own_options[] = {
 	  "percent by which two figures may differ and count as equal (default 1; less than 1 MiB never counts)" },
 	{ 'n', NULL, "N", "show N rows of each table (default 8; 0: all)" },
 	COMMAND_RULES_OPTION,
+	COMMAND_FULL_OPTION,
 	COMMAND_JSON_OPTION,
 	COMMAND_HELP_OPTION,
 };
@@ -397,7 +398,7 @@ static int open_side(struct report_input *input, char *word)
 			*comma = '\0';
 			path[count++] = comma + 1;
 		}
-	return report_input_open(input, "diff", path, count, LOAD_LIVES);
+	return report_input_open(input, "diff", path, count, LOAD_SUMS);
 }
 
 int cmd_diff(int argc, char **argv)

@@ -351,11 +351,13 @@ int cmd_phases(int argc, char **argv)
 	static const struct command_option options[] = {
 		{ 'n', NULL, "N", "show the N phases with the highest peaks (default: all)" },
 		COMMAND_RULES_OPTION,
+		COMMAND_FULL_OPTION,
 		COMMAND_JSON_OPTION,
 		COMMAND_HELP_OPTION,
 	};
 	static const struct answer answer = {
 		.options = options,
+		.parts = LOAD_SUMS,
 		.limit = PHASES_SHOWN,
 		.text = print_phases,
 		.json = json_phases,

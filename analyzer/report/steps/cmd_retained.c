@@ -21,6 +21,7 @@ static const struct command_option own_options[] = {
 	{ OPTION_STEP, "step", "N", "look at one step: its micro-batches, and what its phases began with" },
 	{ 'n', NULL, "N", "show N places of each kind (default 8; 0: all)" },
 	COMMAND_RULES_OPTION,
+	COMMAND_FULL_OPTION,
 	COMMAND_JSON_OPTION,
 	COMMAND_HELP_OPTION,
 };
@@ -296,7 +297,7 @@ int cmd_retained(int argc, char **argv)
 {
 	struct retained_command command;
 	struct report_input input;
-	int status = parse(&command, argc, argv), error, damage;
+	int status = parse(&command, argc, argv), error, needed, damage;
 
 	if (status)
 		return status;
@@ -304,9 +305,12 @@ int cmd_retained(int argc, char **argv)
 		return command_help("retained", own_options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "retained: no trace named (memana retained trace.zst)");
-	status = report_input_open(&input, "retained", argv + optind, (uint32_t)(argc - optind), LOAD_LIVES);
+	status = report_input_open(&input, "retained", argv + optind, (uint32_t)(argc - optind), LOAD_SUMS);
+	needed = status || input.source.db ? 0 : retained_needs_lives(input.db);
+	if (needed > 0)
+		status = report_input_reload(&input, "retained", LOAD_LIVES);
 	if (!status) {
-		error = report(&command, input.db);
+		error = needed < 0 ? needed : report(&command, input.db);
 		status = error ? fail(&command, &input, error) : 0;
 	}
 	damage = report_input_close(&input);

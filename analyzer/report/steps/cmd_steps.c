@@ -441,11 +441,13 @@ int cmd_steps(int argc, char **argv)
 	static const struct command_option options[] = {
 		{ 'n', NULL, "N", "show the newest N steps (default 20; 0: all)" },
 		COMMAND_RULES_OPTION,
+		COMMAND_FULL_OPTION,
 		COMMAND_JSON_OPTION,
 		COMMAND_HELP_OPTION,
 	};
 	static const struct answer answer = {
 		.options = options,
+		.parts = LOAD_SUMS,
 		.limit = STEPS_SHOWN,
 		.text = print_steps,
 		.json = json_steps,

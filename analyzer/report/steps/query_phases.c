@@ -223,7 +223,21 @@ static int find_replaced(struct db *db)
 }
 
 /* Columns of the last question: of a stretch of an allocation's life, and of its birth. */
-enum { PROCESS, DEVICE, PHASE, BYTES, ASLEEP, SINCE_SEQ, UNTIL_SEQ, SINCE_STEP, UNTIL_STEP, ALLOC_SEQ, STEP, GONE };
+enum {
+	PROCESS,
+	DEVICE,
+	PHASE,
+	BYTES,
+	ASLEEP,
+	SINCE_SEQ,
+	UNTIL_SEQ,
+	SINCE_STEP,
+	UNTIL_STEP,
+	ALLOC_SEQ,
+	STEP,
+	GONE,
+	ALLOCATIONS
+};
 
 /* The stretch goes on behind the end of what is numbered by this pair of columns. */
 static int is_there_after(const struct db_stmt *stmt, int since, int until, int64_t end)
@@ -264,7 +278,7 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 		return 0;
 	if (db_int(stmt, SINCE_SEQ) == db_int(stmt, ALLOC_SEQ)) {
 		row->bytes += (uint64_t)db_int(stmt, BYTES) + (uint64_t)db_int(stmt, ASLEEP);
-		row->count++;
+		row->count += (uint64_t)db_int(stmt, ALLOCATIONS);
 	}
 	if (db_type(stmt, UNTIL_SEQ) == DB_NULL && !db_int(stmt, GONE)) {
 		row->left_end += (uint64_t)db_int(stmt, BYTES);
@@ -291,7 +305,7 @@ static int load(struct loading *loading, struct db *db)
 		  take_runs },
 		{ "SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run },
 		{ "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
-		  "alloc_seq, step, (process, device) IN temp.replaced FROM in_use",
+		  "alloc_seq, step, (process, device) IN temp.replaced, allocations FROM in_use",
 		  take_bytes },
 	};
 	int error = find_replaced(db);

@@ -8,6 +8,7 @@
 #include "query/alive.h"
 #include "report/finding.h"
 
+#define EVALUATES "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')" /* a process, by its spans */
 #define EVALUATION_PARTS 7 /* calls of the model by a process that has no backward: more than these are batches */
 
 static const char *category_word(const char *word)
@@ -39,7 +40,8 @@ static int make_kept(struct db *db)
 {
 	return db_execute(
 		db, "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
-		    "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep "
+		    "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep, "
+		    "sum(allocations) AS count "
 		    "FROM in_use WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
@@ -73,9 +75,9 @@ static int make_batches(struct db *db, int64_t step)
 static int make_evaluated(struct db *db, int64_t step)
 {
 	char sql[1600];
-	int error = db_execute(db,
-			       "CREATE TEMP TABLE evaluating AS SELECT process FROM phase_span GROUP BY process HAVING "
-			       "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')");
+	int error = db_execute(
+		db,
+		"CREATE TEMP TABLE evaluating AS SELECT process FROM phase_span GROUP BY process HAVING " EVALUATES);
 
 	if (!error)
 		error = db_execute(
@@ -207,7 +209,7 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 	snprintf(sql, sizeof(sql),
 		 "CREATE TEMP TABLE crossing AS WITH instant AS MATERIALIZED (%s) SELECT allocation.device AS device, process, "
 		 "instant.phase AS alive, ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, "
-		 "count(*) AS count FROM in_use AS allocation CROSS JOIN instant ON instant.device = allocation.device "
+		 "sum(allocations) AS count FROM in_use AS allocation CROSS JOIN instant ON instant.device = allocation.device "
 		 "AND " ALIVE_AT("instant.time", "at_process",
 				 "instant.seq") " AND instant.phase <> allocation.phase "
 						"WHERE bytes%s%s GROUP BY 1, 2, 3, 4, 5, 6",
@@ -479,7 +481,7 @@ static int find_outlived(struct retained *retained, struct db *db)
 	char sql[1300];
 
 	snprintf(sql, sizeof(sql),
-		 "SELECT kept.device, pid, kept.phase, kept.phase, sum(bytes) AS all_bytes, count(*), category, min(kept.node), first_node, "
+		 "SELECT kept.device, pid, kept.phase, kept.phase, sum(bytes) AS all_bytes, sum(count), category, min(kept.node), first_node, "
 		 "number, device.kind "
 		 "FROM temp.kept AS kept LEFT JOIN temp.same_place AS same USING (node) "
 		 "JOIN process ON process.id = kept.process JOIN device ON device.id = kept.device "
@@ -510,10 +512,19 @@ int retained_has_step(struct db *db, int64_t step)
 	int there = 0, error;
 
 	snprintf(sql, sizeof(sql),
-		 "SELECT EXISTS (SELECT 1 FROM step WHERE step = %lld) OR EXISTS (SELECT 1 FROM allocation WHERE step = %lld)",
+		 "SELECT EXISTS (SELECT 1 FROM step WHERE step = %lld) OR EXISTS (SELECT 1 FROM phase_span WHERE step = %lld)",
 		 (long long)step, (long long)step);
 	error = finding_rows(db, sql, take_flag, &there);
 	return error ? error : there;
+}
+
+int retained_needs_lives(struct db *db)
+{
+	int needed = 0, error;
+
+	error = finding_rows(db, "SELECT EXISTS (SELECT 1 FROM phase_span GROUP BY process HAVING " EVALUATES ")",
+			     take_flag, &needed);
+	return error ? error : needed;
 }
 
 int retained_load(struct retained *retained, struct db *db, const struct retained_question *question)

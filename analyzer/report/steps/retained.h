@@ -58,6 +58,12 @@ struct retained {
 	uint64_t devices;                   /* on which a phase peaked */
 };
 
+/*
+ * 1: a process evaluates. Its batches are told by the order of single allocations, so a database of sums (LOAD_SUMS) does not do.
+ * 0; or -MT_E_x.
+ */
+int retained_needs_lives(struct db *db);
+
 /* Asks the database. 0 or -MT_E_x. Release in any case. */
 int retained_load(struct retained *retained, struct db *db, const struct retained_question *question);
 void retained_release(struct retained *retained);

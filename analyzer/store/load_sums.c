@@ -1,0 +1,314 @@
+#include "load_sums.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "store.h"
+
+/* The lives of one site that were born in one interval and are gone in the running one. */
+struct sum {
+	struct load_death first;
+	uint32_t interval; /* interval of the births */
+	uint64_t count;    /* 0: a free slot */
+	int64_t device;
+};
+
+struct sum_table {
+	struct sum *slot;
+	size_t slots, used;
+};
+
+struct load_sums_process {
+	uint64_t *instant; /* numbers of events, ascending */
+	size_t instants, room;
+	struct sum_table crossing, inside; /* inside: born in the interval in which they are gone */
+	struct sum *waiting;               /* deaths of the newest event: an instant before it may be told after them */
+	size_t waits, wait_room;
+};
+
+/* ---- tables ---- */
+
+static size_t place_of(const struct sum_table *table, const struct sum *key)
+{
+	uint64_t hash = ((uint64_t)key->first.site << 32 | key->interval) * 0x9e3779b97f4a7c15ull;
+
+	return (size_t)(hash >> 20) & (table->slots - 1);
+}
+
+static int is_same(const struct sum *one, const struct sum *two)
+{
+	return one->first.site == two->first.site && one->interval == two->interval &&
+	       one->first.memory == two->first.memory && one->first.tensors_inside == two->first.tensors_inside &&
+	       one->first.home == two->first.home && !one->first.gone_seq == !two->first.gone_seq;
+}
+
+static struct sum *find(const struct sum_table *table, const struct sum *key)
+{
+	size_t at = place_of(table, key);
+
+	while (table->slot[at].count && !is_same(&table->slot[at], key))
+		at = (at + 1) & (table->slots - 1);
+	return &table->slot[at];
+}
+
+static int grow(struct sum_table *table)
+{
+	struct sum_table grown = { .slots = table->slots ? 2 * table->slots : 64, .used = table->used };
+	size_t i;
+
+	grown.slot = calloc(grown.slots, sizeof(*grown.slot));
+	if (!grown.slot)
+		return -MT_E_MEMORY;
+	for (i = 0; i < table->slots; i++)
+		if (table->slot[i].count)
+			*find(&grown, &table->slot[i]) = table->slot[i];
+	free(table->slot);
+	*table = grown;
+	return 0;
+}
+
+static int add(struct sum_table *table, const struct sum *one)
+{
+	struct sum *sum;
+
+	if (table->used * 2 >= table->slots && grow(table))
+		return -MT_E_MEMORY;
+	sum = find(table, one);
+	if (!sum->count) {
+		*sum = *one;
+		table->used++;
+		return 0;
+	}
+	sum->count += one->count;
+	sum->first.bytes += one->first.bytes;
+	return 0;
+}
+
+/* ---- rows ---- */
+
+static int64_t capped(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static int write_row(struct load_sums *sums, uint32_t process, const struct sum *sum)
+{
+	const struct load_death *first = &sum->first;
+	int error;
+	struct load_life *row = load_rows_new(sums->rows, LOAD_life, &error);
+
+	if (!row)
+		return error;
+	*row = (struct load_life){
+		.id = DB_CELL_NULL,
+		.process = store_process_id(process),
+		.device = sum->device,
+		.site = first->site,
+		.memory = first->memory,
+		.bytes = capped(first->bytes),
+		.alloc_seq = capped(first->seq),
+		.alloc_time = first->time,
+		.free_seq = first->gone_seq ? capped(first->gone_seq) : DB_CELL_NULL,
+		.free_time = first->gone_seq ? first->gone_time : DB_CELL_NULL,
+		.thread = DB_CELL_NULL,
+		.step = first->step,
+		.free_step = first->gone_seq ? first->gone_step : DB_CELL_NULL,
+		.free_node = DB_CELL_NULL,
+		.tensors_inside = first->tensors_inside,
+		.at_home = first->home,
+		.allocations = capped(sum->count),
+	};
+	return 0;
+}
+
+static int by_site(const void *a, const void *b)
+{
+	const struct sum *one = a, *two = b;
+
+	if (!one->count != !two->count)
+		return one->count ? -1 : 1;
+	if (one->first.site != two->first.site)
+		return one->first.site < two->first.site ? -1 : 1;
+	return (one->first.seq > two->first.seq) - (one->first.seq < two->first.seq);
+}
+
+/* Writes the table, and empties it: in an order that is no chance. */
+static int write_table(struct load_sums *sums, uint32_t process, struct sum_table *table)
+{
+	size_t i;
+	int error = 0;
+
+	if (!table->used)
+		return 0;
+	qsort(table->slot, table->slots, sizeof(*table->slot), by_site);
+	for (i = 0; i < table->used && !error; i++)
+		error = write_row(sums, process, &table->slot[i]);
+	memset(table->slot, 0, table->slots * sizeof(*table->slot));
+	table->used = 0;
+	return error;
+}
+
+/* ---- instants ---- */
+
+/* Instants before event `seq`. Most events ask for one of the newest. */
+static size_t instants_before(const struct load_sums_process *of, uint64_t seq)
+{
+	size_t step = 1, low, high = of->instants, middle;
+
+	while (step < high && of->instant[high - step] >= seq)
+		step *= 2;
+	for (low = step < high ? high - step : 0; low < high;) {
+		middle = (low + high) / 2;
+		if (of->instant[middle] < seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int settle_waiting(struct load_sums_process *of)
+{
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < of->waits && !error; i++) {
+		struct sum *sum = &of->waiting[i];
+
+		sum->interval = (uint32_t)instants_before(of, sum->first.seq);
+		if (sum->interval == of->instants && sum->first.gone_seq) {
+			sum->interval = 0;
+			error = add(&of->inside, sum);
+		} else {
+			error = add(&of->crossing, sum);
+		}
+	}
+	of->waits = 0;
+	return error;
+}
+
+static int add_instant(struct load_sums_process *of, uint64_t seq)
+{
+	size_t room = of->room ? of->room * 2 : 64;
+	uint64_t *grown;
+
+	if (of->instants == of->room) {
+		grown = realloc(of->instant, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		of->instant = grown;
+		of->room = room;
+	}
+	of->instant[of->instants++] = seq;
+	return 0;
+}
+
+static struct load_sums_process *process_of(struct load_sums *sums, uint32_t process)
+{
+	size_t room = (size_t)process + 1 + process / 2;
+	struct load_sums_process *grown;
+
+	if (process < sums->processes)
+		return &sums->process[process];
+	grown = realloc(sums->process, room * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	memset(grown + sums->processes, 0, (room - sums->processes) * sizeof(*grown));
+	sums->process = grown;
+	sums->processes = (uint32_t)room;
+	return &grown[process];
+}
+
+static int take_instant(struct load_sums *sums, uint32_t process, uint64_t seq)
+{
+	struct load_sums_process *of = process_of(sums, process);
+	int error = of ? 0 : -MT_E_MEMORY;
+
+	if (error || (of->instants && of->instant[of->instants - 1] >= seq))
+		return error;
+	if (of->waits && of->waiting[0].first.gone_seq <= seq)
+		error = settle_waiting(of);
+	if (!error)
+		error = write_table(sums, process, &of->crossing);
+	return error ? error : add_instant(of, seq);
+}
+
+void load_sums_instant(struct load_sums *sums, uint32_t process, uint64_t seq)
+{
+	if (!sums->error)
+		sums->error = take_instant(sums, process, seq);
+}
+
+/* ---- deaths ---- */
+
+static int wait_for_instant(struct load_sums_process *of, int64_t device, const struct load_death *death)
+{
+	size_t room = of->wait_room ? of->wait_room * 2 : 16;
+	struct sum *grown;
+
+	if (of->waits == of->wait_room) {
+		grown = realloc(of->waiting, room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		of->waiting = grown;
+		of->wait_room = room;
+	}
+	of->waiting[of->waits++] = (struct sum){ .first = *death, .count = 1, .device = device };
+	return 0;
+}
+
+int load_sums_gone(struct load_sums *sums, uint32_t process, int64_t device, const struct load_death *death)
+{
+	struct load_sums_process *of = process_of(sums, process);
+
+	if (!of && !sums->error)
+		sums->error = -MT_E_MEMORY;
+	if (!sums->error && of->waits && of->waiting[0].first.gone_seq != death->gone_seq)
+		sums->error = settle_waiting(of);
+	if (!sums->error)
+		sums->error = wait_for_instant(of, device, death);
+	return sums->error;
+}
+
+int load_sums_leave_out(struct load_sums *sums, uint32_t process, uint64_t seq)
+{
+	const struct tuple key = { { process, seq, 0, 0 } };
+
+	return load_sums_is_left_out(sums, process, seq) ? 0 : tuple_add(&sums->single, &key, 0);
+}
+
+int load_sums_is_left_out(const struct load_sums *sums, uint32_t process, uint64_t seq)
+{
+	const struct tuple key = { { process, seq, 0, 0 } };
+
+	return sums->single.used && tuple_find(&sums->single, &key) != TUPLE_NONE;
+}
+
+int load_sums_finish(struct load_sums *sums)
+{
+	uint32_t i;
+
+	for (i = 0; i < sums->processes && !sums->error; i++) {
+		sums->error = settle_waiting(&sums->process[i]);
+		if (!sums->error)
+			sums->error = write_table(sums, i, &sums->process[i].crossing);
+		if (!sums->error)
+			sums->error = write_table(sums, i, &sums->process[i].inside);
+	}
+	return sums->error;
+}
+
+void load_sums_release(struct load_sums *sums)
+{
+	uint32_t i;
+
+	for (i = 0; i < sums->processes; i++) {
+		free(sums->process[i].instant);
+		free(sums->process[i].waiting);
+		free(sums->process[i].crossing.slot);
+		free(sums->process[i].inside.slot);
+	}
+	free(sums->process);
+	tuple_release(&sums->single);
+}

@@ -1,0 +1,63 @@
+/*
+ * load_sums.h - lives of allocations as sums, for reports that ask for no single allocation.
+ *
+ * Reports ask for the live set at an instant: the begin and the end of a stretch of a phase, the end of a step, the peak of a
+ * phase. A birth or a death between two instants is the same to them wherever it lies:
+ *
+ *     instants      |       |           |      |
+ *     three lives     ═════════════════════         one row: one site, born in one interval, gone in one
+ *                      ══════════════════
+ *                       ══════════════════
+ *
+ * The row has the bytes of all of them, their number, and the first birth and death. A life inside one interval is in no live set:
+ * the row of these is one for each site. A tensor whose pages came and went has a row of its own.
+ * Memory: the rows of the running interval, and 8 bytes for each instant.
+ */
+#ifndef MEMANA_LOAD_SUMS_H
+#define MEMANA_LOAD_SUMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/tuple.h"
+#include "load_rows.h"
+#include "memtrace/ledger.h"
+
+/* One death, with times of the run. */
+struct load_death {
+	uint32_t site, step; /* step of the birth */
+	const char *memory;  /* as in the schema; static */
+	int tensors_inside;
+	uint64_t bytes, seq;
+	int64_t time;
+	uint64_t gone_seq; /* 0: alive at the end */
+	int64_t gone_time;
+	uint32_t gone_step;
+	int home; /* in the phase and step of the birth */
+};
+
+struct load_sums_process;
+
+struct load_sums {
+	struct load_rows *rows; /* the caller's */
+	struct load_sums_process *process;
+	uint32_t processes;
+	struct tuple_table single; /* process and birth of what has rows of its own */
+	int error;                 /* the first: -MT_E_MEMORY, or one of the rows */
+};
+
+/* An allocation of the process is gone. `device` is the id of the site's. 0 or the error. */
+int load_sums_gone(struct load_sums *sums, uint32_t process, int64_t device, const struct load_death *death);
+
+/* After event `seq` of the process is an instant. An error is told by the next call. */
+void load_sums_instant(struct load_sums *sums, uint32_t process, uint64_t seq);
+
+/* The tensor born at `seq` is to have a row of its own; whether it is. */
+int load_sums_leave_out(struct load_sums *sums, uint32_t process, uint64_t seq);
+int load_sums_is_left_out(const struct load_sums *sums, uint32_t process, uint64_t seq);
+
+/* After the last event: the rows that are left. 0 or the error. */
+int load_sums_finish(struct load_sums *sums);
+
+void load_sums_release(struct load_sums *sums);
+
+#endif
