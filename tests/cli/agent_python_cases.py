@@ -267,6 +267,16 @@ def code_that_differs_in_lines_alone():
 
 
 @case
+def callers_of_one_size():
+    """Their frames lie at one address, and each is at the same instruction."""
+    space = {"event": event}
+    exec("\n".join("def caller_%d(): event()" % number for number in range(4)), space)
+    for _ in range(3):
+        for number in range(4):
+            space["caller_%d" % number]()
+
+
+@case
 def replaced_code():
     def one():
         event()

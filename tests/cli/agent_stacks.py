@@ -7,6 +7,7 @@ foreign FILE        events of threads that Python does not know
 embed FILE          events of agent_embed.c, FILE has what the interpreter saw
 recorded WANT GOT   what the interpreter saw, and what the trace says; both JSON
 fake | fake_refused WORDS   events of agent_fake_python.c
+codes FILE          events of agent_codes.c, FILE has what they must be
 options PYTHON NATIVE DEPTH   stacks have (1) or have not (0) frames, at most DEPTH
 """
 import glob
@@ -131,6 +132,15 @@ def fake():
         python = ring.stacks[event.stack]["python"]
         assert [ring.codes[code] for code, _ in python] == want and [lasti for _, lasti in python] == [8, 4], python
     assert len(ring.events) == 2
+
+
+def codes(path):
+    ring = Ring()
+    with open(path) as file:
+        want = [(int(words[0], 16), words[1:]) for words in map(str.split, file)]
+    got = [(event.addr, ring.names(event)) for event in ring.events]
+    assert got == want and len(want) == 14, (got, want)
+    assert sum(ring.lost) == 1, ring.lost
 
 
 def fake_refused(*words):

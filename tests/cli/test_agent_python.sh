@@ -154,3 +154,9 @@ for broken in FRAME CODE TEXT; do
 	check "fake python: a wrong ${broken,,} is found out" \
 		fake "$v314 -DBROKEN_$broken" fake_refused are not what those of its version are
 done
+
+codes() {
+	${CC:-cc} -O1 -rdynamic -o codes "$SRC/tests/cli/agent_codes.c" "$BUILD/libmemrec.so" || return
+	under_agent ./codes >want && python3 "$SRC/tests/cli/agent_stacks.py" codes want
+}
+check "fake python 3.11: another caller, and other code, at one address; a handler that leaves a walk" codes

@@ -18,7 +18,7 @@ enum state { ABSENT, FREE, TAKEN };
 
 static struct {
 	_Atomic uint32_t state;
-	uint8_t *top; /* set once, before the state is FREE for the first time */
+	uint8_t *top; /* set once, before the state is FREE for the first time; own_stack_kept lies behind it */
 } stacks[STACKS];
 
 static __thread uint32_t usual; /* the one that this thread had last, plus 1; 0: none yet */
@@ -27,7 +27,7 @@ static __thread uint32_t held;  /* the one that this thread is on, plus 1; 0: no
 /* The page below is no one's: what goes too deep must not write into a neighbour. */
 static int make(uint32_t i)
 {
-	uint8_t *area = guest_map(GUARD_BYTES + OWN_STACK_BYTES, PROT_READ | PROT_WRITE);
+	uint8_t *area = guest_map(GUARD_BYTES + OWN_STACK_BYTES + OWN_STACK_KEPT_BYTES, PROT_READ | PROT_WRITE);
 
 	if (!area)
 		return 0;
@@ -37,31 +37,47 @@ static int make(uint32_t i)
 	return 1;
 }
 
+/* 1: stack `i`, which there is, is the caller's now. */
+static inline int take_free(uint32_t i)
+{
+	uint32_t state = FREE;
+
+	return atomic_compare_exchange_strong(&stacks[i].state, &state, TAKEN);
+}
+
 /* 1: stack `i` is the caller's now. */
 static int take(uint32_t i)
 {
-	uint32_t state = atomic_load_explicit(&stacks[i].state, memory_order_relaxed);
+	uint32_t state = ABSENT;
 
-	if (state == TAKEN || !atomic_compare_exchange_strong(&stacks[i].state, &state, TAKEN))
+	if (take_free(i))
+		return 1;
+	if (!atomic_compare_exchange_strong(&stacks[i].state, &state, TAKEN))
 		return 0;
-	if (state == FREE || make(i))
+	if (make(i))
 		return 1;
 	atomic_store(&stacks[i].state, ABSENT);
 	return 0;
 }
 
-/* A free one, or a new one: the first from where this thread looked last. STACKS: none. */
-static uint32_t find(void)
+/* A free one, or a new one: the first from where this thread looked last. STACKS: none. errno is kept. */
+static __attribute__((noinline)) uint32_t find(void)
 {
 	static _Atomic uint32_t threads;
-	uint32_t first, i;
+	uint32_t tries, i, found = STACKS;
+	int saved = errno;
 
 	if (!usual)
 		usual = atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) % STACKS + 1;
-	for (first = usual - 1, i = 0; i < STACKS; i++)
-		if (take((first + i) % STACKS))
-			return (first + i) % STACKS;
-	return STACKS;
+	for (tries = 0; tries < TRIES && found == STACKS; tries++) {
+		if (tries)
+			sched_yield();
+		for (i = usual - 1; i < usual - 1 + STACKS && found == STACKS; i++)
+			if (take(i % STACKS))
+				found = i % STACKS;
+	}
+	errno = saved;
+	return found;
 }
 
 #if defined(__x86_64__)
@@ -95,14 +111,10 @@ static void own_stack_switch(void *top MT_UNUSED, void (*work)(void *context), v
 
 int own_stack_call(void (*work)(void *context), void *context)
 {
-	int saved = errno, tries;
-	uint32_t i = find(), outer = held;
+	uint32_t outer = held, i = usual - 1;
 
-	for (tries = 0; i == STACKS && tries < TRIES; tries++) {
-		sched_yield();
+	if (!usual || !take_free(i))
 		i = find();
-	}
-	errno = saved;
 	if (i == STACKS)
 		return 0;
 	usual = held = i + 1;
@@ -110,6 +122,11 @@ int own_stack_call(void (*work)(void *context), void *context)
 	held = outer;
 	atomic_store_explicit(&stacks[i].state, FREE, memory_order_release);
 	return 1;
+}
+
+void *own_stack_kept(void)
+{
+	return held ? stacks[held - 1].top : NULL;
 }
 
 int own_stack_has(const void *address)

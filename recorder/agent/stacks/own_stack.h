@@ -18,12 +18,20 @@
 
 #define OWN_STACK_BYTES (128u << 10)
 #define OWN_STACK_HOOK_BYTES 4096u
+#define OWN_STACK_KEPT_BYTES (20u << 10)
 
 /*
  * Calls `work` on one of our stacks. 1; 0: none is to be had, `work` was not called: all are in use, or there is no
  * memory. errno is what `work` made of it.
  */
 int own_stack_call(void (*work)(void *context), void *context);
+
+/*
+ * OWN_STACK_KEPT_BYTES of memory beside the stack that the calling thread works on, zero at first. The memory is this thread's
+ * until the work ends or is abandoned, and keeps its content for the next work on that stack. A thread mostly gets the stack that
+ * it had last. NULL: the thread is on no stack of ours.
+ */
+void *own_stack_kept(void);
 
 /* 1: the address lies in one of our stacks. */
 int own_stack_has(const void *address);

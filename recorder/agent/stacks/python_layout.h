@@ -65,6 +65,7 @@ struct python_layout {
 #define PYTHON_BYTES_DATA 32             /* PyBytesObject: ob_sval */
 #define PYTHON_CELL_VALUE 16             /* PyCellObject: ob_ref */
 #define PYTHON_TYPE_NAME 24              /* PyTypeObject: tp_name, UTF-8 */
+#define PYTHON_TYPE_DEALLOC 48           /* tp_dealloc */
 #define PYTHON_TYPE_FLAGS 168            /* tp_flags */
 #define PYTHON_TYPE_IS_TYPE (1ull << 31) /* Py_TPFLAGS_TYPE_SUBCLASS, of an object's type: the object is a type */
 #define PYTHON_TYPE_MRO 344              /* tp_mro: a tuple of types */

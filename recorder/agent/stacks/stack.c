@@ -42,16 +42,6 @@ void stacks_release(struct stacks *stacks)
 	hash_set_release(&stacks->known);
 }
 
-static uint64_t hash_python(uint64_t hash, const struct python_stack *python)
-{
-	const struct python_frame *frame = python->frame;
-	uint32_t i;
-
-	for (i = 0; i + 1 < python->count; i += 2)
-		hash = hash_two(hash, frame[i].key + frame[i].lasti, frame[i + 1].key + frame[i + 1].lasti);
-	return i < python->count ? hash_two(hash, frame[i].key, frame[i].lasti) : hash;
-}
-
 static uint64_t hash_native(uint64_t hash, const struct native_stack *native)
 {
 	uint32_t i;
@@ -67,7 +57,7 @@ static inline __attribute__((always_inline)) uint64_t hash_stack(const struct py
 	uint64_t hash = hash_mix(hash_start(HASH_STACK) + python->calls,
 				 (uint64_t)python->count << 32 | python->elided);
 
-	hash = hash_python(hash, python);
+	hash = hash_two(hash, python->hash, 0);
 	if (!native->count)
 		return hash_finish(hash);
 	return hash_finish(hash_native(hash_mix(hash, (uint64_t)generation << 32 | native->count), native));
@@ -264,15 +254,11 @@ static int follow_loader(struct stacks *stacks)
 
 static void take_python(struct stacks *stacks, struct python_stack *python)
 {
-	enum python_state before;
-
 	python->count = python->elided = 0;
-	python->calls = 0;
+	python->hash = python->calls = 0;
 	if (!(stacks->kinds & MEMREC_STACKS_PYTHON))
 		return;
-	before = stack_python_state();
-	stack_python_walk(python, stacks->depth);
-	if (stack_python_state() != before)
+	if (stack_python_walk(python, stacks->depth))
 		atomic_store(&stacks->news, 1);
 }
 
@@ -290,6 +276,15 @@ static int strip(struct stacks *stacks, struct python_stack *python)
 	return 1;
 }
 
+/* The frames of the stack, whose codes are in the log then. 1: there is a new module's call among them. */
+static int take_frames(struct stacks *stacks, struct python_stack *python)
+{
+	if (!python->count)
+		return 0;
+	stack_python_frames(python, stacks->depth);
+	return log_codes(stacks, python);
+}
+
 /*
  * A new code in a stack's record shows its name (log_code). A module's call may never be in a record of a few frames: this looks
  * at all frames until one is met. 1: one was met.
@@ -305,7 +300,7 @@ static __attribute__((noinline)) int meet_calls(const struct stacks *stacks, con
 
 	if (!stacks->instances || !kept->elided || stack_python_knows_calls())
 		return 0;
-	stack_python_walk(&python, STACK_PYTHON_MAX);
+	stack_python_frames(&python, STACK_PYTHON_MAX);
 	for (i = 0; i < python.count; i++) {
 		stack_python_code(&python.frame[i], &code);
 		name_bytes = stack_python_text(code.name, name, sizeof(name));
@@ -319,15 +314,14 @@ static __attribute__((noinline)) int meet_calls(const struct stacks *stacks, con
 static __attribute__((noinline)) int log_new(struct stacks *stacks, uint64_t *hash, uint32_t generation,
 					     struct python_stack *python, struct native_stack *native)
 {
-	int met = log_codes(stacks, python);
+	int met = take_frames(stacks, python);
 
+	if (met > 0)
+		met = take_frames(stacks, python);
 	if (met < 0)
 		return met;
-	if (met) {
-		take_python(stacks, python);
-		strip(stacks, python);
-		*hash = hash_stack(python, native, generation);
-	}
+	strip(stacks, python);
+	*hash = hash_stack(python, native, generation);
 	if (hash_set_has(&stacks->known, *hash))
 		return 0;
 	if (!hash_set_has_room(&stacks->known, *hash))

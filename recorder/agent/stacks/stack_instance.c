@@ -29,7 +29,7 @@ struct python_calls python_calls;
 static const uint8_t *cell_of_argument(const uint8_t *frame)
 {
 	const struct python_layout *at = &python_found.at;
-	const uint8_t *code = python_code(frame), *names, *cells;
+	const uint8_t *code = python_code(at, frame), *names, *cells;
 	uint64_t count, i;
 
 	if (at->code_cells == PYTHON_NONE)
@@ -62,7 +62,7 @@ const uint8_t *python_argument_in_cell(const uint8_t *frame, const uint8_t *cell
  */
 void python_note_instance(struct python_instances *instances, const uint8_t *frame, uint32_t number)
 {
-	const uint8_t *object = python_first_local(frame);
+	const uint8_t *object = python_first_local(&python_found.at, frame);
 
 	if (!object || python_pointer(object, PYTHON_OBJECT_TYPE) == python_found.cell_type)
 		object = python_argument_in_cell(frame, object);

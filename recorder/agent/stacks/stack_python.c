@@ -13,9 +13,6 @@
 #include "memtrace/defs.h"
 #include "stack_python_impl.h"
 
-#define KEYS_KEPT 32u
-#define FILES_KEPT 8u
-
 /*
  * The state that runs on this thread. If only the first of its states is known, and there are other interpreters, it
  * counts only while it is the one that holds the GIL.
@@ -33,7 +30,7 @@ static const uint8_t *this_thread(void)
 }
 
 /* `checked` 0: the layout may be wrong. */
-static const uint8_t *innermost_frame(int checked)
+static inline const uint8_t *innermost_frame(int checked)
 {
 	const struct python_layout *at = &python_found.at;
 	const uint8_t *thread = this_thread();
@@ -49,10 +46,14 @@ static const uint8_t *innermost_frame(int checked)
 	return python_pointer(frame, at->cframe_frame);
 }
 
+#define PYTHON_INLINE static inline __attribute__((always_inline))
+#define PYTHON_RARE static __attribute__((noinline, cold))
+#define USUALLY(condition) __builtin_expect(!!(condition), 1)
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+
 /* Byte offset of the instruction; -1: the frame has not begun. */
-static int64_t instruction_of(const uint8_t *frame, const uint8_t *code)
+PYTHON_INLINE int64_t instruction_of(const struct python_layout *at, const uint8_t *frame, const uint8_t *code)
 {
-	const struct python_layout *at = &python_found.at;
 	int32_t units;
 
 	if (!at->lasti_scale)
@@ -61,144 +62,87 @@ static int64_t instruction_of(const uint8_t *frame, const uint8_t *code)
 	return units < 0 ? -1 : (int64_t)units * at->lasti_scale;
 }
 
-/* 0: the frame is there, but not for CPython's own tracebacks: since 3.11, before its arguments are in place. */
-static int is_entered(const uint8_t *frame, const uint8_t *code, int64_t offset)
-{
-	const struct python_layout *at = &python_found.at;
-
-	return at->lasti_scale || python_owner(frame) == PYTHON_OWNER_GENERATOR ||
-	       offset >= 2 * (int64_t)python_int(code, at->code_bytes - PYTHON_FIRST_TRACEABLE_BACK);
-}
-
 /* One frame of the walk before it is known whether it will be kept. */
 struct step {
 	const uint8_t *code;
-	uint32_t lasti;
+	const struct python_known *known; /* valid until the next look_at; NULL: python_know finds it */
+	uint64_t lasti;                   /* fits into 32 bits */
 };
-
-/* 1: *step is a frame, 0: pass over it, -1: end here. */
-static inline __attribute__((always_inline)) int look_at(const uint8_t *frame, struct step *step)
-{
-	int64_t offset;
-
-	if (python_owner(frame) >= PYTHON_OWNER_SHIM)
-		return 0;
-	step->code = python_code(frame);
-	if (!python_is_plausible(step->code) ||
-	    python_pointer(step->code, PYTHON_OBJECT_TYPE) != python_found.code_type)
-		return -1;
-	offset = instruction_of(frame, step->code);
-	step->lasti = (uint32_t)offset;
-	return offset >= -2 && offset <= INT32_MAX && is_entered(frame, step->code, offset);
-}
-
-/* The cache of this walk, during which nothing dies: the same few functions and files come again and again. */
-struct keys {
-	const uint8_t *code[KEYS_KEPT], *file[FILES_KEPT];
-	uint64_t key[KEYS_KEPT], file_hash[FILES_KEPT];
-	uint8_t call[KEYS_KEPT]; /* enum python_call */
-};
-
-/* At each event: a call of memset, or what stands for one, takes longer than all of this. */
-static inline void keys_init(struct keys *keys)
-{
-	typedef uint64_t words __attribute__((vector_size(16), may_alias, aligned(8)));
-	words *at = (words *)keys, *end = (words *)keys->key;
-
-	for (; at < end; at++) {
-		*at = (words){ 0, 0 };
-		__asm__ volatile("" : : : "memory");
-	}
-}
-
-static inline uint32_t place_of(const uint8_t *object, uint32_t places)
-{
-	return (uint32_t)((uintptr_t)object >> 4) % places;
-}
-
-static uint64_t file_hash(struct keys *keys, const uint8_t *file)
-{
-	uint32_t place = place_of(file, FILES_KEPT);
-
-	if (keys->file[place] != file) {
-		keys->file[place] = file;
-		keys->file_hash[place] = python_text_hash(file);
-	}
-	return keys->file_hash[place];
-}
-
-static uint64_t contents_key(uint64_t key, const uint8_t *code, struct keys *keys)
-{
-	const struct python_layout *at = &python_found.at;
-	const uint8_t *table = python_pointer(code, at->code_table);
-
-	key = hash_two(key, file_hash(keys, python_pointer(code, at->code_file)),
-		       python_text_hash(python_pointer(code, at->code_name)));
-	key = hash_two(key, python_word(code, PYTHON_OBJECT_SIZE), (uintptr_t)table);
-	if (!python_is_plausible(table))
-		return key;
-	return hash_mix(key, python_bytes_hash(table + PYTHON_BYTES_DATA, python_word(table, PYTHON_OBJECT_SIZE)));
-}
 
 /*
- * A program that makes code as it goes (exec, torch.compile) frees it too. The next code then lies at the same
- * address, its name, file name and table likewise. So addresses say nothing: only a number that is given out once
- * does, or else all that there is to tell.
+ * 1: *step is a frame, 0: pass over it, -1: end here. A frame is passed over that is there, but not for CPython's own
+ * tracebacks: since 3.11, before its arguments are in place.
  */
-static uint64_t key_of(const uint8_t *code, struct keys *keys)
+PYTHON_INLINE int look_at(const struct python_layout *at, struct python_codes *codes, const uint8_t *frame,
+			  struct step *step)
 {
-	const struct python_layout *at = &python_found.at;
-	uint32_t version = at->code_version == PYTHON_NONE ? 0 : (uint32_t)python_int(code, at->code_version);
-	uint64_t numbers = (uint64_t)version << 32 | (uint32_t)python_int(code, at->code_line);
-	uint64_t key = hash_start(HASH_CODE) ^ (uintptr_t)code;
+	uint32_t owner = python_owner(at, frame);
+	int64_t offset, first;
 
-	key = hash_two(key, numbers, python_word(code, at->code_name));
-	return hash_finish(version ? key : contents_key(key, code, keys));
+	if (RARELY(owner >= PYTHON_OWNER_SHIM))
+		return 0;
+	step->code = python_code(at, frame);
+	step->known = NULL;
+	if (at->code_version == PYTHON_NONE) {
+		step->known = python_know(codes, step->code);
+		if (RARELY(!step->known))
+			return -1;
+		first = step->known->first;
+	} else {
+		if (RARELY(!python_is_plausible(step->code) ||
+			   python_pointer(step->code, PYTHON_OBJECT_TYPE) != python_found.code_type))
+			return -1;
+		first = 2 * (int64_t)python_int(step->code, at->code_bytes - PYTHON_FIRST_TRACEABLE_BACK);
+	}
+	offset = instruction_of(at, frame, step->code);
+	step->lasti = (uint32_t)offset;
+	if (USUALLY((uint64_t)(offset - first) <= INT32_MAX))
+		return 1;
+	return offset >= -2 && offset <= INT32_MAX && owner == PYTHON_OWNER_GENERATOR;
 }
 
-static __attribute__((noinline)) uint32_t learn(const uint8_t *code, uint32_t place, struct keys *keys)
+PYTHON_RARE uint64_t known_key(struct python_codes *codes, const uint8_t *code)
 {
-	if (keys->code[place])
-		place ^= 1;
-	keys->code[place] = code;
-	keys->key[place] = key_of(code, keys);
-	keys->call[place] = python_may_be_call(code) ? (uint8_t)python_call_of(code, keys->key[place])
-						     : PYTHON_CALL_NONE;
-	return place;
+	return python_know(codes, code)->key;
 }
 
-/* The place in the cache that has the code: one of two, so that no pair of functions that call each other shares one. */
-static inline uint32_t find(const uint8_t *code, struct keys *keys)
-{
-	uint32_t place = place_of(code, KEYS_KEPT);
+/* The hash of the frames is a polynomial modulo 2^64: the factors are odd, and no bit of a frame is lost. */
+#define STEP_FACTOR 0xa0761d6478bd642full
+#define SUM_FACTOR 0x9e3779b97f4a7c15ull
 
-	if (keys->code[place] == code)
-		return place;
-	if (keys->code[place ^ 1] == code)
-		return place ^ 1;
-	return learn(code, place, keys);
+/*
+ * The sum with one frame more, on the way outwards. Address and number alone tell a numbered code: this runs for each frame of each
+ * event. The key, which names the code in the log, is made for new stacks.
+ */
+PYTHON_INLINE uint64_t add_step(uint64_t sum, const struct python_layout *at, struct python_codes *codes,
+				const struct step *step)
+{
+	uint64_t number = python_number(at, step->code);
+
+	if (USUALLY(number))
+		return sum * SUM_FACTOR + (uintptr_t)step->code + (number << 32 | step->lasti) * STEP_FACTOR;
+	return sum * SUM_FACTOR + (step->known ? step->known->key : known_key(codes, step->code)) +
+	       step->lasti * STEP_FACTOR;
 }
 
-static inline enum python_call keep(struct python_frame *frame, const struct step *step, struct keys *keys)
+/* The key of struct python_frame. */
+static uint64_t key_of(struct python_codes *codes, const uint8_t *code)
 {
-	uint32_t place = find(step->code, keys);
+	uint64_t number = python_number(&python_found.at, code);
 
-	frame->code = step->code;
-	frame->key = keys->key[place];
-	frame->lasti = step->lasti;
-	return (enum python_call)keys->call[place];
+	return number ? python_numbered_key(code, number) : known_key(codes, code);
 }
 
-/* The same for a frame that is left out. */
-static enum python_call call_of(const uint8_t *code, struct keys *keys)
+/* The call that a frame is, of a code that python_may_be_call. */
+static __attribute__((noinline)) enum python_call call_of(struct python_codes *codes, const uint8_t *code)
 {
-	return python_may_be_call(code) ? (enum python_call)keys->call[find(code, keys)] : PYTHON_CALL_NONE;
+	return python_call_of(code, key_of(codes, code));
 }
 
 /* Hash of a module's call. At each event: which module it is for a reader is found once for each stack (log_new). */
-static inline __attribute__((always_inline)) uint64_t hash_call(const uint8_t *frame, uint32_t number)
+static uint64_t hash_call(const uint8_t *frame, uint32_t number)
 {
-	const uint8_t *object = python_first_local(frame), *type = NULL;
+	const uint8_t *object = python_first_local(&python_found.at, frame), *type = NULL;
 
 	if (object)
 		type = python_pointer(object, PYTHON_OBJECT_TYPE);
@@ -216,8 +160,8 @@ struct inner_call {
 };
 
 /* The calls of modules that are known at the next frame. */
-static inline uint64_t hash_calls(struct inner_call *inner, const uint8_t *frame, uint32_t number,
-				  enum python_call call)
+static __attribute__((noinline)) uint64_t hash_calls(struct inner_call *inner, const uint8_t *frame, uint32_t number,
+						     enum python_call call)
 {
 	uint64_t hash = inner->frame && call != PYTHON_CALL_WRAPPED ? hash_call(inner->frame, inner->number) : 0;
 
@@ -235,87 +179,181 @@ struct outer {
 	uint32_t size, next;
 };
 
-static void note_outer(struct outer *outer, const struct step *step)
+static inline void note_outer(struct outer *outer, const uint8_t *code, uint64_t lasti)
 {
 	if (!outer->size)
 		return;
-	outer->step[outer->next] = *step;
+	outer->step[outer->next] = (struct step){ code, NULL, lasti };
 	outer->next = outer->next + 1 < outer->size ? outer->next + 1 : 0;
 }
 
-/* More frames were there than fit: the outermost ones take the place of those that came last. */
-static void put_outer(struct python_stack *stack, const struct outer *outer, struct keys *keys)
-{
-	uint32_t first = stack->count - outer->size, i;
+/* One walk. */
+struct walk {
+	struct python_codes *codes;
+	struct outer outer;
+	struct inner_call inner;
+	uint64_t calls, inner_sum; /* inner_sum: of the frames before the outer ones, where more are there than fit */
+	uint32_t depth, passed;    /* passed: frames that follow() looked at and left out */
+	const uint8_t *frame;      /* the next one; NULL: the chain came to its end */
+};
 
-	for (i = 0; i < outer->size; i++)
-		keep(&stack->frame[first + i], &outer->step[(outer->next + i) % outer->size], keys);
-	stack->elided = first;
+static __attribute__((noinline)) void note_call(struct walk *walk, const uint8_t *frame, const uint8_t *code,
+						uint32_t number)
+{
+	enum python_call call = python_may_be_call(code) ? call_of(walk->codes, code) : PYTHON_CALL_NONE;
+
+	if (call || walk->inner.frame)
+		walk->calls += hash_calls(&walk->inner, frame, number, call);
 }
 
-/* Follows the chain from `frame` on. Returns the frames that did not fit; *end: NULL when it came to its end. */
-static uint32_t follow(struct python_stack *stack, uint32_t depth, struct outer *outer, struct keys *keys,
-		       const uint8_t **end)
+static void fill(struct python_stack *stack, uint32_t index, struct python_codes *codes, const struct step *step)
 {
-	const uint8_t *frame = *end;
-	uint32_t walked, more = 0;
-	struct inner_call inner = { NULL, 0 };
-	enum python_call call;
-	uint64_t calls = 0;
-	struct step step;
-	int kind;
+	stack->frame[index] = (struct python_frame){ step->code, key_of(codes, step->code), (uint32_t)step->lasti };
+}
 
-	for (walked = 0; walked < STACK_PYTHON_WALK && python_is_plausible(frame); walked++) {
-		kind = look_at(frame, &step);
-		if (kind < 0) {
-			frame = NULL;
+/* A frame that may be one of the outer ones. */
+static __attribute__((noinline)) void leave_inner(struct walk *walk, int first, uint64_t sum, const uint8_t *code,
+						  uint64_t lasti)
+{
+	if (first)
+		walk->inner_sum = sum;
+	note_outer(&walk->outer, code, lasti);
+}
+
+/* The frames that fit. `filled` 1: they themselves are wanted, too, and not just their sum. */
+PYTHON_INLINE void follow(struct walk *walk, struct python_stack *stack, const struct python_layout *at, int filled)
+{
+	uint64_t sum = 0, marks = atomic_load_explicit(&python_calls.marks, memory_order_relaxed);
+	uint32_t depth = walk->depth, inner = depth - walk->outer.size, count = 0, passed = 0;
+	struct python_codes *codes = walk->codes;
+	const uint8_t *frame = walk->frame;
+	struct step step;
+	int kind = 0;
+
+	while (USUALLY(count < depth && python_is_plausible(frame))) {
+		kind = look_at(at, codes, frame, &step);
+		if (USUALLY(kind > 0)) {
+			if (RARELY(count >= inner))
+				leave_inner(walk, count == inner, sum, step.code, step.lasti);
+			if (filled)
+				fill(stack, count, codes, &step);
+			count++;
+			sum = add_step(sum, at, codes, &step);
+			if (RARELY(marks & python_mark(step.code) || walk->inner.frame))
+				note_call(walk, frame, step.code, count);
+		} else if (kind < 0 || ++passed + count >= STACK_PYTHON_WALK) {
 			break;
 		}
-		if (kind) {
-			if (stack->count < depth) {
-				call = keep(&stack->frame[stack->count++], &step, keys);
-			} else {
-				call = call_of(step.code, keys);
-				more++;
-			}
-			if (call || inner.frame)
-				calls += hash_calls(&inner, frame, stack->count + more, call);
-			if (stack->count + outer->size > depth)
-				note_outer(outer, &step);
-		}
-		frame = python_pointer(frame, python_found.at.frame_back);
+		frame = python_pointer(frame, at->frame_back);
 	}
-	stack->calls = calls + (inner.frame ? hash_call(inner.frame, inner.number) : 0);
-	*end = frame;
-	return more;
+	walk->frame = kind < 0 ? NULL : frame;
+	walk->passed = passed;
+	stack->count = count;
+	stack->hash = sum;
 }
 
-void stack_python_walk(struct python_stack *stack, uint32_t depth)
+/* The same for the rows of the table: the compiler knows their offsets, and most of an event's cost is here. */
+static void follow_known(struct walk *walk, struct python_stack *stack)
 {
-	uint32_t stage = atomic_load_explicit(&python_found.stage, memory_order_acquire);
-	struct keys keys;
-	const uint8_t *frame;
-	struct outer outer;
-	uint32_t more;
+	switch (python_found.usual) {
+#define PYTHON_ROW(minor, ...)                                                         \
+	case minor: {                                                                  \
+		static const struct python_layout at_##minor = { minor, __VA_ARGS__ }; \
+		follow(walk, stack, &at_##minor, 0);                                   \
+		break;                                                                 \
+	}
+		PYTHON_LAYOUT_LIST(PYTHON_ROW)
+#undef PYTHON_ROW
+	default:
+		follow(walk, stack, &python_found.at, 0);
+	}
+}
 
-	stack->count = 0;
-	stack->elided = 0;
-	stack->calls = 0;
-	if ((stage != PYTHON_STAGE_CHECKED && stage != PYTHON_STAGE_FOUND) || !depth)
+/* The outermost frames take the place of those that came last. */
+static void put_outer(struct walk *walk, struct python_stack *stack, int filled)
+{
+	const struct outer *outer = &walk->outer;
+	const struct step *step;
+	uint32_t i;
+
+	stack->elided = walk->depth - outer->size;
+	stack->hash = walk->inner_sum;
+	for (i = 0; i < outer->size; i++) {
+		step = &outer->step[(outer->next + i) % outer->size];
+		stack->hash = add_step(stack->hash, &python_found.at, walk->codes, step);
+		if (filled)
+			fill(stack, stack->elided + i, walk->codes, step);
+	}
+}
+
+/* The frames that do not fit. */
+static __attribute__((noinline)) void follow_further(struct walk *walk, struct python_stack *stack, int filled)
+{
+	const struct python_layout *at = &python_found.at;
+	uint32_t number = stack->count, walked = number + walk->passed;
+	const uint8_t *frame = walk->frame;
+	struct step step;
+	int kind = 0;
+
+	for (; walked < STACK_PYTHON_WALK && python_is_plausible(frame); walked++) {
+		kind = look_at(at, walk->codes, frame, &step);
+		if (kind < 0)
+			break;
+		if (kind) {
+			note_outer(&walk->outer, step.code, step.lasti);
+			note_call(walk, frame, step.code, ++number);
+		}
+		frame = python_pointer(frame, at->frame_back);
+	}
+	if (number == stack->count)
 		return;
-	frame = innermost_frame(stage == PYTHON_STAGE_CHECKED);
-	if (!frame || (stage == PYTHON_STAGE_FOUND && !python_check_frames(frame)))
-		return;
-	outer.size = depth / 4;
-	outer.next = 0;
-	keys_init(&keys);
-	more = follow(stack, depth, &outer, &keys, &frame);
-	if (!more)
-		return;
-	if (frame)
+	if (kind >= 0 && frame)
 		stack->elided = stack->count;
 	else
-		put_outer(stack, &outer, &keys);
+		put_outer(walk, stack, filled);
+}
+
+/* 1: the interpreter was refused. */
+PYTHON_INLINE int take(struct python_stack *stack, uint32_t depth, int filled)
+{
+	uint32_t stage = atomic_load_explicit(&python_found.stage, memory_order_acquire);
+	struct walk walk;
+
+	stack->count = stack->elided = 0;
+	stack->calls = stack->hash = 0;
+	if ((stage != PYTHON_STAGE_CHECKED && stage != PYTHON_STAGE_FOUND) || !depth)
+		return 0;
+	walk.frame = innermost_frame(stage == PYTHON_STAGE_CHECKED);
+	if (!walk.frame)
+		return 0;
+	if (RARELY(stage == PYTHON_STAGE_FOUND) && !python_check_frames(walk.frame))
+		return stack_python_state() == PYTHON_REFUSED;
+	walk.codes = python_codes_begin();
+	if (!walk.codes)
+		return 0;
+	walk.depth = depth;
+	walk.outer.size = depth / 4;
+	walk.outer.next = 0;
+	walk.inner = (struct inner_call){ NULL, 0 };
+	walk.calls = 0;
+	if (filled)
+		follow(&walk, stack, &python_found.at, 1);
+	else
+		follow_known(&walk, stack);
+	if (walk.frame)
+		follow_further(&walk, stack, filled);
+	stack->calls = walk.calls + (RARELY(walk.inner.frame) ? hash_call(walk.inner.frame, walk.inner.number) : 0);
+	return 0;
+}
+
+int stack_python_walk(struct python_stack *stack, uint32_t depth)
+{
+	return take(stack, depth, 0);
+}
+
+void stack_python_frames(struct python_stack *stack, uint32_t depth)
+{
+	take(stack, depth, 1);
 }
 
 /* Makes indices of the numbers that instances have: how many of the frames that were walked came before them. */
@@ -336,18 +374,17 @@ static void place_instances(const struct python_stack *stack, struct python_inst
 void stack_python_instances(const struct python_stack *stack, struct python_instances *instances)
 {
 	const uint8_t *frame = stack->calls ? innermost_frame(1) : NULL;
+	struct python_codes *codes = frame ? python_codes_begin() : NULL;
 	uint32_t walked, number = 0;
-	struct keys keys;
 	struct step step;
 	int kind = 0;
 
 	instances->count = 0;
-	keys_init(&keys);
-	for (walked = 0; walked < STACK_PYTHON_WALK && python_is_plausible(frame); walked++) {
-		kind = look_at(frame, &step);
+	for (walked = 0; codes && walked < STACK_PYTHON_WALK && python_is_plausible(frame); walked++) {
+		kind = look_at(&python_found.at, codes, frame, &step);
 		if (kind < 0)
 			break;
-		if (kind && call_of(step.code, &keys))
+		if (kind && python_may_be_call(step.code) && call_of(codes, step.code))
 			python_note_instance(instances, frame, number);
 		number += (uint32_t)kind;
 		frame = python_pointer(frame, python_found.at.frame_back);

@@ -37,8 +37,9 @@ struct python_instances {
 struct python_stack {
 	uint32_t count;
 	uint32_t elided; /* frames were left out before this index (count: after the last); 0: none were */
+	uint64_t hash;   /* codes and instructions of the frames */
 	uint64_t calls; /* hash of the modules whose calls the frames are, of those that are left out, too; 0: there is none */
-	struct python_frame frame[STACK_PYTHON_MAX]; /* innermost first */
+	struct python_frame frame[STACK_PYTHON_MAX]; /* innermost first; stack_python_frames alone fills them in */
 };
 
 /* The facts of a code object; the texts are made by stack_python_text. */
@@ -63,21 +64,25 @@ enum python_state stack_python_find(uint32_t *version, const char **why);
 enum python_state stack_python_state(void);
 
 /*
- * Fills in at most `depth` (<= STACK_PYTHON_MAX) frames: all of them, or the innermost 3/4 and the outermost 1/4, or,
+ * Takes at most `depth` (<= STACK_PYTHON_MAX) frames: all of them, or the innermost 3/4 and the outermost 1/4, or,
  * of stacks deeper than STACK_PYTHON_WALK, the innermost ones (elided is count then). No interpreter, a thread that
- * Python does not know or whose interpreter is not known for certain: count 0.
+ * Python does not know or whose interpreter is not known for certain: count 0. All but `frame` is filled in. 1: this interpreter has just been found not to be what it says.
+ * Call this and stack_python_frames in the work of own_stack_call.
  */
-void stack_python_walk(struct python_stack *stack, uint32_t depth);
+int stack_python_walk(struct python_stack *stack, uint32_t depth);
+
+/* The same with `frame`. This takes longer: for stacks that are new. */
+void stack_python_frames(struct python_stack *stack, uint32_t depth);
 
 /* The modules whose calls the frames of the stack are that stack_python_walk has just returned. */
 void stack_python_instances(const struct python_stack *stack, struct python_instances *instances);
 
-/* Takes apart a code object that stack_python_walk has just returned. */
+/* Takes apart a code object that stack_python_frames has just returned. */
 void stack_python_code(const struct python_frame *frame, struct python_code *code);
 
 /*
  * Tells that `frame` is of the code with that name in that file. 1: this is the first time that such a code, a module's
- * call, is seen: stack_python_walk sees modules in its frames from now on.
+ * call, is seen: walks see modules in its frames from now on.
  */
 int stack_python_meet(const struct python_frame *frame, const char *name, size_t name_bytes, const char *file,
 		      size_t file_bytes);

@@ -146,7 +146,10 @@ static int find_layout(uint32_t version)
 		if (known[i].minor != VERSION_MINOR(version))
 			continue;
 		python_found.at = known[i];
-		return apply_debug_offsets(&python_found.at, version);
+		if (!apply_debug_offsets(&python_found.at, version))
+			return 0;
+		python_found.usual = memcmp(&python_found.at, &known[i], sizeof(known[i])) ? 0 : known[i].minor;
+		return 1;
 	}
 	return 0;
 }
@@ -251,9 +254,9 @@ static int is_frame(const uint8_t *frame)
 	    !readable_range(frame + at->frame_code, sizeof(void *)) ||
 	    !readable_range(frame + at->frame_instr, sizeof(void *)))
 		return 0;
-	if (python_owner(frame) >= PYTHON_OWNER_SHIM)
+	if (python_owner(at, frame) >= PYTHON_OWNER_SHIM)
 		return 1;
-	return is_code(python_code(frame)) && is_instruction(frame, python_code(frame));
+	return is_code(python_code(at, frame)) && is_instruction(frame, python_code(at, frame));
 }
 
 int python_check_frames(const uint8_t *frame)
@@ -268,7 +271,8 @@ int python_check_frames(const uint8_t *frame)
 	}
 	errno = saved;
 	if (i == FRAMES_CHECKED || !frame) {
-		atomic_compare_exchange_strong(&python_found.stage, &found, PYTHON_STAGE_CHECKED);
+		if (atomic_compare_exchange_strong(&python_found.stage, &found, PYTHON_STAGE_CHECKED))
+			python_count_deaths();
 		return 1;
 	}
 	if (atomic_compare_exchange_strong(&python_found.stage, &found, PYTHON_STAGE_LOOKING)) {

@@ -20,6 +20,7 @@ struct python {
 	_Atomic uint32_t stage; /* enum python_stage */
 	uint32_t version;       /* PY_VERSION_HEX */
 	struct python_layout at;
+	uint32_t usual; /* the minor version whose row of the table `at` is; 0: the interpreter says otherwise */
 	const void *code_type, *text_type, *bytes_type; /* &PyCode_Type and so on */
 	const void *cell_type;                          /* NULL: not exported */
 	const uint8_t *(*thread)(void);                 /* PyGILState_GetThisThreadState: a TLS read, needs no GIL */
@@ -97,28 +98,29 @@ static inline uint64_t python_word(const uint8_t *at, uint32_t offset)
 	return value;
 }
 
+/* In the half of the address space that programs have, above its first page, and a multiple of 8: low bits turn into high ones. */
 static inline int python_is_plausible(const void *pointer)
 {
-	uintptr_t value = (uintptr_t)pointer;
+	uintptr_t value = (uintptr_t)pointer, turned = value >> 3 | value << 61;
 
-	return value >= 4096 && value < (uintptr_t)1 << 47 && !(value & 7);
+	return turned - (4096 >> 3) < ((uintptr_t)1 << 44) - (4096 >> 3);
 }
 
 /* Offsets in a frame. The low bits of 3.14's references are tags. */
-static inline const uint8_t *python_code(const uint8_t *frame)
+static inline const uint8_t *python_code(const struct python_layout *at, const uint8_t *frame)
 {
-	return (const uint8_t *)(python_word(frame, python_found.at.frame_code) & ~(uint64_t)7);
+	return (const uint8_t *)(python_word(frame, at->frame_code) & ~(uint64_t)7);
 }
 
 /* The first argument of a function; NULL: it was deleted, or lies in a cell. The same tags. */
-static inline const uint8_t *python_first_local(const uint8_t *frame)
+static inline const uint8_t *python_first_local(const struct python_layout *at, const uint8_t *frame)
 {
-	return (const uint8_t *)(python_word(frame, python_found.at.frame_locals) & ~(uint64_t)7);
+	return (const uint8_t *)(python_word(frame, at->frame_locals) & ~(uint64_t)7);
 }
 
-static inline uint32_t python_owner(const uint8_t *frame)
+static inline uint32_t python_owner(const struct python_layout *at, const uint8_t *frame)
 {
-	return python_found.at.frame_owner == PYTHON_NONE ? 0 : frame[python_found.at.frame_owner];
+	return at->frame_owner == PYTHON_NONE ? 0 : frame[at->frame_owner];
 }
 
 /* 1: a pointer can be read there. For use before the first frames are checked; errno is kept. */
@@ -139,5 +141,52 @@ uint64_t python_text_hash(const uint8_t *string);
  * cache.
  */
 uint64_t python_bytes_hash(const uint8_t *at, uint64_t size);
+
+/* ---- What tells code objects apart (stack_python_key.c) ---- */
+
+/* A number that no other code object has ever had; 0: this one has none. */
+static inline uint64_t python_number(const struct python_layout *at, const uint8_t *code)
+{
+	return at->code_version == PYTHON_NONE ? 0 : (uint32_t)python_int(code, at->code_version);
+}
+
+/* A code without a number. Its entry holds as long as no code object has died since. */
+struct python_known {
+	const uint8_t *_Atomic code; /* NULL: the entry is not filled in */
+	uint64_t stamp;              /* as in struct python_codes */
+	uint64_t key;                /* as in struct python_frame */
+	int64_t first;               /* byte of the code from which on its frames are entered */
+};
+
+#define PYTHON_KNOWN 512u
+
+/* The codes that were met on one of our stacks; lies in own_stack_kept(). */
+struct python_codes {
+	uint64_t stamp; /* the count of dead code objects when this walk began; without a count: the number of the walk */
+	uint64_t walks;
+	struct python_known known[PYTHON_KNOWN];
+};
+
+/* A walk begins on this stack of ours. NULL: the thread is on none. */
+struct python_codes *python_codes_begin(void);
+
+/* Looks at a code without a number. NULL: it is no code object. */
+const struct python_known *python_learn(struct python_codes *codes, const uint8_t *code);
+
+/* The same, or what is known: in one of two places, so that no pair of functions that call each other shares one. */
+static inline __attribute__((always_inline)) const struct python_known *python_know(struct python_codes *codes,
+										    const uint8_t *code)
+{
+	const struct python_known *known = &codes->known[(uintptr_t)code >> 4 & (PYTHON_KNOWN - 1)];
+
+	if (atomic_load_explicit(&known->code, memory_order_relaxed) == code && known->stamp == codes->stamp)
+		return known;
+	return python_learn(codes, code);
+}
+
+uint64_t python_numbered_key(const uint8_t *code, uint64_t number);
+
+/* From now on deaths of code objects are counted, where they have no number. The interpreter's frames have been checked. */
+void python_count_deaths(void);
 
 #endif
