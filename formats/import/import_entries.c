@@ -46,6 +46,7 @@ enum key {
 };
 
 #define WORDS_KNOWN 64u
+#define PAIRS_KNOWN 16u
 
 /*
  * Which word of a list a text is. Picklers write a text once and then its number, so the number that a word had last
@@ -85,6 +86,10 @@ struct entry_reader {
 	struct import_entries *entries;
 	const struct pickle *pickle;
 	struct words keys, actions;
+	struct {
+		pickle_id text;
+		uint32_t key;
+	} pair[PAIRS_KNOWN]; /* keys of the dict before: most have the same in the same order */
 };
 
 static void reader_init(struct entry_reader *reader, struct import_entries *entries, const struct pickle *pickle)
@@ -107,17 +112,29 @@ static void reader_init(struct entry_reader *reader, struct import_entries *entr
 	reader->actions = (struct words){ .pickle = pickle, .word = actions, .count = MT_ARRAY_SIZE(actions) };
 }
 
+/* The key of pair `i`, KEYS: of no meaning. */
+static uint32_t key_of(struct entry_reader *reader, uint32_t i, pickle_id text)
+{
+	uint32_t key = number_of(&reader->keys, text);
+
+	if (i < PAIRS_KNOWN) {
+		reader->pair[i].text = text;
+		reader->pair[i].key = key;
+	}
+	return key;
+}
+
 /* The values of a dict by enum key, 0 where it has none; the last one of a key that is repeated. */
-static void read_fields(struct entry_reader *reader, pickle_id from, pickle_id field[KEYS])
+static void read_fields(struct entry_reader *reader, pickle_id from, pickle_id field[KEYS + 1])
 {
 	uint32_t pairs, i, key;
 	const pickle_id *pair = pickle_pairs(reader->pickle, from, &pairs);
 
-	memset(field, 0, KEYS * sizeof(*field));
+	memset(field, 0, (KEYS + 1) * sizeof(*field));
 	for (i = 0; i < pairs; i++, pair += 2) {
-		key = number_of(&reader->keys, pair[0]);
-		if (key < KEYS)
-			field[key] = pair[1];
+		key = i < PAIRS_KNOWN && reader->pair[i].text == pair[0] ? reader->pair[i].key
+									 : key_of(reader, i, pair[0]);
+		field[key] = pair[1];
 	}
 }
 
@@ -136,7 +153,7 @@ static int read_entry(struct entry_reader *reader, pickle_id from, uint32_t devi
 {
 	const struct pickle *pickle = reader->pickle;
 	struct import_entry entry = { .device = (uint8_t)device };
-	pickle_id field[KEYS];
+	pickle_id field[KEYS + 1];
 	uint32_t action;
 
 	read_fields(reader, from, field);
@@ -176,7 +193,7 @@ static int read_ranges(struct entry_reader *reader, pickle_id ranges)
 {
 	const struct pickle *pickle = reader->pickle;
 	uint32_t count = pickle_count(pickle, ranges), i;
-	pickle_id field[KEYS];
+	pickle_id field[KEYS + 1];
 	int error = 0;
 
 	for (i = 0; i < count && !error; i++) {

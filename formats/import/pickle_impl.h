@@ -47,4 +47,7 @@ struct pickle {
  */
 int pickle_run(struct pickle *pickle, int *damage);
 
+/* Runs the opcodes that pickle_plain.c knows, up to one that it leaves to pickle_run. */
+void pickle_plain(struct pickle *pickle);
+
 #endif

@@ -113,7 +113,7 @@ static inline int add_items(struct pickle *pickle, struct value *container, cons
 	if (count > UINT32_MAX / 2 - container->count)
 		return -MT_E_LIMIT;
 	room = room_for(container->count + count);
-	if (room != room_for(container->count)) {
+	if (!container->count || room != room_for(container->count)) {
 		larger = take_items(pickle, room);
 		if (!larger)
 			return -MT_E_MEMORY;
@@ -591,8 +591,10 @@ int pickle_run(struct pickle *pickle, int *damage)
 {
 	int error = add_fixed(pickle);
 
-	while (!error && !pickle->stopped)
+	while (!error && !pickle->stopped) {
+		pickle_plain(pickle);
 		error = step(pickle);
+	}
 	if (error != -MT_E_TRUNCATED && error != -MT_E_CORRUPT)
 		return error;
 	*damage = error;

@@ -227,6 +227,82 @@ TEST(nonsense)
 	}
 }
 
+/* Most of a long file is read by a loop of its own, its ends by the machine: each number comes out of both. */
+TEST(many_of_each_number)
+{
+	static const struct {
+		const char *opcode;
+		size_t size;
+		int64_t number;
+	} each[] = {
+		{ BYTES("K\xff"), 255 },
+		{ BYTES("M\1\xff"), 0xff01 },
+		{ BYTES("J\xfe\xff\xff\xff"), -2 },
+		{ BYTES("\x8a\0"), 0 },
+		{ BYTES("\x8a\1\x80"), -128 },
+		{ BYTES("\x8a\3\0\0\x40"), 0x400000 },
+		{ BYTES("\x8a\x8\1\0\0\0\0\0\0\x80"), INT64_MIN + 1 },
+		{ BYTES("\x8a\x9\1\0\0\0\0\0\0\x80\0"), INT64_MIN + 1 },
+	};
+	char data[2048];
+	struct pickle *pickle;
+	size_t i, n, size;
+
+	for (i = 0; i < MT_ARRAY_SIZE(each); i++) {
+		memcpy(data, "\x80\4](", size = 4);
+		for (n = 0; n < 100; n++, size += each[i].size)
+			memcpy(data + size, each[i].opcode, each[i].size);
+		memcpy(data + size, "e.", 2);
+		pickle = whole(data, size + 2);
+		CHECK_EQ(pickle_count(pickle, pickle_root(pickle)), 100);
+		for (n = 0; n < 100; n++)
+			CHECK_EQ(pickle_int(pickle, pickle_item(pickle, pickle_root(pickle), (uint32_t)n), 7),
+				 each[i].number);
+		pickle_free(pickle);
+	}
+}
+
+/* [{5: root}, ...] with 100 dicts, number 1 to 100 of the memo; `tail` is the inside of one more. */
+static int open_dicts(struct pickle **pickle, const char *tail, size_t tail_size, int *damage)
+{
+	static const char dict[] = "}\x94(K\5h\0u";
+	char data[2048] = "\x80\4]\x94(";
+	size_t n, size = 5;
+	uint64_t offset;
+
+	for (n = 0; n < 100; n++, size += sizeof(dict) - 1)
+		memcpy(data + size, dict, sizeof(dict) - 1);
+	memcpy(data + size, tail, tail_size);
+	memcpy(data + size + tail_size, "e.", 2);
+	return open_bytes(pickle, data, size + tail_size + 2, damage, &offset);
+}
+
+TEST(many_dicts)
+{
+	struct pickle *pickle;
+	pickle_id dict;
+	uint32_t n;
+	int damage;
+
+	CHECK_EQ(open_dicts(&pickle, BYTES("}\x94(K\5j\x64\0\0\0u"), &damage), 0);
+	CHECK_EQ(damage, 0);
+	CHECK_EQ(pickle_count(pickle, pickle_root(pickle)), 101);
+	for (n = 0; n < 101; n++) {
+		dict = pickle_item(pickle, pickle_root(pickle), n);
+		CHECK_EQ(pickle_count(pickle, dict), 1);
+		CHECK_EQ(pickle_int(pickle, pickle_key(pickle, dict, 0), 0), 5);
+		CHECK_EQ(pickle_item(pickle, dict, 0),
+			 n < 100 ? pickle_root(pickle) : pickle_item(pickle, pickle_root(pickle), 99));
+	}
+	pickle_free(pickle);
+	CHECK_EQ(open_dicts(&pickle, BYTES("}\x94(K\5j\x66\0\0\0u........."), &damage), 0);
+	CHECK_EQ(damage, -MT_E_CORRUPT); /* the memo ends with 101 */
+	pickle_free(pickle);
+	CHECK_EQ(open_dicts(&pickle, BYTES("}(\x94K\5h\0u........."), &damage), 0);
+	CHECK_EQ(damage, -MT_E_CORRUPT); /* nothing is on the mark */
+	pickle_free(pickle);
+}
+
 /* {"a": [{"x": 1}, {"x": 2}], "b": 3} */
 static const char sample[] =
 	"\x80\4\x95\0\0\0\0\0\0\0\0}\x94(\x8c\1a\x94]\x94(}\x94\x8c\1x\x94K\1s}\x94h\4K\2se\x8c\1b\x94K\3u.";
