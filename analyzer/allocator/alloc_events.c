@@ -15,10 +15,10 @@ static const struct question {
 	const char *sql;
 } questions[ALLOC_EVENTS_QUERIES] = {
 	{ ALLOC_EVENT_TENSOR, ALLOC_EVENT_PIECE, 1,
-	  "SELECT since_seq, since_time, 0, address, bytes, mapped AND ?3, 0 FROM piece "
+	  "SELECT since_seq, since_time, 0, address, bytes, mapped AND ?3, 0 FROM reserved_range "
 	  "WHERE process = ?1 AND device = ?2 AND tensors_inside AND bytes > 0 AND ?4 ORDER BY since_seq" },
 	{ ALLOC_EVENT_TENSOR_GONE, ALLOC_EVENT_PIECE_GONE, 1,
-	  "SELECT until_seq, until_time, 0, address, bytes, mapped AND ?3, 0 FROM piece "
+	  "SELECT until_seq, until_time, 0, address, bytes, mapped AND ?3, 0 FROM reserved_range "
 	  "WHERE process = ?1 AND device = ?2 AND tensors_inside AND bytes > 0 AND until_seq IS NOT NULL AND ?4 "
 	  "ORDER BY until_seq" },
 	{ ALLOC_EVENT_TENSOR, ALLOC_EVENT_PIECE, 0,

@@ -397,13 +397,14 @@ static int ask(const struct player *player, const char *sql, int64_t *value)
 
 static int find_kind(struct player *player)
 {
-	static const char sleeps[] = "SELECT EXISTS (SELECT 1 FROM site WHERE process = ?1 AND device = ?2 "
-				     "AND owner IN ('vllm cumem', 'torch_memory_saver')) "
-				     "OR EXISTS (SELECT 1 FROM resident JOIN allocation ON allocation.id = allocation "
-				     "WHERE process = ?1 AND device = ?2)";
+	static const char sleeps[] =
+		"SELECT EXISTS (SELECT 1 FROM site WHERE process = ?1 AND device = ?2 "
+		"AND owner IN ('vllm cumem', 'torch_memory_saver')) "
+		"OR EXISTS (SELECT 1 FROM resident_span JOIN allocation ON allocation.id = allocation "
+		"WHERE process = ?1 AND device = ?2)";
 	static const char mapped[] =
-		"SELECT EXISTS (SELECT 1 FROM piece WHERE process = ?1 AND device = ?2 AND mapped AND tensors_inside)";
-	static const char start[] = "SELECT seq FROM moment WHERE name = 'start' AND process = ?1 AND device = ?2";
+		"SELECT EXISTS (SELECT 1 FROM reserved_range WHERE process = ?1 AND device = ?2 AND mapped AND tensors_inside)";
+	static const char start[] = "SELECT seq FROM named_moment WHERE name = 'start' AND process = ?1 AND device = ?2";
 	int64_t value;
 	int error = ask(player, sleeps, &value);
 

@@ -23,8 +23,8 @@ static const struct command_option own_options[] = {
 	COMMAND_HELP_OPTION,
 };
 
-static const char notes[] =
-	"Instead of a statement: .tables, the tables and views; .schema [TABLE], their columns and what these mean.";
+static const char notes[] = "Instead of a statement: .tables, the views for people; .tables all, also those behind them; "
+			    ".schema [TABLE], columns and what these mean.";
 
 /* ---- rows as text: columns separated by tabs ---- */
 
@@ -143,13 +143,15 @@ static int json_rows(struct db_stmt *stmt)
 
 /* ---- what there is to ask ---- */
 
-#define RELATIONS "FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+static const char all_tables[] = SCHEMA_RELATIONS("1"), people_tables[] = SCHEMA_RELATIONS(SCHEMA_FOR_PEOPLE);
 
-/* Instead of a statement. X(word, statement, the same of one table) */
-#define DOT_LIST(X)                                                          \
-	X(".tables", "SELECT name " RELATIONS "ORDER BY name", NULL)         \
-	X(".schema", "SELECT sql || ';' AS sql " RELATIONS "ORDER BY rowid", \
-	  "SELECT sql || ';' AS sql " RELATIONS "AND name = ?1 COLLATE NOCASE")
+#define SCHEMA_TEXT "SELECT sql || ';' AS sql FROM sqlite_schema WHERE type IN ('table', 'view') "
+
+/* Instead of a statement. X(word, statement, the same with a name behind it) */
+#define DOT_LIST(X)                                                                   \
+	X(".tables", people_tables, SCHEMA_RELATIONS("(?1 = 'all' OR name LIKE ?1)")) \
+	X(".schema", SCHEMA_TEXT "AND name NOT LIKE 'sqlite%' ORDER BY rowid",        \
+	  SCHEMA_TEXT "AND name = ?1 COLLATE NOCASE")
 
 struct dot {
 	const char *word, *all, *one;
@@ -169,15 +171,20 @@ struct names {
 	size_t size;
 };
 
-static void add_name(struct names *names, const char *name)
+static void list_name(struct names *names, const char *name)
 {
-	const char *before = names->nearest.best;
 	int length = snprintf(names->line + names->size, sizeof(names->line) - names->size, "%s%s",
 			      names->size ? ", " : "", name);
 
 	if (length > 0 && (size_t)length < sizeof(names->line) - names->size)
 		names->size += (size_t)length;
 	names->line[names->size] = '\0';
+}
+
+static void try_name(struct names *names, const char *name)
+{
+	const char *before = names->nearest.best;
+
 	mt_nearest_try(&names->nearest, name);
 	if (names->nearest.best == before)
 		return;
@@ -186,8 +193,9 @@ static void add_name(struct names *names, const char *name)
 	names->nearest.best = names->best;
 }
 
-/* All rows of a statement with one column of names. */
-static void add_names(struct names *names, struct db *db, const char *sql, const char *parameter)
+/* The names in the first column of a statement. `add`: list_name, try_name. */
+static void add_names(struct names *names, struct db *db, const char *sql, const char *parameter,
+		      void (*add)(struct names *names, const char *name))
 {
 	struct db_stmt *stmt;
 
@@ -196,7 +204,7 @@ static void add_names(struct names *names, struct db *db, const char *sql, const
 	if (parameter)
 		db_bind_text(stmt, 1, parameter);
 	while (db_step(stmt) == 1)
-		add_name(names, db_text(stmt, 0));
+		add(names, db_text(stmt, 0));
 	db_finish(stmt);
 }
 
@@ -213,8 +221,9 @@ static int no_table(struct db *db, const char *what, const char *table)
 	struct names names = { .nearest.word = table };
 	int status;
 
-	add_names(&names, db, dots[0].all, NULL);
-	status = fail_with_names(&names, what, "there are: ");
+	add_names(&names, db, all_tables, NULL, try_name);
+	add_names(&names, db, people_tables, NULL, list_name);
+	status = fail_with_names(&names, what, "see .tables all; for people: ");
 	free(names.best);
 	return status;
 }
@@ -235,15 +244,18 @@ static int is_asked(const char *sql, const char *table)
 /* The columns of the tables that the statement names. */
 static int no_column(struct db *db, const char *what, const char *column, const char *sql)
 {
+	static const char columns_of[] = "SELECT name FROM pragma_table_info(?1)";
 	const char *dot = strrchr(column, '.');
 	struct names names = { .nearest.word = dot ? dot + 1 : column };
 	struct db_stmt *stmt;
 	int status;
 
-	if (!db_prepare(db, &stmt, dots[0].all)) {
+	if (!db_prepare(db, &stmt, all_tables)) {
 		while (db_step(stmt) == 1)
-			if (is_asked(sql, db_text(stmt, 0)))
-				add_names(&names, db, "SELECT name FROM pragma_table_info(?1)", db_text(stmt, 0));
+			if (is_asked(sql, db_text(stmt, 0))) {
+				add_names(&names, db, columns_of, db_text(stmt, 0), list_name);
+				add_names(&names, db, columns_of, db_text(stmt, 0), try_name);
+			}
 		db_finish(stmt);
 	}
 	status = fail_with_names(&names, what, names.size ? "there are: " : "see .schema");
@@ -314,14 +326,14 @@ static int answer_dot(struct db *db, const char *line, const struct look *look, 
 		mt_nearest_try(&nearest, dots[i].word);
 		if (strcmp(word, dots[i].word) != 0)
 			continue;
-		if (!*name || !dots[i].one)
+		if (!*name)
 			return answer(db, dots[i].all, NULL, &plain, json);
 		if (has_rows(db, dots[i].one, name))
 			return answer(db, dots[i].one, name, &plain, json);
 		snprintf(what, sizeof(what), "%s: there is no such table", name);
 		return no_table(db, what, name);
 	}
-	return command_bad_word(&nearest, "sql: %s: neither .tables nor .schema [TABLE] nor a statement", word);
+	return command_bad_word(&nearest, "sql: %s: neither .tables [all] nor .schema [TABLE] nor a statement", word);
 }
 
 static int answer_any(struct db *db, const char *sql, const struct look *look, int json)

@@ -96,9 +96,18 @@ const void *db_blob(const struct db_stmt *stmt, int column, size_t *size);
 /* Schema.sql inside the program. */
 
 #define SCHEMA_APPLICATION_ID 0x6d656d61 /* "mema" */
-#define SCHEMA_VERSION 14                /* a database of another version is made again */
+#define SCHEMA_VERSION 15                /* a database of another version is made again */
 
 /* Ends in NUL. */
 extern const char schema_sql[];
+
+/* Rows (name, holds) for an expression of sqlite_schema: its tables and views with the comment that schema.sql has on each. */
+#define SCHEMA_RELATIONS(where)                                                                                          \
+	"SELECT name, substr(sql, instr(sql, '-- ') + 3, instr(substr(sql, instr(sql, '-- ')), char(10)) - 4) AS holds " \
+	"FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND " where       \
+	" ORDER BY name"
+
+/* Those that people ask; the others are behind them. */
+#define SCHEMA_FOR_PEOPLE "name IN ('allocation', 'bytes_by_module', 'bytes_by_place', 'bytes_by_step', 'live_at')"
 
 #endif

@@ -4,10 +4,10 @@
 -- Bytes are bytes. Times are ns since the run began (process.origin is that instant on the clock of the process).
 -- seq numbers the events of one process in the order in which they took effect, and time does not go back in it. All
 -- events of the run have one order: (time, process, seq). Phases, categories and owners are words.
--- Sums such as "who held the peak" are in peak_part; single allocations are in allocation.
+-- The first comment of a table or view says what it holds: memana sql DB .tables prints them.
 
--- One recorded process, one trace file.
 CREATE TABLE process (
+	-- One recorded process: one trace file.
 	id INTEGER PRIMARY KEY,           -- from 1, in the order of the command line
 	file TEXT NOT NULL,
 	pid INTEGER,                      -- null: a PyTorch snapshot does not say
@@ -43,8 +43,8 @@ CREATE TABLE process (
 	over_seq INTEGER                  -- it ended, or the recording did; null: it goes on as far as the trace tells
 );
 
--- One physical device, shared by all processes that use it.
 CREATE TABLE device (
+	-- One physical device. All processes that use it share the row.
 	id INTEGER PRIMARY KEY,
 	number INTEGER UNIQUE,            -- its name for people: memana top --device NUMBER; null: nothing happened on it
 	kind TEXT NOT NULL,               -- cuda, cpu
@@ -54,6 +54,7 @@ CREATE TABLE device (
 );
 
 CREATE TABLE thread (
+	-- A thread that allocated or freed.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	tid INTEGER NOT NULL,
@@ -62,8 +63,8 @@ CREATE TABLE thread (
 	autograd INTEGER NOT NULL         -- 1: runs backward for torch
 );
 
--- One loaded ELF file, as it lay in the process.
-CREATE TABLE module (
+CREATE TABLE elf_file (
+	-- A program or library, as it was loaded into a process.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	path TEXT NOT NULL,
@@ -73,40 +74,41 @@ CREATE TABLE module (
 	bias INTEGER NOT NULL             -- address in the process minus address in the file
 );
 
--- One place in the code. Native frames have module and offset; memana load adds the names it finds in the module's file
--- (where the compiler inlined: of the innermost function).
 CREATE TABLE frame (
+	-- One line of code, or one address of an ELF file.
+	-- memana load adds the names that it finds in the ELF file; where the compiler inlined, of the innermost function.
 	id INTEGER PRIMARY KEY,
 	kind TEXT NOT NULL,               -- python, native, elided (frames beyond --depth)
 	function TEXT,
 	file TEXT,
 	line INTEGER,
-	module INTEGER REFERENCES module,
-	offset INTEGER                    -- address in the module's file
+	elf_file INTEGER REFERENCES elf_file, -- null: a Python frame
+	offset INTEGER                    -- address in the ELF file
 );
 
--- An object that runs as a part of a model: a torch.nn.Module. Objects of one class that lived at one address one after the
--- other are one instance. ("module" alone, in a table or a column, is an ELF file.)
-CREATE TABLE instance (
+CREATE TABLE module_instance (
+	-- An object that runs as a part of a model: a torch.nn.Module.
+	-- Objects of one class that lived at one address one after the other are one row.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	address INTEGER NOT NULL,
 	type TEXT NOT NULL                -- name of its class
 );
 
--- Calls of instances inside one another, as a tree; parent leads outwards.
-CREATE TABLE nest (
+CREATE TABLE module_call (
+	-- Calls of modules inside one another, as a tree. parent leads outwards.
 	id INTEGER PRIMARY KEY,
-	parent INTEGER REFERENCES nest,   -- null: outermost
-	instance INTEGER NOT NULL REFERENCES instance,
+	parent INTEGER REFERENCES module_call, -- null: outermost
+	instance INTEGER NOT NULL REFERENCES module_instance,
 	submodule INTEGER REFERENCES submodule -- the instance, where its name never changes; null: nothing inside holds bytes, or it does
 );
 
--- The names that the framework has for instances. Names are told all at once, now and then; a row is the tellings in a row
--- that have one name for an address. A name holds between two tellings that agree.
-CREATE TABLE instance_name (
+CREATE TABLE module_name (
+	-- The names that the framework has for modules, and when they held.
+	-- The framework tells all names at once, now and then. A row is the tellings in a row with one name for an address. A name
+	-- holds between two tellings that agree.
 	process INTEGER NOT NULL REFERENCES process,
-	address INTEGER NOT NULL,         -- instance.address
+	address INTEGER NOT NULL,         -- module_instance.address
 	model TEXT NOT NULL,              -- class of the outermost module, and which of them: Sequential#1
 	name TEXT NOT NULL,               -- inside the model: layers.0.fc1; "": the model itself
 	first_seq INTEGER NOT NULL,       -- events with which the first and the last of these tellings began
@@ -114,9 +116,9 @@ CREATE TABLE instance_name (
 	PRIMARY KEY (process, address, first_seq)
 ) WITHOUT ROWID;
 
--- The modules that hold bytes, and those around them, as a tree: a row for each part of a name. A module without a name stands
--- by its class and a number below what it ran in.
 CREATE TABLE submodule (
+	-- The modules that hold bytes, and those around them, as a tree by name.
+	-- A row for each part of a name. A module without a name stands by its class and a number below the module that it ran in.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	parent INTEGER REFERENCES submodule, -- null: a model, or a module without a name that ran in no other
@@ -129,20 +131,20 @@ CREATE TABLE submodule (
 );
 CREATE INDEX submodule_parent ON submodule (parent);
 
--- Call stacks as a tree. A stack is named by its innermost node; parent leads outwards.
-CREATE TABLE node (
+CREATE TABLE stack_node (
+	-- Call stacks as a tree. The innermost node names a stack; parent leads outwards.
 	id INTEGER PRIMARY KEY,
-	parent INTEGER REFERENCES node,   -- null: outermost
+	parent INTEGER REFERENCES stack_node, -- null: outermost
 	frame INTEGER NOT NULL REFERENCES frame,
-	nest INTEGER REFERENCES nest      -- the frame calls the innermost instance of it; null: that of the parent goes on
+	module_call INTEGER REFERENCES module_call -- the frame calls the innermost instance of it; null: that of the parent goes on
 );
 
--- A place that bytes come from: a stack of a process on a device, in one phase, for one purpose.
 CREATE TABLE site (
+	-- A source of bytes: a stack of a process on a device, in one phase and category.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device,
-	node INTEGER REFERENCES node,     -- null: no stack was recorded
+	node INTEGER REFERENCES stack_node, -- null: no stack was recorded
 	memory TEXT NOT NULL,             -- tensor, driver
 	phase TEXT NOT NULL,
 	category TEXT NOT NULL,           -- its kind, from how its allocations lived
@@ -155,9 +157,9 @@ CREATE TABLE site (
 	element INTEGER                   -- known, and the next one, too
 );
 
--- Sums of the memory that was still there when the step that made it had ended. Memory that went in its own step is not
--- here. Bytes count whether they are resident or not.
-CREATE TABLE outlived (
+CREATE TABLE outlived_step (
+	-- Sums of the memory that was still there when the step that made it had ended.
+	-- Memory that went in its own step is not here. Bytes count whether they are resident or not.
 	site INTEGER NOT NULL REFERENCES site,
 	step INTEGER NOT NULL,            -- in which it was allocated
 	until_step INTEGER,               -- in which it was freed; null: never
@@ -165,15 +167,16 @@ CREATE TABLE outlived (
 	count INTEGER NOT NULL            -- allocations
 );
 
--- The steps of a process that ended. No row: none did.
 CREATE TABLE steps_ended (
+	-- The steps of a process that ended. No row: none did.
 	process INTEGER PRIMARY KEY REFERENCES process,
 	first_step INTEGER NOT NULL,
 	last_step INTEGER NOT NULL
 );
 
--- The most that a device held. For a GPU: memory taken from the driver; for the CPU: tensors.
 CREATE TABLE peak (
+	-- The most that a device held.
+	-- For a GPU: memory taken from the driver; for the CPU: tensors.
 	device INTEGER PRIMARY KEY REFERENCES device,
 	bytes INTEGER NOT NULL,
 	slack_bytes INTEGER NOT NULL,     -- the part held by the caching allocator, not by a tensor
@@ -189,8 +192,9 @@ CREATE TABLE peak (
 	block_bytes_exact INTEGER         -- 0: at least that
 );
 
--- The holders of the peak. A partition: the bytes of a device add up to peak.bytes, by any of the columns.
 CREATE TABLE peak_part (
+	-- The bytes of each site at the peak of its device.
+	-- A partition: the bytes of a device add up to peak.bytes, by any of the columns.
 	site INTEGER PRIMARY KEY REFERENCES site,
 	device INTEGER NOT NULL REFERENCES device,
 	process INTEGER NOT NULL REFERENCES process,
@@ -201,31 +205,33 @@ CREATE TABLE peak_part (
 	count INTEGER NOT NULL            -- allocations
 );
 
--- The module of a site's stack: that of its innermost call. No row: no frame of the stack calls a module.
 CREATE TABLE site_module (
+	-- The module of a site's stack: that of its innermost call. No row: the stack calls none.
 	site INTEGER PRIMARY KEY REFERENCES site,
 	submodule INTEGER NOT NULL REFERENCES submodule,
 	alike INTEGER NOT NULL            -- equal for sites of one stack whose modules' paths differ in numbers alone
 );
 
--- The modules of the peak's bytes: that of the parameter where the census tells of the allocation, else that of the stack. A
--- partition: the bytes of a site add up to peak_part.bytes.
 CREATE TABLE peak_module (
+	-- The modules of the peak's bytes.
+	-- The census tells of allocations with parameters: the module of the parameter. Else the module of the stack. A partition: the
+	-- bytes of a site add up to peak_part.bytes.
 	site INTEGER NOT NULL REFERENCES site,
 	submodule INTEGER REFERENCES submodule, -- null: outside any module
 	bytes INTEGER NOT NULL,
 	count INTEGER NOT NULL            -- allocations; one of several modules counts once
 );
 
--- The same with what its site says, and with the module's path.
-CREATE VIEW bytes_by_module AS
+CREATE VIEW peak_module_site AS
+	-- The rows of peak_module, with the columns of their sites and the path of the module.
 	SELECT peak_part.device AS device, peak_part.process AS process, peak_part.site AS site, peak_module.submodule AS submodule,
 		path, type, peak_part.phase AS phase, peak_part.category AS category, peak_module.bytes AS bytes,
 		peak_module.count AS count
 	FROM peak_module JOIN peak_part USING (site) LEFT JOIN submodule ON submodule.id = peak_module.submodule;
 
--- The most that a device held when a process did something in a phase. One that waits, in whatever phase, does nothing.
 CREATE TABLE phase_peak (
+	-- The most that a device held when a process did something in a phase.
+	-- A process that waits, in whatever phase, does nothing.
 	device INTEGER NOT NULL REFERENCES device,
 	phase TEXT NOT NULL,
 	bytes INTEGER NOT NULL,
@@ -237,11 +243,11 @@ CREATE TABLE phase_peak (
 	PRIMARY KEY (device, phase)
 );
 
--- NVML's figures (nvidia-smi) at a peak, or at the sample nearest to it: at or after it, if there is one. If the
--- processes' bytes are known they add up: process = recorded + context + code + graph + pool + earlier + unexplained.
--- Processes are looked at one after the other; those whose samples are not of that time are absent, and their bytes
--- others'.
 CREATE TABLE gpu_total (
+	-- NVML's figures (nvidia-smi) at a peak, or at the sample nearest to it.
+	-- At or after the peak, if there is such a sample. If the bytes of the processes are known they add up: process = recorded +
+	-- context + code + graph + pool + earlier + unexplained. Processes are looked at one after the other. Those without a sample of
+	-- that time are absent, and their bytes count as those of others.
 	device INTEGER NOT NULL REFERENCES device,
 	peak TEXT NOT NULL,               -- peak, or the phase whose peak it is
 	time INTEGER NOT NULL,            -- time of the sample
@@ -262,8 +268,8 @@ CREATE TABLE gpu_total (
 	PRIMARY KEY (device, peak)
 );
 
--- Host memory of a process, by its last sample but for the most_ columns, and around it. No row: nobody looked.
-CREATE TABLE host (
+CREATE TABLE host_memory (
+	-- Host memory of a process at its last sample, and the most of two columns. No row: nobody looked.
 	process INTEGER PRIMARY KEY REFERENCES process,
 	time INTEGER NOT NULL,
 	rss_bytes INTEGER NOT NULL,
@@ -279,8 +285,8 @@ CREATE TABLE host (
 					  -- two was used up); null: not by the host's memory
 );
 
--- Out-of-memory errors.
 CREATE TABLE oom (
+	-- Out-of-memory errors.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device,
@@ -293,15 +299,15 @@ CREATE TABLE oom (
 	others_bytes INTEGER,             -- bytes of the device in use by others than the process; null: unknown
 	phase TEXT NOT NULL,
 	step INTEGER NOT NULL,
-	node INTEGER REFERENCES node,
+	node INTEGER REFERENCES stack_node,
 	role TEXT NOT NULL,
 	category TEXT NOT NULL,           -- kind of the request, by a rule of its stack or by its phase: its life is unknown
 	had INTEGER NOT NULL,             -- 1: the driver refused, and gave the process as many bytes within a second: nothing failed
 	submodule INTEGER REFERENCES submodule -- the module that was running; null: none was
 );
 
--- The holders of the device when a request failed, by recorded calls.
 CREATE TABLE oom_holder (
+	-- The bytes that each process held when a request failed, by recorded calls.
 	oom INTEGER NOT NULL REFERENCES oom,
 	process INTEGER NOT NULL REFERENCES process,
 	held_bytes INTEGER NOT NULL,
@@ -309,8 +315,9 @@ CREATE TABLE oom_holder (
 	PRIMARY KEY (oom, process)
 );
 
--- The census: what the framework said of its tensors, each time it was asked. Rows of one census are one moment, or nearly.
 CREATE TABLE parameter (
+	-- The census: the tensors of models and optimizers, as the framework told of them.
+	-- A row for each tensor each time it was asked. Rows of one census are one moment, or nearly.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	census INTEGER NOT NULL,          -- which of the process's, from 1
@@ -337,8 +344,8 @@ CREATE TABLE parameter (
 );
 CREATE INDEX parameter_site ON parameter (site);
 
--- Events that could not be recorded.
-CREATE TABLE loss (
+CREATE TABLE lost_events (
+	-- Events that could not be recorded, by reason.
 	process INTEGER NOT NULL REFERENCES process,
 	reason TEXT NOT NULL,
 	events INTEGER NOT NULL,
@@ -348,8 +355,8 @@ CREATE TABLE loss (
 	PRIMARY KEY (process, reason)
 );
 
--- The recorded sources, and the others with the reason.
 CREATE TABLE source (
+	-- The sources of events: recorded or not, and why.
 	process INTEGER NOT NULL REFERENCES process,
 	name TEXT NOT NULL,
 	state TEXT NOT NULL,              -- on, off, failed
@@ -360,9 +367,8 @@ CREATE TABLE source (
 
 -- From here on: filled by `memana load` only.
 
--- One allocation from birth to death. The facts that all allocations of a site share are in `site`: ask the view
--- `allocation`.
-CREATE TABLE life (
+CREATE TABLE allocation_raw (
+	-- Every allocation from birth to death, without the columns of its site. Ask the view allocation.
 	id INTEGER PRIMARY KEY,           -- in order of death; what a process never freed stands where the process ended, in order of birth
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device, -- the site's
@@ -377,42 +383,43 @@ CREATE TABLE life (
 	thread INTEGER REFERENCES thread,
 	step INTEGER NOT NULL,            -- in which it was allocated
 	free_step INTEGER,
-	free_node INTEGER REFERENCES node, -- stack that freed it; null: never freed, its free was missed, or no stack was recorded
+	free_node INTEGER REFERENCES stack_node, -- stack that freed it; null: never freed, its free was missed, or no stack was recorded
 	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator has cut into tensors
 	at_home INTEGER NOT NULL,         -- 1: freed in the phase and step in which it was allocated
 	allocations INTEGER NOT NULL      -- 1; more where a report had lives summed up: bytes are those of all, the rest is the first's
 );
 
--- The same with what its site says. Driver memory that tensors live in is a row of its own: add up one kind at a time.
--- caching: the framework's allocator asked for it, to cut it into tensors, whether it has or not.
--- (A left join: SQLite leaves it out where nothing of the site is asked for, but not of sums; the sign keeps it from being the
--- outer one.)
 CREATE VIEW allocation AS
-	SELECT life.id AS id, life.process AS process, life.device AS device, life.memory AS memory, address, bytes,
-		alloc_seq, alloc_time, free_seq, free_time, life.site AS site, site.node AS node, thread, site.phase AS phase,
-		CASE WHEN life.tensors_inside THEN 'allocator slack' ELSE site.category END AS category,
-		step, free_step, free_node, life.tensors_inside AS tensors_inside, at_home, site.tensors_inside AS caching, allocations
-	FROM life LEFT JOIN site ON site.id = +life.site;
+	-- Every allocation, with phase and category. Driver memory that tensors live in is a row of its own.
+	-- Add up one kind of memory at a time. caching: the allocator of the framework asked for it, to cut it into tensors, whether it
+	-- has or not. SQLite leaves the left join out where nothing of the site is asked for, but not of sums. The sign in +site keeps
+	-- the site from being the outer one.
+	SELECT allocation_raw.id AS id, allocation_raw.process AS process, allocation_raw.device AS device, allocation_raw.memory AS memory, address, bytes,
+		alloc_seq, alloc_time, free_seq, free_time, allocation_raw.site AS site, site.node AS node, thread, site.phase AS phase,
+		CASE WHEN allocation_raw.tensors_inside THEN 'allocator slack' ELSE site.category END AS category,
+		step, free_step, free_node, allocation_raw.tensors_inside AS tensors_inside, at_home, site.tensors_inside AS caching, allocations
+	FROM allocation_raw LEFT JOIN site ON site.id = +allocation_raw.site;
 
--- The segments that the framework's caching allocator took from the driver.
 CREATE VIEW segment AS
+	-- The segments that the caching allocator took from the driver.
 	SELECT id, process, device, memory, address, bytes, alloc_seq, alloc_time, free_seq, free_time, site, phase, step
 	FROM allocation WHERE tensors_inside;
 
--- The modules of allocations of which the census tells: that of the parameter. Allocations without a row here belong to the module
--- of their site (site_module). One that holds parameters of several modules has several rows.
-CREATE TABLE birth_module (
+CREATE TABLE allocation_module (
+	-- The modules of allocations of which the census tells: that of the parameter.
+	-- An allocation without a row here belongs to the module of its site (site_module). One that holds parameters of several modules
+	-- has several rows.
 	process INTEGER NOT NULL REFERENCES process,
-	alloc_seq INTEGER NOT NULL,       -- life.alloc_seq
+	alloc_seq INTEGER NOT NULL,       -- allocation_raw.alloc_seq
 	submodule INTEGER REFERENCES submodule, -- null: a parameter of no module
 	bytes INTEGER NOT NULL
 );
-CREATE INDEX birth_module_seq ON birth_module (process, alloc_seq);
+CREATE INDEX allocation_module_seq ON allocation_module (process, alloc_seq);
 
--- The places of physical memory: handles of the driver's virtual memory management, each mapped at an address for a
--- while. The segments of PyTorch's expandable segments are runs of these, and pools that sleep lose theirs and get
--- them back.
 CREATE TABLE mapping (
+	-- Physical memory of the GPU, mapped at an address for a while.
+	-- Handles of the driver's virtual memory management. The expandable segments of PyTorch are runs of these. Pools that sleep
+	-- lose theirs and get them back.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	address INTEGER NOT NULL,
@@ -422,12 +429,12 @@ CREATE TABLE mapping (
 	map_time INTEGER NOT NULL,
 	unmap_seq INTEGER,                -- null: never
 	unmap_time INTEGER,
-	allocation INTEGER REFERENCES life -- allocation behind the handle; null: not recorded. Numbers of handles come again
+	allocation INTEGER REFERENCES allocation_raw -- allocation behind the handle; null: not recorded. Numbers of handles come again
 );
 
--- The memory that the caching allocator may cut into tensors: segments, and mappings of physical memory. Mapped
--- memory that never had a tensor is here, too: somebody else's, if no neighbour in the same run of mappings had one.
-CREATE VIEW piece AS
+CREATE VIEW reserved_range AS
+	-- The ranges that the caching allocator may cut into tensors: segments, and mapped memory.
+	-- Mapped memory that never had a tensor is here, too: of somebody else, if no neighbour in the same run of mappings had one.
 	SELECT site, process, device, address, bytes, 0 AS mapped, 1 AS tensors_inside,
 		alloc_seq AS since_seq, alloc_time AS since_time, free_seq AS until_seq, free_time AS until_time
 	FROM segment WHERE (process, address) NOT IN (SELECT process, handle FROM mapping)
@@ -437,11 +444,11 @@ CREATE VIEW piece AS
 	FROM mapping JOIN allocation AS handle ON handle.id = mapping.allocation
 	WHERE handle.memory NOT IN ('imported', 'multicast');
 
--- When the memory of a tensor was there. Pools that sleep (vLLM's sleep mode, torch_memory_saver) keep their addresses and
--- give the pages away; a tensor's life has rows for its stretches then, one after the other. One without rows had all of
--- its bytes all of its life.
-CREATE TABLE resident (
-	allocation INTEGER NOT NULL REFERENCES life,
+CREATE TABLE resident_span (
+	-- When the memory of a tensor was there, for tensors of pools that sleep.
+	-- Such pools (vLLM's sleep mode, torch_memory_saver) keep their addresses and give the pages away. A tensor has a row for each
+	-- span of its life, one after the other. A tensor without rows had all of its bytes all of its life.
+	allocation INTEGER NOT NULL REFERENCES allocation_raw,
 	since_seq INTEGER NOT NULL,
 	since_time INTEGER NOT NULL,
 	since_step INTEGER NOT NULL,
@@ -452,8 +459,8 @@ CREATE TABLE resident (
 	PRIMARY KEY (allocation, since_seq)
 ) WITHOUT ROWID;
 
--- NVML's figures, sample by sample.
 CREATE TABLE gpu_sample (
+	-- NVML's figures, sample by sample.
 	process INTEGER NOT NULL REFERENCES process, -- process with the collector that looked
 	device INTEGER NOT NULL REFERENCES device,
 	time INTEGER NOT NULL,
@@ -470,13 +477,13 @@ CREATE TABLE gpu_sample (
 	mixed INTEGER                     -- bit 5 * a + b: some of the a-th of the five may be the b-th
 );
 
--- NVML's bytes beyond the recorded calls: context, code, graphs, pools and the unexplained, together.
-CREATE VIEW remainder AS
+CREATE VIEW gpu_unrecorded AS
+	-- NVML's bytes beyond the recorded calls: context, code, graphs, pools, unexplained, together.
 	SELECT process, device, time, process_bytes - recorded_bytes AS bytes
 	FROM gpu_sample WHERE process_bytes IS NOT NULL AND recorded_bytes IS NOT NULL;
 
--- Host memory, sample by sample.
 CREATE TABLE host_sample (
+	-- Host memory, sample by sample.
 	process INTEGER NOT NULL REFERENCES process,
 	time INTEGER NOT NULL,
 	rss_bytes INTEGER,                -- null: the process was gone
@@ -487,8 +494,8 @@ CREATE TABLE host_sample (
 	killed INTEGER NOT NULL
 );
 
--- A stretch in which a process was in one phase of one step.
 CREATE TABLE phase_span (
+	-- A time in which a process was in one phase of one step.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	phase TEXT NOT NULL,
@@ -499,8 +506,8 @@ CREATE TABLE phase_span (
 	last_time INTEGER NOT NULL
 );
 
--- A training step that ended. Its events have a seq after begin_seq and before end_seq.
 CREATE TABLE step (
+	-- A training step that ended. Its events have a seq after begin_seq and before end_seq.
 	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
 	begin_seq INTEGER NOT NULL,
@@ -510,9 +517,9 @@ CREATE TABLE step (
 	closed_by TEXT NOT NULL
 );
 
--- The effects of a step on a device. The step that the recording ended in has rows too, with what was there at the
--- end.
 CREATE TABLE step_device (
+	-- Peak and bytes of each step on each device.
+	-- The step that the recording ended in has rows too, with the bytes at the end.
 	process INTEGER NOT NULL REFERENCES process,
 	step INTEGER NOT NULL,
 	device INTEGER NOT NULL REFERENCES device,
@@ -528,11 +535,11 @@ CREATE TABLE step_device (
 	peak_role TEXT NOT NULL           -- role of that process then
 );
 
--- Instants with a name: places in the order of all events. Once for each process and device: start (nothing of the
--- recording has happened), step:N:end (step N has just ended), end. Once for each device: peak, phase:NAME (the peak
--- of that phase), step:N (the peak while a process was in step N), oom:N (the request of oom N has just failed). oom
--- is the newest of them.
-CREATE TABLE moment (
+CREATE TABLE named_moment (
+	-- Instants with a name, such as peak, oom, end, step:3, step:3:end.
+	-- Places in the order of all events. Once for each process and device: start (nothing of the recording has happened), step:N:end
+	-- (step N has just ended), end. Once for each device: peak, phase:NAME (the peak of that phase), step:N (the peak while a process
+	-- was in step N), oom:N (the request of oom N has just failed). oom is the newest of them.
 	name TEXT NOT NULL,
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device,
@@ -540,26 +547,26 @@ CREATE TABLE moment (
 	seq INTEGER NOT NULL              -- number of the newest event in the process that counts
 );
 
--- The timeline's data: every move of bytes in the order of events, in blocks of 65536. Each move has four numbers of
--- seven bits a byte, the lowest first and the highest bit set if more follow; signed ones as n * 2, or -n * 2 - 1.
--- The numbers: ns since the move before (of a block's first: since 0), site * 4 + slack * 2 + whether the next is of
--- the same event, bytes, allocations.
 CREATE TABLE timeline (
+	-- Every move of bytes in the order of events, in blocks of 65536: for the screen.
+	-- Each move has four numbers of seven bits a byte, the lowest first and the highest bit set if more follow; signed ones as n * 2,
+	-- or -n * 2 - 1. The numbers: ns since the move before (of the first in a block: since 0), site * 4 + slack * 2 + whether the
+	-- next is of the same event, bytes, allocations.
 	block INTEGER PRIMARY KEY,
 	events INTEGER NOT NULL,
 	moves BLOB NOT NULL
 );
 
--- The points on the timeline at which a device had its peak, and a request failed: the number of events at that time
--- that come before.
 CREATE TABLE timeline_mark (
+	-- The points on the timeline at which a device had its peak, or a request failed.
+	-- The number of events at that time that come before.
 	device INTEGER NOT NULL REFERENCES device,
 	oom INTEGER REFERENCES oom,       -- null: the peak
 	changes INTEGER NOT NULL
 );
 
--- The places, each once: many stacks have the same one.
 CREATE TABLE place_name (
+	-- The places, each once: many stacks have the same one.
 	id INTEGER PRIMARY KEY,
 	function TEXT NOT NULL,           -- "": unknown
 	file TEXT NOT NULL,               -- "": unknown
@@ -567,65 +574,94 @@ CREATE TABLE place_name (
 	place TEXT NOT NULL               -- file name and line, or module and offset
 );
 
--- The place of each stack.
 CREATE TABLE place_node (
-	node INTEGER PRIMARY KEY REFERENCES node,
+	-- The place of each stack.
+	node INTEGER PRIMARY KEY REFERENCES stack_node,
 	place_id INTEGER NOT NULL REFERENCES place_name
 );
 
--- The place at which a stack allocates or frees: a line of the user's own code, in no helper that everybody calls.
 CREATE VIEW place AS
+	-- The line of the user's own code at which a stack allocates or frees. Join it by node.
+	-- The line is in no helper that everybody calls.
 	SELECT node, (SELECT function FROM place_name WHERE id = place_id) AS function,
 		(SELECT file FROM place_name WHERE id = place_id) AS file, (SELECT line FROM place_name WHERE id = place_id) AS line,
 		(SELECT place FROM place_name WHERE id = place_id) AS place
 	FROM place_node;
 
--- Lives of allocations in stretches: bytes of them are there from since_ on, until before until_ (null: to the end), and
--- asleep_bytes are not. One stretch, but for the tensors of `resident`. in_use: see the view of that name.
-CREATE VIEW stretch AS
+CREATE VIEW allocation_span AS
+	-- Allocations by the spans of time in which their bytes were there.
+	-- From since_ on, until before until_ (null: to the end). asleep_bytes were not there. One span, but for the tensors of
+	-- resident_span. in_use: memory that counts as in use, as in in_use_span.
 	SELECT id, process, device, memory, address,
-		coalesce(resident.bytes, allocation.bytes) AS bytes,
-		allocation.bytes - coalesce(resident.bytes, allocation.bytes) AS asleep_bytes,
+		coalesce(resident_span.bytes, allocation.bytes) AS bytes,
+		allocation.bytes - coalesce(resident_span.bytes, allocation.bytes) AS asleep_bytes,
 		coalesce(since_seq, alloc_seq) AS since_seq, coalesce(since_time, alloc_time) AS since_time,
 		coalesce(since_step, step) AS since_step,
-		CASE WHEN resident.allocation IS NULL THEN free_seq ELSE until_seq END AS until_seq,
-		CASE WHEN resident.allocation IS NULL THEN free_time ELSE until_time END AS until_time,
-		CASE WHEN resident.allocation IS NULL THEN free_step ELSE until_step END AS until_step,
+		CASE WHEN resident_span.allocation IS NULL THEN free_seq ELSE until_seq END AS until_seq,
+		CASE WHEN resident_span.allocation IS NULL THEN free_time ELSE until_time END AS until_time,
+		CASE WHEN resident_span.allocation IS NULL THEN free_step ELSE until_step END AS until_step,
 		alloc_seq, alloc_time, free_seq, free_time, site, node, thread, phase, category, step, free_step, free_node,
 		tensors_inside, allocations,
 		memory = 'tensor' OR (NOT caching AND memory NOT IN ('pinned', 'host', 'imported', 'multicast')) AS in_use
-	FROM allocation LEFT JOIN resident ON resident.allocation = allocation.id;
+	FROM allocation LEFT JOIN resident_span ON resident_span.allocation = allocation.id;
 
--- Memory of a device that is in use for something: what the caching allocator cuts into tensors counts as these tensors.
--- The bytes of a process on a device add up: with the allocator's slack they are what it holds.
-CREATE VIEW in_use AS
-	SELECT * FROM stretch WHERE in_use;
+CREATE VIEW in_use_span AS
+	-- Memory of a device that is in use for something.
+	-- Memory that the caching allocator cuts into tensors counts as these tensors. The bytes of a process on a device add up: with
+	-- the slack of the allocator they are the bytes that it holds.
+	SELECT * FROM allocation_span WHERE in_use;
 
--- The live set at a moment on its device, of all processes: its resident bytes, and those asleep; `in_use` adds up.
--- Ask for one moment, and where several processes have it, for one at_process.
 CREATE VIEW live_at AS
-	SELECT moment.name AS moment, moment.process AS at_process, moment.time AS at_time, allocation.id AS allocation,
+	-- The live set at a moment: with moment = 'peak' AND in_use it adds up to the device's bytes.
+	-- All processes are in it. bytes are resident, asleep_bytes are not. moment: a name of named_moment. Ask for one moment, and where
+	-- several processes have it, for one at_process.
+	SELECT named_moment.name AS moment, named_moment.process AS at_process, named_moment.time AS at_time, allocation.id AS allocation,
 		allocation.device, allocation.process, allocation.memory, allocation.tensors_inside, allocation.in_use,
 		allocation.bytes, allocation.asleep_bytes, allocation.phase, allocation.category, site.owner,
 		allocation.step, allocation.alloc_time, allocation.site, allocation.node, place.function, place.file, place.line, place.place
-	FROM moment
-	JOIN stretch AS allocation ON alloc_time <= moment.time AND (free_time IS NULL OR free_time >= moment.time)
-		AND allocation.device = moment.device
-		AND (since_time, allocation.process, since_seq) <= (moment.time, moment.process, moment.seq)
-		AND CASE WHEN until_seq IS NULL THEN ifnull((SELECT (over_time, id, over_seq) > (moment.time, moment.process,
-			moment.seq) FROM process AS owner WHERE owner.id = allocation.process), 1)
-		ELSE (until_time, allocation.process, until_seq) > (moment.time, moment.process, moment.seq) END
+	FROM named_moment
+	JOIN allocation_span AS allocation ON alloc_time <= named_moment.time AND (free_time IS NULL OR free_time >= named_moment.time)
+		AND allocation.device = named_moment.device
+		AND (since_time, allocation.process, since_seq) <= (named_moment.time, named_moment.process, named_moment.seq)
+		AND CASE WHEN until_seq IS NULL THEN ifnull((SELECT (over_time, id, over_seq) > (named_moment.time, named_moment.process,
+			named_moment.seq) FROM process AS owner WHERE owner.id = allocation.process), 1)
+		ELSE (until_time, allocation.process, until_seq) > (named_moment.time, named_moment.process, named_moment.seq) END
 	LEFT JOIN site ON site.id = allocation.site
 	LEFT JOIN place ON place.node = allocation.node;
 
--- The bytes at each device's peak, largest first. Slack of the caching allocator is with who asked for the segment.
-CREATE VIEW peak_now AS
-	SELECT device.number AS device, part.bytes, round(100.0 * part.bytes / nullif(peak.bytes, 0), 1) AS percent, part.count,
-		part.category, part.phase, part.owner, process.pid, place.function, place.place
+-- The views for people (.tables). device is the number of memana top --device NUMBER.
+
+CREATE VIEW bytes_by_place AS
+	-- The bytes at the peak of each device, by place, phase and category, largest first.
+	-- Idle memory of the caching allocator is with the place that asked for the segment.
+	SELECT device.number AS device, place.place AS place, place.function AS function, part.phase AS phase,
+		part.category AS category, sum(part.bytes) AS bytes,
+		round(100.0 * sum(part.bytes) / nullif(peak.bytes, 0), 1) AS percent, sum(part.count) AS count
 	FROM peak_part AS part
 	JOIN device ON device.id = part.device
 	JOIN peak ON peak.device = part.device
-	JOIN process ON process.id = part.process
 	JOIN site ON site.id = part.site
 	LEFT JOIN place ON place.node = site.node
-	ORDER BY device.number, part.bytes DESC, part.site;
+	GROUP BY part.device, place.function, place.file, place.line, place.place, part.phase, part.category
+	ORDER BY device.number, sum(part.bytes) DESC, min(part.site);
+
+CREATE VIEW bytes_by_module AS
+	-- The bytes at the peak of each device, by module, phase and category, largest first.
+	-- module null: outside any module.
+	SELECT device.number AS device, path AS module, type, part.phase AS phase, category, sum(part.bytes) AS bytes,
+		round(100.0 * sum(part.bytes) / nullif(peak.bytes, 0), 1) AS percent, sum(part.count) AS count
+	FROM peak_module_site AS part
+	JOIN device ON device.id = part.device
+	JOIN peak ON peak.device = part.device
+	GROUP BY part.device, path, type, part.phase, category
+	ORDER BY device.number, sum(part.bytes) DESC, path, part.phase, category;
+
+CREATE VIEW bytes_by_step AS
+	-- The bytes of each step on each device: the peak of all processes, and the end of the step by process.
+	-- The names of the columns are those of step_device.
+	SELECT part.step AS step, device.number AS device, process.rank AS rank, process.pid AS pid, peak_bytes, peak_phase,
+		peak_tensor_bytes, held_bytes, slack_bytes, tensor_bytes
+	FROM step_device AS part
+	JOIN device ON device.id = part.device
+	JOIN process ON process.id = part.process
+	ORDER BY part.step, device.number, process.id;

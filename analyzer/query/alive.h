@@ -27,7 +27,7 @@
  *     held       in use + slack: what the driver gave. Peaks are the most of it
  *
  * The analysis keeps these sums while it goes through the events (ledger.h). The timeline's tape has every change of
- * them (tape.h). The database has lives: the views stretch, in_use, piece and live_at of schema.sql.
+ * them (tape.h). The database has the views allocation_span, in_use_span, reserved_range and live_at.
  */
 #ifndef MEMANA_ALIVE_H
 #define MEMANA_ALIVE_H
@@ -54,16 +54,16 @@ struct alive_moment {
 										     ", until_seq) > (" time \
 										     ", " process_id ", " seq ") END"
 
-/* For rows that have since_ and until_ columns (stretch, in_use, piece): alive at the moment with these expressions. */
+/* For rows that have since_ and until_ columns (allocation_span, in_use_span, reserved_range): alive at the moment with these expressions. */
 #define ALIVE_AT(time, process_id, seq)                                       \
 	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq \
 	") AND " ALIVE_UNTIL("process", time, process_id, seq)
 
 /*
- * The same of rows of stretch and in_use. A stretch lies within a life, whose times are in the row that SQLite reads first: most are
- * told by them, before their site and their stretches are looked up.
+ * The same of rows of allocation_span and in_use_span. A span lies within the life of its allocation. SQLite reads the times of the
+ * life first, and most rows are told by them, before their site and their spans are looked up.
  */
-#define STRETCH_AT(time, process_id, seq) \
+#define ALIVE_SPAN_AT(time, process_id, seq) \
 	"alloc_time <= " time " AND (free_time IS NULL OR free_time >= " time ") AND " ALIVE_AT(time, process_id, seq)
 
 #endif

@@ -181,18 +181,18 @@ static int each_row(struct loading *loading, struct db *db, const char *sql, int
 
 /* Columns of both: submodule, category, phase, bytes, allocations. */
 static const char peak_sql[] =
-	"SELECT submodule, category, phase, sum(bytes), sum(count) FROM bytes_by_module WHERE device = ?1 "
+	"SELECT submodule, category, phase, sum(bytes), sum(count) FROM peak_module_site WHERE device = ?1 "
 	"AND ?2 IS NOT NULL GROUP BY submodule, category, phase";
 
 /* Allocations that the census tells of are whole in birth_module; of those that sleep in part the rest is the site's. */
 static const char time_sql[] =
-	"WITH live AS MATERIALIZED (SELECT process, alloc_seq, site, category, phase, bytes, asleep_bytes FROM in_use AS one WHERE device = ?1 "
+	"WITH live AS MATERIALIZED (SELECT process, alloc_seq, site, category, phase, bytes, asleep_bytes FROM in_use_span AS one WHERE device = ?1 "
 	"AND since_time <= ?2 AND CASE WHEN until_time IS NULL THEN ifnull((SELECT over_time > ?2 FROM process AS gone WHERE "
 	"gone.id = one.process), 1) ELSE until_time > ?2 END) "
-	"SELECT submodule, category, phase, sum(born.bytes), count(*) FROM live JOIN birth_module AS born USING (process, alloc_seq) "
+	"SELECT submodule, category, phase, sum(born.bytes), count(*) FROM live JOIN allocation_module AS born USING (process, alloc_seq) "
 	"WHERE NOT asleep_bytes GROUP BY submodule, category, phase UNION ALL "
 	"SELECT submodule, category, phase, sum(bytes), count(*) FROM live LEFT JOIN site_module USING (site) WHERE asleep_bytes OR "
-	"NOT EXISTS (SELECT 1 FROM birth_module AS born WHERE born.process = live.process AND born.alloc_seq = live.alloc_seq) "
+	"NOT EXISTS (SELECT 1 FROM allocation_module AS born WHERE born.process = live.process AND born.alloc_seq = live.alloc_seq) "
 	"GROUP BY submodule, category, phase";
 
 /*
@@ -203,9 +203,9 @@ static const char compiled_sql[] =
 	"WITH RECURSIVE up (submodule, node, seen) AS (SELECT submodule, site.node, 0 FROM site_module "
 	"JOIN site ON site.id = site WHERE site.device = ?1 AND ?2 IS NOT NULL "
 	"AND EXISTS (SELECT 1 FROM frame WHERE file GLOB '*torch/_functorch/*aot_autograd*') "
-	"UNION SELECT submodule, node.parent, seen OR ifnull(file GLOB '*torch/_functorch/*aot_autograd*', 0) FROM up "
-	"JOIN node ON node.id = up.node JOIN frame ON frame.id = node.frame WHERE node.nest IS NULL AND node.parent IS NOT NULL) "
-	"SELECT DISTINCT submodule FROM up JOIN node ON node.id = up.node WHERE seen AND node.nest IS NOT NULL";
+	"UNION SELECT submodule, stack_node.parent, seen OR ifnull(file GLOB '*torch/_functorch/*aot_autograd*', 0) FROM up "
+	"JOIN stack_node ON stack_node.id = up.node JOIN frame ON frame.id = stack_node.frame WHERE stack_node.module_call IS NULL AND stack_node.parent IS NOT NULL) "
+	"SELECT DISTINCT submodule FROM up JOIN stack_node ON stack_node.id = up.node WHERE seen AND stack_node.module_call IS NOT NULL";
 
 static int take_compiled(struct loading *loading, struct db_stmt *stmt)
 {

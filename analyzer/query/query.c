@@ -88,8 +88,8 @@ int query_processes(struct db *db, query_process_row *row, void *context)
 
 int query_processes_on(struct db *db, int64_t device, query_process_row *row, void *context)
 {
-	return ask(db, PROCESS_COLUMNS "WHERE id IN (SELECT process FROM life WHERE device = ?1) ORDER BY id", device,
-		   0, give_process, ASKER(row, context));
+	return ask(db, PROCESS_COLUMNS "WHERE id IN (SELECT process FROM allocation_raw WHERE device = ?1) ORDER BY id",
+		   device, 0, give_process, ASKER(row, context));
 }
 
 static int give_loss(struct db_stmt *stmt, void *asker)
@@ -108,8 +108,8 @@ static int give_loss(struct db_stmt *stmt, void *asker)
 int query_losses(struct db *db, query_loss_row *row, void *context)
 {
 	return ask(db,
-		   "SELECT pid, reason, loss.events, records, rank FROM loss JOIN process ON process.id = process "
-		   "ORDER BY process, loss.events DESC, reason",
+		   "SELECT pid, reason, lost_events.events, records, rank FROM lost_events JOIN process ON process.id = process "
+		   "ORDER BY process, lost_events.events DESC, reason",
 		   0, 0, give_loss, ASKER(row, context));
 }
 
@@ -419,7 +419,7 @@ int query_hosts(struct db *db, query_host_row *row, void *context)
 {
 	return ask(db,
 		   "SELECT pid, time, rss_bytes, pinned_bytes, most_rss_bytes, most_pinned_bytes, cgroup_bytes, "
-		   "cgroup_limit_bytes, available_bytes, killed, pressure, verdict, rank FROM host "
+		   "cgroup_limit_bytes, available_bytes, killed, pressure, verdict, rank FROM host_memory "
 		   "JOIN process ON process.id = process ORDER BY verdict IS 'left', process",
 		   0, 0, give_host, ASKER(row, context));
 }

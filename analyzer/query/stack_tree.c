@@ -147,7 +147,7 @@ static int load_frame(struct stack_tree *tree, int64_t id)
 		return error;
 	more = find_row(tree, &tree->find_frame,
 			"SELECT kind, function, file, line, path, build_id, offset FROM frame "
-			"LEFT JOIN module ON module.id = module WHERE frame.id = ?",
+			"LEFT JOIN elf_file ON elf_file.id = elf_file WHERE frame.id = ?",
 			id);
 	if (more >= 0)
 		frame = more ? read_frame(tree->find_frame, tree->symbols) : calloc(1, sizeof(*frame));
@@ -205,8 +205,8 @@ static int load_node(struct stack_tree *tree, int64_t id)
 	if (error)
 		return error;
 	more = find_row(tree, &tree->find_node,
-			"SELECT node.parent, frame, submodule, pattern FROM node LEFT JOIN nest ON nest.id = nest "
-			"LEFT JOIN submodule ON submodule.id = submodule WHERE node.id = ?",
+			"SELECT stack_node.parent, frame, submodule, pattern FROM stack_node LEFT JOIN module_call ON module_call.id = module_call "
+			"LEFT JOIN submodule ON submodule.id = submodule WHERE stack_node.id = ?",
 			id);
 	if (more == 1 && db_int(tree->find_node, 2)) {
 		node.module = db_int(tree->find_node, 2);

@@ -65,7 +65,7 @@ int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, in
 		error = db_prepare(
 			db, &stmt,
 			"SELECT ifnull(pattern, ''), sum(bytes) FROM temp.same_place AS same JOIN site ON site.node = same.node "
-			"JOIN outlived ON outlived.site = site.id LEFT JOIN site_module ON site_module.site = site.id "
+			"JOIN outlived_step ON outlived_step.site = site.id LEFT JOIN site_module ON site_module.site = site.id "
 			"LEFT JOIN submodule ON submodule.id = submodule WHERE first_node = ?1 AND phase = ?2 AND "
 			"until_step IS NULL GROUP BY pattern ORDER BY 2 DESC, 1 LIMIT 2");
 	if (error)

@@ -24,7 +24,7 @@ struct seens {
 
 static const char processes_sql[] =
 	"SELECT process, pid, ifnull(rank, -1), ifnull((SELECT rss_bytes FROM host_sample WHERE host_sample.process = "
-	"host.process AND rss_bytes IS NOT NULL ORDER BY time LIMIT 1), 0), rss_bytes, sum(rss_bytes) OVER () FROM host "
+	"host_memory.process AND rss_bytes IS NOT NULL ORDER BY time LIMIT 1), 0), rss_bytes, sum(rss_bytes) OVER () FROM host_memory "
 	"JOIN process ON process.id = process ORDER BY rss_bytes DESC, process LIMIT ?1";
 
 static int take_process(void *context, struct db_stmt *stmt)

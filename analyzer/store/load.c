@@ -34,7 +34,7 @@ static int load_ends(struct db *db, const struct analysis *analysis)
 	const struct analysis_device *device;
 	struct db_stmt *stmt;
 	uint32_t i, user;
-	int error = db_prepare(db, &stmt, "INSERT INTO moment VALUES (?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO named_moment VALUES (?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->devices; i++) {
 		device = &analysis->device[i];
@@ -49,17 +49,17 @@ static int load_ends(struct db *db, const struct analysis *analysis)
 static int load_moments(struct db *db, const struct analysis *analysis)
 {
 	static const char *const rest[] = {
-		"INSERT INTO moment SELECT 'step:' || step || ':end', process, device, end_time, end_seq "
+		"INSERT INTO named_moment SELECT 'step:' || step || ':end', process, device, end_time, end_seq "
 		"FROM step JOIN step_device USING (process, step) ORDER BY process, step, device",
-		"INSERT INTO moment SELECT 'step:' || step, peak_process, device, peak_time, peak_seq FROM (SELECT *, "
+		"INSERT INTO named_moment SELECT 'step:' || step, peak_process, device, peak_time, peak_seq FROM (SELECT *, "
 		"row_number() OVER (PARTITION BY step, device ORDER BY peak_bytes DESC, peak_tensor_bytes DESC, peak_time, "
 		"process) AS place FROM step_device WHERE (process, step) IN (SELECT process, step FROM phase_span)) "
 		"WHERE place = 1 ORDER BY step, device",
-		"INSERT INTO moment SELECT 'phase:' || phase, process, device, time, seq FROM phase_peak ORDER BY device, phase",
-		"INSERT INTO moment SELECT 'oom:' || id, process, device, time, seq FROM oom ORDER BY id",
-		"INSERT INTO moment SELECT 'oom', process, device, time, seq FROM oom "
+		"INSERT INTO named_moment SELECT 'phase:' || phase, process, device, time, seq FROM phase_peak ORDER BY device, phase",
+		"INSERT INTO named_moment SELECT 'oom:' || id, process, device, time, seq FROM oom ORDER BY id",
+		"INSERT INTO named_moment SELECT 'oom', process, device, time, seq FROM oom "
 		"WHERE id IN (SELECT max(id) FROM oom WHERE NOT had OR NOT EXISTS (SELECT 1 FROM oom WHERE NOT had) GROUP BY device) ORDER BY device",
-		"INSERT INTO moment SELECT 'peak', process, device, time, seq FROM peak ORDER BY device",
+		"INSERT INTO named_moment SELECT 'peak', process, device, time, seq FROM peak ORDER BY device",
 	};
 	size_t i;
 	int error = load_ends(db, analysis);
@@ -75,7 +75,7 @@ static int load_handles(struct db *db)
 	static const char *const find[] = {
 		"CREATE TEMP TABLE handle (process INTEGER, address INTEGER, alloc_seq INTEGER, free_seq INTEGER, id INTEGER, "
 		"PRIMARY KEY (process, address, alloc_seq)) WITHOUT ROWID",
-		"INSERT OR IGNORE INTO handle SELECT process, address, alloc_seq, free_seq, id FROM life "
+		"INSERT OR IGNORE INTO handle SELECT process, address, alloc_seq, free_seq, id FROM allocation_raw "
 		"WHERE memory NOT IN ('tensor', 'pinned', 'host') AND address IN (SELECT handle FROM mapping)",
 		"UPDATE mapping SET allocation = (SELECT iif(free_seq IS NULL OR free_seq >= map_seq, id, NULL) FROM temp.handle AS it "
 		"WHERE it.process = mapping.process AND it.address = mapping.handle AND it.alloc_seq <= map_seq "
@@ -100,8 +100,8 @@ static int load_handles(struct db *db)
 static int load_indices(struct db *db)
 {
 	static const char *const indices[] = {
-		"CREATE INDEX life_device ON life (device, process)",
-		"CREATE INDEX moment_device ON moment (device, name, process)",
+		"CREATE INDEX allocation_device ON allocation_raw (device, process)",
+		"CREATE INDEX named_moment_device ON named_moment (device, name, process)",
 		"CREATE INDEX site_process ON site (process, device)",
 		"CREATE INDEX phase_span_process ON phase_span (process, first_time)",
 	};
@@ -191,7 +191,7 @@ int load_names(struct db *db)
 	if (!error)
 		error = db_prepare(db, &frames,
 				   "SELECT frame.id, path, build_id, offset FROM frame "
-				   "JOIN module ON module.id = module WHERE kind = 'native'");
+				   "JOIN elf_file ON elf_file.id = elf_file WHERE kind = 'native'");
 	if (!error)
 		error = db_prepare(
 			db, &update,

@@ -130,7 +130,7 @@ static int add_like_named(struct db *db, struct batch *batch)
 	int more,
 		error = db_prepare(
 			db, &stmt,
-			"SELECT life.site, alloc_seq, bytes, step FROM temp.like_named AS it JOIN life ON life.site = it.site "
+			"SELECT allocation_raw.site, alloc_seq, bytes, step FROM temp.like_named AS it JOIN allocation_raw ON allocation_raw.site = it.site "
 			"WHERE NOT at_home AND NOT tensors_inside ORDER BY it.process, it.stack, bytes, step, alloc_seq");
 
 	while (!error && (more = db_step(stmt)) != 0)
@@ -146,7 +146,7 @@ int load_births(struct db *db, const struct analysis *analysis)
 {
 	struct batch batch = { .analysis = analysis };
 	uint32_t count = 0;
-	int error = db_prepare(db, &batch.insert, "INSERT INTO birth_module VALUES (?, ?, ?, ?)");
+	int error = db_prepare(db, &batch.insert, "INSERT INTO allocation_module VALUES (?, ?, ?, ?)");
 
 	if (!error)
 		error = add_named(batch.insert, analysis);

@@ -8,7 +8,7 @@ static const char create_sql[] =
 
 /* A tensor begins with all of its bytes, unless a change says otherwise at its birth. */
 static const char fill_sql[] =
-	"INSERT INTO resident WITH tensor AS MATERIALIZED (SELECT * FROM allocation WHERE memory = 'tensor' "
+	"INSERT INTO resident_span WITH tensor AS MATERIALIZED (SELECT * FROM allocation WHERE memory = 'tensor' "
 	"AND (process, alloc_seq) IN (SELECT process, alloc_seq FROM temp.residence)), "
 	"part AS (SELECT id, seq, time, change.step AS step, change.bytes AS bytes, free_seq, free_time, free_step "
 	"FROM tensor JOIN temp.residence AS change USING (process, alloc_seq) "

@@ -188,8 +188,8 @@ void *load_rows_new(struct load_rows *rows, enum load_table table, int *error)
 
 int load_rows_forget(struct load_rows *rows, int64_t process, int64_t alloc_seq)
 {
-	struct load_lot *lot = &rows->fill[LOAD_life];
-	struct load_life *row = (struct load_life *)lot->rows;
+	struct load_lot *lot = &rows->fill[LOAD_allocation_raw];
+	struct load_allocation_raw *row = (struct load_allocation_raw *)lot->rows;
 	size_t i;
 
 	for (i = lot->count; i--;) {

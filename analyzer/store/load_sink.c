@@ -50,7 +50,7 @@ static uint32_t free_stack(const struct analysis_process *process, const struct 
 	}
 }
 
-static void fill_birth(struct load_life *row, const struct load_sink *load, uint32_t process,
+static void fill_birth(struct load_allocation_raw *row, const struct load_sink *load, uint32_t process,
 		       const struct mt_live *live)
 {
 	row->id = DB_CELL_NULL; /* the next one */
@@ -68,8 +68,8 @@ static void fill_birth(struct load_life *row, const struct load_sink *load, uint
 	row->allocations = 1;
 }
 
-static int fill_death(struct load_life *row, struct load_sink *load, uint32_t process, const struct mt_event *event,
-		      uint32_t step)
+static int fill_death(struct load_allocation_raw *row, struct load_sink *load, uint32_t process,
+		      const struct mt_event *event, uint32_t step)
 {
 	uint32_t stack = event ? free_stack(owner_of(load, process), event) : 0;
 
@@ -86,7 +86,7 @@ static int add_life(void *context, uint32_t process, const struct mt_live *live,
 {
 	struct load_sink *load = context;
 	int error;
-	struct load_life *row = load_rows_new(&load->rows, LOAD_life, &error);
+	struct load_allocation_raw *row = load_rows_new(&load->rows, LOAD_allocation_raw, &error);
 
 	if (!row)
 		return error;
@@ -370,9 +370,10 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	if (!error)
 		error = load_rows_init(&load->rows, db);
 	if (!error)
-		error = db_prepare(db, &load->forget,
-				   "DELETE FROM life WHERE id = (SELECT id FROM life WHERE process = ? AND alloc_seq = ? "
-				   "ORDER BY id DESC LIMIT 1)");
+		error = db_prepare(
+			db, &load->forget,
+			"DELETE FROM allocation_raw WHERE id = (SELECT id FROM allocation_raw WHERE process = ? AND alloc_seq = ? "
+			"ORDER BY id DESC LIMIT 1)");
 	return error;
 }
 

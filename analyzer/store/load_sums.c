@@ -96,11 +96,11 @@ static int write_row(struct load_sums *sums, uint32_t process, const struct sum 
 {
 	const struct load_death *first = &sum->first;
 	int error;
-	struct load_life *row = load_rows_new(sums->rows, LOAD_life, &error);
+	struct load_allocation_raw *row = load_rows_new(sums->rows, LOAD_allocation_raw, &error);
 
 	if (!row)
 		return error;
-	*row = (struct load_life){
+	*row = (struct load_allocation_raw){
 		.id = DB_CELL_NULL,
 		.process = store_process_id(process),
 		.device = sum->device,

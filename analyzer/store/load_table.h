@@ -8,20 +8,20 @@
 #include <stdint.h>
 
 /* X(table): name in the schema, struct load_<table>, enum LOAD_<table>, columns LOAD_COLUMNS_<table> */
-#define LOAD_TABLES(X) \
-	X(life)        \
-	X(mapping)     \
-	X(phase_span)  \
-	X(step)        \
-	X(step_device) \
-	X(gpu_sample)  \
+#define LOAD_TABLES(X)    \
+	X(allocation_raw) \
+	X(mapping)        \
+	X(phase_span)     \
+	X(step)           \
+	X(step_device)    \
+	X(gpu_sample)     \
 	X(host_sample)
 
 /* Tables, which the formatter takes for expressions. */
 /* clang-format off */
 
 /* X(type, column); INTEGER: int64_t; OPTIONAL: int64_t, DB_CELL_NULL is null; TEXT: a string that lives as long as the traces are open */
-#define LOAD_COLUMNS_life(X)                                                                                        \
+#define LOAD_COLUMNS_allocation_raw(X)                                                                                        \
 	X(OPTIONAL, id) X(INTEGER, process) X(INTEGER, device) X(INTEGER, site) X(TEXT, memory) X(INTEGER, address) X(INTEGER, bytes)   \
 	X(INTEGER, alloc_seq) X(INTEGER, alloc_time) X(OPTIONAL, free_seq) X(OPTIONAL, free_time) X(OPTIONAL, thread)  \
 	X(INTEGER, step) X(OPTIONAL, free_step) X(OPTIONAL, free_node) X(INTEGER, tensors_inside)      \

@@ -4,7 +4,7 @@
 
 /* Those that died, or died at home, of a site that was split are of its twin. */
 static const char move_sql[] =
-	"UPDATE life SET site = (SELECT twin FROM twin WHERE twin.site = life.site) WHERE free_seq IS NOT NULL "
+	"UPDATE allocation_raw SET site = (SELECT twin FROM twin WHERE twin.site = allocation_raw.site) WHERE free_seq IS NOT NULL "
 	"AND NOT tensors_inside AND (site IN (SELECT site FROM twin WHERE NOT home) OR (at_home AND site IN (SELECT site FROM twin)))";
 
 /* *count: of them. */

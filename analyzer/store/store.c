@@ -547,7 +547,7 @@ static int store_outlived(struct db *db, const struct analysis *analysis, const 
 	if (!analysis->outlived.rows || (own && !store_any_can_grow(analysis)))
 		return 0;
 	row = outlived_sorted(&analysis->outlived);
-	error = row ? db_prepare(db, &stmt, "INSERT INTO outlived VALUES (?, ?, ?, ?, ?)") : -MT_E_MEMORY;
+	error = row ? db_prepare(db, &stmt, "INSERT INTO outlived_step VALUES (?, ?, ?, ?, ?)") : -MT_E_MEMORY;
 	if (error) {
 		free(row);
 		return error;
@@ -577,7 +577,8 @@ static int store_tables(struct db *db, const struct analysis *analysis, int ever
 				 "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 				 store_process);
 	if (!error)
-		error = for_each_process(db, analysis, "INSERT INTO loss VALUES (?, ?, ?, ?, ?, ?)", store_losses);
+		error = for_each_process(db, analysis, "INSERT INTO lost_events VALUES (?, ?, ?, ?, ?, ?)",
+					 store_losses);
 	if (!error)
 		error = for_each_process(db, analysis, "INSERT INTO source VALUES (?, ?, ?, ?, ?)", store_sources);
 	if (!error)

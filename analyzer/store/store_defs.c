@@ -216,20 +216,20 @@ static int store_kind(struct db *db, const char *sql, store_definition *store, c
 static int store_process_definitions(struct db *db, const struct mt_defs *defs, uint32_t process,
 				     const struct needed *needed, int everything)
 {
-	int error = store_kind(db, "INSERT INTO module VALUES (?, ?, ?, ?, ?, ?, ?)", store_module, defs, MT_DEF_MODULE,
-			       process, needed->module);
+	int error = store_kind(db, "INSERT INTO elf_file VALUES (?, ?, ?, ?, ?, ?, ?)", store_module, defs,
+			       MT_DEF_MODULE, process, needed->module);
 
 	if (!error)
 		error = store_kind(db, "INSERT INTO frame VALUES (?, ?, ?, ?, ?, ?, ?)", store_frame, defs,
 				   MT_DEF_FRAME, process, needed->frame);
 	if (!error)
-		error = store_kind(db, "INSERT INTO node VALUES (?, ?, ?, ?)", store_node, defs, MT_DEF_NODE, process,
-				   needed->node);
+		error = store_kind(db, "INSERT INTO stack_node VALUES (?, ?, ?, ?)", store_node, defs, MT_DEF_NODE,
+				   process, needed->node);
 	if (!error && everything)
-		error = store_kind(db, "INSERT INTO instance VALUES (?, ?, ?, ?)", store_instance, defs,
+		error = store_kind(db, "INSERT INTO module_instance VALUES (?, ?, ?, ?)", store_instance, defs,
 				   MT_DEF_INSTANCE, process, NULL);
 	if (!error && everything)
-		error = store_kind(db, "INSERT INTO nest VALUES (?, ?, ?, NULL)", store_nest, defs, MT_DEF_NEST,
+		error = store_kind(db, "INSERT INTO module_call VALUES (?, ?, ?, NULL)", store_nest, defs, MT_DEF_NEST,
 				   process, NULL);
 	if (!error)
 		error = store_kind(db, "INSERT INTO thread VALUES (?, ?, ?, ?, ?, ?)", store_thread, defs,

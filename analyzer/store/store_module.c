@@ -180,13 +180,13 @@ int store_modules(struct db *db, const struct analysis *analysis, int everything
 	int error = 0;
 
 	if (everything)
-		error = store_each(db, analysis, "INSERT INTO instance_name VALUES (?, ?, ?, ?, ?, ?)", store_names);
+		error = store_each(db, analysis, "INSERT INTO module_name VALUES (?, ?, ?, ?, ?, ?)", store_names);
 	if (error || !analysis->modules.of_site)
 		return error;
 	error = store_each(db, analysis, "INSERT INTO submodule VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", store_rows);
 	if (!error)
 		error = store_each(db, analysis,
-				   "INSERT INTO nest VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET submodule = "
+				   "INSERT INTO module_call VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET submodule = "
 				   "excluded.submodule",
 				   store_nests);
 	if (!error)

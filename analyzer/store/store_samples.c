@@ -249,7 +249,7 @@ static int store_hosts(struct db *db, const struct analysis *analysis)
 {
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_prepare(db, &stmt, "INSERT INTO host VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO host_memory VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
 	for (i = 0; i < analysis->processes && !error; i++)
 		if (analysis->process[i].host.samples)

@@ -200,14 +200,14 @@ def databases():
         statements = [f"UPDATE OR IGNORE {table} SET {column} = {number}" for table, names in tables
                       for column in names if column not in ("parent", "frame")]
         try_all(f"{number} everywhere", [("numbers", changed(*statements))], must_refuse=False)
-    try_all("a sum that is too large", [("bytes", changed(f"UPDATE life SET bytes = {2**63 - 1}"))],
+    try_all("a sum that is too large", [("bytes", changed(f"UPDATE allocation_raw SET bytes = {2**63 - 1}"))],
             must_refuse=False)
     try_all("a part that is too small", [("part", changed("UPDATE peak SET bytes = -1",
                                                           f"UPDATE peak_part SET bytes = {-2**63}"))],
             must_refuse=False)
     try_all("nothing where something belongs", [("all", changed(*(f"DELETE FROM {table}" for table, _ in tables)))],
             must_refuse=False)
-    try_all("a stack without an end", [("loop", changed("UPDATE node SET parent = id"))], must_refuse=False)
+    try_all("a stack without an end", [("loop", changed("UPDATE stack_node SET parent = id"))], must_refuse=False)
     try_all("values are altered", [altered(noise, tables) for _ in range(int(os.environ.get("ALTERED", "8")))], must_refuse=False)
     flips = []
     for _ in range(6):

@@ -53,9 +53,9 @@ recorded() {
 	"$memana" sql --json trace.zst "
 		WITH RECURSIVE up(address, id, depth) AS (
 			SELECT address, node, 0 FROM allocation
-			UNION ALL SELECT address, node.parent, depth + 1 FROM up JOIN node USING (id)
-				WHERE node.parent IS NOT NULL)
-		SELECT address, kind, function, file, line FROM up JOIN node USING (id) JOIN frame ON frame.id = frame
+			UNION ALL SELECT address, stack_node.parent, depth + 1 FROM up JOIN stack_node USING (id)
+				WHERE stack_node.parent IS NOT NULL)
+		SELECT address, kind, function, file, line FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = frame
 		ORDER BY address, depth" >got.json || return
 	python3 "$SRC/tests/cli/agent_stacks.py" recorded want.json got.json
 }

@@ -58,7 +58,7 @@ damaged_at() {
 	status 3 "$memana" verify d.zst && grep -Eq '^  damage .* at byte [0-9]+; 1 chunk of no use, [0-9,]+ events known' out &&
 		one_line err '^memana: d.zst: .* at byte [0-9]+ \([0-9,]+ events missing, everything else is good\)$' &&
 		grep -q 'balances' out && "$memana" sql d.zst 'SELECT total(bytes) FROM allocation WHERE free_seq IS NULL' >sql.out 2>err
-	"$memana" sql d.zst 'SELECT reason, events FROM loss' >loss.out 2>err
+	"$memana" sql d.zst 'SELECT reason, events FROM lost_events' >loss.out 2>err
 	grep -q 'the ring or the trace was damaged' loss.out && kept_live account
 }
 check "damage in the middle costs what is up to the next checkpoint, and is said" damaged

@@ -22,20 +22,22 @@ check "two traces are one run" bash -c '[ "$("$0" sql rank0.zst rank1.zst "SELEC
 check "the same trace makes the same file" cmp run.db again.db
 
 # The tables to ask, and the names that were meant.
-check ".tables" bash -c '"$0" sql run.db .tables | grep -qx peak_part' "$memana"
+check ".tables" bash -c '"$0" sql run.db .tables | cut -f1 | tr "\n" " " | grep -qx "allocation bytes_by_module bytes_by_place bytes_by_step live_at "' "$memana"
+check ".tables says what each holds" bash -c '! "$0" sql run.db ".tables all" | grep -vP "^[a-z_]+\\t[A-Z].{15,}[.:]"' "$memana"
+check ".tables NAME" bash -c '"$0" sql run.db ".tables peak%" | cut -f1 | grep -qx peak_part' "$memana"
 check ".tables of a trace" bash -c 'cmp <("$0" sql small.zst .tables) <("$0" sql run.db .tables)' "$memana"
-check ".schema has all of them" test "$(ask .schema | grep -c '^CREATE ')" = "$(ask .tables | wc -l)"
+check ".schema has all of them" test "$(ask .schema | grep -c '^CREATE ')" = "$(ask ".tables all" | wc -l)"
 check ".schema TABLE" is "$(ask "SELECT sql || ';' FROM sqlite_schema WHERE name = 'step'")" ".schema step"
 check ".schema TABLE, as others write it" is "$(ask ".schema step")" ".schema STEP;"
-check ".tables --json" bash -c '"$0" sql run.db --json .tables | python3 -c "import json, sys; assert dict(name=\"peak\") in json.load(sys.stdin)"' "$memana"
+check ".tables --json" bash -c '"$0" sql run.db --json .tables | python3 -c "import json, sys; assert \"live_at\" in [row[\"name\"] for row in json.load(sys.stdin)]"' "$memana"
 meant() { status 2 "$memana" sql run.db "$1" && one_line err "$2" && [ ! -s out ]; }
-check "a table with a letter wrong" meant "SELECT * FROM alocation" 'no such table: alocation \(did you mean allocation\?\); there are: allocation, .*place, .*, timeline_mark$'
+check "a table with a letter wrong" meant "SELECT * FROM alocation" 'no such table: alocation \(did you mean allocation\?\); see .tables all; for people: allocation, .*, live_at$'
 check "a column" meant "SELECT byts FROM segment" 'no such column: byts \(did you mean bytes\?\); there are: id, process, .*step$'
 check "a column of a table with another name" meant "SELECT s.begintime FROM step s" 'did you mean begin_time\?\); there are: process, step, '
 check "a column of no table" meant "SELECT foo" 'no such column: foo; see .schema'
-check ".schema of a table that is not there" meant ".schema stpe" 'stpe: there is no such table \(did you mean step\?\); there are: '
+check ".schema of a table that is not there" meant ".schema stpe" 'stpe: there is no such table \(did you mean step\?\); see .tables all; for people: '
 check "another word with a dot" meant ".tabels" 'did you mean .tables\?'
-check "names are cleaned" meant "$(printf 'SELECT * FROM \"a\033[31m\"')" 'no such table: a\?\[31m; there are: '
+check "names are cleaned" meant "$(printf 'SELECT * FROM \"a\033[31m\"')" 'no such table: a\?\[31m; see .tables all; for people: '
 
 sha256sum run.db >before
 refused() { status 2 "$memana" sql run.db "$1" && one_line err '^memana: sql: ' && [ ! -s out ]; }
@@ -201,7 +203,7 @@ with sqlite3.connect("sizes.db") as db:
                "tied) VALUES (1, 1, 1, 0, 1, 'w', 'w', 'weights', 'float32', '4611686018427387904x4', 0, 64, 0)")
 PYTHON
 check "statistics of the owner or of a stranger" status 0 "$memana" frag statistics.db
-plan() { "$memana" sql "$1" "EXPLAIN QUERY PLAN SELECT count(*) FROM site JOIN life ON life.site = site.id JOIN phase_peak ON phase_peak.phase = site.phase"; }
+plan() { "$memana" sql "$1" "EXPLAIN QUERY PLAN SELECT count(*) FROM site JOIN allocation_raw ON allocation_raw.site = site.id JOIN phase_peak ON phase_peak.phase = site.phase"; }
 no_effect() { plan run.db >plan && plan statistics.db | cmp - plan; }
 check "SQLite does not plan by them" no_effect
 check "sizes of a stranger" status 0 "$memana" advise --json sizes.db

@@ -49,7 +49,7 @@ given_up() {
 	rm -f c.zst*
 	MEMREC_OPTIONS="slot-bytes=65536 wait-ms=20" status 0 record -o c.zst -- --calls 12000 --account account --kills 9 &&
 		grep -Eq 'c.zst: .* [0-9]+ events LOST' err && "$memana" sql c.zst 'SELECT count(*) + count(free_seq) + (SELECT sum(unknown_frees) FROM process) FROM allocation' >sql.out &&
-		"$memana" sql c.zst 'SELECT sum(events) FROM loss' >lost.out && cat err sql.out lost.out &&
+		"$memana" sql c.zst 'SELECT sum(events) FROM lost_events' >lost.out && cat err sql.out lost.out &&
 		[ $(($(tail -n 1 sql.out) + $(tail -n 1 lost.out))) -ge "$(json account 'd["calls"]')" ]
 }
 check "a collector that is killed again and again is given up, and what is lost is counted" given_up

@@ -173,7 +173,7 @@ check "phases: the peak is where most of it was used" words plateau.txt '^Optimi
 check "steps: so it is" bash -c '"$0" steps plateau.zst | tr "\n" " " | grep -q "The peak of GPU 0, 100.0 MiB, is in step 2, in optimizer"' "$memana"
 
 # --- views for people
-check "peak_now" bash -c '[ "$("$0" sql grows.db "SELECT place FROM peak_now LIMIT 1")" = train.py:20 ]' "$memana"
+check "bytes_by_place" bash -c '[ "$("$0" sql grows.db "SELECT place FROM bytes_by_place LIMIT 1")" = train.py:20 ]' "$memana"
 check "live_at" bash -c '[ "$("$0" sql grows.db "SELECT sum(bytes) >> 20 FROM live_at WHERE moment = \"step:3:end\" AND memory = \"tensor\"")" = 66 ]' "$memana"
 check "foreign keys hold" bash -c '[ -z "$("$0" sql full.zdb "SELECT * FROM pragma_foreign_key_check")" ]' "$memana"
 "$memana" load grows.zst -o again.db >/dev/null

@@ -50,7 +50,7 @@ recovered() {
 		python3 "$SRC/tests/cli/driver_calls.py" --calls 500 --account account --end kill-all >/dev/null 2>&1
 	status 0 "$memrec" recover -o recovered.zst rings/*/*.ring || return 1
 	rm -r gone
-	[ "$("$memana" sql recovered.zst "SELECT count(*) > 0 FROM frame JOIN module ON module.id = module
+	[ "$("$memana" sql recovered.zst "SELECT count(*) > 0 FROM frame JOIN elf_file ON elf_file.id = elf_file
 		WHERE path LIKE '%/gone/libcuda%' AND function LIKE 'cuMem%'" | tail -n 1)" = 1 ]
 }
 check "recover writes names, too" recovered

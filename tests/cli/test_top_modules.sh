@@ -98,8 +98,8 @@ check "oom: in words" bash -c '"$0" oom oom.zst | tr "\n" " " | grep -q "layers.
 check "the peak by module at that moment" top oom.zst 'all(adds(m) for m in ms) and find(ms, "layers.2")["activations_bytes"] >> 20 == 3' --at oom
 
 rows() { [ "$("$memana" sql "$1" "$2" | tr '\t\n' ', ')" = "$3" ] || { "$memana" sql "$1" "$2"; return 1; }; }
-check "the tables" rows named.db "SELECT (SELECT count(*) FROM instance), (SELECT count(*) FROM nest), (SELECT count(*) FROM node WHERE nest IS NOT NULL), (SELECT count(*) FROM instance_name)" "6,6,6,6 "
-check "the view" rows named.db "SELECT path, category, sum(bytes) >> 20 FROM bytes_by_module WHERE path LIKE 'layers.0%' GROUP BY 1, 2 ORDER BY 1, 2" \
+check "the tables" rows named.db "SELECT (SELECT count(*) FROM module_instance), (SELECT count(*) FROM module_call), (SELECT count(*) FROM stack_node WHERE module_call IS NOT NULL), (SELECT count(*) FROM module_name)" "6,6,6,6 "
+check "the view" rows named.db "SELECT module, category, sum(bytes) >> 20 FROM bytes_by_module WHERE module LIKE 'layers.0%' GROUP BY 1, 2 ORDER BY 1, 2" \
 	"layers.0,activations,3 layers.0.fc1,optimizer state,1 layers.0.fc1,weights,1 layers.0.fc2,optimizer state,1 layers.0.fc2,weights,1 "
 if python3 -c 'import jsonschema' 2>/dev/null; then
 	"$memana" diff --json named.zst leak.zst >diff.json

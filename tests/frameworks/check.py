@@ -84,8 +84,8 @@ def helper_nodes(database):
     """Stacks of threads that a library started to work for others. Parents have smaller ids."""
     state = {}  # node -> None: nothing but the thread's start yet; True, False
     for node, parent, kind, path in database.execute(
-            "SELECT node.id, parent, kind, coalesce(path, '') FROM node JOIN frame ON frame.id = frame "
-            "LEFT JOIN module ON module.id = module ORDER BY node.id"):
+            "SELECT stack_node.id, parent, kind, coalesce(path, '') FROM stack_node JOIN frame ON frame.id = frame "
+            "LEFT JOIN elf_file ON elf_file.id = elf_file ORDER BY stack_node.id"):
         before = state.get(parent)
         if before is None and kind == "native":
             state[node] = None if STARTS.search(path) else bool(HELPERS.search(path))

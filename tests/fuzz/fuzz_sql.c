@@ -9,7 +9,7 @@ static const char *const lines[][COMMAND_WORDS_MAX] = {
 	{ "sql", COMMAND_FILE, "SELECT sql FROM sqlite_schema" },
 	{ "sql", "--json", COMMAND_FILE, "SELECT * FROM process, device, peak" },
 	{ "sql", "--header", COMMAND_FILE,
-	  "SELECT s.*, f.* FROM site s LEFT JOIN node n ON n.id = s.node LEFT JOIN frame f ON f.id = n.frame" },
+	  "SELECT s.*, f.* FROM site s LEFT JOIN stack_node n ON n.id = s.node LEFT JOIN frame f ON f.id = n.frame" },
 	{ "top", COMMAND_FILE },
 	{ "top", "--json", "--why", COMMAND_FILE },
 	{ "phases", COMMAND_FILE },

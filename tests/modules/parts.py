@@ -93,8 +93,8 @@ class Without:
             path = os.path.join(folder, "db")
             subprocess.run([build + "/memana", "load", trace, "-o", path], check=True, capture_output=True)
             database = sqlite3.connect(path)
-            self.names = {row[0].encode() for row in database.execute("SELECT name FROM instance_name")}
-            nodes = database.execute("SELECT id, parent, frame FROM node ORDER BY id").fetchall()
+            self.names = {row[0].encode() for row in database.execute("SELECT name FROM module_name")}
+            nodes = database.execute("SELECT id, parent, frame FROM stack_node ORDER BY id").fetchall()
             database.close()
         self.id, self.parent, self.is_first, ids = {0: 0}, {}, {}, {}
         for node, parent, frame in nodes:

@@ -183,7 +183,7 @@ class Run:
 def ask(trace):
     """(events, lost, what is wrong with it) of a trace, told by memana sql."""
     question = """SELECT (SELECT count(*) + count(free_seq) FROM allocation) + (SELECT total(unknown_frees) FROM process) AS events,
-                  (SELECT total(events) FROM loss) AS lost"""
+                  (SELECT total(events) FROM lost_events) AS lost"""
     done = subprocess.run([MEMANA, "sql", "--json", trace, question], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=TIMEOUT, check=False)
     if not done.stdout:

@@ -40,7 +40,7 @@ static inline void add_frame(int id, const char *file, int places)
 
 	snprintf(sql, sizeof(sql), "INSERT INTO frame VALUES (%d, 'python', 'f', '%s', 1, NULL, NULL)", id, file);
 	run_sql(sql);
-	snprintf(sql, sizeof(sql), "INSERT INTO node VALUES (NULL, NULL, %d, NULL)", id);
+	snprintf(sql, sizeof(sql), "INSERT INTO stack_node VALUES (NULL, NULL, %d, NULL)", id);
 	for (i = 0; i < places; i++)
 		run_sql(sql);
 }

@@ -63,7 +63,7 @@ static inline int64_t add_node_of(int64_t parent, const char *function, const ch
 	snprintf(sql, sizeof(sql), "INSERT INTO frame VALUES (%lld, 'python', '%s', '%s', 1, NULL, NULL)",
 		 (long long)nodes, function, file);
 	run_sql(sql);
-	snprintf(sql, sizeof(sql), "INSERT INTO node VALUES (%lld, %s, %lld, NULL)", (long long)nodes, above,
+	snprintf(sql, sizeof(sql), "INSERT INTO stack_node VALUES (%lld, %s, %lld, NULL)", (long long)nodes, above,
 		 (long long)nodes);
 	run_sql(sql);
 	return nodes;

@@ -270,7 +270,7 @@ static int64_t ask(struct db *db, const char *sql, int64_t one, const char *two,
 static void compare_parts(struct db *db, const struct model *model)
 {
 	static const char sql[] = "SELECT ifnull(sum(bytes), 0) FROM peak_part JOIN site ON site = site.id "
-				  "JOIN node ON node = node.id JOIN frame ON frame = frame.id "
+				  "JOIN stack_node ON node = stack_node.id JOIN frame ON frame = frame.id "
 				  "WHERE site.process = ?1 AND site.phase = ?2 AND line = ?3";
 	char tensors[512], slack[512], driver[512];
 	uint64_t residual;

@@ -69,9 +69,9 @@ static const char *rows(const struct loaded *loaded, const char *sql)
 
 /* ---- who freed it ---- */
 
-#define WHO                                                                                              \
-	"SELECT allocation.bytes, frame.function FROM allocation LEFT JOIN node ON node.id = free_node " \
-	"LEFT JOIN frame ON frame.id = node.frame ORDER BY allocation.bytes"
+#define WHO                                                                                                          \
+	"SELECT allocation.bytes, frame.function FROM allocation LEFT JOIN stack_node ON stack_node.id = free_node " \
+	"LEFT JOIN frame ON frame.id = stack_node.frame ORDER BY allocation.bytes"
 
 static void end_with(struct maker *m, const char *function, struct mt_event event)
 {
@@ -246,7 +246,7 @@ TEST(every_address_is_one)
 			    (struct mt_event){ .kind = MT_VMM_MAP, .addr = HERE, .size = 32, .handle = address[i] });
 		maker_close(&m);
 		load(&loaded, &path, 1);
-		CHECK_STR(rows(&loaded, "SELECT count(*) FROM life WHERE address < -9000000000000000000 OR "
+		CHECK_STR(rows(&loaded, "SELECT count(*) FROM allocation_raw WHERE address < -9000000000000000000 OR "
 					"address > 9000000000000000000 OR address > -5000"),
 			  "2; ");
 		CHECK_STR(rows(&loaded, "SELECT count(*) FROM mapping"), "1; ");

@@ -318,7 +318,7 @@ static uint64_t ask(struct db *db, const char *condition)
 	char sql[512];
 	uint64_t bytes;
 
-	snprintf(sql, sizeof(sql), "SELECT ifnull(sum(bytes), 0) FROM bytes_by_module WHERE %s", condition);
+	snprintf(sql, sizeof(sql), "SELECT ifnull(sum(bytes), 0) FROM peak_module_site WHERE %s", condition);
 	CHECK_EQ(db_prepare(db, &stmt, sql), 0);
 	CHECK_EQ(db_step(stmt), 1);
 	bytes = (uint64_t)db_int(stmt, 0);

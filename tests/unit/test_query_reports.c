@@ -382,8 +382,8 @@ TEST(a_moment_has_what_was_alive_then)
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) - (SELECT bytes FROM peak) FROM live_at WHERE moment = 'peak' "
 			   "AND memory = 'device'"),
 		 0);
-	CHECK_EQ(ask(&run, "SELECT count(*) FROM moment WHERE name LIKE 'step:%:end'"), 5);
-	CHECK_EQ(ask(&run, "SELECT count(*) FROM moment WHERE name LIKE 'step:%' AND name NOT LIKE '%:end'"), 5);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM named_moment WHERE name LIKE 'step:%:end'"), 5);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM named_moment WHERE name LIKE 'step:%' AND name NOT LIKE '%:end'"), 5);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3' AND memory = 'device'"), 186);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:3' AND in_use"), 146);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
@@ -440,10 +440,10 @@ TEST(a_place_is_outside_of_helpers)
 	write_training(path, 5, 2 * MIB);
 	run_open(&run, path, NULL);
 	CHECK_EQ(ask(&run, "SELECT count(*) FROM place WHERE place = 'memory.py:5'"), 0);
-	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM in_use JOIN place USING (node) "
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM in_use_span JOIN place USING (node) "
 			   "WHERE (function, place) = ('keep_for_metrics', 'train.py:77')"),
 		 10);
-	CHECK_EQ(mib(&run, "SELECT bytes FROM peak_now WHERE place = 'train.py:10'"), 40);
+	CHECK_EQ(mib(&run, "SELECT bytes FROM bytes_by_place WHERE place = 'train.py:10'"), 40);
 	run_close(&run);
 }
 
@@ -592,13 +592,13 @@ TEST(a_pool_that_sleeps_has_stretches)
 
 	write_sleeper(path);
 	run_open(&run, path, NULL);
-	CHECK_EQ(ask(&run, "SELECT count(*) FROM resident"), 4);
-	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM resident"), 400);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM resident_span"), 4);
+	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM resident_span"), 400);
 	CHECK_EQ(ask(&run,
-		     "SELECT count(*) FROM resident JOIN allocation ON id = allocation WHERE since_seq = alloc_seq "
+		     "SELECT count(*) FROM resident_span JOIN allocation ON id = allocation WHERE since_seq = alloc_seq "
 		     "AND memory = 'tensor'"),
 		 1);
-	CHECK_EQ(mib(&run, "SELECT sum(asleep_bytes) FROM in_use WHERE until_seq IS NULL"), 200);
+	CHECK_EQ(mib(&run, "SELECT sum(asleep_bytes) FROM in_use_span WHERE until_seq IS NULL"), 200);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:1:end' AND in_use"), 60);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:2:end' AND in_use"), 260);
 	CHECK_EQ(ask(&run, "SELECT sum(bytes) + (SELECT slack_bytes - bytes FROM peak) FROM live_at "

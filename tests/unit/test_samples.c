@@ -213,7 +213,7 @@ TEST(every_sample_is_in_the_database)
 	write_run(path);
 	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT " M(recorded_bytes) " FROM gpu_sample ORDER BY time"), "0 0 300 null 500 300");
-	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM remainder ORDER BY time"), "100 110 110 117 121");
+	CHECK_STR(ask(&run, "SELECT bytes / 1048576 FROM gpu_unrecorded ORDER BY time"), "100 110 110 117 121");
 	CHECK_STR(ask(&run, "SELECT count(*) FROM pragma_foreign_key_check"), "0");
 	run_close(&run);
 }
@@ -434,7 +434,7 @@ static const char *verdict(uint64_t cgroup, uint64_t limit, uint64_t available, 
 
 	write_gone(path, cgroup, limit, available, killed, why);
 	run_open_one(&run, path, 1);
-	snprintf(word, sizeof(word), "%s", ask(&run, "SELECT verdict FROM host"));
+	snprintf(word, sizeof(word), "%s", ask(&run, "SELECT verdict FROM host_memory"));
 	run_close(&run);
 	return word;
 }
@@ -466,7 +466,7 @@ TEST(a_full_gpu_is_not_the_host)
 	host(&m, 30, 32, 32, 100, 0);
 	finish(&m, MT_END_KILLED);
 	run_open_one(&run, path, 1);
-	CHECK_STR(ask(&run, "SELECT ifnull(verdict, 'null') || ' ' || pressure FROM host"), "null cgroup");
+	CHECK_STR(ask(&run, "SELECT ifnull(verdict, 'null') || ' ' || pressure FROM host_memory"), "null cgroup");
 	run_close(&run);
 }
 
@@ -484,7 +484,7 @@ TEST(a_gpu_error_just_before_is_not_the_host)
 	host(&m, 30, 32, 32, 100, 0);
 	finish(&m, MT_END_KILLED);
 	run_open_one(&run, path, 1);
-	CHECK_STR(ask(&run, "SELECT verdict FROM host"), "null");
+	CHECK_STR(ask(&run, "SELECT verdict FROM host_memory"), "null");
 	run_close(&run);
 }
 
@@ -496,8 +496,8 @@ TEST(host_figures)
 	write_gone(path, 20, 32, 100, 0, MT_END_EXIT);
 	run_open_one(&run, path, 1);
 	/* The last sample found the process gone: what it had is that of the one before. */
-	CHECK_STR(ask(&run, "SELECT rss_bytes >> 30 FROM host"), "30");
-	CHECK_STR(ask(&run, "SELECT (pinned_bytes >> 30) || ' ' || (most_pinned_bytes >> 30) FROM host"), "2 2");
+	CHECK_STR(ask(&run, "SELECT rss_bytes >> 30 FROM host_memory"), "30");
+	CHECK_STR(ask(&run, "SELECT (pinned_bytes >> 30) || ' ' || (most_pinned_bytes >> 30) FROM host_memory"), "2 2");
 	CHECK_STR(ask(&run, "SELECT ifnull(rss_bytes >> 30, 'gone') FROM host_sample ORDER BY time"), "30 gone");
 	run_close(&run);
 }

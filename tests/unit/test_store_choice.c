@@ -232,7 +232,7 @@ static void check_run(int steps)
 		CHECK(number_of(db, "SELECT count(*) FROM site WHERE id > 0") >= MOST * run.analysis.devices);
 		CHECK(number_of(db, "SELECT count(*) FROM site WHERE id > 0") <
 		      number_of(run.db, "SELECT count(*) FROM site"));
-		CHECK_EQ(number_of(db, "SELECT count(*) FROM outlived"), 0);
+		CHECK_EQ(number_of(db, "SELECT count(*) FROM outlived_step"), 0);
 	}
 	free(all);
 	free(some);
@@ -264,7 +264,7 @@ TEST(no_site_one_by_one)
 	CHECK_EQ(number_of(db, "SELECT count(*) FROM site WHERE id > 0"), 0);
 	CHECK_EQ(number_of(db, "SELECT sum(bytes) FROM peak_part"),
 		 number_of(run.db, "SELECT sum(bytes) FROM peak_part"));
-	CHECK_EQ(number_of(db, "SELECT sum(bytes) FROM bytes_by_module"),
+	CHECK_EQ(number_of(db, "SELECT sum(bytes) FROM peak_module_site"),
 		 number_of(run.db, "SELECT sum(bytes) FROM peak_part"));
 	db_close(db);
 	run_close(&run);

@@ -354,7 +354,7 @@ TEST(sql_is_cut_at_the_limit)
 TEST(sql_can_only_read)
 {
 	static const char *const refused[] = {
-		"DROP TABLE life",
+		"DROP TABLE allocation_raw",
 		"DELETE FROM site",
 		"INSERT INTO step VALUES (1, 1, 1, 1, 1, 1, '')",
 		"VACUUM",

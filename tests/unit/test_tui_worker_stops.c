@@ -225,8 +225,8 @@ TEST(views_live_with_questions_that_fail)
 {
 	struct kit *kit = open_steps();
 
-	CHECK_EQ(db_execute(kit->worker->db, "DROP TABLE life"), 0);
-	CHECK_EQ(db_execute(kit->worker->db, "DROP TABLE moment"), 0);
+	CHECK_EQ(db_execute(kit->worker->db, "DROP TABLE allocation_raw"), 0);
+	CHECK_EQ(db_execute(kit->worker->db, "DROP TABLE named_moment"), 0);
 	walk_without_database(kit);
 	kit_close(kit);
 }

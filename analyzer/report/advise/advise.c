@@ -62,9 +62,9 @@ static int take_doer(void *context, struct db_stmt *row)
 static int find_frame(struct advice *advice, const char *condition)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN node USING (id) "
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN stack_node USING (id) "
 		"WHERE parent IS NOT NULL AND depth < ?2) SELECT function, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line "
-		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE function IS NOT NULL AND kind = 'python' AND (%s) ORDER BY depth LIMIT 1";
 	const int64_t node[ANSWER_PARAMETERS] = { advice->run.failed ? advice->run.oom.it->node : 0,
 						  MT_STACK_DEPTH_MAX };

@@ -174,8 +174,8 @@ static int is_compiled(const struct advice *advice)
 {
 	static const char sql[] =
 		"WITH RECURSIVE up(id) AS (SELECT node FROM site WHERE category = 'activations' AND phase = 'forward' AND node IS NOT "
-		"NULL UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) "
-		"JOIN frame ON frame.id = node.frame WHERE file LIKE '%torch/_functorch/%' OR file LIKE '%torch/_inductor/%' "
+		"NULL UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN stack_node USING (id) "
+		"JOIN frame ON frame.id = stack_node.frame WHERE file LIKE '%torch/_functorch/%' OR file LIKE '%torch/_inductor/%' "
 		"OR file LIKE '%torchinductor_%' LIMIT 1";
 	int seen = 0;
 

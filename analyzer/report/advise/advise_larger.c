@@ -26,8 +26,8 @@ static int takes_row(void *context, struct db_stmt *row)
 static int is_of_pictures(const struct advice *advice)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		"SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE function LIKE '%vision%' OR function LIKE '%visual%' LIMIT 1";
 	const int64_t node[ANSWER_PARAMETERS] = { advice->run.oom.place->node };
 	int seen = 0;
@@ -322,8 +322,8 @@ static uint64_t narrow_logits(const struct advice *advice)
 static int asks_itself(const struct advice *advice)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION SELECT parent, depth + 1 FROM up JOIN node USING (id) WHERE parent IS NOT NULL), "
-		"python AS (SELECT file FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE kind = 'python' ORDER BY depth LIMIT 1) "
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION SELECT parent, depth + 1 FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL), "
+		"python AS (SELECT file FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame WHERE kind = 'python' ORDER BY depth LIMIT 1) "
 		"SELECT 1 FROM python WHERE file NOT LIKE 'torch/%' AND file NOT LIKE '%/torch/%'";
 	const int64_t node[ANSWER_PARAMETERS] = { advice->run.oom.it->node };
 	int seen = 0;
@@ -415,8 +415,8 @@ int advise_refuse_cast(struct advice *advice)
 static int is_of_autoencoder(const struct advice *advice)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		"SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE file LIKE '%diffusers/%' AND "
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame WHERE file LIKE '%diffusers/%' AND "
 		"(file LIKE '%/vae.py' OR file LIKE '%/autoencoder%') AND (function LIKE '%decode%' OR function LIKE '%encode%') LIMIT 1";
 	const int64_t node[ANSWER_PARAMETERS] = { advice->run.oom.it->node };
 	int seen = 0;

@@ -428,8 +428,8 @@ static int by_states(struct series *series)
 		"(abs(bytes - ?4) <= 512 OR abs(2 * bytes - ?4) <= 512) GROUP BY site, 2) "
 		"ORDER BY category, same DESC, n DESC LIMIT 1";
 	static const char adam[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT "
-		"NULL) SELECT count(*) FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE file LIKE '%adam%'";
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT "
+		"NULL) SELECT count(*) FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame WHERE file LIKE '%adam%'";
 	const struct oom_failure *failed = series->search->failed;
 	const int64_t parameter[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->seq,
 						       (int64_t)failed->requested },

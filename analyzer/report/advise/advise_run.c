@@ -270,15 +270,15 @@ static int take_marked(void *context, struct db_stmt *row)
 static int find_engine_sites(struct advise_run *run)
 {
 	static const char engines[] =
-		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
+		"WITH RECURSIVE own(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame "
 		"WHERE file LIKE 'vllm/%' OR file LIKE '%/vllm/%' OR file LIKE 'sglang/%' OR file LIKE '%/sglang/%' "
-		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		"UNION SELECT stack_node.id FROM own JOIN stack_node ON stack_node.parent = own.id) "
 		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category IN ('weights', 'cuda graphs') OR (phase = 'rollout' AND "
 		"category IN ('activations', 'recomputed activations', 'logits and log-probs', 'workspace', 'other'))";
 	static const char caches[] =
-		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
+		"WITH RECURSIVE own(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame "
 		"WHERE file LIKE '%transformers/cache_utils.py' "
-		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		"UNION SELECT stack_node.id FROM own JOIN stack_node ON stack_node.parent = own.id) "
 		"SELECT site.id FROM own JOIN site ON site.node = own.id WHERE category = 'kv cache'";
 	struct marking engine = { run, 0 }, cache = { run, 1 };
 	int error = answer_rows(run->db, engines, NULL, take_marked, &engine);

@@ -165,9 +165,9 @@ static int is_below(const struct advice *advice, const char *word, const char *a
 	    !advise_frame_condition(below, sizeof(below), arrow + 3))
 		return 0;
 	snprintf(sql, sizeof(sql),
-		 "WITH RECURSIVE up(id) AS (SELECT parent FROM node JOIN frame ON frame.id = node.frame WHERE %s AND "
-		 "parent IS NOT NULL UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		 "SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE %s LIMIT 1",
+		 "WITH RECURSIVE up(id) AS (SELECT parent FROM stack_node JOIN frame ON frame.id = stack_node.frame WHERE %s AND "
+		 "parent IS NOT NULL UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
+		 "SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame WHERE %s LIMIT 1",
 		 below, above);
 	return !answer_rows(advice->run.db, sql, NULL, takes_file, &seen) && seen;
 }
@@ -237,10 +237,10 @@ static int is_seen_of(const struct advice *advice, const char *word, uint32_t ro
 	    !advise_frame_condition(below, sizeof(below), arrow ? arrow + 3 : word) || !is_seen(advice, word))
 		return 0;
 	snprintf(sql, sizeof(sql),
-		 "WITH RECURSIVE above(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame WHERE %s "
-		 "UNION SELECT node.id FROM above JOIN node ON node.parent = above.id), "
-		 "own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame WHERE (%d OR node.parent IN "
-		 "(SELECT id FROM above)) AND %s UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		 "WITH RECURSIVE above(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame WHERE %s "
+		 "UNION SELECT stack_node.id FROM above JOIN stack_node ON stack_node.parent = above.id), "
+		 "own(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame WHERE (%d OR stack_node.parent IN "
+		 "(SELECT id FROM above)) AND %s UNION SELECT stack_node.id FROM own JOIN stack_node ON stack_node.parent = own.id) "
 		 "SELECT site.id, site.process FROM own JOIN site ON site.node = own.id",
 		 arrow ? above : "0", arrow == NULL, below);
 	if (answer_rows(advice->run.db, sql, NULL, takes_owner, &owners))
@@ -262,8 +262,8 @@ int advise_lets_sleep(const struct mt_knob *knob)
 static int has_slept(const struct advice *advice, const struct mt_knob *knob)
 {
 	static const char sql[] =
-		"SELECT DISTINCT slept.site, slept.process FROM resident JOIN life AS slept ON slept.id = allocation "
-		"WHERE resident.bytes = 0 AND since_seq > alloc_seq";
+		"SELECT DISTINCT slept.site, slept.process FROM resident_span JOIN allocation_raw AS slept ON slept.id = allocation "
+		"WHERE resident_span.bytes = 0 AND since_seq > alloc_seq";
 	struct owners owners = { .run = &advice->run, .roles = knob->processes };
 
 	return advise_lets_sleep(knob) && !answer_rows(advice->run.db, sql, NULL, takes_owner, &owners) && owners.own;
@@ -315,11 +315,11 @@ static int takes_number(void *context, struct db_stmt *row)
 static int computes_again(const struct advice *advice, int64_t node)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
 		"SELECT max(CASE WHEN kind = 'elided' OR file LIKE '%torch/_functorch/%' OR file LIKE '%torch/_inductor/%' OR file LIKE "
 		"'%torchinductor_%' THEN -1 WHEN file NOT LIKE '%/modeling_layers.py' AND (file LIKE '%checkpoint%' OR function LIKE "
-		"'%checkpoint%' OR function LIKE '%recompute%') THEN 1 END) FROM up JOIN node USING (id) JOIN frame ON frame.id = "
-		"node.frame";
+		"'%checkpoint%' OR function LIKE '%recompute%') THEN 1 END) FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = "
+		"stack_node.frame";
 	const int64_t parameter[ANSWER_PARAMETERS] = { node };
 	int say = 0;
 
@@ -339,9 +339,9 @@ static int take_place(void *context, struct db_stmt *row)
 static int name_place(const struct advice *advice, int64_t node, struct advise_apart *apart)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN node USING (id) "
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN stack_node USING (id) "
 		"WHERE parent IS NOT NULL AND depth < ?2) SELECT function, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line "
-		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE function IS NOT NULL AND kind = 'python' AND '/' || file NOT LIKE '%/torch/%' ORDER BY depth LIMIT 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { node, MT_STACK_DEPTH_MAX };
 

@@ -62,9 +62,9 @@ static int has_frame(const struct advise_run *run, const struct replay_site *sit
 {
 	/* Of the outer ones much else is made. */
 	static const char sql[] =
-		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION SELECT parent, depth + (kind = 'python') FROM up JOIN node "
-		"USING (id) JOIN frame ON frame.id = node.frame WHERE parent IS NOT NULL AND depth < ?2) "
-		"SELECT function, ifnull(file, ''), depth FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION SELECT parent, depth + (kind = 'python') FROM up JOIN stack_node "
+		"USING (id) JOIN frame ON frame.id = stack_node.frame WHERE parent IS NOT NULL AND depth < ?2) "
+		"SELECT function, ifnull(file, ''), depth FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE function IS NOT NULL AND depth < ?2";
 	int64_t parameter[ANSWER_PARAMETERS] = { site->node, INNER };
 	uint32_t i;

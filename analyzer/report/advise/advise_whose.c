@@ -54,8 +54,8 @@ static int mark(struct advise_run *run, const char *word, uint32_t role)
 	if (!advise_frame_condition(condition, sizeof(condition), word))
 		return 0;
 	snprintf(sql, sizeof(sql),
-		 "WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame WHERE %s "
-		 "UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		 "WITH RECURSIVE own(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame WHERE %s "
+		 "UNION SELECT stack_node.id FROM own JOIN stack_node ON stack_node.parent = own.id) "
 		 "SELECT site.id FROM own JOIN site ON site.node = own.id",
 		 condition);
 	return answer_rows(run->db, sql, NULL, take_marked, &marking);
@@ -173,9 +173,9 @@ static int take_draft(void *context, struct db_stmt *row)
 static int mark_drafts(struct replay *replay, struct db *db)
 {
 	static const char sql[] =
-		"WITH RECURSIVE own(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
+		"WITH RECURSIVE own(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame "
 		"WHERE instr('/' || file, '/sglang/srt/speculative/') "
-		"UNION SELECT node.id FROM own JOIN node ON node.parent = own.id) "
+		"UNION SELECT stack_node.id FROM own JOIN stack_node ON stack_node.parent = own.id) "
 		"SELECT site.id FROM own JOIN site ON site.node = own.id";
 
 	return answer_rows(db, sql, NULL, take_draft, replay);
@@ -301,8 +301,8 @@ static int take_brought(void *context, struct db_stmt *row)
 static int find_brought(struct advise_run *run, const char *phase, int64_t since)
 {
 	static const char form[] =
-		"SELECT site, sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase = '%s' AND "
-		"category IN ('weights', 'gradients', 'optimizer state') AND alloc_seq > ?5 AND " STRETCH_AT(
+		"SELECT site, sum(bytes) FROM in_use_span WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase = '%s' AND "
+		"category IN ('weights', 'gradients', 'optimizer state') AND alloc_seq > ?5 AND " ALIVE_SPAN_AT(
 			"?4", "?1", "?3") " GROUP BY site";
 	const struct oom_failure *it = run->oom.it;
 	const int64_t parameter[ANSWER_PARAMETERS] = { it->process, it->device, it->seq, it->time, since };
@@ -324,8 +324,8 @@ static int take_came_back(void *context, struct db_stmt *row)
 static int find_came_back(struct advise_run *run, const char *phase, int64_t since)
 {
 	static const char form[] =
-		"WITH back AS MATERIALIZED (SELECT bytes, count(*) AS pieces FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' "
-		"AND phase = '%s' AND category = 'weights' AND alloc_seq > ?5 AND " STRETCH_AT(
+		"WITH back AS MATERIALIZED (SELECT bytes, count(*) AS pieces FROM in_use_span WHERE process = ?1 AND device = ?2 AND memory = 'tensor' "
+		"AND phase = '%s' AND category = 'weights' AND alloc_seq > ?5 AND " ALIVE_SPAN_AT(
 			"?4", "?1",
 			"?3") " GROUP BY bytes), "
 			      "gone AS MATERIALIZED (SELECT bytes, alloc_seq, free_seq FROM allocation WHERE process = ?1 AND device = ?2 AND "

@@ -88,15 +88,15 @@ static int load_rows(struct frag_map *map, struct db *db, const char *sql, int64
 int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when)
 {
 	static const char pieces[] =
-		"SELECT process, address, bytes, mapped, tensors_inside, ifnull(site, 0) FROM piece WHERE device = ?1 "
+		"SELECT process, address, bytes, mapped, tensors_inside, ifnull(site, 0) FROM reserved_range WHERE device = ?1 "
 		"AND ?5 IN (0, process) AND " ALIVE_AT("?2", "?3", "?4");
 	static const char blocks[] =
 		/* A snapshot has the bytes that were asked for; a block has a multiple of 512. */
 		"SELECT process, address, CASE WHEN process IN (SELECT id FROM process WHERE recorded_by = 'pytorch') "
 		"THEN (bytes + asleep_bytes + 511) / 512 * 512 ELSE bytes + asleep_bytes END, "
-		"ifnull(node, 0), phase, step, ifnull(site, 0), alloc_time FROM stretch "
+		"ifnull(node, 0), phase, step, ifnull(site, 0), alloc_time FROM allocation_span "
 		"WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "
-		"AND " STRETCH_AT("?2", "?3", "?4");
+		"AND " ALIVE_SPAN_AT("?2", "?3", "?4");
 	int error;
 
 	memset(map, 0, sizeof(*map));
@@ -255,10 +255,11 @@ static int note_pid(void *context, struct db_stmt *row)
 /* The processes with pools that sleep, and those with tensors that were away. One question is enough for all devices. */
 static int find_sleepers(struct db *db)
 {
-	return db_execute(db,
-			  "CREATE TEMP TABLE IF NOT EXISTS sleeper AS SELECT DISTINCT device, process, 1 AS pool FROM site "
-			  "WHERE owner IN (" POOLS_THAT_SLEEP ") UNION SELECT DISTINCT allocation.device, "
-			  "allocation.process, 0 FROM resident JOIN allocation ON allocation.id = resident.allocation");
+	return db_execute(
+		db,
+		"CREATE TEMP TABLE IF NOT EXISTS sleeper AS SELECT DISTINCT device, process, 1 AS pool FROM site "
+		"WHERE owner IN (" POOLS_THAT_SLEEP ") UNION SELECT DISTINCT allocation.device, "
+		"allocation.process, 0 FROM resident_span JOIN allocation ON allocation.id = resident_span.allocation");
 }
 
 int frag_pool_beside(struct db *db, int64_t process, int64_t *pid)

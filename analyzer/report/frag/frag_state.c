@@ -38,7 +38,7 @@ int frag_instant(struct frag_instant *instant, struct db *db, int64_t device, co
 	if (at) {
 		snprintf(instant->at, sizeof(instant->at), "%s", at);
 		found = db_prepare(db, &stmt,
-				   "SELECT process, seq, time FROM moment WHERE name = ? AND device = ? "
+				   "SELECT process, seq, time FROM named_moment WHERE name = ? AND device = ? "
 				   "ORDER BY time DESC, process LIMIT 1");
 		if (found)
 			return found;
@@ -60,9 +60,10 @@ int frag_instant_at_cursor(struct frag_instant *instant, struct db *db, int64_t 
 {
 	char name[sizeof(instant->at)] = "";
 	struct db_stmt *stmt;
-	int found = db_prepare(db, &stmt,
-			       "SELECT name FROM moment WHERE device = ? AND time = ? AND (name = 'peak' OR name LIKE "
-			       "'oom:%') ORDER BY name DESC LIMIT 1");
+	int found =
+		db_prepare(db, &stmt,
+			   "SELECT name FROM named_moment WHERE device = ? AND time = ? AND (name = 'peak' OR name LIKE "
+			   "'oom:%') ORDER BY name DESC LIMIT 1");
 
 	if (found)
 		return found;

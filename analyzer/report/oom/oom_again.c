@@ -63,7 +63,7 @@ static int find_earlier(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
 		"WITH there AS MATERIALIZED (SELECT node, bytes, (SELECT max(first_seq) FROM phase_span WHERE process = ?1 AND "
-		"phase = 'forward' AND first_seq <= since_seq) AS span FROM in_use WHERE " THERE
+		"phase = 'forward' AND first_seq <= since_seq) AS span FROM in_use_span WHERE " THERE
 		"AND phase = 'forward' AND category IN ('activations', 'other')), "
 		"pile AS MATERIALIZED (SELECT node, sum(bytes) AS bytes, count(*) AS pieces FROM there GROUP BY node "
 		"HAVING count(DISTINCT span) >= ?4 AND count(DISTINCT span) >= count(*) / 2) "
@@ -87,9 +87,9 @@ static int find_earlier(struct oom *oom, struct db *db)
 static int find_narrow(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH sizes AS MATERIALIZED (SELECT DISTINCT bytes FROM in_use WHERE " THERE
+		"WITH sizes AS MATERIALIZED (SELECT DISTINCT bytes FROM in_use_span WHERE " THERE
 		"AND category = 'weights'), "
-		"kept AS MATERIALIZED (SELECT bytes, count(*) AS pieces, min(node) AS node FROM in_use WHERE " THERE
+		"kept AS MATERIALIZED (SELECT bytes, count(*) AS pieces, min(node) AS node FROM in_use_span WHERE " THERE
 		"AND phase IN ('forward', 'rollout', 'logprob', 'ref') AND category <> 'kv cache' GROUP BY bytes), "
 		"half AS MATERIALIZED (SELECT * FROM kept WHERE EXISTS (SELECT 1 FROM sizes WHERE abs(sizes.bytes - kept.bytes * 2) < 1024)) "
 		"SELECT sum(bytes * pieces), sum(pieces), (SELECT node FROM half ORDER BY bytes * pieces DESC LIMIT 1) FROM half "
@@ -108,10 +108,10 @@ static int find_narrow(struct oom *oom, struct db *db)
 static int find_models(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH RECURSIVE weights AS MATERIALIZED (SELECT node, bytes, count(*) AS pieces FROM in_use WHERE " THERE
+		"WITH RECURSIVE weights AS MATERIALIZED (SELECT node, bytes, count(*) AS pieces FROM in_use_span WHERE " THERE
 		"AND category = 'weights' GROUP BY node, bytes), "
-		"way(node, at) AS (SELECT DISTINCT node, node FROM weights UNION SELECT way.node, parent FROM way JOIN node ON node.id = way.at "
-		"WHERE parent IS NOT NULL), up(id) AS (SELECT ?4 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL), "
+		"way(node, at) AS (SELECT DISTINCT node, node FROM weights UNION SELECT way.node, parent FROM way JOIN stack_node ON stack_node.id = way.at "
+		"WHERE parent IS NOT NULL), up(id) AS (SELECT ?4 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL), "
 		"part AS MATERIALIZED (SELECT up.id AS call, bytes, sum(pieces) FILTER (WHERE (node, up.id) IN (SELECT node, at FROM way)) AS own, "
 		"sum(pieces) AS pieces FROM up JOIN weights GROUP BY up.id, bytes) "
 		"SELECT sum(own * bytes), sum(own), ?4 FROM part WHERE own > 0 GROUP BY call HAVING sum(min(own, pieces - own) * bytes) >= "
@@ -248,7 +248,7 @@ static int take_turn(void *context, struct db_stmt *stmt)
 static int find_two_epochs(const struct oom *oom, struct db *db, int *found)
 {
 	static const char sql[] =
-		"SELECT EXISTS (SELECT 1 FROM (SELECT min(since_seq) AS first, max(since_seq) AS last FROM in_use WHERE " THERE
+		"SELECT EXISTS (SELECT 1 FROM (SELECT min(since_seq) AS first, max(since_seq) AS last FROM in_use_span WHERE " THERE
 		"AND category = 'weights' AND phase IN ('init', 'other')) JOIN phase_span AS span ON span.process = ?1 "
 		"AND span.phase IN ('backward', 'optimizer') AND first_seq BETWEEN first AND last AND first_seq < ?3)";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq };
@@ -263,7 +263,7 @@ static int find_two_epochs(const struct oom *oom, struct db *db, int *found)
 static int load_turns(const struct oom *oom, struct db *db, struct turns *turns)
 {
 	static const char sql[] =
-		"WITH RECURSIVE there AS MATERIALIZED (SELECT node, bytes, since_seq AS seq, category, phase FROM in_use WHERE " TENSORS
+		"WITH RECURSIVE there AS MATERIALIZED (SELECT node, bytes, since_seq AS seq, category, phase FROM in_use_span WHERE " TENSORS
 		"AND category IN ('weights', 'gradients', 'optimizer state')), "
 		"span AS MATERIALIZED (SELECT phase, first_seq, last_seq FROM phase_span WHERE process = ?1 AND first_seq < ?3), "
 		"marked AS (SELECT node, bytes, seq FROM there WHERE category = 'weights' AND phase IN ('init', 'other') "
@@ -272,10 +272,10 @@ static int load_turns(const struct oom *oom, struct db *db, struct turns *turns)
 		"ROWS UNBOUNDED PRECEDING), 0) AS epoch FROM marked), "
 		"way(node, at, depth) AS (SELECT DISTINCT node, node, 0 FROM placed WHERE node IS NOT NULL "
 		"AND (SELECT count(DISTINCT epoch) FROM placed WHERE node IS NOT NULL) > 1 "
-		"UNION ALL SELECT way.node, caller.id, depth + 1 FROM way JOIN node AS callee ON callee.id = at JOIN node AS caller "
+		"UNION ALL SELECT way.node, caller.id, depth + 1 FROM way JOIN stack_node AS callee ON callee.id = at JOIN stack_node AS caller "
 		"ON caller.id = callee.parent JOIN frame ON frame.id = caller.frame WHERE depth < 256 AND function IS NOT '<module>'), "
-		"stack AS MATERIALIZED (SELECT node, group_concat(frame) AS calls FROM (SELECT way.node AS node, frame FROM way JOIN node "
-		"ON node.id = at ORDER BY way.node, depth) GROUP BY node), "
+		"stack AS MATERIALIZED (SELECT node, group_concat(frame) AS calls FROM (SELECT way.node AS node, frame FROM way JOIN stack_node "
+		"ON stack_node.id = at ORDER BY way.node, depth) GROUP BY node), "
 		"made AS MATERIALIZED (SELECT epoch, calls, bytes, count(*) AS pieces, min(seq) AS first, min(node) AS node FROM placed "
 		"JOIN stack USING (node) GROUP BY epoch, calls, bytes), "
 		"repeated AS MATERIALIZED (SELECT calls, bytes, max(epoch) AS epoch FROM made GROUP BY calls, bytes HAVING count(*) > 1), "
@@ -431,9 +431,9 @@ static int take_course(void *context, struct db_stmt *stmt)
 static int look(const struct oom *oom, struct db *db, struct course *course)
 {
 	static const char sql[] =
-		"WITH came AS MATERIALIZED (SELECT first_node, in_use.node AS node, in_use.category AS category, since_time, bytes FROM in_use "
+		"WITH came AS MATERIALIZED (SELECT first_node, in_use_span.node AS node, in_use_span.category AS category, since_time, bytes FROM in_use_span "
 		"LEFT JOIN temp.same_place AS same USING (node) WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase <> 'init' "
-		"AND id NOT IN (SELECT allocation FROM resident) AND " STRETCH_AT(
+		"AND id NOT IN (SELECT allocation FROM resident_span) AND " ALIVE_SPAN_AT(
 			"?4", "?1",
 			"?3") "), "
 			      "most AS (SELECT first_node, min(since_time) AS first, sum(bytes) AS bytes, count(*) AS pieces, min(node) AS node FROM came "

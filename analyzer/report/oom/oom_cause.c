@@ -150,8 +150,8 @@ int oom_find_growth(struct oom *oom, struct db *db)
 	static const char sql[] =
 		"SELECT ifnull(first_node, 0), sum(bytes), ifnull(sum(bytes) FILTER (WHERE alloc_seq > (SELECT last_seq FROM temp.batch_step "
 		"WHERE process = ?1 AND step = ?5)), 0), ifnull(sum(bytes) FILTER (WHERE alloc_seq > (SELECT max(end_seq) FROM step "
-		"WHERE process = ?1 AND end_seq < ?3)), 0) FROM in_use LEFT JOIN temp.same_place AS same USING (node) "
-		"WHERE process = ?1 AND device = ?2 AND " STRETCH_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 1";
+		"WHERE process = ?1 AND end_seq < ?3)), 0) FROM in_use_span LEFT JOIN temp.same_place AS same USING (node) "
+		"WHERE process = ?1 AND device = ?2 AND " ALIVE_SPAN_AT("?4", "?1", "?3") " GROUP BY 1 ORDER BY 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->time,
 						       oom->it->step };
 	const struct retained_question question = { .step = oom->it->step };
@@ -286,7 +286,7 @@ static int take_twin(void *context, struct db_stmt *stmt)
 static int find_twin(const struct oom *oom, struct db *db, struct twin *twin)
 {
 	static const char sql[] =
-		"WITH RECURSIVE there AS MATERIALIZED (SELECT node, bytes, count(*) AS pieces, min(since_seq) AS since FROM in_use WHERE " WEIGHTS_THERE
+		"WITH RECURSIVE there AS MATERIALIZED (SELECT node, bytes, count(*) AS pieces, min(since_seq) AS since FROM in_use_span WHERE " WEIGHTS_THERE
 		"AND node IS NOT NULL GROUP BY node, bytes), "
 		"sizes AS MATERIALIZED (SELECT bytes, sum(pieces) AS pieces FROM there GROUP BY bytes), "
 		"made AS MATERIALIZED (SELECT bytes, category, step, count(*) AS pieces, count(*) FILTER (WHERE free_seq IS NULL OR free_seq > ?3) "
@@ -294,7 +294,7 @@ static int find_twin(const struct oom *oom, struct db *db, struct twin *twin)
 		"AND category IN ('gradients', 'optimizer state') AND bytes IN (SELECT bytes FROM sizes) GROUP BY bytes, category, step), "
 		"trained AS MATERIALIZED (SELECT bytes, ifnull(max(pieces) FILTER (WHERE category = 'gradients'), 0) AS gradients, "
 		"ifnull(sum(kept) FILTER (WHERE category = 'optimizer state'), 0) AS states FROM made GROUP BY bytes), "
-		"way(node, at) AS (SELECT DISTINCT node, node FROM there UNION SELECT way.node, parent FROM way JOIN node ON node.id = way.at "
+		"way(node, at) AS (SELECT DISTINCT node, node FROM there UNION SELECT way.node, parent FROM way JOIN stack_node ON stack_node.id = way.at "
 		"WHERE parent IS NOT NULL), "
 		"below AS MATERIALIZED (SELECT at, bytes, sum(pieces) AS pieces, min(since) AS since FROM way JOIN there USING (node) GROUP BY at, bytes) "
 		"SELECT sum(below.bytes * below.pieces) AS whole, at FROM below JOIN sizes USING (bytes) LEFT JOIN trained USING (bytes) GROUP BY at "
@@ -340,7 +340,7 @@ static int take_keeper(void *context, struct db_stmt *stmt)
 static int find_keeper(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH sizes AS MATERIALIZED (SELECT DISTINCT bytes FROM in_use WHERE " WEIGHTS_THERE
+		"WITH sizes AS MATERIALIZED (SELECT DISTINCT bytes FROM in_use_span WHERE " WEIGHTS_THERE
 		"AND bytes IN (SELECT bytes FROM allocation "
 		"WHERE process = ?1 AND memory = 'tensor' AND category IN ('gradients', 'optimizer state'))) "
 		"SELECT function, place FROM (SELECT node, count(*) AS pieces FROM allocation WHERE process = ?1 AND device = ?2 "
@@ -497,7 +497,7 @@ int oom_find_logits(struct oom *oom, struct db *db)
 int oom_find_logits_gradient(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT EXISTS (SELECT 1 FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND bytes = ?4 "
+		"SELECT EXISTS (SELECT 1 FROM in_use_span WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND bytes = ?4 "
 		"AND category = 'logits and log-probs' AND since_seq < ?3 AND (until_seq IS NULL OR until_seq > ?3))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
 						       (int64_t)oom->it->requested };

@@ -100,7 +100,7 @@ static int take_remains(void *context, struct db_stmt *stmt)
 static int find_attempt(struct oom *oom, struct db *db, uint64_t least, struct oom_left *left)
 {
 	static const char sql[] =
-		"SELECT sum(bytes), category FROM in_use WHERE process = ?1 AND device = ?2 AND since_seq < ?3 "
+		"SELECT sum(bytes), category FROM in_use_span WHERE process = ?1 AND device = ?2 AND since_seq < ?3 "
 		"AND (until_seq IS NULL OR until_seq > ?4) AND memory = 'tensor' AND phase IN ('forward', 'backward', 'logprob', "
 		"'ref', 'critic') AND category IN ('activations', 'recomputed activations', 'logits and log-probs', 'workspace') "
 		"AND since_seq > (SELECT ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' "
@@ -108,7 +108,7 @@ static int find_attempt(struct oom *oom, struct db *db, uint64_t least, struct o
 		"'ref', 'critic') AND first_seq > ?3 AND first_seq <= ?4) GROUP BY category";
 	/* transformers' search for a batch size kept what the attempt before had prepared: states are made once, unless so. */
 	static const char states_sql[] =
-		"SELECT sum(bytes), category FROM in_use WHERE process = ?1 AND device = ?2 AND since_seq < ?3 "
+		"SELECT sum(bytes), category FROM in_use_span WHERE process = ?1 AND device = ?2 AND since_seq < ?3 "
 		"AND (until_seq IS NULL OR until_seq > ?4) AND memory = 'tensor' AND category = 'optimizer state' AND (node, bytes) IN "
 		"(SELECT node, bytes FROM allocation WHERE process = ?1 AND memory = 'tensor' AND category = 'optimizer state' "
 		"AND alloc_seq > ?3 AND alloc_seq < ?4 AND (free_seq IS NULL OR free_seq > ?4)) GROUP BY category";
@@ -332,7 +332,7 @@ static int add_reload(struct oom *oom, struct db *db, const struct callstack *as
 static int find_reload(struct oom *oom, struct db *db, uint64_t least)
 {
 	static const char sql[] =
-		"SELECT node, sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND node IS NOT NULL "
+		"SELECT node, sum(bytes) FROM in_use_span WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND node IS NOT NULL "
 		"AND category = 'optimizer state' AND since_seq < ?3 AND (until_seq IS NULL OR until_seq > ?3) GROUP BY node "
 		"HAVING min(bytes) <= ?4 AND max(bytes) >= ?4 ORDER BY 2 DESC, 1 LIMIT 32";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
@@ -446,7 +446,7 @@ static int find_unsharded(struct oom *oom, struct db *db, uint64_t least, struct
 		"WITH since AS MATERIALIZED (SELECT CASE WHEN ?4 THEN (SELECT first_seq FROM phase_span WHERE process = ?1 AND phase IN "
 		"('forward', 'logprob', 'ref') AND first_seq <= ?3 ORDER BY first_seq DESC LIMIT 1 OFFSET 1) ELSE (SELECT max(first_seq) "
 		"FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_seq < ?3) END AS seq), "
-		"kept AS MATERIALIZED (SELECT node, sum(bytes) AS bytes FROM in_use, since WHERE process = ?1 AND device = ?2 "
+		"kept AS MATERIALIZED (SELECT node, sum(bytes) AS bytes FROM in_use_span, since WHERE process = ?1 AND device = ?2 "
 		"AND memory = 'tensor' AND category = 'fsdp gather buffers' AND phase IN ('forward', 'logprob', 'ref', 'critic') "
 		"AND node IS NOT NULL AND since_seq < since.seq AND (until_seq IS NULL OR until_seq > ?3) GROUP BY node) "
 		"SELECT ifnull(sum(bytes), 0), (SELECT node FROM kept ORDER BY bytes DESC, node LIMIT 1) FROM kept";
@@ -494,7 +494,7 @@ static int take_full(void *context, struct db_stmt *stmt)
 static int find_frozen(struct oom *oom, struct db *db, uint64_t least, struct oom_left *left)
 {
 	static const char sql[] =
-		"WITH there AS MATERIALIZED (SELECT category, bytes FROM in_use WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
+		"WITH there AS MATERIALIZED (SELECT category, bytes FROM in_use_span WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
 		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND category IN ('weights', 'gradients')) "
 		"SELECT ifnull(sum(bytes), 0), count(*), EXISTS (SELECT 1 FROM frame WHERE kind = 'python' AND function LIKE '%forward' "
 		"AND (file LIKE '%lora%.py' OR file LIKE '%peft/tuners/%') AND file NOT LIKE '%vllm/%' AND file NOT LIKE '%sglang/%') "
@@ -609,8 +609,8 @@ static int has_retired(const struct oom *oom, struct db *db, const char *package
 {
 	static const char form[] =
 		"WITH RECURSIVE up(node, id) AS (SELECT DISTINCT node, node FROM site WHERE node IS NOT NULL AND process = ?1 UNION "
-		"SELECT up.node, parent FROM up JOIN node ON node.id = up.id WHERE parent IS NOT NULL), "
-		"own AS MATERIALIZED (SELECT DISTINCT up.node AS node FROM up JOIN node ON node.id = up.id JOIN frame ON frame.id = frame "
+		"SELECT up.node, parent FROM up JOIN stack_node ON stack_node.id = up.id WHERE parent IS NOT NULL), "
+		"own AS MATERIALIZED (SELECT DISTINCT up.node AS node FROM up JOIN stack_node ON stack_node.id = up.id JOIN frame ON frame.id = frame "
 		"WHERE file LIKE '%s/%%' OR file LIKE '%%-packages/%s/%%'), "
 		"made AS MATERIALIZED (SELECT alloc_seq, phase, category, bytes FROM allocation WHERE process = ?1 AND alloc_seq < ?2 "
 		"AND memory = 'tensor' AND node IN own), "

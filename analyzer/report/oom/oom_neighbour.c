@@ -172,8 +172,8 @@ static int look_at(const struct oom *oom, struct db *db, struct oom_holder *hold
 				       "(end_time, process, end_seq) <= (?2, ?3, ?4) ORDER BY 1, 3";
 	/* Of a pool that sleeps nothing counts: it is there or not as the moment wants it. */
 	static const char lives_sql[] =
-		"SELECT process, since_time, since_seq, until_time, until_seq, bytes FROM in_use "
-		"WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident)";
+		"SELECT process, since_time, since_seq, until_time, until_seq, bytes FROM in_use_span "
+		"WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident_span)";
 	const int64_t until[ANSWER_PARAMETERS] = { steps_of, oom->it->time, oom->it->process, oom->it->seq };
 	const int64_t whose[ANSWER_PARAMETERS] = { holder->process, oom->it->device };
 	struct instants all = { .count = 0 };
@@ -222,8 +222,8 @@ static int look_at_time(const struct oom *oom, struct db *db, struct oom_holder 
 		"SELECT min(alloc_time), count(*) FILTER (WHERE free_seq IS NULL OR free_time > ?3) FROM allocation "
 		"WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND alloc_time <= ?3 AND site IN " UNDECIDED;
 	static const char lives_sql[] =
-		"SELECT process, since_time, since_seq, until_time, until_seq, bytes FROM in_use WHERE process = ?1 AND device = ?2 "
-		"AND id NOT IN (SELECT allocation FROM resident) AND site IN " UNDECIDED;
+		"SELECT process, since_time, since_seq, until_time, until_seq, bytes FROM in_use_span WHERE process = ?1 AND device = ?2 "
+		"AND id NOT IN (SELECT allocation FROM resident_span) AND site IN " UNDECIDED;
 	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time };
 	struct work work = { .pieces = 0 };
 	struct oom_holder other = { .held = 0 };
@@ -268,9 +268,9 @@ static int look_without_steps(const struct oom *oom, struct db *db, struct oom_h
 static int comes_again(const struct oom *oom, struct db *db, const struct oom_holder *holder)
 {
 	static const char sql[] =
-		"SELECT count(DISTINCT (SELECT count(*) FROM step WHERE end_time <= since_time)) > 1 FROM in_use WHERE process = ?1 "
-		"AND device = ?2 AND bytes >= 1 << 20 AND id NOT IN (SELECT allocation FROM resident) "
-		"AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) AND " STRETCH_AT("?3", "?4", "?5");
+		"SELECT count(DISTINCT (SELECT count(*) FROM step WHERE end_time <= since_time)) > 1 FROM in_use_span WHERE process = ?1 "
+		"AND device = ?2 AND bytes >= 1 << 20 AND id NOT IN (SELECT allocation FROM resident_span) "
+		"AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) AND " ALIVE_SPAN_AT("?3", "?4", "?5");
 	const int64_t parameter[ANSWER_PARAMETERS] = { holder->process, oom->it->device, oom->it->time,
 						       oom->it->process, oom->it->seq };
 	int again = 0, error = answer_flag(db, sql, parameter, &again);
@@ -364,10 +364,10 @@ static int take_place(void *context, struct db_stmt *stmt)
 int oom_find_grown_place(struct oom *oom, struct db *db, const struct oom_holder *holder)
 {
 	static const char sql[] =
-		"SELECT function, place, sum(bytes) FROM in_use LEFT JOIN place USING (node) "
-		"WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident) "
+		"SELECT function, place, sum(bytes) FROM in_use_span LEFT JOIN place USING (node) "
+		"WHERE process = ?1 AND device = ?2 AND id NOT IN (SELECT allocation FROM resident_span) "
 		"AND since_time > (SELECT ifnull(min(end_time), 0) FROM step) "
-		"AND (EXISTS (SELECT 1 FROM step) OR site IN " UNDECIDED ") AND " STRETCH_AT(
+		"AND (EXISTS (SELECT 1 FROM step) OR site IN " UNDECIDED ") AND " ALIVE_SPAN_AT(
 			"?3", "?4",
 			"?5") " GROUP BY function, file, place ORDER BY "
 			      "sum(bytes) FILTER (WHERE since_time <= (SELECT end_time FROM step WHERE end_time <= ?3 "
@@ -406,12 +406,12 @@ static int take_wake(void *context, struct db_stmt *stmt)
 static int find_wake(const struct oom *oom, struct db *db, struct wake *wake)
 {
 	static const char sql[] =
-		"SELECT ifnull(max(since_time), 0), ifnull(since_seq, 0) FROM resident WHERE bytes > 0 AND since_seq < ?3 "
-		"AND allocation IN (SELECT allocation FROM resident JOIN allocation ON allocation.id = resident.allocation "
-		"WHERE process = ?1 AND device = ?2 AND resident.bytes = 0 AND allocation.bytes >= ?4 AND since_seq <= ?3 "
+		"SELECT ifnull(max(since_time), 0), ifnull(since_seq, 0) FROM resident_span WHERE bytes > 0 AND since_seq < ?3 "
+		"AND allocation IN (SELECT allocation FROM resident_span JOIN allocation ON allocation.id = resident_span.allocation "
+		"WHERE process = ?1 AND device = ?2 AND resident_span.bytes = 0 AND allocation.bytes >= ?4 AND since_seq <= ?3 "
 		"AND (until_seq IS NULL OR until_seq > ?3)) "
-		"AND EXISTS (SELECT 1 FROM resident AS slept WHERE slept.allocation = resident.allocation AND slept.bytes = 0 "
-		"AND slept.since_seq < resident.since_seq)";
+		"AND EXISTS (SELECT 1 FROM resident_span AS slept WHERE slept.allocation = resident_span.allocation AND slept.bytes = 0 "
+		"AND slept.since_seq < resident_span.since_seq)";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
 						       (int64_t)oom->it->requested };
 
@@ -421,8 +421,8 @@ static int find_wake(const struct oom *oom, struct db *db, struct wake *wake)
 /* What a process had in use when this one was at `time` and `seq`. */
 static int had(const struct oom *oom, struct db *db, int64_t process, struct wake when, uint64_t *bytes)
 {
-	static const char sql[] = "SELECT ifnull(sum(bytes), 0) FROM in_use WHERE process = ?1 AND device = ?2 "
-				  "AND " STRETCH_AT("?3", "?4", "?5");
+	static const char sql[] = "SELECT ifnull(sum(bytes), 0) FROM in_use_span WHERE process = ?1 AND device = ?2 "
+				  "AND " ALIVE_SPAN_AT("?3", "?4", "?5");
 	const int64_t parameter[ANSWER_PARAMETERS] = { process, oom->it->device, when.time, oom->it->process,
 						       when.seq };
 
@@ -451,8 +451,8 @@ static int find_between(struct oom *oom, struct db *db, struct wake wake)
 		"WHERE process = ?1 AND alloc_time <= ?3 AND node IS NOT NULL GROUP BY node UNION SELECT free_node, "
 		"max(free_time > ?2) FROM allocation WHERE process = ?1 AND free_time <= ?3 AND free_node IS NOT NULL "
 		"GROUP BY free_node), up(id, late, depth) AS (SELECT node, late, 0 FROM seen UNION SELECT parent, late, depth + 1 "
-		"FROM up JOIN node USING (id) WHERE parent IS NOT NULL), "
-		"rare AS (SELECT function, file, line, late, depth FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL), "
+		"rare AS (SELECT function, file, line, late, depth FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE kind = 'python' AND (function GLOB '*save_c[hk]*' OR function GLOB '*save_model*' OR "
 		"function GLOB '*save_pretrained*' OR function GLOB '*save_hf*' OR function GLOB '*async_save*' OR "
 		"function GLOB '*validat*' OR function GLOB '*evaluat*')) "
@@ -477,8 +477,8 @@ static int take_category(void *context, struct db_stmt *stmt)
 static int find_category(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT category, sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND since_time > ?5 "
-		"AND " STRETCH_AT("?3", "?1", "?4") " GROUP BY category ORDER BY 2 DESC, 1 LIMIT 1";
+		"SELECT category, sum(bytes) FROM in_use_span WHERE process = ?1 AND device = ?2 AND since_time > ?5 "
+		"AND " ALIVE_SPAN_AT("?3", "?1", "?4") " GROUP BY category ORDER BY 2 DESC, 1 LIMIT 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->before.process, oom->it->device, oom->it->time, INT64_MAX,
 						       oom->before.time };
 

@@ -229,11 +229,11 @@ static int is_of_optimizer(const char *category)
 static int find_wider(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT count(*), max(bytes), min(site.function), min(site.place) FROM in_use JOIN oom ON oom.id = ?4 "
-		"JOIN place AS site ON site.node = in_use.node LEFT JOIN place AS asker ON asker.node = oom.node "
-		"WHERE in_use.process = ?1 AND in_use.device = ?2 AND since_seq <= ?3 "
-		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND in_use.category = 'weights' "
-		"AND site.place IS NOT asker.place AND abs(bytes * 2 - requested_bytes) < 1024 AND NOT EXISTS (SELECT 1 FROM in_use AS same "
+		"SELECT count(*), max(bytes), min(site.function), min(site.place) FROM in_use_span JOIN oom ON oom.id = ?4 "
+		"JOIN place AS site ON site.node = in_use_span.node LEFT JOIN place AS asker ON asker.node = oom.node "
+		"WHERE in_use_span.process = ?1 AND in_use_span.device = ?2 AND since_seq <= ?3 "
+		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND in_use_span.category = 'weights' "
+		"AND site.place IS NOT asker.place AND abs(bytes * 2 - requested_bytes) < 1024 AND NOT EXISTS (SELECT 1 FROM in_use_span AS same "
 		"JOIN place AS copied ON copied.node = same.node WHERE same.process = ?1 AND same.device = ?2 AND same.since_seq <= ?3 "
 		"AND (same.until_seq IS NULL OR same.until_seq > ?3) AND same.category = 'weights' AND same.memory = 'tensor' "
 		"AND abs(same.bytes - requested_bytes) < 1024 AND copied.place IS NOT asker.place) HAVING count(*)";
@@ -274,8 +274,8 @@ static uint64_t cache_awake(const struct oom *oom)
 static int find_moved(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		"SELECT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT EXISTS (SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE function LIKE '%_apply' AND file LIKE '%torch/nn/modules/module.py')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place->node };
 
@@ -293,8 +293,8 @@ static int find_whole(struct oom *oom, struct db *db)
 	static const char sql[] =
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND first_seq < ?2 AND phase IN ('forward', "
 		"'backward', 'optimizer', 'rollout', 'logprob', 'ref', 'critic')) AND NOT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?3 UNION "
-		"SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) "
-		"JOIN frame ON frame.id = node.frame WHERE file LIKE '%vllm/%' OR file LIKE '%sglang/%' OR file LIKE '%megatron/%' OR "
+		"SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN stack_node USING (id) "
+		"JOIN frame ON frame.id = stack_node.frame WHERE file LIKE '%vllm/%' OR file LIKE '%sglang/%' OR file LIKE '%megatron/%' OR "
 		"file LIKE '%deepspeed/%')";
 	const struct oom_part *place = oom->place;
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq, place ? place->node : 0 };
@@ -335,7 +335,7 @@ static int find_inputs(struct oom *oom, struct db *db)
 		"AND phase = 'optimizer' AND last_seq < ?3) AND max(since_seq) < (SELECT min(first_seq) FROM phase_span "
 		"WHERE process = ?1 AND phase IN ('forward', 'logprob', 'ref', 'critic') AND first_seq < ?3 AND first_seq > (SELECT "
 		"ifnull(max(last_seq), 0) FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND last_seq < ?3))) "
-		"FROM in_use JOIN place USING (node) JOIN place AS asker ON asker.node = ?4 AND asker.place = place.place "
+		"FROM in_use_span JOIN place USING (node) JOIN place AS asker ON asker.node = ?4 AND asker.place = place.place "
 		"AND asker.function = place.function WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 "
 		"AND (until_seq IS NULL OR until_seq > ?3) AND memory = 'tensor' AND bytes NOT IN (SELECT bytes FROM allocation "
 		"WHERE process = ?1 AND alloc_seq <= ?3 AND category IN ('weights', 'gradients', 'optimizer state'))";
@@ -360,10 +360,10 @@ static int find_inputs(struct oom *oom, struct db *db)
 static int find_dict(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		"SELECT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame WHERE "
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT EXISTS (SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame WHERE "
 		"file LIKE '%torch/distributed/checkpoint/%' OR (file LIKE '%torch/optim/%' AND function LIKE '%load_state_dict')) "
-		"AND NOT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"AND NOT EXISTS (SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE file LIKE '%torch/serialization.py')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0 };
 
@@ -374,11 +374,11 @@ static int find_dict(struct oom *oom, struct db *db)
 static int find_loader(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
 		"SELECT ifnull(min(CASE WHEN file LIKE '%torch/serialization.py' THEN ?2 "
 		"WHEN file LIKE '%safetensors/torch.py' OR path LIKE '%safetensors%' THEN ?3 "
 		"WHEN file LIKE '%torch/distributed/%' AND function LIKE '%gather%' THEN ?4 END), 0) "
-		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame LEFT JOIN module ON module.id = frame.module";
+		"FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame LEFT JOIN elf_file ON elf_file.id = frame.elf_file";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->place ? oom->place->node : 0, OOM_LOADER_TORCH,
 						       OOM_LOADER_SAFETENSORS, OOM_LOADER_GATHERED };
 	uint64_t loader = OOM_LOADER_NONE;
@@ -392,8 +392,8 @@ static int find_loader(struct oom *oom, struct db *db)
 static int find_loading(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
-		"SELECT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
+		"SELECT EXISTS (SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE kind = 'python' AND function LIKE '%load%state%')";
 	const char *init = mt_phase_name(MT_PHASE_INIT), *copies = mt_category_name(MT_CATEGORY_STATE_DICT);
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->node };
@@ -412,9 +412,9 @@ static int find_loading(struct oom *oom, struct db *db)
 static int find_loaded(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id) AS (SELECT ?3 UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) "
+		"WITH RECURSIVE up(id) AS (SELECT ?3 UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) "
 		"SELECT NOT EXISTS (SELECT 1 FROM phase_span WHERE process = ?1 AND phase = 'optimizer' AND first_seq < ?2) "
-		"AND NOT EXISTS (SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"AND NOT EXISTS (SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE (function = 'initialize_optimizer_states' AND file LIKE '%deepspeed/runtime/%') "
 		"OR (function = 'step' AND file LIKE '%torch/optim/%'))";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->seq,
@@ -433,7 +433,7 @@ static int find_loaded(struct oom *oom, struct db *db)
 static int find_stale(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"SELECT sum(bytes) FROM in_use WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 AND (until_seq IS NULL "
+		"SELECT sum(bytes) FROM in_use_span WHERE process = ?1 AND device = ?2 AND since_seq <= ?3 AND (until_seq IS NULL "
 		"OR until_seq > ?3) AND category = 'logits and log-probs' AND phase = 'forward' AND EXISTS (SELECT 1 FROM "
 		"phase_span AS span WHERE span.process = ?1 AND span.phase = 'backward' AND first_seq > since_seq "
 		"AND last_seq < ?3)";

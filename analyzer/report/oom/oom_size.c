@@ -174,8 +174,8 @@ static int is_outlier(const struct oom *oom)
 static int find_uneven(struct oom *oom, struct db *db, int64_t node)
 {
 	static const char experts_sql[] =
-		"SELECT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) "
-		"WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"SELECT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) "
+		"WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE file LIKE '%/moe/%' OR file LIKE '%moe%.py' OR file LIKE '%experts%' OR function LIKE '%expert%' "
 		"OR function LIKE '%moe%')";
 	static const char others_sql[] =
@@ -277,7 +277,7 @@ static int is_of_weight(const struct callstack_frame *frame)
 int oom_find_remade(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
-		"WITH there AS MATERIALIZED (SELECT bytes, category FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND " STRETCH_AT(
+		"WITH there AS MATERIALIZED (SELECT bytes, category FROM in_use_span WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND " ALIVE_SPAN_AT(
 			"?5", "?1",
 			"?3") "), "
 			      "alike AS (SELECT count(*) AS pieces FROM there WHERE category = 'weights' AND (abs(bytes * 2 - ?4) < 1024 "
@@ -321,8 +321,8 @@ static int take_made(void *context, struct db_stmt *stmt)
 static int find_made(const struct oom *oom, struct db *db, struct made *made)
 {
 	static const char sql[] =
-		"SELECT bytes, node, alloc_seq FROM in_use WHERE process = ?1 AND device = ?2 AND memory = 'tensor' "
-		"AND bytes >= ?4 / 8 AND " STRETCH_AT("?5", "?1", "?3") " ORDER BY alloc_seq DESC LIMIT 1";
+		"SELECT bytes, node, alloc_seq FROM in_use_span WHERE process = ?1 AND device = ?2 AND memory = 'tensor' "
+		"AND bytes >= ?4 / 8 AND " ALIVE_SPAN_AT("?5", "?1", "?3") " ORDER BY alloc_seq DESC LIMIT 1";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq,
 						       (int64_t)oom->it->requested, oom->it->time };
 
@@ -480,8 +480,8 @@ static int count_pairs(const struct oom *oom, struct db *db, const struct made *
 		"source.node = ?5 WHERE (place.place = asker.place AND place.function = asker.function) OR "
 		"(place.place = source.place AND place.function = source.function)), "
 		"origin AS MATERIALIZED (SELECT site.id AS site, copies FROM site JOIN stack USING (node) WHERE process = ?1 AND device = ?2), "
-		"newest AS (SELECT copies, life.bytes AS bytes, alloc_seq, free_seq FROM life CROSS JOIN origin ON origin.site = life.site "
-		"WHERE life.process = ?1 AND memory = 'tensor' AND life.bytes >= 65536 AND alloc_seq <= ?3 ORDER BY alloc_seq DESC LIMIT 256) "
+		"newest AS (SELECT copies, allocation_raw.bytes AS bytes, alloc_seq, free_seq FROM allocation_raw CROSS JOIN origin ON origin.site = allocation_raw.site "
+		"WHERE allocation_raw.process = ?1 AND memory = 'tensor' AND allocation_raw.bytes >= 65536 AND alloc_seq <= ?3 ORDER BY alloc_seq DESC LIMIT 256) "
 		"SELECT copies, bytes, alloc_seq, free_seq FROM newest ORDER BY alloc_seq";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq, oom->it->node,
 						       made->node };
@@ -588,9 +588,9 @@ int oom_find_same(struct oom *oom, struct db *db)
 {
 	static const char sql[] =
 		"WITH there AS MATERIALIZED (SELECT bytes, node, since_seq, CASE WHEN abs(bytes - ?4) < 1024 THEN 1 "
-		"WHEN abs(bytes * 2 - ?4) < 1024 THEN 2 WHEN abs(bytes * 4 - ?4) < 1024 THEN 4 END AS wider FROM in_use "
+		"WHEN abs(bytes * 2 - ?4) < 1024 THEN 2 WHEN abs(bytes * 4 - ?4) < 1024 THEN 4 END AS wider FROM in_use_span "
 		"WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase <> 'optimizer' AND category NOT IN "
-		"('weights', 'gradients', 'optimizer state', 'kv cache', 'cuda graphs', 'fsdp gather buffers') AND " STRETCH_AT(
+		"('weights', 'gradients', 'optimizer state', 'kv cache', 'cuda graphs', 'fsdp gather buffers') AND " ALIVE_SPAN_AT(
 			"?5", "?1",
 			"?3") ") "
 			      "SELECT bytes, wider, function, place FROM there JOIN place USING (node) WHERE wider IS NOT NULL "

@@ -106,8 +106,8 @@ int oom_is_awake(const struct oom *oom, struct db *db, const struct oom_sum *lar
 	static const char sql[] =
 		"SELECT sum(bytes) FROM allocation AS taken WHERE process = ?1 AND device = ?2 AND memory = 'device' "
 		"AND alloc_seq <= ?3 AND (free_seq IS NULL OR free_seq > ?3) AND EXISTS (WITH RECURSIVE up(id) AS (SELECT taken.node "
-		"UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) "
-		"JOIN frame ON frame.id = node.frame JOIN module ON module.id = frame.module WHERE path LIKE '%cumem_allocator%' OR "
+		"UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN stack_node USING (id) "
+		"JOIN frame ON frame.id = stack_node.frame JOIN elf_file ON elf_file.id = frame.elf_file WHERE path LIKE '%cumem_allocator%' OR "
 		"path LIKE '%torch_memory_saver%')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { oom->it->process, oom->it->device, oom->it->seq };
 	const char *category = mt_category_name(MT_CATEGORY_KV_CACHE);
@@ -208,8 +208,8 @@ const char *oom_out_of_turn(const struct oom *oom)
 static int is_of_engine(struct db *db, int64_t node)
 {
 	static const char sql[] =
-		"SELECT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN node USING (id) "
-		"WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"SELECT EXISTS (WITH RECURSIVE up(id) AS (SELECT ?1 UNION SELECT parent FROM up JOIN stack_node USING (id) "
+		"WHERE parent IS NOT NULL) SELECT 1 FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE file LIKE '%vllm/%' OR file LIKE '%sglang/%')";
 	const int64_t parameter[ANSWER_PARAMETERS] = { node };
 	int serving = 0, error = node ? answer_flag(db, sql, parameter, &serving) : 0;

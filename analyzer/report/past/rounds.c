@@ -172,7 +172,7 @@ static int read_events(struct search *search)
 	static const char sites[] =
 		"SELECT id, node FROM site WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND node IS NOT NULL ORDER BY id";
 	static const char lives[] =
-		"SELECT site, bytes, alloc_seq, free_seq FROM life WHERE process = ?1 AND memory = 'tensor' AND alloc_seq < ?3";
+		"SELECT site, bytes, alloc_seq, free_seq FROM allocation_raw WHERE process = ?1 AND memory = 'tensor' AND alloc_seq < ?3";
 	const struct rounds_question *question = search->question;
 	const int64_t parameter[ANSWER_PARAMETERS] = { question->process, question->device, question->seq };
 	int error = answer_rows(search->db, sites, parameter, take_site, search);

@@ -57,9 +57,9 @@ static int take_pool(void *context, struct db_stmt *stmt)
 static int find_pool(struct history *history)
 {
 	static const char sql[] =
-		"SELECT allocation.process, pid, rank, sum(resident.bytes), since_time, allocation.id, max(allocation.bytes) "
-		"FROM resident JOIN allocation ON allocation.id = resident.allocation JOIN process ON process.id = allocation.process "
-		"WHERE device = ?2 AND allocation.process <> ?1 AND category = 'kv cache' AND resident.bytes > 0 "
+		"SELECT allocation.process, pid, rank, sum(resident_span.bytes), since_time, allocation.id, max(allocation.bytes) "
+		"FROM resident_span JOIN allocation ON allocation.id = resident_span.allocation JOIN process ON process.id = allocation.process "
+		"WHERE device = ?2 AND allocation.process <> ?1 AND category = 'kv cache' AND resident_span.bytes > 0 "
 		"AND since_time <= ?3 AND (until_time IS NULL OR until_time > ?3) GROUP BY 1 ORDER BY 4 DESC LIMIT 1";
 	const struct slept_question *it = history->question;
 	const int64_t parameter[ANSWER_PARAMETERS] = { it->process, it->device, it->time };
@@ -82,7 +82,7 @@ static int take_stretch(void *context, struct db_stmt *stmt)
 static int find_stretches(struct history *history)
 {
 	static const char sql[] =
-		"SELECT since_time, bytes FROM resident WHERE allocation = ?1 AND since_time <= ?2 ORDER BY since_seq";
+		"SELECT since_time, bytes FROM resident_span WHERE allocation = ?1 AND since_time <= ?2 ORDER BY since_seq";
 	const int64_t parameter[ANSWER_PARAMETERS] = { history->pool, history->question->time };
 
 	return answer_rows(history->db, sql, parameter, take_stretch, history);
@@ -156,12 +156,12 @@ static int find_call(struct history *history)
 {
 	static const char sql[] =
 		"WITH RECURSIVE up(id) AS (SELECT node FROM site WHERE process = ?1 AND node IS NOT NULL AND phase IN " COMPUTING
-		" UNION SELECT parent FROM up JOIN node USING (id) WHERE parent IS NOT NULL), "
-		"computing AS MATERIALIZED (SELECT DISTINCT function, file FROM up JOIN node USING (id) JOIN frame ON "
-		"frame.id = node.frame WHERE kind = 'python'), "
-		"asked(id, depth) AS (SELECT ?2, 0 UNION SELECT parent, depth + 1 FROM asked JOIN node USING (id) "
+		" UNION SELECT parent FROM up JOIN stack_node USING (id) WHERE parent IS NOT NULL), "
+		"computing AS MATERIALIZED (SELECT DISTINCT function, file FROM up JOIN stack_node USING (id) JOIN frame ON "
+		"frame.id = stack_node.frame WHERE kind = 'python'), "
+		"asked(id, depth) AS (SELECT ?2, 0 UNION SELECT parent, depth + 1 FROM asked JOIN stack_node USING (id) "
 		"WHERE parent IS NOT NULL AND depth < ?3) "
-		"SELECT function, file, line FROM asked JOIN node USING (id) JOIN frame ON frame.id = node.frame "
+		"SELECT function, file, line FROM asked JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame "
 		"WHERE kind = 'python' AND function IS NOT NULL AND file IS NOT NULL "
 		"AND (function, file) NOT IN (SELECT function, file FROM computing WHERE function IS NOT NULL AND file IS NOT NULL) "
 		"ORDER BY depth DESC";
@@ -215,7 +215,8 @@ static int take_call(void *context, struct db_stmt *stmt)
 static int find_calls(struct history *history)
 {
 	static const char sites[] = "SELECT id, node FROM site WHERE process = ?1 AND node IS NOT NULL ORDER BY id";
-	static const char lives[] = "SELECT site, alloc_time FROM life WHERE process = ?1 AND alloc_time <= ?2";
+	static const char lives[] =
+		"SELECT site, alloc_time FROM allocation_raw WHERE process = ?1 AND alloc_time <= ?2";
 	const struct slept_question *it = history->question;
 	const int64_t parameter[ANSWER_PARAMETERS] = { it->process, it->time };
 	int error;
@@ -314,11 +315,11 @@ static int take_leaving(void *context, struct db_stmt *stmt)
 static int find_late(struct history *history)
 {
 	static const char sql[] =
-		"SELECT allocation.process, pid, rank, sum(resident.bytes), category, max(until_time) - ?3 FROM resident "
-		"JOIN allocation ON allocation.id = resident.allocation JOIN process ON process.id = allocation.process "
-		"WHERE device = ?2 AND allocation.process <> ?1 AND resident.bytes > 0 AND since_time <= ?3 AND until_time > ?3 "
-		"AND until_time - ?3 <= ?4 AND EXISTS (SELECT 1 FROM resident AS after WHERE after.allocation = resident.allocation "
-		"AND after.since_seq = resident.until_seq AND after.bytes = 0) GROUP BY 1, category ORDER BY 1, 4 DESC, category";
+		"SELECT allocation.process, pid, rank, sum(resident_span.bytes), category, max(until_time) - ?3 FROM resident_span "
+		"JOIN allocation ON allocation.id = resident_span.allocation JOIN process ON process.id = allocation.process "
+		"WHERE device = ?2 AND allocation.process <> ?1 AND resident_span.bytes > 0 AND since_time <= ?3 AND until_time > ?3 "
+		"AND until_time - ?3 <= ?4 AND EXISTS (SELECT 1 FROM resident_span AS after WHERE after.allocation = resident_span.allocation "
+		"AND after.since_seq = resident_span.until_seq AND after.bytes = 0) GROUP BY 1, category ORDER BY 1, 4 DESC, category";
 	const struct slept_question *it = history->question;
 	const int64_t parameter[ANSWER_PARAMETERS] = { it->process, it->device, it->time, LATE_NS };
 	struct slept *slept = history->slept;

@@ -282,13 +282,13 @@ static int ask(struct search *search, struct db *db, const char *sql, enum text 
 static int look_at_files(struct search *search, struct db *db, int imports)
 {
 	static const char all[] =
-		"SELECT file, count(*) FROM frame JOIN node ON node.frame = frame.id WHERE kind = 'python' "
+		"SELECT file, count(*) FROM frame JOIN stack_node ON stack_node.frame = frame.id WHERE kind = 'python' "
 		"AND file IS NOT NULL GROUP BY file ORDER BY 2 DESC, 1";
 	static const char used[] =
-		"WITH RECURSIVE importing(id) AS (SELECT node.id FROM node JOIN frame ON frame.id = node.frame "
-		"WHERE file LIKE '<frozen importlib%' UNION SELECT node.id FROM node JOIN importing ON node.parent = importing.id) "
-		"SELECT file, count(*) FROM frame JOIN node ON node.frame = frame.id WHERE kind = 'python' "
-		"AND file IS NOT NULL AND node.id NOT IN importing GROUP BY file ORDER BY 2 DESC, 1";
+		"WITH RECURSIVE importing(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame "
+		"WHERE file LIKE '<frozen importlib%' UNION SELECT stack_node.id FROM stack_node JOIN importing ON stack_node.parent = importing.id) "
+		"SELECT file, count(*) FROM frame JOIN stack_node ON stack_node.frame = frame.id WHERE kind = 'python' "
+		"AND file IS NOT NULL AND stack_node.id NOT IN importing GROUP BY file ORDER BY 2 DESC, 1";
 
 	return ask(search, db, imports ? all : used, IS_FILE);
 }
@@ -314,7 +314,7 @@ static int look(struct search *search, struct db *db)
 	int error = look_at_files(search, db, 0);
 
 	if (!error)
-		error = ask(search, db, "SELECT path, 0 FROM module GROUP BY path", IS_FILE);
+		error = ask(search, db, "SELECT path, 0 FROM elf_file GROUP BY path", IS_FILE);
 	if (!error)
 		error = ask(search, db, "SELECT DISTINCT command, 0 FROM process ORDER BY id", IS_COMMAND);
 	if (!error)

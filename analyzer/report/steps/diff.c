@@ -28,7 +28,7 @@ static const char *const questions[DIFF_COUNT] = {
 	/* The layers of a model together: the runs may have other numbers of them. */
 	[DIFF_MODULE] =
 		"SELECT number, ifnull(pattern, char(30)), ifnull(pattern, 'outside any module'), sum(bytes), sum(count), NULL "
-		"FROM bytes_by_module AS part JOIN device ON device.id = part.device LEFT JOIN submodule "
+		"FROM peak_module_site AS part JOIN device ON device.id = part.device LEFT JOIN submodule "
 		"ON submodule.id = part.submodule WHERE EXISTS (SELECT 1 FROM submodule) GROUP BY number, 2",
 	/*
 	 * The part of a path after its last '/': what is left when everything up to it is taken away. The allocator's

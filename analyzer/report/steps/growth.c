@@ -464,7 +464,7 @@ static const char lanes_sql[] =
 static const char places_sql[] =
 	"SELECT site.device, site.process, pid, ifnull(first_node, 0) AS first_node, site.phase, category, min(site.node), it.step, "
 	"until_step, sum(bytes), first_step, last_step, max(4096, ifnull((SELECT bytes / 100000 FROM peak "
-	"WHERE peak.device = site.device), 0)), rank, sum(count) FROM outlived AS it JOIN site ON site.id = it.site "
+	"WHERE peak.device = site.device), 0)), rank, sum(count) FROM outlived_step AS it JOIN site ON site.id = it.site "
 	"JOIN process ON process.id = site.process JOIN steps_ended ON steps_ended.process = site.process "
 	"LEFT JOIN temp.same_place AS same ON same.node = site.node "
 	"WHERE last_step > first_step AND (site.memory = 'tensor' OR NOT site.tensors_inside) "

@@ -305,7 +305,7 @@ static int load(struct loading *loading, struct db *db)
 		  take_runs },
 		{ "SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run },
 		{ "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
-		  "alloc_seq, step, (process, device) IN temp.replaced, allocations FROM in_use",
+		  "alloc_seq, step, (process, device) IN temp.replaced, allocations FROM in_use_span",
 		  take_bytes },
 	};
 	int error = find_replaced(db);
@@ -365,7 +365,7 @@ int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit,
 	snprintf(sql, sizeof(sql),
 		 "SELECT function, place, category, sum(bytes), "
 		 "sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) "
-		 "FROM (SELECT site, node, category, sum(bytes) AS bytes FROM in_use "
+		 "FROM (SELECT site, node, category, sum(bytes) AS bytes FROM in_use_span "
 		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes "
 		 "AND (process, device) NOT IN temp.replaced GROUP BY site, category) "
 		 "LEFT JOIN place USING (node) GROUP BY function, file, place, category "

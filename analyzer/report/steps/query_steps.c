@@ -210,7 +210,7 @@ static void add_up(struct steps_lane *lane)
 }
 
 static const char bytes_sql[] =
-	"SELECT process, device, category, since_step, until_step, bytes, asleep_bytes FROM in_use";
+	"SELECT process, device, category, since_step, until_step, bytes, asleep_bytes FROM in_use_span";
 
 int steps_grown_category(const struct steps_row *row)
 {

@@ -39,10 +39,11 @@ static int take_flag(void *context, const struct db_stmt *row)
 static int make_kept(struct db *db)
 {
 	return db_execute(
-		db, "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
-		    "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep, "
-		    "sum(allocations) AS count "
-		    "FROM in_use WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
+		db,
+		"CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
+		"step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep, "
+		"sum(allocations) AS count "
+		"FROM in_use_span WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
 /* The begins of each step's micro-batches. Two or three are too few to tell. */
@@ -84,8 +85,8 @@ static int make_evaluated(struct db *db, int64_t step)
 			db,
 			"CREATE TEMP TABLE inside AS WITH RECURSIVE up(node, id) AS (SELECT DISTINCT node, node FROM site "
 			"WHERE node IS NOT NULL AND process IN temp.evaluating UNION SELECT up.node, parent FROM up "
-			"JOIN node ON node.id = up.id WHERE parent IS NOT NULL) SELECT DISTINCT up.node AS node FROM up "
-			"JOIN node ON node.id = up.id JOIN frame ON frame.id = frame WHERE function LIKE '%_call_impl'");
+			"JOIN stack_node ON stack_node.id = up.id WHERE parent IS NOT NULL) SELECT DISTINCT up.node AS node FROM up "
+			"JOIN stack_node ON stack_node.id = up.id JOIN frame ON frame.id = frame WHERE function LIKE '%_call_impl'");
 	if (error)
 		return error;
 	snprintf(sql, sizeof(sql),
@@ -123,7 +124,7 @@ static int make_batch_kept(struct db *db)
 		"sum(bytes) AS bytes FROM (SELECT allocation.process AS process, device, ifnull(node, 0) AS node, phase, "
 		"category, allocation.step AS step, batches, of_steps, bytes, (SELECT number FROM temp.batch "
 		"WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
-		"ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use AS allocation CROSS JOIN temp.batch_step AS ends "
+		"ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use_span AS allocation CROSS JOIN temp.batch_step AS ends "
 		"ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
 		"AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) WHERE bytes) "
 		"WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
@@ -158,7 +159,7 @@ static int make_batch_moves(struct db *db)
 		"ifnull((SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
 		"first_seq <= since_seq ORDER BY first_seq DESC LIMIT 1), 0) AS came, "
 		"(SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
-		"first_seq < until_seq ORDER BY first_seq DESC LIMIT 1) AS went, sum(bytes) AS bytes FROM in_use AS own "
+		"first_seq < until_seq ORDER BY first_seq DESC LIMIT 1) AS went, sum(bytes) AS bytes FROM in_use_span AS own "
 		"CROSS JOIN temp.batch_site AS place ON place.site = own.site CROSS JOIN temp.batch_step AS ends "
 		"ON ends.process = own.process AND ends.step = until_step AND until_seq <= last_seq WHERE bytes "
 		"GROUP BY 1, 2, 3, 4, 5, 6 HAVING went > came",
@@ -209,7 +210,7 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 	snprintf(sql, sizeof(sql),
 		 "CREATE TEMP TABLE crossing AS WITH instant AS MATERIALIZED (%s) SELECT allocation.device AS device, process, "
 		 "instant.phase AS alive, ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, "
-		 "sum(allocations) AS count FROM in_use AS allocation CROSS JOIN instant ON instant.device = allocation.device "
+		 "sum(allocations) AS count FROM in_use_span AS allocation CROSS JOIN instant ON instant.device = allocation.device "
 		 "AND " ALIVE_AT("instant.time", "at_process",
 				 "instant.seq") " AND instant.phase <> allocation.phase "
 						"WHERE bytes%s%s GROUP BY 1, 2, 3, 4, 5, 6",

@@ -183,10 +183,10 @@ static int load_lines(struct graphs *graphs, struct db *db, int64_t frame)
 	static const char sql[] =
 		"WITH RECURSIVE own AS MATERIALIZED (SELECT DISTINCT node FROM site WHERE process = ?1 AND node IS NOT NULL "
 		"AND phase IN ('forward', 'other')), way(node, at) AS (SELECT node, node FROM own UNION SELECT way.node, parent "
-		"FROM way JOIN node ON node.id = way.at WHERE parent IS NOT NULL), "
+		"FROM way JOIN stack_node ON stack_node.id = way.at WHERE parent IS NOT NULL), "
 		"same AS MATERIALIZED (SELECT frame.id AS id, frame.line AS line FROM frame JOIN frame AS loop ON loop.id = ?2 "
 		"WHERE frame.function = loop.function AND frame.file = loop.file) "
-		"SELECT way.node, ifnull(line, 0), min(way.at) FROM way JOIN node ON node.id = way.at JOIN same ON same.id = node.frame "
+		"SELECT way.node, ifnull(line, 0), min(way.at) FROM way JOIN stack_node ON stack_node.id = way.at JOIN same ON same.id = stack_node.frame "
 		"GROUP BY way.node ORDER BY way.node LIMIT ?3";
 	const int64_t parameter[ANSWER_PARAMETERS] = { graphs->question->process, frame, LINES_MAX };
 
@@ -302,9 +302,9 @@ static int take_frame(void *context, struct db_stmt *stmt)
 static int find_loop(struct graphs *graphs, struct db *db, int64_t node, size_t *parts)
 {
 	static const char sql[] =
-		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN node USING (id) "
+		"WITH RECURSIVE up(id, depth) AS (SELECT ?1, 0 UNION ALL SELECT parent, depth + 1 FROM up JOIN stack_node USING (id) "
 		"WHERE parent IS NOT NULL AND depth < 1024) SELECT frame.id, ifnull(function, ''), ifnull(file, ''), kind = 'python' "
-		"FROM up JOIN node USING (id) JOIN frame ON frame.id = node.frame ORDER BY depth";
+		"FROM up JOIN stack_node USING (id) JOIN frame ON frame.id = stack_node.frame ORDER BY depth";
 	const int64_t parameter[ANSWER_PARAMETERS] = { node };
 	struct callers callers = { .count = 0 };
 	int error = answer_rows(db, sql, parameter, take_frame, &callers);

@@ -21,7 +21,7 @@ static const char step_sql[] =
 	"WHERE step.process = it.process AND end_seq <= it.seq), ?1), ifnull((SELECT phase FROM phase_span AS span "
 	"WHERE span.process = it.process AND first_seq <= it.seq ORDER BY first_seq DESC LIMIT 1), 'other'), "
 	"ifnull((SELECT peak_role FROM step_device AS made WHERE made.step = ?1 AND made.device = it.device "
-	"AND peak_process = it.process AND peak_seq = it.seq), 'none') FROM moment AS it WHERE name = 'step:' || ?1";
+	"AND peak_process = it.process AND peak_seq = it.seq), 'none') FROM named_moment AS it WHERE name = 'step:' || ?1";
 
 /* One of the framework goes before one that its allocator got over. */
 static const char oom_sql[] =
@@ -100,7 +100,7 @@ static int note_inside(void *context, struct db_stmt *row)
 static const char part_sql[] =
 	"CREATE TEMP TABLE peak_part AS WITH here AS (SELECT site, at.device AS device, count(*) AS count, "
 	"sum(CASE WHEN memory IN ('pinned', 'host', 'imported', 'multicast') THEN 0 ELSE bytes END) AS bytes "
-	"FROM temp.at AS at JOIN (SELECT *, process AS owner_process FROM stretch) AS stretch USING (device) "
+	"FROM temp.at AS at JOIN (SELECT *, process AS owner_process FROM allocation_span) AS allocation_span USING (device) "
 	"WHERE (since_time, owner_process, since_seq) <= (at_time, at_process, at_seq) AND " ALIVE_UNTIL(
 		"owner_process", "at_time", "at_process",
 		"at_seq") " GROUP BY site), "
@@ -130,8 +130,8 @@ static int make_modules(struct db *db)
 {
 	static const char *const make[] = {
 		"CREATE TEMP TABLE named_module AS SELECT site, submodule, sum(born.bytes) AS bytes, count(*) AS count "
-		"FROM temp.at AS at JOIN (SELECT *, process AS owner_process FROM stretch WHERE NOT asleep_bytes) AS stretch "
-		"USING (device) JOIN birth_module AS born ON born.process = owner_process AND born.alloc_seq = stretch.alloc_seq "
+		"FROM temp.at AS at JOIN (SELECT *, process AS owner_process FROM allocation_span WHERE NOT asleep_bytes) AS allocation_span "
+		"USING (device) JOIN allocation_module AS born ON born.process = owner_process AND born.alloc_seq = allocation_span.alloc_seq "
 		"WHERE (since_time, owner_process, since_seq) <= (at_time, at_process, at_seq) AND " ALIVE_UNTIL(
 			"owner_process", "at_time", "at_process", "at_seq") " GROUP BY site, submodule",
 		"DELETE FROM temp.named_module WHERE site NOT IN (SELECT part.site FROM temp.peak_part AS part JOIN (SELECT site, sum(bytes) "
@@ -142,7 +142,7 @@ static int make_modules(struct db *db)
 		"max(part.count - ifnull(named.count, 0), 0) FROM temp.peak_part AS part LEFT JOIN (SELECT site, sum(bytes) AS bytes, "
 		"sum(count) AS count FROM temp.named_module GROUP BY site) AS named USING (site) LEFT JOIN site_module USING (site) "
 		"WHERE part.bytes > ifnull(named.bytes, 0)",
-		"CREATE TEMP VIEW bytes_by_module AS SELECT part.device AS device, part.process AS process, part.site AS site, "
+		"CREATE TEMP VIEW peak_module_site AS SELECT part.device AS device, part.process AS process, part.site AS site, "
 		"held.submodule AS submodule, path, type, part.phase AS phase, part.category AS category, held.bytes AS bytes, "
 		"held.count AS count FROM temp.peak_module AS held JOIN temp.peak_part AS part USING (site) LEFT JOIN submodule "
 		"ON submodule.id = held.submodule",

@@ -35,7 +35,7 @@ int worker_query_evidence(struct db *db, worker_query_row *row, void *context)
 
 int worker_query_prepare(struct db *db)
 {
-	int error = db_execute(db, "CREATE INDEX life_by_site ON life (site)");
+	int error = db_execute(db, "CREATE INDEX allocation_by_site ON allocation_raw (site)");
 
 	return error ? error : db_execute(db, "CREATE INDEX span_by_seq ON phase_span (process, first_seq)");
 }
@@ -108,7 +108,7 @@ int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to
 		      ") AS kept, "
 		      "sum(" KEPT "), one.phase, one.category, ifnull(place.function, ''), "
 		      "ifnull(place.place, ''), ifnull(process.rank, -1), process.pid, one.site, max(one.bytes) "
-		      "FROM in_use AS one JOIN process ON process.id = one.process "
+		      "FROM in_use_span AS one JOIN process ON process.id = one.process "
 		      "LEFT JOIN place ON place.node = one.node "
 		      "WHERE one.device = ?1 AND one.since_time <= ?3 AND (one.until_time IS NULL OR one.until_time > ?2) "
 		      "AND one.bytes > 0 AND NOT (" IN_USE_AT("?2") " AND " IN_USE_AT(
@@ -125,7 +125,7 @@ int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to,
 {
 	static const char sql[] = "SELECT ifnull(sum(one.bytes * " IN_USE_AT(
 		"?2") "), 0), "
-		      "ifnull(sum(one.bytes * " IN_USE_AT("?3") "), 0) FROM in_use AS one "
+		      "ifnull(sum(one.bytes * " IN_USE_AT("?3") "), 0) FROM in_use_span AS one "
 								"WHERE one.device = ?1";
 	const int64_t value[ANSWER_PARAMETERS] = { device, from, to };
 
@@ -136,8 +136,8 @@ int worker_query_beside(struct db *db, int64_t device, const struct alive_moment
 			void *context)
 {
 	static const char sql[] = "SELECT bytes, alloc_time, phase, step, ifnull(site, 0), ifnull(node, 0), memory "
-				  "FROM in_use WHERE device = ?1 AND memory <> 'tensor' AND bytes > 0 "
-				  "AND " STRETCH_AT("?2", "?3", "?4") " ORDER BY bytes DESC, alloc_time, id";
+				  "FROM in_use_span WHERE device = ?1 AND memory <> 'tensor' AND bytes > 0 "
+				  "AND " ALIVE_SPAN_AT("?2", "?3", "?4") " ORDER BY bytes DESC, alloc_time, id";
 	const int64_t value[ANSWER_PARAMETERS] = { device, when->time, when->process, when->seq };
 
 	return answer_rows(db, sql, value, row, context);
@@ -145,16 +145,14 @@ int worker_query_beside(struct db *db, int64_t device, const struct alive_moment
 
 int worker_query_tables(struct db *db, worker_query_row *row, void *context)
 {
-	return answer_rows(db,
-			   "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE "
-			   "'sqlite_%' ORDER BY name",
-			   NULL, row, context);
+	return answer_rows(db, SCHEMA_RELATIONS(SCHEMA_FOR_PEOPLE), NULL, row, context);
 }
 
 int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "SELECT max(time) FROM moment WHERE device = ? AND name = ? HAVING count(*)"),
+	int error = db_prepare(db, &stmt,
+			       "SELECT max(time) FROM named_moment WHERE device = ? AND name = ? HAVING count(*)"),
 	    more;
 
 	*time = -1;

@@ -112,10 +112,10 @@ static void say_trouble(struct worker *worker, struct worker_table *table, int e
 		worker_table_trouble(table, "not one statement that gives rows (SELECT ...)");
 		return;
 	}
-	sentence_say(&words, "%.400s (the database is read-only; columns of a table: SELECT sql FROM sqlite_schema)",
+	sentence_say(&words, "%.400s (the database is read-only; all tables: SELECT name, sql FROM sqlite_schema)",
 		     error == -MT_E_MEMORY ? mt_strerror(error) : db_message(worker->db));
 	db_unrestrict(worker->db); /* from here on the question is ours */
-	sentence_say(&words, ". There are:");
+	sentence_say(&words, ". Ask:");
 	worker_query_tables(worker->db, add_table, &words); /* a failure names none */
 	worker_table_trouble(table, words.text);
 }
