@@ -19,6 +19,7 @@
 	X(SUMMARY, 1)                                          \
 	X(KINDS, 2)                                            \
 	X(LAYOUT, 3)                                           \
+	X(VARIANT, 4)                                          \
 	X(COLUMN, 32) /* column of field 0; field n: 32 + n */ \
 	X(AGAIN, 64)  /* back references of field 0; MT_FIELD_addr has one */
 
@@ -43,11 +44,13 @@ enum mt_encoding { MT_ENCODING_PLAIN, MT_ENCODING_STEP, MT_ENCODING_DELTA, MT_EN
 
 #define MT_ADDR_SHIFT 6          /* ADDR: low bits that are folded away */
 #define MT_PREDICTOR_DEVICES 16u /* TOTAL: devices that are told apart */
+#define MT_VARIANT_SLOTS 1024u   /* VARIANT: nodes whose newest variants are told apart */
 #define MT_AGAIN_MAX 8192u       /* AGAIN: values that can be told by how far back they were; a power of two */
 
 struct mt_predictor {
 	uint64_t last[MT_FIELD_COUNT];
 	uint64_t total[MT_PREDICTOR_DEVICES];
+	uint32_t variant[MT_VARIANT_SLOTS]; /* the newest one, by number of the node modulo MT_VARIANT_SLOTS */
 };
 
 /* The base for the difference TOTAL: the total of the event if nothing but this event happened to the device. */
@@ -65,6 +68,9 @@ struct mt_again; /* the last place of each address, encoder.c */
 struct mt_encoder {
 	struct mt_buffer kinds, column[MT_FIELD_COUNT];
 	struct mt_buffer again_column; /* back references of MT_FIELD_addr */
+	struct mt_buffer variants;     /* section VARIANT */
+	int is_varied;                 /* some of `variants` is not 0 */
+	const struct mt_defs *defs;    /* theirs are the stacks; NULL: stacks are written as they are. Not owned */
 	struct mt_again *again;        /* NULL: addresses are not looked for, as in checkpoints */
 	struct mt_predictor predictor;
 	uint32_t room;                 /* events that fit before a column has to grow */
@@ -72,7 +78,7 @@ struct mt_encoder {
 	struct mt_chunk_info info;     /* events, seq and time are kept here; live and phases are the caller's */
 };
 
-void mt_encoder_init(struct mt_encoder *encoder); /* before the first use */
+void mt_encoder_init(struct mt_encoder *encoder); /* before the first use; `defs` is set behind it */
 void mt_encoder_release(struct mt_encoder *encoder);
 void mt_encoder_clear(struct mt_encoder *encoder); /* for the next chunk */
 
@@ -101,6 +107,8 @@ struct mt_decoder {
 	const uint8_t *column[MT_FIELD_COUNT]; /* next value; NULL: no event has the field */
 	const uint8_t *again;                  /* AGAIN of MT_FIELD_addr, next value; NULL: there is none */
 	const uint8_t *addr_end;               /* end of its COLUMN, with `again` */
+	const uint8_t *variant;                /* VARIANT, next value; NULL: all are 0 */
+	const struct mt_defs *defs;            /* NULL: numbers of nodes are their ids */
 	uint32_t fields[MT_KIND_MAX + 1];      /* LAYOUT: the fields this program knows */
 	uint64_t largest[MT_FIELD_COUNT];      /* values above are corrupt: ids that are not defined */
 	struct mt_predictor predictor;
@@ -112,8 +120,8 @@ struct mt_decoder {
 };
 
 /*
- * Begins with the payload of an EVENTS or CHECKPOINT chunk; the cursor stands after the chunk kind. The payload must
- * outlive the decoding. Ids are held against what `defs` has now, seq against `after_seq`, the newest event before.
+ * Begins with the payload of an EVENTS or CHECKPOINT chunk; the cursor stands after the chunk kind. The payload and `defs`
+ * must outlive the decoding. Ids are held against what `defs` has now, seq against `after_seq`, the newest event before.
  * 0, -MT_E_CORRUPT, -MT_E_LIMIT.
  */
 int mt_decoder_init(struct mt_decoder *decoder, enum mt_chunk_kind chunk, struct mt_cursor *payload,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "chunk.h"
 #include "codec.h"
+#include "defs.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
@@ -44,7 +45,7 @@ int mt_summary_read(struct mt_cursor *content, struct mt_chunk_info *info)
 
 /* The sections of a chunk by number; what is missing has length 0. */
 struct sections {
-	struct mt_cursor summary, kinds, layout, column[MT_FIELD_COUNT];
+	struct mt_cursor summary, kinds, layout, variant, column[MT_FIELD_COUNT];
 	struct mt_cursor again; /* back references of MT_FIELD_addr */
 };
 
@@ -61,6 +62,8 @@ static int find_sections(struct mt_cursor *payload, struct sections *found)
 			found->kinds = section.content;
 		else if (section.number == MT_SECTION_LAYOUT)
 			found->layout = section.content;
+		else if (section.number == MT_SECTION_VARIANT)
+			found->variant = section.content;
 		else if (section.number - MT_SECTION_COLUMN < MT_FIELD_COUNT)
 			found->column[section.number - MT_SECTION_COLUMN] = section.content;
 		else if (section.number == MT_SECTION_AGAIN + MT_FIELD_addr)
@@ -156,6 +159,11 @@ static int check_columns(struct mt_decoder *decoder, const struct sections *foun
 		wanted = 0;
 		for (kind = 0; kind <= MT_KIND_MAX; kind++)
 			wanted += decoder->fields[kind] & 1u << field ? number[kind] : 0;
+		if (field == MT_FIELD_stack && mt_cursor_left(&found->variant)) {
+			if (!has_values(&found->variant, wanted))
+				return -MT_E_CORRUPT;
+			decoder->variant = found->variant.at;
+		}
 		if (field == MT_FIELD_addr && mt_cursor_left(&found->again)) {
 			if (check_again(decoder, found, wanted))
 				return -MT_E_CORRUPT;
@@ -172,7 +180,8 @@ static void set_largest(struct mt_decoder *decoder, const struct mt_defs *defs)
 {
 	memset(decoder->largest, 0xff, sizeof(decoder->largest));
 	decoder->largest[MT_FIELD_thread] = mt_defs_count(defs, MT_DEF_THREAD);
-	decoder->largest[MT_FIELD_stack] = mt_defs_count(defs, MT_DEF_NODE);
+	decoder->largest[MT_FIELD_stack] = mt_defs_told(defs, MT_DEF_NODE);
+	decoder->defs = mt_defs_count(defs, MT_DEF_VARIANT) ? defs : NULL;
 	decoder->largest[MT_FIELD_device] = mt_defs_count(defs, MT_DEF_DEVICE);
 	decoder->largest[MT_FIELD_name] = mt_defs_count(defs, MT_DEF_STRING);
 }
@@ -376,6 +385,27 @@ static void decode_columns(struct batch *batch)
 	}
 }
 
+/* Stacks from numbers of nodes, and of their variants, to ids. */
+static void find_stacks(struct batch *batch)
+{
+	struct mt_decoder *decoder = batch->decoder;
+	const uint8_t *at = decoder->variant;
+	int bad = 0;
+
+	batch->field = MT_FIELD_stack;
+	EACH_VALUE(batch, value, {
+		struct mt_stack_told told = { .node = (uint32_t)*value };
+		uint32_t *newest = &decoder->predictor.variant[told.node % MT_VARIANT_SLOTS];
+
+		if (at)
+			told.variant = *newest += (uint32_t)mt_unzigzag(mt_varint_take(&at, &bad));
+		*value = mt_defs_stack_of(decoder->defs, told);
+		bad |= !*value && (told.node || told.variant);
+	});
+	batch->bad |= bad;
+	decoder->variant = at;
+}
+
 /* Checks that need whole events: order, times, and the string ids that hide in `value`. */
 static int check_events(struct mt_decoder *decoder, const struct batch *batch)
 {
@@ -436,6 +466,8 @@ int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t 
 		batch.in_all &= decoder->fields[batch.kinds[i]];
 	}
 	decode_columns(&batch);
+	if (decoder->defs && !batch.bad)
+		find_stacks(&batch);
 	if (decoder->chunk == MT_CHUNK_EVENTS)
 		batch.bad |= check_events(decoder, &batch);
 	decoder->done += (uint32_t)batch.count;

@@ -7,7 +7,7 @@
 #include "defs.h"
 #include <stdlib.h>
 #include <string.h>
-#include "base/table.h"
+#include "defs_impl.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
@@ -18,26 +18,7 @@ struct text_block {
 	char text[];
 };
 
-struct store {
-	struct mt_table table;
-	uint32_t *slot;   /* ids, 0: empty */
-	uint64_t slots;   /* power of two, or 0 */
-	uint32_t indexed; /* ids 1..indexed are in the slots */
-};
-
-struct mt_defs {
-	struct store of[MT_DEF_END];
-	struct text_block *blocks;
-	size_t block_left; /* bytes at the end of the newest block */
-	uint64_t text_bytes;
-};
-
-/* A node and a nest know their depth: checking the limit costs nothing. */
-struct node_entry {
-	struct mt_node node;
-	uint32_t depth;
-};
-
+/* A nest knows its depth: checking the limit costs nothing. */
 struct nest_entry {
 	struct mt_nest nest;
 	uint32_t depth;
@@ -64,6 +45,7 @@ static const struct {
 	[MT_DEF_INSTANCE] = { sizeof(struct mt_instance), MT_DEFS_MAX },
 	[MT_DEF_NEST] = { sizeof(struct nest_entry), MT_DEFS_MAX },
 	[MT_DEF_NESTED] = { sizeof(struct mt_nested), MT_DEFS_MAX },
+	[MT_DEF_VARIANT] = { sizeof(uint32_t), MT_DEFS_MAX },
 };
 
 struct mt_defs *mt_defs_new(void)
@@ -75,6 +57,7 @@ struct mt_defs *mt_defs_new(void)
 		return NULL;
 	for (kind = 1; kind < MT_DEF_END; kind++)
 		mt_table_init(&defs->of[kind].table, kinds[kind].entry_size);
+	mt_table_init(&defs->plain, sizeof(uint32_t));
 	return defs;
 }
 
@@ -89,6 +72,7 @@ void mt_defs_free(struct mt_defs *defs)
 		mt_table_release(&defs->of[kind].table);
 		free(defs->of[kind].slot);
 	}
+	mt_table_release(&defs->plain);
 	for (block = defs->blocks; block; block = next) {
 		next = block->next;
 		free(block);
@@ -123,13 +107,6 @@ const struct mt_module *mt_defs_module(const struct mt_defs *defs, uint32_t id)
 const struct mt_frame *mt_defs_frame(const struct mt_defs *defs, uint32_t id)
 {
 	return mt_table_at(&defs->of[MT_DEF_FRAME].table, id);
-}
-
-const struct mt_node *mt_defs_node(const struct mt_defs *defs, uint32_t id)
-{
-	const struct node_entry *entry = mt_table_at(&defs->of[MT_DEF_NODE].table, id);
-
-	return entry ? &entry->node : NULL;
 }
 
 const struct mt_thread *mt_defs_thread(const struct mt_defs *defs, uint32_t id)
@@ -201,19 +178,6 @@ static int append_string(struct mt_defs *defs, const struct mt_text *string, str
 	return 0;
 }
 
-static int append_node(struct mt_defs *defs, const struct mt_node *node, struct node_entry *entry)
-{
-	const struct node_entry *parent = mt_table_at(&defs->of[MT_DEF_NODE].table, node->parent);
-	uint32_t depth = parent ? parent->depth + 1 : 1;
-
-	if (depth > MT_STACK_DEPTH_MAX)
-		return -MT_E_LIMIT;
-	entry->node = *node;
-	entry->node.nest = 0;
-	entry->depth = depth;
-	return 0;
-}
-
 static int append_nest(struct mt_defs *defs, const struct mt_nest *nest, struct nest_entry *entry)
 {
 	const struct nest_entry *parent = mt_table_at(&defs->of[MT_DEF_NEST].table, nest->parent);
@@ -221,11 +185,6 @@ static int append_nest(struct mt_defs *defs, const struct mt_nest *nest, struct 
 	entry->nest = *nest;
 	entry->depth = parent ? parent->depth + 1 : 1;
 	return entry->depth > MT_NEST_DEPTH_MAX ? -MT_E_LIMIT : 0;
-}
-
-static int defined(const struct mt_defs *defs, enum mt_def kind, uint32_t id)
-{
-	return id <= defs->of[kind].table.count;
 }
 
 /* Are all ids inside the definition defined, or 0? */
@@ -238,31 +197,31 @@ static int names_defined(const struct mt_defs *defs, enum mt_def kind, const uni
 	case MT_DEF_STRING:
 		break;
 	case MT_DEF_MODULE:
-		return defined(defs, MT_DEF_STRING, definition->module.path);
+		return defs_has(defs, MT_DEF_STRING, definition->module.path);
 	case MT_DEF_FRAME:
-		return defined(defs, MT_DEF_STRING, frame->function) && defined(defs, MT_DEF_STRING, frame->file) &&
-		       defined(defs, MT_DEF_MODULE, frame->module);
+		return defs_has(defs, MT_DEF_STRING, frame->function) && defs_has(defs, MT_DEF_STRING, frame->file) &&
+		       defs_has(defs, MT_DEF_MODULE, frame->module);
 	case MT_DEF_NODE:
-		return defined(defs, MT_DEF_NODE, definition->node.parent) &&
-		       defined(defs, MT_DEF_FRAME, definition->node.frame);
+	case MT_DEF_VARIANT:
+		return defs_knows_node(defs, kind, definition);
 	case MT_DEF_THREAD:
-		return defined(defs, MT_DEF_STRING, definition->thread.name);
+		return defs_has(defs, MT_DEF_STRING, definition->thread.name);
 	case MT_DEF_DEVICE:
-		return defined(defs, MT_DEF_STRING, definition->device.name) &&
-		       defined(defs, MT_DEF_STRING, definition->device.uuid);
+		return defs_has(defs, MT_DEF_STRING, definition->device.name) &&
+		       defs_has(defs, MT_DEF_STRING, definition->device.uuid);
 	case MT_DEF_SYMBOL:
-		return definition->symbol.frame && defined(defs, MT_DEF_FRAME, definition->symbol.frame) &&
-		       defined(defs, MT_DEF_STRING, definition->symbol.name);
+		return definition->symbol.frame && defs_has(defs, MT_DEF_FRAME, definition->symbol.frame) &&
+		       defs_has(defs, MT_DEF_STRING, definition->symbol.name);
 	case MT_DEF_INSTANCE:
-		return defined(defs, MT_DEF_STRING, definition->instance.type);
+		return defs_has(defs, MT_DEF_STRING, definition->instance.type);
 	case MT_DEF_NEST:
-		return defined(defs, MT_DEF_NEST, definition->nest.parent) && definition->nest.instance &&
-		       defined(defs, MT_DEF_INSTANCE, definition->nest.instance);
+		return defs_has(defs, MT_DEF_NEST, definition->nest.parent) && definition->nest.instance &&
+		       defs_has(defs, MT_DEF_INSTANCE, definition->nest.instance);
 	case MT_DEF_NESTED: /* in the order of their nodes */
 		last = mt_defs_nested(defs, mt_defs_count(defs, MT_DEF_NESTED));
 		return definition->nested.node > (last ? last->node : 0) &&
-		       defined(defs, MT_DEF_NODE, definition->nested.node) && definition->nested.nest &&
-		       defined(defs, MT_DEF_NEST, definition->nested.nest);
+		       defs_has(defs, MT_DEF_NODE, definition->nested.node) && definition->nested.nest &&
+		       defs_has(defs, MT_DEF_NEST, definition->nested.nest);
 	}
 	return 1;
 }
@@ -274,15 +233,6 @@ static void name_frame(struct mt_defs *defs, const struct mt_symbol *symbol)
 
 	if (frame->kind == MT_FRAME_NATIVE)
 		frame->symbol = symbol->name;
-}
-
-/* The first nest of a node counts: the node is interned by it from then on. */
-static void nest_node(struct mt_defs *defs, const struct mt_nested *nested)
-{
-	struct node_entry *entry = mt_table_at(&defs->of[MT_DEF_NODE].table, nested->node);
-
-	if (!entry->node.nest)
-		entry->node.nest = nested->nest;
 }
 
 int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition)
@@ -297,13 +247,13 @@ int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_defini
 		return -MT_E_LIMIT;
 	if (table->count >= kinds[kind].most)
 		return -MT_E_LIMIT;
+	if (kind == MT_DEF_NODE || kind == MT_DEF_VARIANT)
+		return defs_append_node(defs, kind, definition);
 	entry = mt_table_next(table);
 	if (!entry)
 		return -MT_E_MEMORY;
 	if (kind == MT_DEF_STRING)
 		error = append_string(defs, &definition->string, entry);
-	else if (kind == MT_DEF_NODE)
-		error = append_node(defs, &definition->node, entry);
 	else if (kind == MT_DEF_NEST)
 		error = append_nest(defs, &definition->nest, entry);
 	else
@@ -315,7 +265,7 @@ int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_defini
 	if (!error && kind == MT_DEF_SYMBOL)
 		name_frame(defs, &definition->symbol);
 	if (!error && kind == MT_DEF_NESTED)
-		nest_node(defs, &definition->nested);
+		defs_nest_node(defs, &definition->nested);
 	return error;
 }
 
@@ -394,6 +344,8 @@ static void make_key(struct key *key, enum mt_def kind, const void *entry)
 	case MT_DEF_NESTED:
 		key_add(key, (uint64_t)nested->node << 32 | nested->nest);
 		break;
+	case MT_DEF_VARIANT: /* found as a node */
+		break;
 	}
 }
 
@@ -468,23 +420,30 @@ static int index_all(struct store *store, enum mt_def kind)
 	return 0;
 }
 
-/* `definition` is read as far as the kind's struct goes. */
-static uint32_t intern(struct mt_defs *defs, enum mt_def kind, const void *definition)
+uint32_t *defs_slot(struct mt_defs *defs, enum mt_def kind, const void *definition)
 {
 	struct store *store = &defs->of[kind];
 	struct key key;
-	uint32_t *slot;
 
 	make_key(&key, kind, definition);
-	if (index_all(store, kind))
-		return 0;
-	slot = find_slot(store, kind, &key);
-	if (*slot)
-		return *slot;
-	if (mt_defs_append(defs, kind, definition))
-		return 0;
-	store->indexed = *slot = store->table.count;
-	return *slot;
+	return index_all(store, kind) ? NULL : find_slot(store, kind, &key);
+}
+
+uint32_t defs_fill_slot(struct mt_defs *defs, enum mt_def kind, uint32_t *slot)
+{
+	struct store *store = &defs->of[kind];
+
+	return store->indexed = *slot = store->table.count;
+}
+
+/* `definition` is read as far as the kind's struct goes. */
+static uint32_t intern(struct mt_defs *defs, enum mt_def kind, const void *definition)
+{
+	uint32_t *slot = defs_slot(defs, kind, definition);
+
+	if (!slot || *slot)
+		return slot ? *slot : 0;
+	return mt_defs_append(defs, kind, definition) ? 0 : defs_fill_slot(defs, kind, slot);
 }
 
 static uint32_t add_text(struct mt_defs *defs, const char *text, size_t size, uint32_t is_name)
@@ -531,30 +490,6 @@ uint32_t mt_defs_add_frame(struct mt_defs *defs, const struct mt_frame *frame)
 	union mt_definition definition = { .frame = *frame };
 
 	return intern(defs, MT_DEF_FRAME, &definition);
-}
-
-uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame)
-{
-	return mt_defs_add_node_in(defs, parent, frame, 0);
-}
-
-/*
- * A node is written without its nest, which follows as a definition of its own. No other node can come to be found in the
- * node's slot between the two.
- */
-uint32_t mt_defs_add_node_in(struct mt_defs *defs, uint32_t parent, uint32_t frame, uint32_t nest)
-{
-	union mt_definition definition = { .node = { parent, frame, nest } };
-	uint32_t before = mt_defs_count(defs, MT_DEF_NODE), id;
-	union mt_definition nested;
-
-	if (!defined(defs, MT_DEF_NEST, nest) || mt_defs_count(defs, MT_DEF_NESTED) >= MT_DEFS_MAX)
-		return 0;
-	id = intern(defs, MT_DEF_NODE, &definition);
-	if (!nest || id <= before)
-		return id;
-	nested = (union mt_definition){ .nested = { id, nest } };
-	return mt_defs_append(defs, MT_DEF_NESTED, &nested) ? 0 : id;
 }
 
 uint32_t mt_defs_add_thread(struct mt_defs *defs, const struct mt_thread *thread)

@@ -8,7 +8,7 @@
 #include "base/varint.h"
 #include "memtrace/defs.h"
 
-#define MT_DEF_END 11 /* kinds are 1..10 */
+#define MT_DEF_END 12 /* kinds are 1..11 */
 
 struct mt_text {
 	const char *text; /* stored ones end in NUL */
@@ -28,6 +28,13 @@ union mt_definition {
 	struct mt_instance instance;
 	struct mt_nest nest;
 	struct mt_nested nested;
+	struct mt_variant variant;
+};
+
+/* A stack as a file tells it: numbers of NODE and of VARIANT. */
+struct mt_stack_told {
+	uint32_t node;    /* 0: no stack */
+	uint32_t variant; /* 0: the node itself */
 };
 
 /*
@@ -35,6 +42,19 @@ union mt_definition {
  * -MT_E_CORRUPT: it names an id that is not defined; -MT_E_LIMIT, -MT_E_MEMORY. Nothing is changed then.
  */
 int mt_defs_append(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition);
+
+/* How many of the kind a file has: mt_defs_count, but for nodes without variants. */
+uint32_t mt_defs_told(const struct mt_defs *defs, enum mt_def kind);
+
+/* From the id of a node to what a file tells of it, and back; 0 and {0, 0}: there is no such stack. */
+struct mt_stack_told mt_defs_stack_told(const struct mt_defs *defs, uint32_t id);
+uint32_t mt_defs_stack_of(const struct mt_defs *defs, struct mt_stack_told told);
+
+/* The id of a NODE or VARIANT by its number; 0: there is none. */
+uint32_t mt_defs_id_told(const struct mt_defs *defs, enum mt_def kind, uint32_t number);
+
+/* A variant by its number; all 0: there is none. */
+struct mt_variant mt_defs_variant(const struct mt_defs *defs, uint32_t number);
 
 /*
  * Interns the name of an event. Most come once, so those that only events have may be forgotten: see keep.h.

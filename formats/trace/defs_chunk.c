@@ -83,15 +83,42 @@ static void encode_nested(struct mt_buffer *out, const struct mt_defs *defs, uin
 {
 	const struct mt_nested *nested = mt_defs_nested(defs, id), *before = mt_defs_nested(defs, id - 1);
 
-	mt_buffer_put_varint(out, nested->node - (before ? before->node : 0));
+	mt_buffer_put_varint(out, mt_defs_stack_told(defs, nested->node).node -
+					  (before ? mt_defs_stack_told(defs, before->node).node : 0));
 	mt_buffer_put_varint(out, nested->nest);
+}
+
+/* `id` is a number of nodes without variants. */
+static void encode_node(struct mt_buffer *out, const struct mt_defs *defs, uint32_t id)
+{
+	const struct mt_node *node = mt_defs_node(defs, mt_defs_id_told(defs, MT_DEF_NODE, id));
+
+	mt_buffer_put_varint(out, id - mt_defs_stack_told(defs, node->parent).node);
+	mt_buffer_put_varint(out, node->frame);
+}
+
+/* Nodes between this variant and the one before. */
+static uint32_t nodes_between(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_defs_id_told(defs, MT_DEF_VARIANT, id) - mt_defs_id_told(defs, MT_DEF_VARIANT, id - 1) - 1;
+}
+
+/* The variants of one stack come one after the other, as its nodes do: differences to the one before are small. */
+static void encode_variant(struct mt_buffer *out, const struct mt_defs *defs, uint32_t id)
+{
+	struct mt_variant variant = mt_defs_variant(defs, id), before = mt_defs_variant(defs, id - 1);
+	uint32_t node = mt_defs_stack_told(defs, variant.node).node,
+		 node_before = mt_defs_stack_told(defs, before.node).node;
+
+	mt_buffer_put_varint(out, nodes_between(defs, id));
+	mt_buffer_put_varint(out, id - mt_defs_stack_told(defs, variant.parent).variant);
+	mt_buffer_put_varint(out, mt_zigzag((uint64_t)node - node_before));
+	mt_buffer_put_varint(out, mt_zigzag((uint64_t)variant.nest - before.nest));
 }
 
 static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum mt_def kind, uint32_t id,
 		       const struct wanted *wanted)
 {
-	const struct mt_node *node;
-
 	switch (kind) {
 	case MT_DEF_STRING:
 		encode_string(out, defs, id, wanted);
@@ -103,9 +130,7 @@ static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum m
 		encode_frame(out, mt_defs_frame(defs, id));
 		break;
 	case MT_DEF_NODE:
-		node = mt_defs_node(defs, id);
-		mt_buffer_put_varint(out, id - node->parent);
-		mt_buffer_put_varint(out, node->frame);
+		encode_node(out, defs, id);
 		break;
 	case MT_DEF_THREAD:
 		encode_thread(out, mt_defs_thread(defs, id));
@@ -125,6 +150,9 @@ static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum m
 	case MT_DEF_NESTED:
 		encode_nested(out, defs, id);
 		break;
+	case MT_DEF_VARIANT:
+		encode_variant(out, defs, id);
+		break;
 	}
 }
 
@@ -132,7 +160,7 @@ static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum m
 static void encode_section(struct mt_buffer *payload, const struct mt_defs *defs, enum mt_def kind, uint32_t *done,
 			   const struct wanted *wanted)
 {
-	uint32_t id = *done, last = mt_defs_count(defs, kind);
+	uint32_t id = *done, last = mt_defs_told(defs, kind);
 	struct mt_buffer head = { 0 }, body = { 0 };
 
 	while (id < last && payload->size + body.size < PAYLOAD_BYTES && !body.error)
@@ -159,7 +187,7 @@ int mt_defs_encode(const struct mt_defs *defs, uint32_t done[MT_DEF_END], const 
 
 	mt_payload_begin(payload, MT_CHUNK_DEFS);
 	for (kind = 1; kind < MT_DEF_END && payload->size < PAYLOAD_BYTES && !payload->error; kind++) {
-		if (done[kind] == mt_defs_count(defs, (enum mt_def)kind))
+		if (done[kind] == mt_defs_told(defs, (enum mt_def)kind))
 			continue;
 		encode_section(payload, defs, (enum mt_def)kind, &done[kind], &wanted);
 		some = 1;
@@ -206,13 +234,13 @@ static void decode_frame(struct mt_cursor *in, struct mt_frame *frame)
 	frame->offset = mt_cursor_varint(in);
 }
 
-static void decode_node(struct mt_cursor *in, struct mt_node *node, uint32_t id)
+static void decode_node(struct mt_cursor *in, struct mt_node *node, const struct mt_defs *defs, uint32_t id)
 {
 	uint32_t distance = mt_cursor_u32(in);
 
 	if (!distance || distance > id)
 		in->error = in->error ? in->error : -MT_E_CORRUPT;
-	node->parent = id - distance;
+	node->parent = mt_defs_id_told(defs, MT_DEF_NODE, id - distance);
 	node->frame = mt_cursor_u32(in);
 }
 
@@ -257,12 +285,28 @@ static void decode_nest(struct mt_cursor *in, struct mt_nest *nest, uint32_t id)
 static void decode_nested(struct mt_cursor *in, struct mt_nested *nested, const struct mt_defs *defs, uint32_t id)
 {
 	const struct mt_nested *before = mt_defs_nested(defs, id - 1);
-	uint64_t node = (uint64_t)(before ? before->node : 0) + mt_cursor_u32(in);
+	uint64_t node = (uint64_t)(before ? mt_defs_stack_told(defs, before->node).node : 0) + mt_cursor_u32(in);
 
 	if (node > UINT32_MAX)
 		in->error = in->error ? in->error : -MT_E_CORRUPT;
-	nested->node = (uint32_t)node;
+	nested->node = mt_defs_id_told(defs, MT_DEF_NODE, (uint32_t)node);
 	nested->nest = mt_cursor_u32(in);
+}
+
+/* Behind the number of nodes between it and the variant before. */
+static void decode_variant(struct mt_cursor *in, struct mt_variant *variant, const struct mt_defs *defs, uint32_t id)
+{
+	struct mt_variant before = mt_defs_variant(defs, id - 1);
+	uint32_t distance = mt_cursor_u32(in);
+	uint64_t node = mt_defs_stack_told(defs, before.node).node, nest = before.nest;
+
+	node += mt_unzigzag(mt_cursor_varint(in));
+	nest += mt_unzigzag(mt_cursor_varint(in));
+	if (!distance || distance > id || node > UINT32_MAX || nest > UINT32_MAX)
+		in->error = in->error ? in->error : -MT_E_CORRUPT;
+	variant->parent = mt_defs_id_told(defs, MT_DEF_VARIANT, id - distance);
+	variant->node = mt_defs_id_told(defs, MT_DEF_NODE, (uint32_t)node);
+	variant->nest = (uint32_t)nest;
 }
 
 static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struct mt_cursor *in)
@@ -281,7 +325,7 @@ static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struc
 		decode_frame(in, &definition.frame);
 		break;
 	case MT_DEF_NODE:
-		decode_node(in, &definition.node, id);
+		decode_node(in, &definition.node, defs, id);
 		break;
 	case MT_DEF_THREAD:
 		decode_thread(in, &definition.thread);
@@ -301,36 +345,92 @@ static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struc
 	case MT_DEF_NESTED:
 		decode_nested(in, &definition.nested, defs, id);
 		break;
+	case MT_DEF_VARIANT:
+		decode_variant(in, &definition.variant, defs, id);
+		break;
 	}
 	return in->error ? in->error : mt_defs_append(defs, kind, &definition);
 }
 
-static int decode_section(struct mt_defs *defs, enum mt_def kind, struct mt_cursor *in)
-{
-	uint64_t first = mt_cursor_varint(in), count = mt_cursor_varint(in);
-	uint64_t known = mt_defs_count(defs, kind);
-	int error = in->error;
+/* The definitions of a section that are not read yet. */
+struct rest {
+	struct mt_cursor in;
+	uint64_t count;
+};
 
-	if (!error && first != known + 1)
-		error = -MT_E_CORRUPT;
-	if (!error && count > MT_DEFS_MAX)
-		error = -MT_E_LIMIT;
-	for (; !error && count; count--)
-		error = decode_one(defs, kind, (uint32_t)++known, in);
+/* 0 or the error: the section's definitions do not follow those that are known. */
+static int begin_section(struct rest *rest, const struct mt_defs *defs, enum mt_def kind, const struct mt_cursor *in)
+{
+	uint64_t first;
+
+	rest->in = *in;
+	first = mt_cursor_varint(&rest->in);
+	rest->count = mt_cursor_varint(&rest->in);
+	if (rest->in.error)
+		return rest->in.error;
+	if (first != (uint64_t)mt_defs_told(defs, kind) + 1)
+		return -MT_E_CORRUPT;
+	return rest->count > MT_DEFS_MAX ? -MT_E_LIMIT : 0;
+}
+
+static int decode_next(struct mt_defs *defs, enum mt_def kind, struct rest *rest)
+{
+	rest->count--;
+	return decode_one(defs, kind, mt_defs_told(defs, kind) + 1, &rest->in);
+}
+
+static int decode_rest(struct mt_defs *defs, enum mt_def kind, struct rest *rest)
+{
+	int error = 0;
+
+	while (!error && rest->count)
+		error = decode_next(defs, kind, rest);
+	return error;
+}
+
+/*
+ * Nodes and variants get their ids in the order in which their writer defined them. So its ids are the reader's, but where
+ * definitions are missing, or take more than one chunk.
+ */
+static int decode_variants(struct mt_defs *defs, struct rest *rest, struct rest *nodes)
+{
+	uint64_t id;
+	int error = 0;
+
+	while (!error && rest->count) {
+		id = mt_defs_id_told(defs, MT_DEF_VARIANT, mt_defs_told(defs, MT_DEF_VARIANT)) + 1ull;
+		id += mt_cursor_varint(&rest->in);
+		while (!error && nodes->count && mt_defs_count(defs, MT_DEF_NODE) + 1ull < id)
+			error = decode_next(defs, MT_DEF_NODE, nodes);
+		if (!error)
+			error = decode_next(defs, MT_DEF_VARIANT, rest);
+	}
 	return error;
 }
 
 int mt_defs_decode(struct mt_defs *defs, struct mt_cursor *payload)
 {
 	struct mt_section section = { 0 };
-	int got;
+	struct rest rest, nodes = { .count = 0 };
+	enum mt_def kind;
+	int error, last;
 
-	while ((got = mt_section_next(payload, &section)) > 0) {
+	while ((error = mt_section_next(payload, &section)) > 0) {
 		if (section.number >= MT_DEF_END)
 			continue;
-		got = decode_section(defs, (enum mt_def)section.number, &section.content);
-		if (got)
+		kind = (enum mt_def)section.number;
+		error = begin_section(&rest, defs, kind, &section.content);
+		if (!error && kind == MT_DEF_NODE)
+			nodes = rest;
+		else if (!error && kind == MT_DEF_VARIANT)
+			error = decode_variants(defs, &rest, &nodes);
+		else if (!error && kind == MT_DEF_NESTED)
+			error = decode_rest(defs, MT_DEF_NODE, &nodes);
+		if (!error && kind != MT_DEF_NODE)
+			error = decode_rest(defs, kind, &rest);
+		if (error)
 			break;
 	}
-	return got;
+	last = decode_rest(defs, MT_DEF_NODE, &nodes);
+	return error ? error : last;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "chunk.h"
 #include "codec.h"
+#include "defs.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
@@ -43,6 +44,7 @@ void mt_encoder_release(struct mt_encoder *encoder)
 
 	mt_buffer_release(&encoder->kinds);
 	mt_buffer_release(&encoder->again_column);
+	mt_buffer_release(&encoder->variants);
 	free(encoder->again);
 	for (field = 0; field < MT_FIELD_COUNT; field++)
 		mt_buffer_release(&encoder->column[field]);
@@ -55,6 +57,8 @@ void mt_encoder_clear(struct mt_encoder *encoder)
 
 	mt_buffer_clear(&encoder->kinds);
 	mt_buffer_clear(&encoder->again_column);
+	mt_buffer_clear(&encoder->variants);
+	encoder->is_varied = 0;
 	if (encoder->again)
 		encoder->again->first = encoder->again->number;
 	for (field = 0; field < MT_FIELD_COUNT; field++)
@@ -68,7 +72,7 @@ void mt_encoder_clear(struct mt_encoder *encoder)
 /* Makes every column long enough for ROOM events, so that mt_encoder_add need not look. */
 int mt_encoder_room(struct mt_encoder *encoder)
 {
-	size_t bytes = encoder->kinds.size + encoder->again_column.size;
+	size_t bytes = encoder->kinds.size + encoder->again_column.size + encoder->variants.size;
 	size_t field;
 	int error;
 
@@ -77,12 +81,14 @@ int mt_encoder_room(struct mt_encoder *encoder)
 	error = mt_buffer_reserve(&encoder->kinds, ROOM);
 	if (!error && encoder->again)
 		error = mt_buffer_reserve(&encoder->again_column, ROOM * MT_VARINT_MAX);
+	if (!error && encoder->defs)
+		error = mt_buffer_reserve(&encoder->variants, ROOM * MT_VARINT_MAX);
 	for (field = 0; field < MT_FIELD_COUNT && !error; field++) {
 		error = mt_buffer_reserve(&encoder->column[field], ROOM * MT_VARINT_MAX);
 		bytes += encoder->column[field].size;
 		encoder->column[field].error = 0; /* the next event may try again */
 	}
-	encoder->kinds.error = encoder->again_column.error = 0;
+	encoder->kinds.error = encoder->again_column.error = encoder->variants.error = 0;
 	if (!error && (encoder->info.events >= MT_CHUNK_EVENTS_MAX || bytes > COLUMN_BYTES_MAX))
 		error = -MT_E_LIMIT;
 	if (!error)
@@ -97,9 +103,23 @@ static inline void put(struct mt_buffer *column, uint64_t value)
 	column->size = (size_t)(mt_varint_put(at, value) - column->data);
 }
 
+/* The number of the stack's node; which of its variants it is goes into a section of its own. */
+static inline uint64_t encode_stack(struct mt_encoder *encoder, uint64_t stack)
+{
+	struct mt_stack_told told = mt_defs_stack_told(encoder->defs, (uint32_t)stack);
+	uint32_t *newest = &encoder->predictor.variant[told.node % MT_VARIANT_SLOTS];
+
+	put(&encoder->variants, mt_zigzag((uint64_t)told.variant - *newest));
+	*newest = told.variant;
+	encoder->is_varied |= told.variant != 0;
+	return told.node;
+}
+
 static inline void encode_PLAIN(struct mt_encoder *encoder, unsigned field, uint64_t value,
 				const struct mt_event *event MT_UNUSED)
 {
+	if (field == MT_FIELD_stack && encoder->defs)
+		value = encode_stack(encoder, value);
 	put(&encoder->column[field], value);
 }
 
@@ -232,6 +252,8 @@ void mt_encoder_payload(const struct mt_encoder *encoder, enum mt_chunk_kind kin
 	put_summary(payload, &encoder->info);
 	mt_payload_section(payload, MT_SECTION_KINDS, encoder->kinds.data, encoder->kinds.size);
 	put_layout(payload, encoder->used);
+	if (encoder->is_varied)
+		mt_payload_section(payload, MT_SECTION_VARIANT, encoder->variants.data, encoder->variants.size);
 	for (field = 0; field < MT_FIELD_COUNT; field++) {
 		column = &encoder->column[field];
 		if (column->size)

@@ -293,6 +293,7 @@ void writer_rotate(struct mt_writer *writer)
 		rotation->writer = writer;
 		rotation->fd = -1;
 		mt_encoder_init(&rotation->encoder);
+		rotation->encoder.defs = writer->defs;
 		keep->error = rotate(rotation, ranges, count);
 		release(rotation);
 	}

@@ -100,11 +100,11 @@ static int take_over(struct mt_writer *writer, struct mt_reader *reader)
 		error = take_over_chunks(writer, reader);
 	if (error)
 		return error;
-	writer->defs = mt_reader_take_defs(reader);
+	writer->encoder.defs = writer->defs = mt_reader_take_defs(reader);
 	if (writer->keep)
 		mt_defs_guess_names(writer->defs);
 	for (kind = 1; kind < MT_DEF_END; kind++)
-		writer->defs_done[kind] = mt_defs_count(writer->defs, (enum mt_def)kind);
+		writer->defs_done[kind] = mt_defs_told(writer->defs, (enum mt_def)kind);
 	return 0;
 }
 

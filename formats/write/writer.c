@@ -229,7 +229,7 @@ int mt_writer_open(struct mt_writer **out, const char *path, const struct mt_pro
 	*out = NULL;
 	if (!writer)
 		return -MT_E_MEMORY;
-	writer->defs = mt_defs_new();
+	writer->encoder.defs = writer->defs = mt_defs_new();
 	if (!writer->defs)
 		error = -MT_E_MEMORY;
 	if (!error) {
@@ -376,7 +376,8 @@ static int encode_list(struct mt_encoder *encoder, const struct live_list *list,
  * Makes the payload of a checkpoint chunk. Seq, time and live bytes of *info are the caller's and go into the SUMMARY;
  * events and phases are filled in. 0, -MT_E_MEMORY, -MT_E_LIMIT: the set does not fit into one chunk.
  */
-static int live_encode(const struct mt_ledger *ledger, struct mt_chunk_info *info, struct mt_buffer *payload)
+static int live_encode(const struct mt_ledger *ledger, const struct mt_defs *defs, struct mt_chunk_info *info,
+		       struct mt_buffer *payload)
 {
 	struct live_list list = { 0 };
 	struct mt_encoder encoder;
@@ -391,6 +392,7 @@ static int live_encode(const struct mt_ledger *ledger, struct mt_chunk_info *inf
 	/* Memory stays in the ledger's order, which is the one to build it from; tensors pack best in that of birth. */
 	qsort(list.live + list.memories, list.count - list.memories, sizeof(*list.live), older);
 	mt_encoder_init(&encoder);
+	encoder.defs = defs;
 	info->phases = 0;
 	error = encode_list(&encoder, &list, &info->phases);
 	info->events = encoder.info.events;
@@ -413,7 +415,7 @@ static int make_checkpoint(struct mt_writer *writer)
 	info->first_seq = info->last_seq = writer->seq;
 	info->first_time = info->last_time = writer->time;
 	info->live_start = info->live_max = writer->held;
-	error = live_encode(writer->ledger, info, &writer->payload);
+	error = live_encode(writer->ledger, writer->defs, info, &writer->payload);
 	if (!error)
 		error = mt_packer_pack(writer->packer, &writer->payload, info->events, &writer->checkpoint);
 	if (error)
@@ -541,7 +543,7 @@ static int defs_pending(const struct mt_writer *writer)
 	int kind, pending = 0;
 
 	for (kind = 1; kind < MT_DEF_END; kind++)
-		pending |= writer->defs_done[kind] != mt_defs_count(writer->defs, (enum mt_def)kind);
+		pending |= writer->defs_done[kind] != mt_defs_told(writer->defs, (enum mt_def)kind);
 	return pending;
 }
 

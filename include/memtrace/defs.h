@@ -28,7 +28,8 @@
 	X(SYMBOL, 7)   \
 	X(INSTANCE, 8) \
 	X(NEST, 9)     \
-	X(NESTED, 10)
+	X(NESTED, 10)  \
+	X(VARIANT, 11)
 
 enum mt_def {
 #define MT_DEF_ENUM(name, number) MT_DEF_##name = (number),
@@ -96,10 +97,23 @@ struct mt_nest {
 	uint32_t instance;
 };
 
-/* A stack node that is the call of an instance, or stands for elided frames with such calls. A node has one at most. */
+/*
+ * A stack node that is the call of an instance, or stands for elided frames with such calls. A node has one at most.
+ * Writers before VARIANT said in this way which nests there are.
+ */
 struct mt_nested {
 	uint32_t node;
 	uint32_t nest;
+};
+
+/*
+ * The frames of a node inside of a nest. A variant is a node to all who ask for nodes by id, and is counted with them: its
+ * parent is the variant of the node's parent. Only the file tells the two apart.
+ */
+struct mt_variant {
+	uint32_t parent; /* node that is a variant; 0: the node's own parent */
+	uint32_t node;   /* node that is none */
+	uint32_t nest;   /* its own, or the one it inherits; never 0 */
 };
 
 enum mt_thread_flag {

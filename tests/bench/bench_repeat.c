@@ -141,8 +141,6 @@ static union mt_definition definition(const struct mt_defs *defs, enum mt_def ki
 		return (union mt_definition){ .module = *mt_defs_module(defs, id) };
 	case MT_DEF_FRAME:
 		return (union mt_definition){ .frame = *mt_defs_frame(defs, id) };
-	case MT_DEF_NODE:
-		return (union mt_definition){ .node = *mt_defs_node(defs, id) };
 	case MT_DEF_THREAD:
 		return (union mt_definition){ .thread = *mt_defs_thread(defs, id) };
 	case MT_DEF_DEVICE:
@@ -152,11 +150,12 @@ static union mt_definition definition(const struct mt_defs *defs, enum mt_def ki
 	case MT_DEF_INSTANCE:
 		return (union mt_definition){ .instance = *mt_defs_instance(defs, id) };
 	case MT_DEF_NEST:
-		return (union mt_definition){ .nest = *mt_defs_nest(defs, id) };
+	case MT_DEF_NODE:
 	case MT_DEF_NESTED:
+	case MT_DEF_VARIANT:
 		break;
 	}
-	return (union mt_definition){ .nested = *mt_defs_nested(defs, id) };
+	return (union mt_definition){ .nest = *mt_defs_nest(defs, id) };
 }
 
 /* Definitions that the reader knows get the same ids in the new trace. */
@@ -164,16 +163,20 @@ static void define(struct repeat *repeat)
 {
 	const struct mt_defs *from = mt_reader_defs(repeat->reader);
 	struct mt_defs *to = mt_writer_defs(repeat->writer);
+	const struct mt_node *node;
 	union mt_definition copy;
 	enum mt_def kind;
 	uint32_t id;
 
-	for (kind = MT_DEF_STRING; kind < MT_DEF_END; kind++)
-		for (id = mt_defs_count(to, kind) + 1; id <= mt_defs_count(from, kind); id++) {
+	for (kind = MT_DEF_STRING; kind <= MT_DEF_NEST; kind++)
+		for (id = mt_defs_count(to, kind) + 1; kind != MT_DEF_NODE && id <= mt_defs_count(from, kind); id++) {
 			copy = definition(from, kind, id);
 			if (mt_defs_append(to, kind, &copy))
 				die("definitions", -MT_E_MEMORY);
 		}
+	for (id = mt_defs_count(to, MT_DEF_NODE) + 1; (node = mt_defs_node(from, id)); id++)
+		if (mt_defs_add_node_in(to, node->parent, node->frame, node->nest) != id)
+			die("definitions", -MT_E_MEMORY);
 }
 
 static void take(struct repeat *repeat, const struct mt_event *from)

@@ -578,6 +578,21 @@ BAD(nested_node_of_undefined_nest, CORRUPT, 4)
 	bad_defs(build, MT_DEF_NESTED, BYTES(1, 1, 1, 1));
 }
 
+BAD(variant_of_undefined_nest, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_VARIANT, BYTES(1, 1, 0, 1, 2, 2));
+}
+
+BAD(variant_of_undefined_node, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_VARIANT, BYTES(1, 1, 0, 1, 4, 0));
+}
+
+BAD(variant_inside_a_later_one, CORRUPT, 4)
+{
+	bad_defs(build, MT_DEF_VARIANT, BYTES(1, 1, 0, 2, 2, 2));
+}
+
 BAD(stack_too_deep, LIMIT, 4)
 {
 	struct mt_buffer nodes = { 0 };

@@ -15,6 +15,7 @@
 #include "dump.h"
 #include "memtrace/base.h"
 #include "memtrace/writer.h"
+#include "trace/defs.h"
 
 static const struct mt_process process = {
 	.pid = 4711,
@@ -347,13 +348,12 @@ static void make_symbols(const char *path)
 }
 
 /* One name of an instance; at its end a telling has how many it has told. */
-static void tell(struct mt_writer *writer, uint32_t telling, uint64_t address, const char *name)
+static void tell(struct mt_writer *writer, uint64_t *seq, uint32_t telling, uint64_t address, const char *name)
 {
-	static uint64_t told;
 	struct mt_event event = { .kind = MT_INSTANCE_NAME, .thread = 1, .flags = telling, .addr = address };
 	struct mt_defs *defs = mt_writer_defs(writer);
 
-	event.seq = 6 + told++;
+	event.seq = (*seq)++;
 	event.time = 98765432120000 + 500 * event.seq;
 	if (address) {
 		event.name = string(defs, name);
@@ -364,21 +364,35 @@ static void tell(struct mt_writer *writer, uint32_t telling, uint64_t address, c
 	check("names", mt_writer_event(writer, &event, 7, 3));
 }
 
+/* As writers did before VARIANT: a node of its own, whatever other nodes there are. */
+static uint32_t nested_node(struct mt_defs *defs, uint32_t parent, uint32_t frame, uint32_t nest)
+{
+	union mt_definition node = { .node = { parent, frame, 0 } }, nested;
+
+	check("node", mt_defs_append(defs, MT_DEF_NODE, &node));
+	nested = (union mt_definition){ .nested = { mt_defs_count(defs, MT_DEF_NODE), nest } };
+	check("nested", mt_defs_append(defs, MT_DEF_NESTED, &nested));
+	return nested.nested.node;
+}
+
+typedef uint32_t add_in(struct mt_defs *defs, uint32_t parent, uint32_t frame, uint32_t nest);
+
 /* Modules that call one another, in a stack of their own and in elided frames; the second chunk has more of both. */
-static void make_nests(const char *path)
+static void write_modules(const char *path, add_in *add)
 {
 	struct mt_event event = { .kind = MT_TENSOR_ALLOC, .thread = 1, .device = 1, .size = 4096 };
 	struct mt_writer *writer;
 	struct mt_defs *defs;
 	uint32_t model, layer, first, second, telling;
+	uint64_t seq = 6;
 
 	check(path, mt_writer_open(&writer, path, &process, NULL));
 	defs = mt_writer_defs(writer);
 	define(defs);
 	model = mt_defs_add_nest(defs, 0, mt_defs_add_instance(defs, 0x7f0012340010, string(defs, "Qwen2Model")));
 	layer = mt_defs_add_nest(defs, model, mt_defs_add_instance(defs, 0x7f0012340020, string(defs, "Layer")));
-	first = mt_defs_add_node_in(defs, 0, 1, model);
-	second = mt_defs_add_node_in(defs, first, 2, layer);
+	first = add(defs, 0, 1, model);
+	second = add(defs, first, 2, layer);
 	for (event.seq = 1; event.seq < 5; event.seq++) {
 		event.stack = event.seq % 2 ? second : first;
 		event.addr = 0x7f2000000000 + event.seq * 4096;
@@ -387,15 +401,25 @@ static void make_nests(const char *path)
 	}
 	check(path, mt_writer_flush(writer));
 	layer = mt_defs_add_nest(defs, model, mt_defs_add_instance(defs, 0x7f0012340030, string(defs, "Layer")));
-	event.stack = mt_defs_add_node_in(defs, first, 2, layer);
+	event.stack = add(defs, first, 2, layer);
 	event.addr += 4096;
 	check(path, mt_writer_event(writer, &event, 7, 3));
 	for (telling = 1; telling < 3; telling++) {
-		tell(writer, telling, 0x7f0012340020, "model.layers.0");
-		tell(writer, telling, 0x7f0012340030, "model.layers.1");
-		tell(writer, telling, 0, "");
+		tell(writer, &seq, telling, 0x7f0012340020, "model.layers.0");
+		tell(writer, &seq, telling, 0x7f0012340030, "model.layers.1");
+		tell(writer, &seq, telling, 0, "");
 	}
 	check(path, mt_writer_close(writer, 1));
+}
+
+static void make_nests(const char *path)
+{
+	write_modules(path, nested_node);
+}
+
+static void make_variants(const char *path)
+{
+	write_modules(path, mt_defs_add_node_in);
 }
 
 /* A process that says which run it is of. */
@@ -536,6 +560,7 @@ static const struct {
 	{ "v1-symbols", make_symbols },
 	{ "v1-run", make_run },
 	{ "v1-nests", make_nests },
+	{ "v1-variants", make_variants },
 };
 
 static void make_dump(const char *path, const char *text_path)

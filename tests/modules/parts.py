@@ -1,26 +1,23 @@
 #!/usr/bin/env python3
-"""parts.py BUILD TRACE... - the bytes that modules add to a trace, part by part: a table row for each trace.
+"""parts.py TRACE... - the bytes that modules add to a trace, part by part: a table row for each trace.
 
 Two recordings differ in their chunks, because a busy machine writes more of them. This packs the chunks of one trace again without
-the parts, one part after the other: DEFS 8 to 10, the texts of names, nodes that differ in their nests alone, the events of names,
-and the stacks' numbers. The figures are of zstd at its level 3.
+the parts, one part after the other: DEFS 8 to 10, the texts of names, DEFS 11, the events of names, and which variant of a node each
+event has. The figures are of zstd at its level 3.
 """
 import collections
 import ctypes
 import os
-import sqlite3
 import struct
-import subprocess
 import sys
-import tempfile
 
 zstd = ctypes.CDLL("libzstd.so.1")
 for name in ("ZSTD_compress", "ZSTD_decompress", "ZSTD_findFrameCompressedSize", "ZSTD_compressBound"):
     getattr(zstd, name).restype = ctypes.c_size_t
 zstd.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
-PARTS = ("instances and nests", "texts of names", "nodes", "events of names", "stacks of events")
-STRING, NODE, NESTS, NAMED, STACK = 1, 4, (8, 9, 10), 43, 3
-KINDS, LAYOUT, COLUMN, AGAIN = 2, 3, 32, 64
+PARTS = ("instances and nests", "texts of names", "variants of nodes", "events of names", "variants of events")
+STRING, NESTS, VARIANTS, NAMED, NAME, VALUE = 1, (8, 9, 10), 11, 43, 13, 14
+KINDS, LAYOUT, VARIED, COLUMN, AGAIN = 2, 3, 4, 32, 64
 
 
 def packed(payload):
@@ -85,43 +82,34 @@ def size_of(kind, found):
     return packed(varint(kind) + b"".join(varint(section) + varint(len(data)) + data for section, data in sorted(found.items())))
 
 
-class Without:
-    """The names and nodes of a trace, and the nodes' numbers without nests."""
+def names_of(path):
+    """The texts of names: what events of names alone have."""
+    texts, ids = [b""], set()
+    for payload in chunks(path):
+        kind, found = sections(payload)
+        if kind == 2 and STRING in found:
+            texts += strings(found[STRING])
+        elif kind == 3:
+            layout = [number(value)[0] for value in varints(found[LAYOUT])]
+            masks = dict(zip(layout[::2], layout[1::2]))
+            for field in NAME, VALUE:
+                owners = [kind for kind in found[KINDS] if masks[kind] >> field & 1]
+                ids |= {number(value)[0] for owner, value in zip(owners, varints(found.get(COLUMN + field, b""))) if owner == NAMED}
+    return {texts[one] for one in ids}
 
-    def __init__(self, build, trace):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "db")
-            subprocess.run([build + "/memana", "load", trace, "-o", path], check=True, capture_output=True)
-            database = sqlite3.connect(path)
-            self.names = {row[0].encode() for row in database.execute("SELECT name FROM module_name")}
-            nodes = database.execute("SELECT id, parent, frame FROM stack_node ORDER BY id").fetchall()
-            database.close()
-        self.id, self.parent, self.is_first, ids = {0: 0}, {}, {}, {}
-        for node, parent, frame in nodes:
-            key = self.id[parent or 0], frame
-            self.is_first[node] = key not in ids
-            self.id[node] = ids.setdefault(key, len(ids) + 1)
-            self.parent[node] = self.id[parent or 0]
 
-    def strings(self, data):
-        first, at = number(data)
-        count, at = number(data, at)
-        kept = []
-        for _ in range(count):
-            size, at = number(data, at)
-            if data[at:at + size] not in self.names:
-                kept.append(varint(size) + data[at:at + size])
-            at += size
-        return varint(first) + varint(len(kept)) + b"".join(kept)
+def strings(data):
+    _, at = number(data)
+    count, at = number(data, at)
+    for _ in range(count):
+        size, at = number(data, at)
+        yield data[at:at + size]
+        at += size
 
-    def nodes(self, data):
-        first, count, *values = (number(value)[0] for value in varints(data))
-        own = [(node, frame) for node, frame in zip(range(first, first + count), values[1::2]) if self.is_first[node]]
-        return varint(self.id[first]) + varint(len(own)) + b"".join(
-            varint(self.id[node] - self.parent[node]) + varint(frame) for node, frame in own)
 
-    def stacks(self, data):
-        return b"".join(varint(self.id[number(value)[0]]) for value in varints(data))
+def without_texts(data, names):
+    kept = [text for text in strings(data) if text not in names]
+    return varint(number(data)[0]) + varint(len(kept)) + b"".join(varint(len(text)) + text for text in kept)
 
 
 def without_names(found):
@@ -144,30 +132,32 @@ def without_names(found):
     return out
 
 
-def stages(kind, found, without):
+def stages(kind, found, names):
     """The chunk, and then without one part after the other: [(part, sections)]"""
     if kind == 2:
         found = {section: data for section, data in found.items() if section not in NESTS}
         yield PARTS[0], found
-        for part, section, change in ((PARTS[1], STRING, without.strings), (PARTS[2], NODE, without.nodes)):
-            found = {**found, section: change(found[section])} if section in found else found
-            yield part, found
+        if STRING in found:
+            found = {**found, STRING: without_texts(found[STRING], names)}
+        yield PARTS[1], found
+        yield PARTS[2], {section: data for section, data in found.items() if section != VARIANTS}
     elif kind == 3:
         found = without_names(found)
         yield PARTS[3], found
-        if COLUMN + STACK in found:
-            yield PARTS[4], {**found, COLUMN + STACK: without.stacks(found[COLUMN + STACK])}
+        yield PARTS[4], {section: data for section, data in found.items() if section != VARIED}
+    elif kind == 4:
+        yield PARTS[4], {section: data for section, data in found.items() if section != VARIED}
 
 
 def main():
     print("| " + " | ".join(("trace", "KiB", "without modules", "larger by, %") + tuple(part + ", %" for part in PARTS)) + " |")
     print("|" + "---|" * (4 + len(PARTS)))
-    for trace in sys.argv[2:]:
-        without, parts = Without(sys.argv[1], trace), collections.Counter()
+    for trace in sys.argv[1:]:
+        names, parts = names_of(trace), collections.Counter()
         for payload in chunks(trace):
             kind, found = sections(payload)
             size = size_of(kind, found)
-            for part, found in stages(kind, found, without):
+            for part, found in stages(kind, found, names):
                 parts[part] += size - size_of(kind, found)
                 size = size_of(kind, found)
         whole = os.path.getsize(trace)

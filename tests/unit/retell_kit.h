@@ -15,7 +15,7 @@
 #define RETELL_START 1000000000u
 
 /* Numbers stay: each kind is defined in its order. `known`: how many of each kind there are already. */
-static inline void retell_definitions(struct mt_defs *to, const struct mt_defs *from, uint32_t known[MT_DEF_NESTED + 1])
+static inline void retell_definitions(struct mt_defs *to, const struct mt_defs *from, uint32_t known[MT_DEF_NEST + 1])
 {
 	const struct mt_node *node;
 	uint32_t *at;
@@ -59,7 +59,7 @@ static inline void retell(const char *from, const char *to)
 	const struct mt_event *events;
 	struct mt_reader *reader;
 	struct mt_writer *writer;
-	uint32_t known[MT_DEF_NESTED + 1] = { 0 };
+	uint32_t known[MT_DEF_NEST + 1] = { 0 };
 	uint64_t told = 0;
 	size_t count, i;
 	int batch;

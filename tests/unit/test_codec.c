@@ -1,6 +1,7 @@
 /* test_codec.c - events as columns: every encoding, every value, and what a reader makes of later versions. */
 #include "trace/chunk.h"
 #include "trace/codec.h"
+#include "trace/defs.h"
 #include "trace_kit.h"
 
 TEST(varints_come_back)
@@ -69,7 +70,7 @@ static struct mt_defs *some_defs(struct kit_random *random)
 	int i;
 
 	for (i = 0; i < 200; i++)
-		kit_define(random, defs, (enum mt_def)(1 + kit_below(random, MT_DEF_NESTED)));
+		kit_define(random, defs, (enum mt_def)(1 + kit_below(random, MT_DEF_VARIANT)));
 	return defs;
 }
 
@@ -107,6 +108,7 @@ static void round_trip(uint64_t seed, enum mt_chunk_kind chunk)
 	uint64_t seq = 0;
 
 	mt_encoder_init(&encoder);
+	encoder.defs = defs;
 	if (seed % 2)
 		mt_encoder_look_back(&encoder);
 	for (i = 0; i < count; i++) {
@@ -158,6 +160,7 @@ TEST(every_kind_alone)
 
 		kit_fill_event(&random, defs, &event);
 		mt_encoder_init(&encoder);
+		encoder.defs = defs;
 		CHECK_EQ(mt_encoder_add(&encoder, &event), 0);
 		payload = make_payload(&encoder, chunk, &bytes);
 		check_decode(payload, chunk, defs, &event, 1, 1);
@@ -177,6 +180,66 @@ static struct mt_cursor find_column(struct mt_cursor payload, uint32_t number)
 			return section.content;
 	CHECK(!"the section is there");
 	return payload;
+}
+
+/* Stacks of three frames in each of some layers, over and over; `nests` 0: the layers are not told apart. */
+static void fill_layers(struct mt_defs *defs, struct mt_encoder *encoder, uint32_t layers, int nests)
+{
+	struct mt_event event = { .kind = MT_TENSOR_ALLOC, .size = 64 };
+	uint32_t frame[3], i, layer, nest, model;
+
+	mt_defs_add_string(defs, "Layer", 5);
+	for (i = 0; i < 3; i++)
+		frame[i] = mt_defs_add_frame(defs, &(struct mt_frame){ .kind = MT_FRAME_PYTHON, .line = i + 1 });
+	model = mt_defs_add_nest(defs, 0, mt_defs_add_instance(defs, 64, 1));
+	for (i = 0; i < 2 * layers; i++) {
+		layer = i % layers;
+		nest = mt_defs_add_nest(defs, model, mt_defs_add_instance(defs, 128 + 64 * layer, 1));
+		event.stack = mt_defs_add_node_in(defs, 0, frame[0], nests ? model : 0);
+		event.stack = mt_defs_add_node_in(defs, (uint32_t)event.stack, frame[1], nests ? nest : 0);
+		event.stack = mt_defs_add_node(defs, (uint32_t)event.stack, frame[2]);
+		event.addr = 4096 * ++event.seq;
+		CHECK_EQ(mt_encoder_add(encoder, &event), 0);
+	}
+}
+
+static void check_same(struct mt_cursor a, struct mt_cursor b)
+{
+	CHECK_EQ(mt_cursor_left(&a), mt_cursor_left(&b));
+	CHECK(!memcmp(a.at, b.at, mt_cursor_left(&a)));
+}
+
+/* A reader that skips all about modules sees the stacks of a recording without them: DEFS 4, and the column of stacks. */
+TEST(stacks_are_those_of_a_recording_without_modules)
+{
+	struct mt_defs *defs[2] = { mt_defs_new(), mt_defs_new() };
+	struct mt_cursor nodes[2], events[2];
+	struct mt_buffer payload[2] = { { 0 }, { 0 } };
+	struct mt_encoder encoder[2];
+	uint8_t *bytes[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		uint32_t done[MT_DEF_END] = { 0 };
+
+		mt_encoder_init(&encoder[i]);
+		encoder[i].defs = defs[i];
+		fill_layers(defs[i], &encoder[i], 40, i);
+		events[i] = make_payload(&encoder[i], MT_CHUNK_EVENTS, &bytes[i]);
+		CHECK_EQ(mt_defs_encode(defs[i], done, NULL, 0, &payload[i]), 1);
+		nodes[i] = mt_cursor_make(payload[i].data, payload[i].size);
+		CHECK_EQ(mt_payload_kind(&nodes[i]), MT_CHUNK_DEFS);
+	}
+	check_same(find_column(nodes[0], MT_DEF_NODE), find_column(nodes[1], MT_DEF_NODE));
+	check_same(find_column(events[0], MT_SECTION_COLUMN + MT_FIELD_stack),
+		   find_column(events[1], MT_SECTION_COLUMN + MT_FIELD_stack));
+	CHECK_EQ(mt_defs_count(defs[1], MT_DEF_NODE), 3 + 1 + 40 * 2);
+	for (i = 0; i < 2; i++) {
+		free(bytes[i]);
+		mt_buffer_release(&payload[i]);
+		mt_encoder_release(&encoder[i]);
+		mt_defs_free(defs[i]);
+	}
 }
 
 static void check_bytes(struct mt_cursor got, const char *want, size_t size)
@@ -309,6 +372,7 @@ static void damage(uint64_t seed, int look_back)
 	size_t got, left;
 
 	mt_encoder_init(&encoder);
+	encoder.defs = defs;
 	if (look_back)
 		mt_encoder_look_back(&encoder);
 	for (i = 0; i < 40; i++) {

@@ -167,7 +167,8 @@ static struct sound read_sound(struct mt_reader *reader, const struct kit_trace 
 		for (i = 0; i < count && !batch; i++) {
 			size_t next = sound.events + sound.skipped;
 
-			missing = next >= trace->count || !kit_same_event(&events[i], &trace->events[next]);
+			missing = next >= trace->count ||
+				  !kit_is_event(mt_reader_defs(reader), &events[i], trace, next);
 			if (missing) {
 				CHECK_EQ(count, 1);
 				skip_missing(trace, &events[i], &sound);

@@ -48,9 +48,9 @@ static void check_dump(const char *name)
 	free(got);
 }
 
-static const char *const good_files[] = { "v1-kinds",      "v1-crash",   "v1-skip",    "v1-later",
-					  "v1-kinds-more", "v1-keep",    "v1-samples", "v1-census",
-					  "v1-again",      "v1-symbols", "v1-run",     "v1-nests" };
+static const char *const good_files[] = { "v1-kinds", "v1-crash",   "v1-skip",    "v1-later", "v1-kinds-more",
+					  "v1-keep",  "v1-samples", "v1-census",  "v1-again", "v1-symbols",
+					  "v1-run",   "v1-nests",   "v1-variants" };
 
 TEST(good_files)
 {

@@ -12,6 +12,7 @@
 #include "memtrace/reader.h"
 #include "memtrace/writer.h"
 #include "test.h"
+#include "trace/defs.h"
 
 /* ---- random numbers ---------------------------------------------------------------------------------------------- */
 
@@ -132,11 +133,11 @@ static inline uint32_t kit_nest(struct kit_random *random, struct mt_defs *defs)
 	return mt_defs_add_nest(defs, kit_id(random, defs, MT_DEF_NEST), instance);
 }
 
-static inline uint32_t kit_nested(struct kit_random *random, struct mt_defs *defs)
+static inline uint32_t kit_variant(struct kit_random *random, struct mt_defs *defs)
 {
 	mt_defs_add_node_in(defs, kit_id(random, defs, MT_DEF_NODE), kit_id(random, defs, MT_DEF_FRAME),
 			    kit_nest(random, defs));
-	return mt_defs_count(defs, MT_DEF_NESTED);
+	return mt_defs_count(defs, MT_DEF_VARIANT);
 }
 
 /* A random definition of `kind`; its id. */
@@ -161,8 +162,9 @@ static inline uint32_t kit_define(struct kit_random *random, struct mt_defs *def
 		return mt_defs_add_instance(defs, kit_number(random), kit_id(random, defs, MT_DEF_STRING));
 	case MT_DEF_NEST:
 		return kit_nest(random, defs);
-	case MT_DEF_NESTED:
-		return kit_nested(random, defs);
+	case MT_DEF_NESTED: /* no writer of today makes one */
+	case MT_DEF_VARIANT:
+		return kit_variant(random, defs);
 	}
 	return 0;
 }
@@ -183,7 +185,7 @@ static inline void kit_same_defs(const struct mt_defs *a, const struct mt_defs *
 	uint32_t id;
 	int kind;
 
-	for (kind = 1; kind <= MT_DEF_NESTED; kind++)
+	for (kind = 1; kind <= MT_DEF_VARIANT; kind++)
 		CHECK_EQ(mt_defs_count(a, (enum mt_def)kind), mt_defs_count(b, (enum mt_def)kind));
 	kit_same_strings(a, b);
 #define KIT_SAME(name, type)                                                 \
@@ -265,7 +267,8 @@ static inline int kit_same_event(const struct mt_event *a, const struct mt_event
 struct kit_trace {
 	struct kit_random random;
 	struct mt_writer *writer;
-	struct mt_event *events; /* those written */
+	struct mt_event *events;    /* those written */
+	struct mt_stack_told *told; /* stack of each: ids of variants are others where definitions are missing */
 	size_t count, room;
 	uint64_t seq;
 };
@@ -275,8 +278,10 @@ static inline void kit_remember(struct kit_trace *trace, const struct mt_event *
 	if (trace->count == trace->room) {
 		trace->room = trace->room ? 2 * trace->room : 256;
 		trace->events = realloc(trace->events, trace->room * sizeof(*event));
-		CHECK(trace->events);
+		trace->told = realloc(trace->told, trace->room * sizeof(*trace->told));
+		CHECK(trace->events && trace->told);
 	}
+	trace->told[trace->count] = mt_defs_stack_told(mt_writer_defs(trace->writer), (uint32_t)event->stack);
 	trace->events[trace->count++] = *event;
 }
 
@@ -287,7 +292,7 @@ static inline struct mt_event kit_make_event(struct kit_trace *trace)
 	struct mt_defs *defs = mt_writer_defs(trace->writer);
 
 	while (!kit_below(&trace->random, 4))
-		kit_define(&trace->random, defs, (enum mt_def)(1 + kit_below(&trace->random, MT_DEF_NESTED)));
+		kit_define(&trace->random, defs, (enum mt_def)(1 + kit_below(&trace->random, MT_DEF_VARIANT)));
 	kit_fill_event(&trace->random, defs, &event);
 	trace->seq += 1 + (kit_below(&trace->random, 5) ? 0 : kit_below(&trace->random, 1 << 20));
 	event.seq = trace->seq;
@@ -339,6 +344,7 @@ static inline void kit_begin(struct kit_trace *trace, const char *path, uint64_t
 static inline void kit_release(struct kit_trace *trace)
 {
 	free(trace->events);
+	free(trace->told);
 	memset(trace, 0, sizeof(*trace));
 }
 
@@ -346,6 +352,18 @@ static inline void kit_release(struct kit_trace *trace)
 static inline int kit_is_damage(const struct mt_event *event)
 {
 	return event->kind == MT_LOST && event->flags == MT_LOSS_DAMAGED;
+}
+
+/* 1: the event is that of the trace, in a file that may lack definitions. */
+static inline int kit_is_event(const struct mt_defs *defs, const struct mt_event *event, const struct kit_trace *trace,
+			       size_t number)
+{
+	struct mt_stack_told told = mt_defs_stack_told(defs, (uint32_t)event->stack), *want = &trace->told[number];
+	struct mt_event same = *event;
+
+	same.stack = trace->events[number].stack;
+	return kit_same_event(&same, &trace->events[number]) && told.node == want->node &&
+	       told.variant == want->variant;
 }
 
 /* Reads on to the end; every event must be the next one of `trace`, up to damage. Says how many there were. */

@@ -1,0 +1,55 @@
+/* defs_impl.h - the inside of struct mt_defs, for defs.c and defs_node.c. */
+#ifndef FORMATS_DEFS_IMPL_H
+#define FORMATS_DEFS_IMPL_H
+
+#include "base/table.h"
+#include "defs.h"
+
+struct store {
+	struct mt_table table;
+	uint32_t *slot;   /* ids, 0: empty */
+	uint64_t slots;   /* power of two, or 0 */
+	uint32_t indexed; /* ids 1..indexed are in the slots */
+};
+
+/*
+ * A node, or a variant of one. Both have ids of one sequence, in order of definition, and a number of their kind in the
+ * file. A node knows its depth and its nest: no chain is followed to know them.
+ */
+struct node_entry {
+	struct mt_node node;
+	uint32_t depth;
+	uint32_t in;     /* nest: its own, or the one it inherits */
+	uint32_t plain;  /* variant: id of its node; 0: this is no variant */
+	uint32_t number; /* counts from 1 in its kind */
+};
+
+struct mt_defs {
+	struct store of[MT_DEF_END]; /* VARIANT: ids, by number */
+	struct mt_table plain;       /* nodes that are no variants: ids, by number */
+	struct text_block *blocks;
+	size_t block_left; /* bytes at the end of the newest block */
+	uint64_t text_bytes;
+};
+
+static inline int defs_has(const struct mt_defs *defs, enum mt_def kind, uint32_t id)
+{
+	return id <= defs->of[kind].table.count;
+}
+
+/* The slot of the equal definition, or the empty one where it belongs, until the next call; NULL: out of memory. */
+uint32_t *defs_slot(struct mt_defs *defs, enum mt_def kind, const void *definition);
+
+/* The newest definition belongs into this slot. Returns its id. */
+uint32_t defs_fill_slot(struct mt_defs *defs, enum mt_def kind, uint32_t *slot);
+
+/* defs_node.c: NODE and VARIANT. Are all ids inside the definition defined? */
+int defs_knows_node(const struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition);
+
+/* 0, -MT_E_LIMIT, -MT_E_MEMORY. */
+int defs_append_node(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition);
+
+/* The first nest of a node counts: the node is interned by it from then on. */
+void defs_nest_node(struct mt_defs *defs, const struct mt_nested *nested);
+
+#endif
