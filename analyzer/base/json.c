@@ -30,6 +30,11 @@ void doc_free(struct doc *doc)
 	free(doc);
 }
 
+void doc_fail(struct doc *doc)
+{
+	doc->failed = 1;
+}
+
 /* Takes over `value`. */
 static void put(struct doc *doc, const char *key, json_t *value)
 {

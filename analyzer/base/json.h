@@ -20,6 +20,8 @@ struct doc;
 struct doc *doc_new(void); /* NULL: out of memory */
 void doc_free(struct doc *doc);
 
+void doc_fail(struct doc *doc); /* memory ran out for who fills the document */
+
 void doc_object(struct doc *doc, const char *key);
 void doc_array(struct doc *doc, const char *key);
 void doc_end(struct doc *doc);

@@ -70,6 +70,15 @@ const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes)
 	return out;
 }
 
+const char *text_change(char out[TEXT_SIZE_MAX], int64_t bytes)
+{
+	char size[TEXT_SIZE_MAX];
+	uint64_t amount = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+
+	snprintf(out, TEXT_SIZE_MAX, "%s%.20s", bytes < 0 ? "-" : bytes ? "+" : "", text_bytes(size, amount));
+	return out;
+}
+
 struct text_known text_known = { .times = 1, .history = 1 };
 
 const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns)

@@ -57,6 +57,7 @@ extern struct text_known text_known; /* all known, until a caller restricts it *
 
 /* "61.3 GiB", "512 B"; "12.4 s", "3.2 ms"; "42%", "0.3%"; "1,234,567". Into `out`, which is returned. */
 const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes);
+const char *text_change(char out[TEXT_SIZE_MAX], int64_t bytes); /* "+1.5 GiB", "-3 B", "0 B" */
 const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns);
 /* " at 12.4 s", for sentences; "" if times are not known. text_time is "-" then. */
 const char *text_at(char out[TEXT_SIZE_MAX], int64_t ns);
