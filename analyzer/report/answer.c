@@ -256,15 +256,6 @@ void answer_say_category(struct sentence *sentence, const char *category, int is
 	sentence_say(sentence, ": %s%s", is_guess && !is_counted ? "probably " : "", answer_category(category));
 }
 
-const char *answer_change(char out[TEXT_SIZE_MAX], int64_t bytes)
-{
-	char size[TEXT_SIZE_MAX];
-	uint64_t amount = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
-
-	snprintf(out, TEXT_SIZE_MAX, "%s%.20s", bytes < 0 ? "-" : bytes ? "+" : "", text_bytes(size, amount));
-	return out;
-}
-
 int answer_rows(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS],
 		int (*row)(void *context, struct db_stmt *stmt), void *context)
 {

@@ -78,9 +78,6 @@ const char *answer_category(const char *category);
 /* ": activations", ": probably activations" where most of it `is_guess`, ": of no known purpose". */
 void answer_say_category(struct sentence *sentence, const char *category, int is_guess);
 
-/* "+1.5 GiB", "-3 B", "0 B". */
-const char *answer_change(char out[TEXT_SIZE_MAX], int64_t bytes);
-
 #define ANSWER_PARAMETERS 5
 
 /* Runs a statement with numbers for ?1 to ?5 (NULL: none); `row` sees each row. 0, what `row` returned, or -MT_E_x. */

@@ -33,6 +33,7 @@ typedef int command_function(int argc, char **argv); /* argv[0] is the command's
 	X(wait, "TRACE...", "for scripts: until out of memory, or a step")          \
 	X(phases, "TRACE...|DB", "what each phase took, and what it left behind")   \
 	X(steps, "TRACE...|DB", "peak of each step, and whether the run grows")     \
+	X(growth, "TRACE...|DB", "whether it grows, where, and who keeps it")       \
 	X(oom, "TRACE...|DB", "what the failed request met, and what to do")        \
 	X(advise, "TRACE...|DB", "which setting to change, and what it saves")      \
 	X(check, "TRACE...|DB", "limits on peak and growth, for CI")                \

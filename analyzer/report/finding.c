@@ -54,73 +54,28 @@ int finding_place_of(struct finding_place *place, struct db *db, int64_t node)
 	return more < 0 ? more : 0;
 }
 
-int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, int64_t first_node, const char *phase)
+const char *finding_place_words(char *out, size_t size, const struct finding_place *named)
 {
-	struct db_stmt *stmt = NULL;
-	int error = finding_same_places(db), more = 0;
+	char place[128], function[128];
 
-	*out = '\0';
-	*several = 0;
-	if (!error)
-		error = db_prepare(
-			db, &stmt,
-			"SELECT ifnull(pattern, ''), sum(bytes) FROM temp.same_place AS same JOIN site ON site.node = same.node "
-			"JOIN outlived_step ON outlived_step.site = site.id LEFT JOIN site_module ON site_module.site = site.id "
-			"LEFT JOIN submodule ON submodule.id = submodule WHERE first_node = ?1 AND phase = ?2 AND "
-			"until_step IS NULL GROUP BY pattern ORDER BY 2 DESC, 1 LIMIT 2");
-	if (error)
-		return error;
-	db_bind(stmt, 1, first_node);
-	db_bind_text(stmt, 2, phase);
-	more = db_step(stmt);
-	if (more == 1) {
-		snprintf(out, FINDING_MODULE_MAX, "%s", db_text(stmt, 0));
-		more = db_step(stmt);
-		*several = more == 1;
-	}
-	db_finish(stmt);
-	return more < 0 ? more : 0;
-}
-
-const char *finding_in_module(char out[FINDING_MODULE_MAX], struct db *db, int64_t first_node, const char *phase)
-{
-	char module[FINDING_MODULE_MAX], clean[FINDING_MODULE_MAX / 2];
-	int several;
-
-	*out = '\0';
-	if (finding_module(module, &several, db, first_node, phase) || !*module)
-		return out;
-	snprintf(out, FINDING_MODULE_MAX, " %sin %s", several ? "mostly " : "",
-		 text_fit(clean, sizeof(clean), module, 60, 1));
+	text_fit(place, sizeof(place), named->place, 40, 1);
+	text_fit(function, sizeof(function), named->function, 40, 0);
+	if (!*named->function && !*named->place)
+		snprintf(out, size, "no stack was recorded");
+	else if (*function)
+		snprintf(out, size, "%s (%s)", function, place);
+	else
+		snprintf(out, size, "%s", place);
 	return out;
-}
-
-int finding_module_json(struct doc *doc, struct db *db, int64_t first_node, const char *phase)
-{
-	char module[FINDING_MODULE_MAX];
-	int several, error = finding_module(module, &several, db, first_node, phase);
-
-	if (!error && *module)
-		doc_string(doc, "submodule", module);
-	return error;
 }
 
 const char *finding_place(char *out, size_t size, struct db *db, int64_t node)
 {
 	struct finding_place named;
-	char place[128], function[128];
 
-	if (finding_place_of(&named, db, node) || (!*named.function && !*named.place)) {
-		snprintf(out, size, "no stack was recorded");
-		return out;
-	}
-	text_fit(place, sizeof(place), named.place, 40, 1);
-	text_fit(function, sizeof(function), named.function, 40, 0);
-	if (*function)
-		snprintf(out, size, "%s (%s)", function, place);
-	else
-		snprintf(out, size, "%s", place);
-	return out;
+	if (finding_place_of(&named, db, node))
+		memset(&named, 0, sizeof(named));
+	return finding_place_words(out, size, &named);
 }
 
 void finding_phase_line(const struct text *text, const char *phase, uint64_t bytes, const char *words)

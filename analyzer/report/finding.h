@@ -31,23 +31,13 @@ struct finding_place {
 /* `node`: a stack; 0: none. 0 or -MT_E_x. */
 int finding_place_of(struct finding_place *place, struct db *db, int64_t node);
 
-/*
- * The modules that kept what a place made in a phase: "layers.*.self_attn", the layers together, the one with most bytes.
- * *several: there are others. "": none. 0 or -MT_E_x.
- */
-#define FINDING_MODULE_MAX 256
-int finding_module(char out[FINDING_MODULE_MAX], int *several, struct db *db, int64_t first_node, const char *phase);
-
-/* " in layers.*.self_attn", " mostly in layers.*"; "": in none. Fits a terminal. Returns `out`. */
-const char *finding_in_module(char out[FINDING_MODULE_MAX], struct db *db, int64_t first_node, const char *phase);
-
-/* "submodule" of the open object, where there is one. 0 or -MT_E_x. */
-int finding_module_json(struct doc *doc, struct db *db, int64_t first_node, const char *phase);
+#define FINDING_MODULE_MAX 256 /* bytes of a module's name */
 
 /* A number of a row; what lies outside [min, max], as only a damaged database has it, becomes the nearer of them. */
 int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t max);
 
-/* "forward_step (actor.py:312)"; "no stack was recorded". Fits a terminal. */
+/* "forward_step (actor.py:312)"; "no stack was recorded". Fits a terminal. Returns `out`. */
+const char *finding_place_words(char *out, size_t size, const struct finding_place *named);
 const char *finding_place(char *out, size_t size, struct db *db, int64_t node);
 
 /* "      1.2 GiB  words", broken to lines under the first word. */

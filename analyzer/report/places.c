@@ -371,19 +371,25 @@ static void json_frame(struct doc *doc, const struct callstack_frame *frame, int
 	doc_end(doc);
 }
 
+void stack_json_frames(struct doc *doc, const char *key, const struct callstack *stack, size_t user)
+{
+	size_t inner = user == CALLSTACK_NO_FRAME || !stack->count ? user : callstack_inner_frame(stack, user), i;
+
+	doc_array(doc, key);
+	for (i = 0; i < stack->count; i++)
+		json_frame(doc, stack->frame[i], i == user, i == inner && inner != user);
+	doc_end(doc);
+}
+
 int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node)
 {
 	struct callstack stack;
-	size_t i, user = CALLSTACK_NO_FRAME, inner;
+	size_t user = CALLSTACK_NO_FRAME;
 	int error = callstack_load(&stack, db, node, symbols);
 
 	if (!error)
 		error = places_user_frame(&user, db, node, &stack);
-	inner = user == CALLSTACK_NO_FRAME ? user : callstack_inner_frame(&stack, user);
-	doc_array(doc, "stack");
-	for (i = 0; i < stack.count; i++)
-		json_frame(doc, stack.frame[i], i == user, i == inner && inner != user);
-	doc_end(doc);
+	stack_json_frames(doc, "stack", &stack, user);
 	callstack_release(&stack);
 	return error;
 }

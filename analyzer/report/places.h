@@ -91,8 +91,11 @@ int places_user_frame(size_t *user, struct db *db, int64_t node, const struct ca
 
 /* A call stack in JSON, the same in every report. */
 
+/* The array `key` of frames, innermost first; "user" is true of the frame `user`. */
+void stack_json_frames(struct doc *doc, const char *key, const struct callstack *stack, size_t user);
+
 /*
- * "stack" of the open object: frames, innermost first; "user" is true of the one whose line the place names. `node` 0: an
+ * The same as "stack" of the open object; the place names the line of the user's frame. `node` 0: an
  * empty one. `symbols` NULL: native frames have the names that are in the database. 0 or -MT_E_x.
  */
 int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node);

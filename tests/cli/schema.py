@@ -27,7 +27,7 @@ def close(part, inside_all_of=False):
 
 
 def checked(schema, command):
-    definitions = {name: close(part, name == "device") for name, part in schema["$defs"].items()}
+    definitions = {name: close(part, name in ("device", "steps_lane_row")) for name, part in schema["$defs"].items()}
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{command}", "$defs": definitions})
 
 

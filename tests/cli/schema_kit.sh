@@ -17,7 +17,7 @@ print() {
 	esac
 }
 
-reports="top oom advise phases steps retained frag check info verify"
+reports="top oom advise phases steps growth retained frag check info verify"
 
 # all NAME TRACE...: every report. Those that answer from a database have one, so that each trace is read few times.
 all() {
@@ -28,7 +28,7 @@ all() {
 	for command in top info verify; do
 		print "$command" "$name" "$@" || return 1
 	done
-	for command in oom advise phases steps retained frag; do
+	for command in oom advise phases steps growth retained frag; do
 		print "$command" "$name" "$name.db" || return 1
 	done
 	print frag "replay.$name" --replay "" --replay expandable_segments:True --limit 30MiB "$name.db" || return 1

@@ -18,12 +18,13 @@ check "rl_step is recorded" record
 check "rl_step: top" same rl_step-top top rl_step.zst -n 8
 check "rl_step: phases" same rl_step-phases phases rl_step.zst
 check "rl_step: steps" same rl_step-steps steps rl_step.zst
+check "rl_step: growth" same rl_step-growth growth rl_step.zst
 check "rl_step: retained" same rl_step-retained retained rl_step.zst
 
 "$memana" load rl_step.zst -o rl_step.db >out
 as_database() { cmp <("$memana" "$1" --json rl_step.zst | unnamed) <("$memana" "$1" --json rl_step.db | unnamed); }
 unnamed() { sed -E 's/rl_step\.(zst|db)/RUN/g'; }
-for command in top phases steps retained; do
+for command in top phases steps growth retained; do
 	check "rl_step: $command says the same of the database" as_database "$command"
 done
 
@@ -40,6 +41,7 @@ all_ways() {
 }
 check "phases: sums and single lives agree" all_ways phases
 check "steps: sums and single lives agree" all_ways steps
+check "growth: sums and single lives agree" all_ways growth
 check "retained: sums and single lives agree" all_ways retained
 check "retained --step: sums and single lives agree" all_ways retained --step 2
 

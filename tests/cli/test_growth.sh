@@ -5,7 +5,7 @@
 # The object "growth" of each report of these traces, one a line.
 told() { # NAME
 	local command
-	for command in top steps phases retained "check --growth 0"; do
+	for command in top growth steps phases retained "check --growth 0"; do
 		"$memana" $command --json "$1".[0-9].zst
 	done | python3 -c '
 import json, sys
@@ -16,7 +16,7 @@ while text:
     text = text[end:].lstrip()'
 }
 agree() { # NAME STATE BYTES
-	told "$1" >told && [ "$(wc -l <told)" = 5 ] && [ "$(sort -u told | wc -l)" = 1 ] &&
+	told "$1" >told && [ "$(wc -l <told)" = 6 ] && [ "$(sort -u told | wc -l)" = 1 ] &&
 		head -n 1 told | json /dev/stdin "(d['state'], d['bytes'], len(d['places'])) == ('$2', $3, $(($3 > 0)))" || { cat told; return 1; }
 }
 # advise names what keeps it before any setting, exactly where something grows.
@@ -35,3 +35,20 @@ check "one place with its ranks" bash -c '"$0" steps --json all-ranks.?.zst >all
 check "each of them once" json all.json \
 	'[(p["ranks"], p["processes"], p["bytes_per_step"] >> 20) for p in d["growth"]["places"]] == [(list(range(8)), 8, 16)]'
 check "the GPU grows by the sum" json all.json '[(g["bytes_per_step"] >> 20, g["processes"]) for g in d["growth"]["devices"]] == [(16, 8)]'
+
+# growth: one page. Phases are parts of the same bytes, and so are places, each with its stack.
+whole='(p := d["per_step"], sum(f["bytes"] for f in d["phases"]) == sum(k["bytes"] for k in p) == d["growth"]["bytes"],
+	all(sum(f["bytes"] for f in s["in_use_by_phase"]) == s["in_use_bytes"] for l in d["processes"] for s in l["steps"]),
+	[k["stack"][0]["function"] for k in p] == [k["function"] for k in p] == ["keep"] * len(p))[1:] == (True,) * 3'
+for name in step all-ranks third nothing step-2; do
+	check "growth, $name: exit status 0" status 0 "$memana" growth "$name".?.zst
+	check "growth, $name: one page" bash -c '[ "$(wc -l <out)" -le 50 ] && ! grep -qE ".{81}" out'
+	"$memana" growth --json "$name".?.zst >"$name.json"
+	check "growth, $name: parts of the whole" json "$name.json" "$whole"
+done
+check "growth: the phases at the last end" json step.json \
+	'{p["phase"]: p["in_use_bytes"] >> 20 for p in d["phases"] if p["in_use_bytes"]} == {"forward": 16, "optimizer": 80, "init": 40}'
+"$memana" growth third.0.zst >third.txt
+# There are 12 rows at most: the first step, the last one, and between them rows of several steps with the highest peak.
+check "growth: a long run in few rows" bash -c '[ "$(grep -cE "^ +[0-9]+(-[0-9]+)?[* ] " third.txt)" -le 12 ] &&
+	grep -qE "^ +2-4 .* 135\.0 MiB  forward +126\.0 MiB +\+2\.0 MiB" third.txt'

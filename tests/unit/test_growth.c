@@ -3,8 +3,8 @@
  * kinds.txt with what is true of them, for tests/cli/test_growth.sh.
  */
 #include "memtrace/base.h"
+#include "report/steps/figures.h"
 #include "report/steps/growth.h"
-#include "report/steps/query_steps.h"
 #include "report/steps/retained.h"
 #include "run_kit.h"
 #include "test.h"
@@ -211,7 +211,7 @@ static void check_reports(struct run *run, const struct kind *kind)
 {
 	static const struct retained_question all;
 	struct retained retained;
-	struct steps steps;
+	struct growth_figures figures;
 	uint64_t bytes = 0, each = 0;
 	size_t i;
 
@@ -219,16 +219,16 @@ static void check_reports(struct run *run, const struct kind *kind)
 	check_growth(&retained.growth, kind);
 	CHECK_EQ(retained.steps.count, kind->state == GROWTH_GROWING ? kind->leaking : 0);
 	retained_release(&retained);
-	CHECK_EQ(steps_load(&steps, run->db), 0);
-	check_growth(&steps.growth, kind);
-	CHECK_EQ(steps.count, kind->ranks);
-	for (i = 0; i < steps.count; i++) {
-		bytes += steps.lane[i].grown;
-		each += steps.lane[i].each;
+	CHECK_EQ(growth_figures_load(&figures, run->db, GROWTH_STEPS), 0);
+	check_growth(&figures.growth, kind);
+	CHECK_EQ(figures.steps.count, kind->ranks);
+	for (i = 0; i < figures.steps.count; i++) {
+		bytes += figures.steps.lane[i].grown;
+		each += figures.steps.lane[i].each;
 	}
 	CHECK_EQ(bytes, kind->bytes * MIB);
-	CHECK_EQ(each, steps.growth.devices ? steps.growth.device[0].each : 0);
-	steps_release(&steps);
+	CHECK_EQ(each, figures.growth.devices ? figures.growth.device[0].each : 0);
+	growth_figures_release(&figures);
 }
 
 TEST(all_reports_agree_on_what_grows)

@@ -7,7 +7,7 @@
 #include "report/frag/frag_replay.h"
 #include "report/ranks.h"
 #include "report/steps/diff.h"
-#include "report/steps/growth.h"
+#include "report/steps/figures.h"
 #include "report/steps/query_phases.h"
 #include "report/steps/query_steps.h"
 #include "report/steps/retained.h"
@@ -63,12 +63,12 @@ static void ask_retained(struct run *run)
 
 static void ask_steps(struct run *run)
 {
-	struct steps steps;
+	struct growth_figures figures;
 
-	CHECK_EQ(steps_load(&steps, run->db), 0);
-	CHECK_EQ(steps.count, 1);
-	CHECK_EQ(steps.growth.lanes, 1);
-	steps_release(&steps);
+	CHECK_EQ(growth_figures_load(&figures, run->db, GROWTH_STEPS), 0);
+	CHECK_EQ(figures.steps.count, 1);
+	CHECK_EQ(figures.growth.lanes, 1);
+	growth_figures_release(&figures);
 }
 
 static void ask_phases(struct run *run)
@@ -213,22 +213,17 @@ static void ask_replay(struct run *run)
 	CHECK_EQ(query_devices(run->db, ask_replay_device, run), 0);
 }
 
-static int count_row(void *context, const struct phases_left *row)
-{
-	CHECK_EQ(row->bytes, 10 * MIB);
-	++*(size_t *)context;
-	return 0;
-}
-
 static void ask_phases_left(struct run *run)
 {
 	struct phases phases;
-	size_t i, rows = 0;
+	size_t i;
 
 	CHECK_EQ(phases_load(&phases, run->db), 0);
-	for (i = 0; i < phases.count; i++)
-		CHECK_EQ(phases_left(run->db, phases.device[i].id, "forward", 8, count_row, &rows), 0);
-	CHECK(rows && rows == phases.count);
+	CHECK(phases.count);
+	for (i = 0; i < phases.count; i++) {
+		CHECK_EQ(phases.device[i].row[MT_PHASE_FORWARD].places, 1);
+		CHECK_EQ(phases.device[i].row[MT_PHASE_FORWARD].left->bytes, 10 * MIB);
+	}
 	phases_release(&phases);
 }
 

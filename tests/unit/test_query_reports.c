@@ -7,8 +7,7 @@
 #include "memtrace/error.h"
 #include "report/finding.h"
 #include "report/oom/query_oom.h"
-#include "report/steps/query_phases.h"
-#include "report/steps/query_steps.h"
+#include "report/steps/figures.h"
 #include "source/source.h"
 #include "store/load.h"
 #include "test.h"
@@ -462,28 +461,28 @@ TEST(growth_is_told_from_what_stays)
 	};
 	const char *path = path_in(test_dir(), "run.zst");
 	struct finding_place named;
-	struct steps steps;
+	struct growth_figures figures;
 	struct run run;
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(cases); i++) {
 		write_training(path, cases[i].steps, cases[i].leak);
 		run_open(&run, path, NULL);
-		CHECK_EQ(steps_load(&steps, run.db), 0);
-		CHECK_EQ(steps.count, 1);
-		CHECK_EQ(steps.lane[0].ended, cases[i].steps);
-		CHECK_EQ(steps.lane[0].count, cases[i].steps);
-		CHECK_EQ(steps.lane[0].state, cases[i].state);
-		CHECK_EQ(steps.lane[0].each, cases[i].each);
-		CHECK_EQ(steps.lane[0].grown, cases[i].grown);
-		CHECK_EQ(steps.lane[0].row[1].in_use, 60 * MIB + 2 * cases[i].leak);
-		CHECK_EQ(steps.growth.table.rows, cases[i].state == GROWTH_GROWING);
-		if (steps.growth.table.rows) {
-			CHECK_EQ(finding_place_of(&named, run.db, steps.growth.table.row[0].most->node), 0);
+		CHECK_EQ(growth_figures_load(&figures, run.db, GROWTH_STEPS), 0);
+		CHECK_EQ(figures.steps.count, 1);
+		CHECK_EQ(figures.steps.lane[0].ended, cases[i].steps);
+		CHECK_EQ(figures.steps.lane[0].count, cases[i].steps);
+		CHECK_EQ(figures.steps.lane[0].state, cases[i].state);
+		CHECK_EQ(figures.steps.lane[0].each, cases[i].each);
+		CHECK_EQ(figures.steps.lane[0].grown, cases[i].grown);
+		CHECK_EQ(figures.steps.lane[0].row[1].in_use, 60 * MIB + 2 * cases[i].leak);
+		CHECK_EQ(figures.growth.table.rows, cases[i].state == GROWTH_GROWING);
+		if (figures.growth.table.rows) {
+			CHECK_EQ(finding_place_of(&named, run.db, figures.growth.table.row[0].most->node), 0);
 			CHECK_STR(named.function, "keep_for_metrics");
-			CHECK_STR(steps.growth.table.row[0].most->phase, "forward");
+			CHECK_STR(figures.growth.table.row[0].most->phase, "forward");
 		}
-		steps_release(&steps);
+		growth_figures_release(&figures);
 		run_close(&run);
 	}
 }
@@ -612,20 +611,21 @@ TEST(reports_count_what_is_there)
 {
 	const char *path = path_in(test_dir(), "sleeper.zst");
 	struct phases phases;
-	struct steps steps;
+	struct growth_figures figures;
 	struct oom oom;
 	struct run run;
 	size_t i;
 
 	write_sleeper(path);
 	run_open(&run, path, NULL);
-	CHECK_EQ(steps_load(&steps, run.db), 0);
+	CHECK_EQ(growth_figures_load(&figures, run.db, GROWTH_STEPS), 0);
 	for (i = 0; i < 3; i++) {
-		CHECK_EQ(steps.lane[0].row[i].in_use, (i == 1 ? 260 : 60) * MIB);
-		CHECK_EQ(steps.lane[0].row[i].asleep, (i == 1 ? 0 : 200) * MIB);
-		CHECK_EQ(steps.lane[0].row[i].in_use + steps.lane[0].row[i].slack, steps.lane[0].row[i].held);
+		CHECK_EQ(figures.steps.lane[0].row[i].in_use, (i == 1 ? 260 : 60) * MIB);
+		CHECK_EQ(figures.steps.lane[0].row[i].asleep, (i == 1 ? 0 : 200) * MIB);
+		CHECK_EQ(figures.steps.lane[0].row[i].in_use + figures.steps.lane[0].row[i].slack,
+			 figures.steps.lane[0].row[i].held);
 	}
-	steps_release(&steps);
+	growth_figures_release(&figures);
 	CHECK_EQ(phases_load(&phases, run.db), 0);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].bytes, 200 * MIB);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].count, 1);
@@ -646,7 +646,7 @@ TEST(reports_agree_on_the_peak_of_a_plateau)
 {
 	const char *path = path_in(test_dir(), "plateau.zst");
 	struct phases phases;
-	struct steps steps;
+	struct growth_figures figures;
 	struct run run;
 
 	write_plateau(path);
@@ -658,11 +658,11 @@ TEST(reports_agree_on_the_peak_of_a_plateau)
 	CHECK_EQ(phases.device[0].peak_phase, MT_PHASE_OPTIMIZER);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_OPTIMIZER].peak_time, ask(&run, "SELECT time FROM peak"));
 	phases_release(&phases);
-	CHECK_EQ(steps_load(&steps, run.db), 0);
-	CHECK_EQ(steps.lane[0].highest->step, 2);
-	CHECK_STR(steps.lane[0].row[0].peak_phase, "backward");
-	CHECK_STR(steps.lane[0].row[1].peak_phase, "optimizer");
-	steps_release(&steps);
+	CHECK_EQ(growth_figures_load(&figures, run.db, GROWTH_STEPS), 0);
+	CHECK_EQ(figures.steps.lane[0].highest->step, 2);
+	CHECK_STR(figures.steps.lane[0].row[0].peak_phase, "backward");
+	CHECK_STR(figures.steps.lane[0].row[1].peak_phase, "optimizer");
+	growth_figures_release(&figures);
 	run_close(&run);
 }
 

@@ -7,7 +7,7 @@
 #include "oom_neighbour.h"
 #include "oom_size.h"
 #include "oom_turn.h"
-#include "report/steps/query_steps.h"
+#include "report/steps/figures.h"
 
 #define SHARE 20 /* of the device: less than one part in so many is no reason that others would stand back for */
 #define LITTLE_SHARE 100 /* of the device: less than one part in so many is idle everywhere */
@@ -175,12 +175,12 @@ static int decide_by_moment(struct oom *oom)
 static int grows_as_a_whole(struct oom *oom, struct db *db, uint64_t *by, uint64_t *slope)
 {
 	const struct steps_lane *lane;
-	struct steps steps;
+	struct growth_figures figures;
 	size_t i;
-	int error = steps_load(&steps, db), growing = 0;
+	int error = growth_figures_load(&figures, db, GROWTH_STEPS), growing = 0;
 
-	for (i = 0; i < steps.count && !error; i++) {
-		lane = &steps.lane[i];
+	for (i = 0; i < figures.steps.count && !error; i++) {
+		lane = &figures.steps.lane[i];
 		if (lane->process != oom->it->process || lane->device != oom->it->device ||
 		    lane->state != GROWTH_GROWING)
 			continue;
@@ -188,7 +188,7 @@ static int grows_as_a_whole(struct oom *oom, struct db *db, uint64_t *by, uint64
 		*by = lane->row[lane->ended - 1].in_use - lane->row[1].in_use;
 		*slope = lane->each;
 	}
-	steps_release(&steps);
+	growth_figures_release(&figures);
 	return error ? error : growing;
 }
 

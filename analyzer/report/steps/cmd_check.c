@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "figures.h"
 #include "memtrace/error.h"
 #include "query/query.h"
-#include "query_steps.h"
 #include "report/answer.h"
 #include "report/command.h"
 #include "report/command_option.h"
@@ -16,7 +16,7 @@ static const struct command_option own_options[] = {
 	{ OPTION_PEAK, "max-peak", "SIZE", "no GPU held more (the CPU where no GPU was used); 70GiB, 512MiB, bytes" },
 	{ OPTION_PHASE, "phase", "PHASE", "--max-peak counts only while this phase ran", COMMAND_PHASES },
 	{ OPTION_GROWTH, "growth", "LIMIT",
-	  "no process keeps more of every step than this (memana steps says what grows): 1% of what is in use when step 2 "
+	  "no process keeps more of every step than this (memana growth says what grows): 1% of what is in use when step 2 "
 	  "ends, or 10MiB" },
 	{ OPTION_HOST, "max-host", "SIZE", "no process had more resident host memory" },
 	COMMAND_RULES_OPTION,
@@ -54,8 +54,8 @@ struct check {
 	int64_t device; /* id of the one being asked about */
 	uint64_t phase_peak;
 	int phase_ran;
-	struct sentence growth; /* the growth, in words */
-	struct steps steps;     /* empty where no limit is about growth */
+	struct sentence growth;        /* the growth, in words */
+	struct growth_figures figures; /* empty where no limit is about growth */
 };
 
 /* ---- arguments ---- */
@@ -265,15 +265,15 @@ static int check_lane(struct check *check, const struct steps_lane *lane)
 static int check_growth(struct check *check, struct db *db)
 {
 	struct finding *finding;
-	struct steps *steps = &check->steps;
+	const struct steps *steps = &check->figures.steps;
 	size_t before = check->count, i;
-	int error = steps_load(steps, db);
+	int error = growth_figures_load(&check->figures, db, GROWTH_STEPS);
 
 	for (i = 0; i < steps->count && !error; i++)
 		if (!check->gpus || !strcmp(steps->lane[i].kind, "cuda"))
 			error = check_lane(check, &steps->lane[i]);
 	if (!error)
-		growth_say(&check->growth, &steps->growth, 0);
+		growth_say(&check->growth, &check->figures.growth, 0);
 	if (error || check->count > before)
 		return error;
 	finding = add_finding(check, "growth");
@@ -331,7 +331,7 @@ static void say_finding(struct sentence *sentence, const struct check *check, co
 		return;
 	}
 	if (is_growth)
-		answer_change(value, finding->value);
+		text_change(value, finding->value);
 	else
 		text_bytes(value, (uint64_t)finding->value);
 	sentence_say(sentence, "%s%s%s, limit %s%s", check->lost ? "at least " : "", value, is_growth ? " a step" : "",
@@ -413,8 +413,8 @@ static int print_json(const struct check *check, struct db *db)
 	}
 	doc_end(doc);
 	error = report_traces(doc, "traces", db);
-	if (!error && check->limits->has_growth)
-		error = growth_json(doc, &check->steps.growth, SIZE_MAX);
+	if (check->limits->has_growth)
+		growth_json(doc, &check->figures.growth, SIZE_MAX);
 	doc_end(doc);
 	if (!error)
 		error = report_shape(doc, db);
@@ -464,6 +464,6 @@ int cmd_check(int argc, char **argv)
 		input.analysis.processes = 0; /* one line is enough */
 	closed = report_input_close(&input);
 	free(check.finding);
-	steps_release(&check.steps);
+	growth_figures_release(&check.figures);
 	return closed ? closed : status;
 }

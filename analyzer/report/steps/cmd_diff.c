@@ -255,7 +255,7 @@ static void print_row(const struct text *text, const struct diff_row *row, int w
 		sentence_say(&sentence, " in %s", row->phase);
 	say_factor(&sentence, row);
 	text_print(text, "%*s %*s %*s  ", CELL, row->a.in ? text_bytes(a, row->a.bytes) : "-", CELL,
-		   row->b.in ? text_bytes(b, row->b.bytes) : "-", CELL + 1, answer_change(change, diff_change(row)));
+		   row->b.in ? text_bytes(b, row->b.bytes) : "-", CELL + 1, text_change(change, diff_change(row)));
 	text_wrap(text, 3 * CELL + 5, 3 * CELL + 5, sentence.text);
 }
 

@@ -76,12 +76,11 @@ static int parse(struct retained_command *command, int argc, char **argv)
 
 /* ---- text ---- */
 
-static void print_growth(const struct text *text, const struct retained *retained, const struct growth_table *table,
-			 size_t limit, const char *title)
+static void print_growth(const struct text *text, const struct growth_table *table, size_t limit, const char *title)
 {
 	const struct growth_row *row;
 	struct sentence sentence;
-	char place[256], each[TEXT_SIZE_MAX], module[FINDING_MODULE_MAX];
+	char each[TEXT_SIZE_MAX];
 	size_t i;
 
 	if (!table->rows)
@@ -90,11 +89,10 @@ static void print_growth(const struct text *text, const struct retained *retaine
 	for (i = 0; i < table->rows && i < limit; i++) {
 		row = &table->row[i];
 		sentence.size = 0;
-		sentence_say(&sentence, "%s%s: %s each, %s from %s, ",
-			     finding_place(place, sizeof(place), retained->db, row->most->node),
-			     finding_in_module(module, retained->db, row->most->first_node, row->most->phase),
-			     text_bytes(each, row->each), row->most->category, answer_phase(row->most->phase));
-		growth_say_processes(&sentence, table, row);
+		growth_say_name(&sentence, row->most->name);
+		sentence_say(&sentence, ": %s each, %s from %s, ", text_bytes(each, row->each), row->most->category,
+			     answer_phase(row->most->phase));
+		growth_say_processes(&sentence, row);
 		finding_phase_line(text, row->most->phase, row->bytes, sentence.text);
 	}
 }
@@ -137,10 +135,9 @@ static void print_text(const struct text *text, const struct retained *retained,
 		if (retained->step_count && retained->growth.state == GROWTH_UNKNOWN)
 			print_crossings(text, retained, &retained->outlived, command->limit,
 					"Made in a step, not needed by a later one, and still there");
-		print_growth(text, retained, &retained->batch_table, command->limit,
+		print_growth(text, &retained->batch_table, command->limit,
 			     "Kept by every micro-batch until the last one (worst step)");
-		print_growth(text, retained, &retained->growth.table, command->limit,
-			     "Kept by every step, never freed");
+		print_growth(text, &retained->growth.table, command->limit, "Kept by every step, never freed");
 	}
 	print_crossings(text, retained, &retained->places, command->limit, "By place");
 	print_crossings(text, retained, &retained->phases, command->limit,
@@ -150,41 +147,10 @@ static void print_text(const struct text *text, const struct retained *retained,
 
 /* ---- JSON ---- */
 
-static int json_growth(struct doc *doc, const struct retained *retained, const struct growth_table *table, size_t limit,
-		       const char *key)
+static void json_growth(struct doc *doc, const struct growth_table *table, size_t limit, const char *key)
 {
-	const struct growth_place *most;
-	const struct growth_row *row;
-	size_t i;
-	int error = 0;
-
-	doc_array(doc, key);
-	for (i = 0; i < table->rows && i < limit && !error; i++) {
-		row = &table->row[i];
-		most = row->most;
-		doc_object(doc, NULL);
-		doc_int(doc, "bytes", (int64_t)row->bytes);
-		doc_int(doc, "bytes_each", (int64_t)row->each);
-		doc_int(doc, "first", most->first);
-		doc_int(doc, "parts", most->parts);
-		doc_int(doc, "parts_of", most->of);
-		if (most->steps) {
-			doc_int(doc, "step", most->step);
-			doc_int(doc, "steps", most->steps);
-			doc_int(doc, "steps_of", most->steps_of);
-		}
-		doc_int(doc, "processes", (int64_t)row->count);
-		doc_pid(doc, "pid", most->pid);
-		doc_int_or_null(doc, "rank", most->rank, most->rank >= 0);
-		doc_string(doc, "phase", most->phase);
-		doc_string(doc, "category", most->category);
-		error = finding_module_json(doc, retained->db, most->first_node, most->phase);
-		if (!error)
-			error = stack_json_place(doc, retained->db, most->node);
-		doc_end(doc);
-	}
-	doc_end(doc);
-	return error;
+	column_json_rows(doc, key, &kept_columns, table->row, table->rows < limit ? table->rows : limit,
+			 sizeof(*table->row));
 }
 
 static int json_crossings(struct doc *doc, const struct retained *retained, const struct retained_crossings *list,
@@ -236,13 +202,10 @@ static int print_json(const struct retained *retained, const struct retained_com
 	doc_end(doc);
 	doc_int(doc, "later_bytes", (int64_t)retained->later_bytes);
 	doc_int(doc, "asleep_bytes", (int64_t)retained->asleep_bytes);
-	error = growth_json(doc, &retained->growth, command->limit);
-	if (!error)
-		error = json_growth(doc, retained, &retained->batch_table, command->limit, "per_micro_batch");
-	if (!error)
-		error = json_growth(doc, retained, &retained->growth.table, command->limit, "per_step");
-	if (!error)
-		error = json_crossings(doc, retained, &retained->outlived, command->limit, "outlived");
+	growth_json(doc, &retained->growth, command->limit);
+	json_growth(doc, &retained->batch_table, command->limit, "per_micro_batch");
+	json_growth(doc, &retained->growth.table, command->limit, "per_step");
+	error = json_crossings(doc, retained, &retained->outlived, command->limit, "outlived");
 	if (!error)
 		error = json_crossings(doc, retained, &retained->phases, command->limit, "phases");
 	if (!error)
@@ -272,6 +235,10 @@ static int report(const struct retained_command *command, struct db *db)
 		return there ? there : -MT_E_ARGUMENT;
 	error = retained_load(&retained, db, &command->question);
 	text_init(&text, stdout);
+	if (!error && command->json)
+		error = growth_table_stacks(&retained.growth.table, db, command->limit);
+	if (!error && command->json)
+		error = growth_table_stacks(&retained.batch_table, db, command->limit);
 	if (!error && command->json)
 		error = print_json(&retained, command);
 	else if (!error)

@@ -85,21 +85,6 @@ struct growing {
 	int open;
 };
 
-struct growth_place *growth_list_add(struct growth_list *list, const struct growth_place *place)
-{
-	struct growth_place *more;
-
-	if (list->count == list->room) {
-		list->room = list->room ? 2 * list->room : 64;
-		more = realloc(list->place, list->room * sizeof(*more));
-		if (!more)
-			return NULL;
-		list->place = more;
-	}
-	list->place[list->count] = *place;
-	return &list->place[list->count++];
-}
-
 static int by_size(const void *a, const void *b)
 {
 	uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
@@ -257,16 +242,6 @@ static void count_step(struct growing *growing, int64_t step, int64_t gone, uint
 		growing->held[to] -= bytes; /* differences wrap around and add up again */
 }
 
-static uint32_t category_number(const char *word)
-{
-	uint32_t i;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		if (!strcmp(word, mt_category_name(i)))
-			return i;
-	return MT_CATEGORY_OTHER;
-}
-
 static struct growth_place read_key(const struct db_stmt *row)
 {
 	int phase = mt_phase_parse(db_text(row, 4), strlen(db_text(row, 4)));
@@ -285,7 +260,7 @@ static int take_row(void *context, const struct db_stmt *row)
 	struct growth_place key = read_key(row);
 	int64_t first = db_int(row, 10), last = db_int(row, 11), step = finding_int(row, 7, 0, UINT32_MAX);
 	int64_t gone = db_type(row, 8) == DB_NULL ? INT64_MAX : finding_int(row, 8, 0, UINT32_MAX);
-	uint32_t category = category_number(db_text(row, 5));
+	uint32_t category = mt_category_parse(db_text(row, 5));
 	int error = 0;
 
 	if (last < first || last > UINT32_MAX || first < 0)
@@ -371,75 +346,6 @@ static int by_each(const void *a, const void *b)
 	return (one->number > two->number) - (one->number < two->number);
 }
 
-static int by_place(const void *a, const void *b)
-{
-	const struct growth_place *one = a, *two = b;
-	int phase = strcmp(one->phase, two->phase);
-
-	if (one->first_node != two->first_node)
-		return one->first_node < two->first_node ? -1 : 1;
-	if (phase)
-		return phase;
-	if (one->rank != two->rank)
-		return one->rank < two->rank ? -1 : 1;
-	if (one->process != two->process)
-		return one->process < two->process ? -1 : 1;
-	return (one->device > two->device) - (one->device < two->device);
-}
-
-static int by_bytes(const void *a, const void *b)
-{
-	const struct growth_row *one = a, *two = b;
-
-	if (one->bytes != two->bytes)
-		return one->bytes < two->bytes ? 1 : -1;
-	return (one->first > two->first) - (one->first < two->first);
-}
-
-static int make_rows(struct growth_table *table)
-{
-	const struct growth_place *place = table->places.place;
-	struct growth_row *row = NULL;
-	size_t i;
-
-	if (!table->places.count)
-		return 0;
-	qsort(table->places.place, table->places.count, sizeof(*place), by_place);
-	table->row = calloc(table->places.count, sizeof(*row));
-	if (!table->row)
-		return -MT_E_MEMORY;
-	for (i = 0; i < table->places.count; i++, place++) {
-		if (!row || row->most->first_node != place->first_node || row->most->phase != place->phase) {
-			row = &table->row[table->rows++];
-			*row = (struct growth_row){ .most = place, .first = i };
-		}
-		row->bytes += place->bytes;
-		row->each += place->each;
-		row->count++;
-		row->most = place->bytes > row->most->bytes ? place : row->most;
-	}
-	qsort(table->row, table->rows, sizeof(*row), by_bytes);
-	return 0;
-}
-
-int growth_table_make(struct growth_table *table, const struct growth_list *list)
-{
-	size_t i;
-
-	memset(table, 0, sizeof(*table));
-	for (i = 0; i < list->count; i++)
-		if (!growth_list_add(&table->places, &list->place[i]))
-			return -MT_E_MEMORY;
-	return make_rows(table);
-}
-
-void growth_table_release(struct growth_table *table)
-{
-	free(table->places.place);
-	free(table->row);
-	memset(table, 0, sizeof(*table));
-}
-
 static void add_up(struct growth *growth)
 {
 	const struct growth_place *place;
@@ -478,10 +384,10 @@ static const char devices_sql[] =
 	"SELECT device.id, number, kind, ifnull(total_bytes, 0), bytes, is_cut FROM device "
 	"JOIN peak ON peak.device = device.id LEFT JOIN cut ON cut.device = device.id WHERE number IS NOT NULL ORDER BY number";
 
-static int load_devices(struct growth *growth)
+static int load_devices(struct growth *growth, struct db *db)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(growth->db, &stmt, devices_sql), more;
+	int error = db_prepare(db, &stmt, devices_sql), more;
 
 	if (!error)
 		db_bind_text(stmt, 1, mt_end_name(MT_END_STEPS));
@@ -499,7 +405,6 @@ int growth_load(struct growth *growth, struct db *db)
 	int error;
 
 	memset(growth, 0, sizeof(*growth));
-	growth->db = db;
 	error = finding_same_places(db);
 	if (!error)
 		error = finding_rows(db, lanes_sql, take_lane, growth);
@@ -511,11 +416,11 @@ int growth_load(struct growth *growth, struct db *db)
 	free(growing.held);
 	free(growing.count);
 	if (!error)
-		error = make_rows(&growth->table);
+		error = growth_table_fill(&growth->table, db);
 	if (error)
 		return error;
 	add_up(growth);
-	return load_devices(growth);
+	return load_devices(growth, db);
 }
 
 void growth_release(struct growth *growth)

@@ -28,9 +28,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/column.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "database/db.h"
+#include "query/callstack.h"
+#include "report/finding.h"
 
 #define GROWTH_PARTS 3
 #define GROWTH_LATE 4
@@ -48,18 +51,28 @@ struct growth_run {
 /* `kept` and `held` have `parts` figures, bytes. 1: the place grows, and `run` says since when and by how much; 0. */
 int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth_run *run);
 
+/* The names of a place, as people read them. */
+struct growth_name {
+	struct finding_place at;
+	char module[FINDING_MODULE_MAX]; /* the module that keeps most of it, layers together: "layers.*"; "": none */
+	uint32_t modules;                /* modules that keep some of it; outside any module counts as one */
+	struct callstack stack;          /* after growth_stacks: the stack of its largest process */
+	size_t user;                     /* the frame of the place in it */
+};
+
 /* A place that grows. */
 struct growth_place {
 	int64_t device, process, pid, rank, node; /* ids; rank -1: none; one of its stacks, 0: none */
 	int64_t first_node;                       /* see finding.h */
 	const char *phase, *category;             /* static words; the category that most of it has */
-	uint64_t bytes, each;     /* see above; micro-batches: of the worst step, until the last one begins */
-	uint64_t replaced;        /* kept of these parts beside that, for as much that went meanwhile */
-	uint64_t count;           /* allocations; steps only */
-	uint32_t parts, of;       /* how many parts, out of how many */
-	uint32_t first;           /* the first of them: a step, or a micro-batch from 1 */
-	uint32_t steps, steps_of; /* micro-batches: in how many steps the place grew, out of how many */
-	int64_t step;             /* micro-batches: the worst step */
+	uint64_t bytes, each;           /* see above; micro-batches: of the worst step, until the last one begins */
+	uint64_t replaced;              /* kept of these parts beside that, for as much that went meanwhile */
+	uint64_t count;                 /* allocations; steps only */
+	uint32_t parts, of;             /* how many parts, out of how many */
+	uint32_t first;                 /* the first of them: a step, or a micro-batch from 1 */
+	uint32_t steps, steps_of;       /* micro-batches: in how many steps the place grew, out of how many */
+	int64_t step;                   /* micro-batches: the worst step */
+	const struct growth_name *name; /* in a table; else NULL */
 };
 
 struct growth_list {
@@ -67,23 +80,34 @@ struct growth_list {
 	size_t count, room;
 };
 
-/* One place in all processes, of all devices or of one: `count` of the list, from `first` on. */
+/* One place in all processes, of all devices. */
 struct growth_row {
 	const struct growth_place *most; /* its largest process */
-	uint64_t bytes, each;
-	size_t first, count;
+	uint64_t bytes, each, allocations;
+	const struct growth_place *place; /* its places: `count` of the table */
+	size_t count;
 };
+
+struct stack_tree;
 
 /* Places of several processes as rows. */
 struct growth_table {
 	struct growth_list places; /* by place, then by process */
 	struct growth_row *row;    /* largest first */
 	size_t rows;
+	struct growth_name *name; /* names of the rows, in the order of the places */
+	struct stack_tree *stacks;
 };
 
-/* A table of a copy of the list. 0 or -MT_E_MEMORY. Release in any case. */
-int growth_table_make(struct growth_table *table, const struct growth_list *list);
+/* A table of a copy of the list, with names. finding_same_places() has made its table. 0 or -MT_E_x. Release in any case. */
+int growth_table_make(struct growth_table *table, const struct growth_list *list, struct db *db);
 void growth_table_release(struct growth_table *table);
+
+/* Makes the rows of the places that are in the table. 0 or -MT_E_x. */
+int growth_table_fill(struct growth_table *table, struct db *db);
+
+/* Loads the stacks of the first `limit` rows. 0 or -MT_E_x. */
+int growth_table_stacks(struct growth_table *table, struct db *db, size_t limit);
 
 enum growth_state { GROWTH_UNKNOWN, GROWTH_STEADY, GROWTH_GROWING };
 
@@ -104,7 +128,6 @@ struct growth_device {
 };
 
 struct growth {
-	struct db *db; /* the one asked */
 	struct growth_table table;
 	struct growth_lane *lane;     /* by process, then by device */
 	struct growth_device *device; /* the one that grows fastest first */
@@ -122,6 +145,8 @@ const struct growth_lane *growth_lane(const struct growth *growth, int64_t proce
 /* "steady", "growing", "unknown" */
 const char *growth_state_word(enum growth_state state);
 
+/* ---- growth_table.c ---- */
+
 /* Adds a copy. The place in the list, or NULL: out of memory. */
 struct growth_place *growth_list_add(struct growth_list *list, const struct growth_place *place);
 
@@ -135,9 +160,23 @@ struct growth_place *growth_list_add(struct growth_list *list, const struct grow
 void growth_say(struct sentence *sentence, const struct growth *growth, int64_t device);
 
 /* "rank 0", "ranks 0 to 7", "pids 12 and 15": who has a row. */
-void growth_say_processes(struct sentence *sentence, const struct growth_table *table, const struct growth_row *row);
+void growth_say_processes(struct sentence *sentence, const struct growth_row *row);
 
-/* The object "growth" of every report that tells of it: the same figures everywhere. At most `limit` places. 0 or -MT_E_x. */
-int growth_json(struct doc *doc, const struct growth *growth, size_t limit);
+/* "forward_step (actor.py:312) in layers.*"; "no stack was recorded". */
+void growth_say_name(struct sentence *sentence, const struct growth_name *name);
+
+/* The remedy, after growth_say or a sentence about micro-batches (where nothing grows by steps). */
+void growth_say_remedy(struct sentence *sentence, const struct growth_list *steps, const struct growth_list *batches);
+
+extern const struct column_table growth_columns, growth_device_columns, kept_columns; /* kept: with stacks */
+
+/* The table "What grows" of the first `limit` rows; nothing where nothing grows. */
+void growth_print(const struct text *text, const struct growth *growth, size_t limit);
+
+/* A row of one place alone. */
+struct growth_row growth_row_of(const struct growth_place *place);
+
+/* The object "growth" of every report that tells of it: the same figures everywhere. At most `limit` places. */
+void growth_json(struct doc *doc, const struct growth *growth, size_t limit);
 
 #endif

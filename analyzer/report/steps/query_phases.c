@@ -287,6 +287,65 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 	return db_int(stmt, BYTES) ? note_left(loading, stmt, row, phase) : 0;
 }
 
+/* ---- places that are left, and the order of the phases ---- */
+
+static int take_left(void *context, struct db_stmt *stmt)
+{
+	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
+	struct phases_row *row = device ? &device->row[phase_of(db_text(stmt, 1))] : NULL;
+	struct phases_left *left;
+
+	if (!row || row->places == PHASES_PLACES)
+		return 0;
+	if (!row->left)
+		row->left = calloc(PHASES_PLACES, sizeof(*row->left));
+	if (!row->left)
+		return -MT_E_MEMORY;
+	left = &row->left[row->places++];
+	mt_copy_text(left->function, sizeof(left->function), db_text(stmt, 2));
+	mt_copy_text(left->place, sizeof(left->place), db_text(stmt, 3));
+	left->category = mt_category_name(mt_category_parse(db_text(stmt, 4)));
+	left->bytes = db_int(stmt, 5);
+	left->probable = db_int(stmt, 6);
+	return 0;
+}
+
+static const char left_sql[] =
+	"SELECT device, phase, function, place, category, bytes, probable FROM (SELECT device, phase, function, place, "
+	"category, sum(bytes) AS bytes, sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) AS probable, "
+	"row_number() OVER (PARTITION BY device, phase ORDER BY sum(bytes) DESC, place, function, category) AS number "
+	"FROM (SELECT device, phase, site, node, category, sum(bytes) AS bytes FROM in_use_span WHERE until_seq IS NULL AND bytes "
+	"AND (process, device) NOT IN temp.replaced GROUP BY site, category) LEFT JOIN place USING (node) "
+	"GROUP BY device, phase, function, file, place, category) WHERE number <= 3 ORDER BY device, phase, number";
+
+static int did_something(const struct phases_row *row)
+{
+	return row->runs || row->count || row->ran_peak;
+}
+
+static int is_higher(const struct phases_device *device, const struct phases_row *one, const struct phases_row *two)
+{
+	return one->peak > two->peak || (one->peak == two->peak && one->phase == device->peak_phase);
+}
+
+/* Highest peak first; of equal ones the phase that memana top names, else the order of the phases. */
+static void sort_rows(struct phases_device *device)
+{
+	struct phases_row *row;
+	size_t i;
+	int phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		row = &device->row[phase];
+		row->phase = phase;
+		if (!did_something(row))
+			continue;
+		for (i = device->rows++; i && is_higher(device, row, device->shown[i - 1]); i--)
+			device->shown[i] = device->shown[i - 1];
+		device->shown[i] = row;
+	}
+}
+
 static int load(struct loading *loading, struct db *db)
 {
 	static const struct {
@@ -307,6 +366,7 @@ static int load(struct loading *loading, struct db *db)
 		{ "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
 		  "alloc_seq, step, (process, device) IN temp.replaced, allocations FROM in_use_span",
 		  take_bytes },
+		{ left_sql, take_left },
 	};
 	int error = find_replaced(db);
 	size_t i;
@@ -319,10 +379,13 @@ static int load(struct loading *loading, struct db *db)
 int phases_load(struct phases *phases, struct db *db)
 {
 	struct loading loading = { .phases = phases };
+	size_t i;
 	int error;
 
 	memset(phases, 0, sizeof(*phases));
 	error = load(&loading, db);
+	for (i = 0; i < phases->count; i++)
+		sort_rows(&phases->device[i]);
 	free(loading.run);
 	free(loading.by_run.slot);
 	free(loading.by_step.slot);
@@ -331,45 +394,48 @@ int phases_load(struct phases *phases, struct db *db)
 
 void phases_release(struct phases *phases)
 {
+	size_t i;
+	int phase;
+
+	for (i = 0; i < phases->count; i++)
+		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+			free(phases->device[i].row[phase].left);
 	free(phases->device);
 	memset(phases, 0, sizeof(*phases));
 }
 
-/* ---- what stays ---- */
+/* ---- columns ---- */
 
-struct asking {
-	phases_left_row *row;
-	void *context;
-};
-
-static int give_left(void *context, struct db_stmt *stmt)
+static void list_left(struct doc *doc, const char *key, const void *of)
 {
-	const struct asking *asking = context;
-	struct phases_left row = {
-		.function = db_text(stmt, 0),
-		.place = db_text(stmt, 1),
-		.category = db_text(stmt, 2),
-		.bytes = db_int(stmt, 3),
-		.probable = db_int(stmt, 4),
-	};
+	const struct phases_row *row = of;
+	size_t i;
 
-	return asking->row(asking->context, &row);
+	doc_array(doc, key);
+	for (i = 0; i < row->places; i++) {
+		doc_object(doc, NULL);
+		doc_string(doc, "function", row->left[i].function);
+		doc_string(doc, "place", row->left[i].place);
+		doc_string(doc, "category", row->left[i].category);
+		doc_int(doc, "bytes", row->left[i].bytes);
+		doc_end(doc);
+	}
+	doc_end(doc);
 }
 
-int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit, phases_left_row *row, void *context)
-{
-	struct asking asking = { .row = row, .context = context };
-	int64_t parameter[ANSWER_PARAMETERS] = { device, mt_phase_parse(phase, strlen(phase)), limit };
-	char sql[512];
+#define PHASES_COLUMNS(X, T)                                                                                         \
+	X(T, phase, PHASE, "phase", mt_phase_name((uint32_t)it->phase), "name of the phase")                         \
+	X(T, runs, NUMBER, "runs", it->runs, "how often it ran")                                                     \
+	X(T, time_ns, DURATION, "time", it->time, "time of all its runs")                                            \
+	X(T, allocated_bytes, BYTES, "allocated", it->bytes, "allocated in it")                                      \
+	X(T, allocations, COUNT, NULL, it->count, "number of allocations")                                           \
+	X(T, peak_bytes, BYTES, "peak", COLUMN_IF(it->ran_peak, it->peak), "most that the device held while it ran") \
+	X(T, peak_ns, MOMENT, NULL, it->ran_peak ? it->peak_time : COLUMN_NONE, "moment of the peak")                \
+	X(T, peak_step, NUMBER, NULL, COLUMN_IF(it->ran_peak, it->peak_step), "step of the peak")                    \
+	X(T, left_after_run_bytes, BYTES, "run left", it->left_run, "left by the run that left most")                \
+	X(T, left_after_step_bytes, BYTES, "step left", it->left_step, "left by the step that left most")            \
+	X(T, left_at_end_bytes, BYTES, "at end", it->left_end, "left at the end of the recording")                   \
+	X(T, asleep_at_end_bytes, BYTES, NULL, it->asleep_end, "allocated at the end in a pool that sleeps")         \
+	X(T, left_at_end, LIST, NULL, list_left, "places that left most at the end")
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT function, place, category, sum(bytes), "
-		 "sum(iif((SELECT known FROM site WHERE id = site) = 'probable', bytes, 0)) "
-		 "FROM (SELECT site, node, category, sum(bytes) AS bytes FROM in_use_span "
-		 "WHERE device = ?1 AND phase = '%s' AND until_seq IS NULL AND bytes "
-		 "AND (process, device) NOT IN temp.replaced GROUP BY site, category) "
-		 "LEFT JOIN place USING (node) GROUP BY function, file, place, category "
-		 "ORDER BY 4 DESC, 2, 1, 3 LIMIT ?3",
-		 mt_phase_name((uint32_t)parameter[1]));
-	return answer_rows(db, sql, parameter, give_left, &asking);
-}
+COLUMN_TABLE(phases, struct phases_row, PHASES_COLUMNS)

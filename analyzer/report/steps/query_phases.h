@@ -8,7 +8,7 @@
  *     c ═                     e ═         gone before it ended
  *     step 1 ────────────┤├─── step 2 ──
  *
- * Bytes are those in use (in_use of schema.sql), by the phase that each was allocated in; what was left is what was there. Runs of several processes on
+ * Bytes are those in use (in_use_span of schema.sql), by the phase that each was allocated in; what was left is what was there. Runs of several processes on
  * one device are added up; "left" is the most that one run, or one step, of one process left.
  */
 #ifndef MEMANA_QUERY_PHASES_H
@@ -16,10 +16,22 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/column.h"
 #include "database/db.h"
 #include "memtrace/phase.h"
 
+#define PHASES_PLACES 3 /* places that are told of each phase */
+
+/* Memory of a place that a phase left at the end of the recording; function, place "": unknown. */
+struct phases_left {
+	char function[256], place[256];
+	const char *category; /* static */
+	int64_t bytes;
+	int64_t probable; /* the part with a guessed category */
+};
+
 struct phases_row {
+	int phase;
 	uint64_t runs;         /* runs in the processes that use the device */
 	int64_t time;          /* time of all runs, ns */
 	uint64_t bytes, count; /* allocated on the device */
@@ -28,7 +40,9 @@ struct phases_row {
 	int64_t peak_time, peak_step;
 	uint64_t left_run, left_step; /* by the run, and by the step, that left most */
 	uint64_t left_end;            /* at the end of the recording, of all runs */
-	uint64_t asleep_end;          /* beside it: allocated then, but its pages are not there */
+	struct phases_left *left;     /* places that left most of it, the largest first; PHASES_PLACES at most */
+	size_t places;
+	uint64_t asleep_end; /* beside it: allocated then, but its pages are not there */
 };
 
 struct phases_device {
@@ -37,7 +51,9 @@ struct phases_device {
 	uint64_t total; /* 0: unknown */
 	int64_t steps;  /* steps that ended, of the process with the most */
 	int peak_phase; /* in which the device had its peak; of phases that saw as much it is the first to name */
-	struct phases_row row[MT_PHASE_COUNT];
+	struct phases_row row[MT_PHASE_COUNT];          /* by phase */
+	const struct phases_row *shown[MT_PHASE_COUNT]; /* those that did something, the highest peak first */
+	size_t rows;
 };
 
 struct phases {
@@ -45,20 +61,10 @@ struct phases {
 	size_t count, room;
 };
 
+extern const struct column_table phases_columns;
+
 /* 0 or -MT_E_x. Release in any case. */
 int phases_load(struct phases *phases, struct db *db);
 void phases_release(struct phases *phases);
-
-/* The memory that a phase left at the end of the recording, by kind and place; function, place "": unknown. */
-struct phases_left {
-	const char *function, *place, *category;
-	int64_t bytes;
-	int64_t probable; /* the part with a guessed kind */
-};
-
-typedef int phases_left_row(void *context, const struct phases_left *row);
-
-/* The memory of a phase at the end, largest first. After phases_load of the same database. 0 or -MT_E_x. */
-int phases_left(struct db *db, int64_t device, const char *phase, int64_t limit, phases_left_row *row, void *context);
 
 #endif

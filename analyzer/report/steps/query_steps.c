@@ -69,7 +69,7 @@ static int take_row(void *context, struct db_stmt *stmt)
 	row = lane ? add_row(lane) : NULL;
 	if (!row)
 		return -MT_E_MEMORY;
-	row->step = db_int(stmt, 8);
+	row->step = row->first = db_int(stmt, 8);
 	row->ended = db_type(stmt, 10) != DB_NULL;
 	row->begin = db_int(stmt, 9);
 	row->end = row->ended ? db_int(stmt, 10) : db_int(stmt, 17);
@@ -103,14 +103,11 @@ static const char rows_sql[] =
 
 /* ---- memory in use at the ends ---- */
 
-static int category_number(const char *word)
+static uint32_t phase_number(const char *word)
 {
-	int i;
+	int phase = mt_phase_parse(word, strlen(word));
 
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		if (!strcmp(word, mt_category_name((uint32_t)i)))
-			return i;
-	return MT_CATEGORY_OTHER;
+	return phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase;
 }
 
 static struct steps_lane *find_lane(struct steps *steps, int64_t process, int64_t device)
@@ -149,25 +146,30 @@ static int64_t difference(int64_t one, int64_t two)
 	return (int64_t)((uint64_t)one - (uint64_t)two);
 }
 
+static void add_bytes(struct steps_row *row, const struct db_stmt *stmt, int sign)
+{
+	int64_t bytes = sign < 0 ? difference(0, db_int(stmt, 5)) : db_int(stmt, 5);
+	uint32_t category = mt_category_parse(db_text(stmt, 2)), phase = phase_number(db_text(stmt, 7));
+
+	row->category[category] = sum(row->category[category], bytes);
+	row->phase[phase] = sum(row->phase[phase], bytes);
+	row->asleep += (uint64_t)(sign < 0 ? difference(0, db_int(stmt, 6)) : db_int(stmt, 6));
+}
+
 /* Bytes that come with a step and those that go are written down where they do, and added up later. */
 static int take_bytes(void *context, struct db_stmt *stmt)
 {
 	struct steps_lane *lane = find_lane(context, db_int(stmt, 0), db_int(stmt, 1));
-	int category = category_number(db_text(stmt, 2));
 	size_t from, to;
 
 	if (!lane)
 		return 0;
 	from = row_from(lane, db_int(stmt, 3));
 	to = db_type(stmt, 4) == DB_NULL ? lane->count : row_from(lane, db_int(stmt, 4));
-	if (from < lane->count) {
-		lane->row[from].category[category] = sum(lane->row[from].category[category], db_int(stmt, 5));
-		lane->row[from].asleep += (uint64_t)db_int(stmt, 6);
-	}
-	if (to < lane->count) {
-		lane->row[to].category[category] = difference(lane->row[to].category[category], db_int(stmt, 5));
-		lane->row[to].asleep -= (uint64_t)db_int(stmt, 6);
-	}
+	if (from < lane->count)
+		add_bytes(&lane->row[from], stmt, 1);
+	if (to < lane->count)
+		add_bytes(&lane->row[to], stmt, -1);
 	return 0;
 }
 
@@ -183,23 +185,45 @@ static int is_higher(const struct steps_row *one, const struct steps_row *two)
 	return one->peak > two->peak || (one->peak == two->peak && one->peak_tensors > two->peak_tensors);
 }
 
-/* Memory that is held is in use or in reserve. */
+/* Fills in what changed since another row; NULL: nothing is before it. */
+static void compare(struct steps_row *row, const struct steps_row *before)
+{
+	int64_t most = 0, grown;
+	int category;
+
+	row->change = before ? difference((int64_t)row->in_use, (int64_t)before->in_use) : COLUMN_NONE;
+	row->grown = -1;
+	for (category = 0; before && category < MT_CATEGORY_COUNT; category++) {
+		grown = difference(row->category[category], before->category[category]);
+		if (grown > most) {
+			most = grown;
+			row->grown = category;
+		}
+	}
+}
+
+static void add_row_up(struct steps_row *row, const struct steps_row *before)
+{
+	int i;
+
+	row->asleep += before ? before->asleep : 0;
+	for (i = 0; i < MT_PHASE_COUNT; i++)
+		row->phase[i] = sum(row->phase[i], before ? before->phase[i] : 0);
+	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
+		row->category[i] = sum(row->category[i], before ? before->category[i] : 0);
+		row->in_use += (uint64_t)row->category[i];
+	}
+	/* Memory that is held is in use or in reserve. */
+	row->slack = row->held > row->in_use ? row->held - row->in_use : 0;
+	compare(row, before);
+}
+
 static void add_up(struct steps_lane *lane)
 {
 	size_t i;
-	int category;
 
 	for (i = 0; i < lane->count; i++) {
-		if (i)
-			lane->row[i].asleep += lane->row[i - 1].asleep;
-		for (category = 0; category < MT_CATEGORY_COUNT; category++) {
-			if (i)
-				lane->row[i].category[category] = sum(lane->row[i].category[category],
-								      lane->row[i - 1].category[category]);
-			lane->row[i].in_use += (uint64_t)lane->row[i].category[category];
-		}
-		lane->row[i].slack = lane->row[i].held > lane->row[i].in_use ? lane->row[i].held - lane->row[i].in_use
-									     : 0;
+		add_row_up(&lane->row[i], i ? &lane->row[i - 1] : NULL);
 		if (i && i + 1 == lane->count && is_empty(&lane->row[i])) {
 			lane->count--;
 			break;
@@ -210,22 +234,7 @@ static void add_up(struct steps_lane *lane)
 }
 
 static const char bytes_sql[] =
-	"SELECT process, device, category, since_step, until_step, bytes, asleep_bytes FROM in_use_span";
-
-int steps_grown_category(const struct steps_row *row)
-{
-	int64_t most = 0, grown;
-	int category, found = -1;
-
-	for (category = 0; category < MT_CATEGORY_COUNT; category++) {
-		grown = difference(row->category[category], row[-1].category[category]);
-		if (grown > most) {
-			most = grown;
-			found = category;
-		}
-	}
-	return found;
-}
+	"SELECT process, device, category, since_step, until_step, bytes, asleep_bytes, phase FROM in_use_span";
 
 /* ---- the first step ---- */
 
@@ -284,7 +293,7 @@ static int look_back(struct steps_lane *lane, const struct growth *growth)
 	return atypical < 0 ? atypical : 0;
 }
 
-int steps_load(struct steps *steps, struct db *db)
+int steps_load(struct steps *steps, struct db *db, const struct growth *growth)
 {
 	size_t i;
 	int error;
@@ -293,10 +302,8 @@ int steps_load(struct steps *steps, struct db *db)
 	error = answer_rows(db, rows_sql, NULL, take_row, steps);
 	if (!error)
 		error = answer_rows(db, bytes_sql, NULL, take_bytes, steps);
-	if (!error)
-		error = growth_load(&steps->growth, db);
 	for (i = 0; i < steps->count && !error; i++)
-		error = look_back(&steps->lane[i], &steps->growth);
+		error = look_back(&steps->lane[i], growth);
 	return error;
 }
 
@@ -306,7 +313,146 @@ void steps_release(struct steps *steps)
 
 	for (i = 0; i < steps->count; i++)
 		free(steps->lane[i].row);
-	growth_release(&steps->growth);
 	free(steps->lane);
 	memset(steps, 0, sizeof(*steps));
 }
+
+/* ---- fewer rows ---- */
+
+/* The rows from one to another as one. */
+static struct steps_row join_rows(const struct steps_row *from, const struct steps_row *to)
+{
+	const struct steps_row *highest = from, *row;
+	struct steps_row joined = *to;
+
+	for (row = from; row <= to; row++)
+		highest = is_higher(row, highest) ? row : highest;
+	joined.first = from->step;
+	joined.begin = from->begin;
+	joined.peak = highest->peak;
+	joined.peak_tensors = highest->peak_tensors;
+	joined.peak_time = highest->peak_time;
+	joined.peak_process = highest->peak_process;
+	joined.peak_pid = highest->peak_pid;
+	joined.peak_rank = highest->peak_rank;
+	mt_copy_text(joined.peak_phase, sizeof(joined.peak_phase), highest->peak_phase);
+	mt_copy_text(joined.own_phase, sizeof(joined.own_phase), highest->own_phase);
+	return joined;
+}
+
+struct steps_row *steps_thin(const struct steps_lane *lane, size_t most, size_t *rows)
+{
+	size_t each = lane->count > most ? (lane->count - 2 + most - 3) / (most - 2) : 1, at, to;
+	struct steps_row *thin = calloc((lane->count < most ? lane->count : most) + 1, sizeof(*thin));
+
+	*rows = 0;
+	for (at = 0; thin && at < lane->count; at = to) {
+		to = at && at + 1 < lane->count ? at + each : at + 1;
+		to = at && at + 1 < lane->count && to >= lane->count ? lane->count - 1 : to;
+		thin[*rows] = join_rows(&lane->row[at], &lane->row[to - 1]);
+		compare(&thin[*rows], at ? &lane->row[at - 1] : NULL);
+		++*rows;
+	}
+	return thin;
+}
+
+/* ---- columns ---- */
+
+static void list_parts(struct doc *doc, const char *key, const char *what, const int64_t *bytes, uint32_t count,
+		       const char *(*name)(uint32_t number))
+{
+	uint32_t i;
+
+	doc_array(doc, key);
+	for (i = 0; i < count; i++) {
+		if (!bytes[i])
+			continue;
+		doc_object(doc, NULL);
+		doc_string(doc, what, name(i));
+		doc_int(doc, "bytes", bytes[i]);
+		doc_end(doc);
+	}
+	doc_end(doc);
+}
+
+static void list_categories(struct doc *doc, const char *key, const void *row)
+{
+	list_parts(doc, key, "category", ((const struct steps_row *)row)->category, MT_CATEGORY_COUNT,
+		   mt_category_name);
+}
+
+static void list_phases(struct doc *doc, const char *key, const void *row)
+{
+	list_parts(doc, key, "phase", ((const struct steps_row *)row)->phase, MT_PHASE_COUNT, mt_phase_name);
+}
+
+/* "12 ", "13*" for one that did not end, "14-26 ". */
+static const char *step_words(char store[COLUMN_STORE], const struct steps_row *row)
+{
+	if (row->first != row->step)
+		snprintf(store, COLUMN_STORE, "%lld-%lld%s", (long long)row->first, (long long)row->step,
+			 row->ended ? " " : "*");
+	else
+		snprintf(store, COLUMN_STORE, "%lld%s", (long long)row->step, row->ended ? " " : "*");
+	return store;
+}
+
+#define STEPS_COLUMNS(X, T)                                                                               \
+	X(T, steps, FIGURE, "step ", step_words(value->store, it), "number of the step; * did not end")   \
+	X(T, step, NUMBER, NULL, it->step, "number of the step")                                          \
+	X(T, ended, FLAG, NULL, it->ended, "false: the recording ended in it")                            \
+	X(T, closed_by, WORD, NULL, it->closed_by, "function or mark that ended it")                      \
+	X(T, begin_ns, MOMENT, NULL, it->begin, "its begin")                                              \
+	X(T, end_ns, MOMENT, NULL, it->end, "its end")                                                    \
+	X(T, time_ns, DURATION, "time", it->end - it->begin, "its length")                                \
+	X(T, peak_bytes, BYTES, "peak", it->peak, "most that the device held in it, all processes")       \
+	X(T, peak_ns, MOMENT, NULL, it->peak_time, "moment of the peak")                                  \
+	X(T, peak_phase, PHASE, "in", it->peak_phase, "phase of the peak, of the process that made it")   \
+	X(T, peak_pid, PID, NULL, it->peak_pid, "that process")                                           \
+	X(T, peak_rank, NUMBER, NULL, COLUMN_IF(it->peak_rank >= 0, it->peak_rank), "its rank")           \
+	X(T, own_phase, WORD, NULL, it->own_phase, "phase of the process of this row meanwhile")          \
+	X(T, held_bytes, BYTES, NULL, it->held, "held by the process at its end")                         \
+	X(T, slack_bytes, BYTES, NULL, it->slack, "held and not in use at its end")                       \
+	X(T, in_use_bytes, BYTES, "at end", it->in_use, "in use by the process at its end")               \
+	X(T, asleep_bytes, BYTES, NULL, it->asleep, "allocated in a pool that sleeps at its end")         \
+	X(T, change_bytes, CHANGE, "change", COLUMN_IF(it->change != COLUMN_NONE, it->change),            \
+	  "in use more than at the end before")                                                           \
+	X(T, most_grown, LABEL, "of it most", it->grown < 0 ? "" : mt_category_name((uint32_t)it->grown), \
+	  "category that has most of the change")                                                         \
+	X(T, in_use_by_category, LIST, NULL, list_categories, "in use at its end, by category")           \
+	X(T, in_use_by_phase, LIST, NULL, list_phases, "in use at its end, by the phase that allocated it")
+
+COLUMN_TABLE(steps, struct steps_row, STEPS_COLUMNS)
+
+static const char *lane_process(char store[COLUMN_STORE], const struct steps_lane *lane)
+{
+	char word[TEXT_SIZE_MAX];
+
+	snprintf(store, COLUMN_STORE, "%s", answer_process(word, lane->rank, lane->pid));
+	return store;
+}
+
+static const char *lane_device(char store[COLUMN_STORE], const struct steps_lane *lane)
+{
+	char word[TEXT_SIZE_MAX];
+
+	snprintf(store, COLUMN_STORE, "%s", answer_device(word, lane->number, lane->kind));
+	return store;
+}
+
+#define STEPS_LANE_COLUMNS(X, T)                                                                                 \
+	X(T, process, LABEL, "process", lane_process(value->store, it), "rank or pid")                           \
+	X(T, on, LABEL, "on", lane_device(value->store, it), "device")                                           \
+	X(T, pid, PID, NULL, it->pid, "the process")                                                             \
+	X(T, rank, NUMBER, NULL, COLUMN_IF(it->rank >= 0, it->rank), "its rank")                                 \
+	X(T, device, NUMBER, NULL, it->number, "number of the device")                                           \
+	X(T, kind, WORD, NULL, it->kind, "cuda or cpu")                                                          \
+	X(T, ended, NUMBER, "steps", it->ended, "steps that ended")                                              \
+	X(T, last_end_bytes, BYTES, "at last end", it->ended ? it->row[it->ended - 1].in_use : 0, "in use then") \
+	X(T, state, WORD, NULL, growth_state_word(it->state), "unknown, steady or growing")                      \
+	X(T, growth_bytes_per_step, CHANGE, "kept a step", COLUMN_IF(it->state != GROWTH_UNKNOWN, it->each),     \
+	  "kept of each step")                                                                                   \
+	X(T, growth_bytes, BYTES, NULL, COLUMN_IF(it->state != GROWTH_UNKNOWN, it->grown), "kept so far")        \
+	X(T, first_step_atypical, FLAG, NULL, it->atypical, "leave the first step out when comparing")
+
+COLUMN_TABLE(steps_lane, struct steps_lane, STEPS_LANE_COLUMNS)

@@ -1,7 +1,7 @@
 /*
  * query_steps.h - what each step of each process did to each device.
  *
- * A lane is one process on one device. Steps are compared by memory in use at a step's end (in_use of schema.sql:
+ * A lane is one process on one device. Steps are compared by memory in use at a step's end (in_use_span of schema.sql:
  * resident bytes of tensors, and driver memory that is not cut into tensors): the reserve of a caching allocator hides
  * a leak until it is too late. Whether a lane grows, growth.h says.
  */
@@ -10,12 +10,13 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/column.h"
 #include "database/db.h"
 #include "growth.h"
 #include "memtrace/phase.h"
 
 struct steps_row {
-	int64_t step;
+	int64_t step, first;             /* first: of a row that stands for several steps, the first of them */
 	int ended;                       /* 0: the recording ended in it */
 	char closed_by[64];              /* "": nothing */
 	int64_t begin, end;              /* ns */
@@ -28,7 +29,9 @@ struct steps_row {
 	uint64_t held, slack;            /* by the process, at its end */
 	uint64_t in_use;                 /* sum of the categories; with the slack, all that is held */
 	uint64_t asleep;                 /* beside it: allocated, but its pages are not there */
-	int64_t category[MT_CATEGORY_COUNT];
+	int64_t category[MT_CATEGORY_COUNT], phase[MT_PHASE_COUNT]; /* in_use by what it is, and by who allocated it */
+	int64_t change; /* change of in_use since the row before, COLUMN_NONE: none is before */
+	int grown;      /* category that grew most since then, -1: none did */
 };
 
 struct steps_lane {
@@ -47,15 +50,18 @@ struct steps_lane {
 struct steps {
 	struct steps_lane *lane; /* by process and device */
 	size_t count, room;
-	struct growth growth;
 };
 
-/* 0 or -MT_E_x. Release in any case. Devices that held nothing have no lane. */
-int steps_load(struct steps *steps, struct db *db);
+extern const struct column_table steps_columns, steps_lane_columns;
+
+/* Growth is that of the same database. 0 or -MT_E_x. Release in any case. Devices that held nothing have no lane. */
+int steps_load(struct steps *steps, struct db *db, const struct growth *growth);
 void steps_release(struct steps *steps);
 
-/* The kind that grew most between the row and the one before, as enum mt_category; -1: none did. `row` is not the
- * first. */
-int steps_grown_category(const struct steps_row *row);
+/*
+ * The lane in at most `most` rows (3 or more): the first step, the last one, and between them rows that stand for several steps, with the
+ * highest of their peaks. *rows: how many. NULL: out of memory. Free it.
+ */
+struct steps_row *steps_thin(const struct steps_lane *lane, size_t most, size_t *rows);
 
 #endif

@@ -13,12 +13,7 @@
 
 static const char *category_word(const char *word)
 {
-	uint32_t i;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		if (!strcmp(word, mt_category_name(i)))
-			return mt_category_name(i);
-	return mt_category_name(MT_CATEGORY_OTHER);
+	return mt_category_name(mt_category_parse(word));
 }
 
 static const char *phase_word(const char *word)
@@ -373,7 +368,7 @@ static int find_batches(struct retained *retained, struct db *db)
 		qsort(list->place, list->count, sizeof(*list->place), by_bytes);
 	free(growing.kept);
 	free(growing.held);
-	return error ? error : growth_table_make(&retained->batch_table, list);
+	return error ? error : growth_table_make(&retained->batch_table, list, db);
 }
 
 static int find_steps(struct retained *retained, struct db *db)

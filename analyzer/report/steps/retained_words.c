@@ -32,9 +32,9 @@ static void say_batches(struct sentence *sentence, const struct retained *retain
 	const struct growth_place *most = table->row[0].most;
 	uint64_t places;
 	struct growth_place sum = sum_of(&retained->batches, most, &places);
-	char each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], place[256], others[64];
+	char each[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX], others[64];
 
-	sentence_say(sentence, "%s", finding_place(place, sizeof(place), retained->db, most->node));
+	growth_say_name(sentence, most->name);
 	if (places > 1)
 		sentence_say(sentence, " and %s", text_count(others, sizeof(others), places - 1, "other place"));
 	sentence_say(sentence, " keep%s %s more with every micro-batch (%u of the %u before the last one of step %lld",
@@ -45,24 +45,8 @@ static void say_batches(struct sentence *sentence, const struct retained *retain
 	sentence_say(sentence, "), %s when the last one begins", text_bytes(all, sum.bytes));
 	if (table->row[0].count > 1) {
 		sentence_say(sentence, ", in each of ");
-		growth_say_processes(sentence, table, &table->row[0]);
+		growth_say_processes(sentence, &table->row[0]);
 	}
-}
-
-/* Most of what grows is what CUDA graphs are captured with. */
-static int is_of_graphs(const struct retained *retained)
-{
-	const struct growth_list *const lists[] = { &retained->steps, &retained->batches };
-	const char *graphs = mt_category_name(MT_CATEGORY_GRAPHS);
-	uint64_t bytes = 0, all = 0;
-	size_t i, k;
-
-	for (k = 0; k < MT_ARRAY_SIZE(lists); k++)
-		for (i = 0; i < lists[k]->count; i++) {
-			all += lists[k]->place[i].bytes;
-			bytes += strcmp(lists[k]->place[i].category, graphs) ? 0 : lists[k]->place[i].bytes;
-		}
-	return bytes > all / 2;
 }
 
 /* "12.1 GiB since step 1 (weights 4.0 GiB, optimizer state 8.1 GiB)" */
@@ -191,16 +175,8 @@ struct sentence retained_verdict(const struct retained *retained, const struct r
 		growth_say(&sentence, &retained->growth, 0);
 	else if (batches)
 		say_batches(&sentence, retained);
-	if ((batches || steps) && is_of_graphs(retained))
-		sentence_say(&sentence,
-			     "%s while CUDA graphs are captured: capture fewer or none, or take a later version of the library that "
-			     "captures them; where the code that keeps it is yours, drop the reference.",
-			     steps ? " It comes" : ",");
-	else if (batches || steps)
-		sentence_say(&sentence,
-			     "%s drop the reference (keep a detached number instead of the tensor, or delete it before the "
-			     "next round).",
-			     steps ? " No knob fixes this:" : ": no knob fixes this;");
+	if (batches || steps)
+		growth_say_remedy(&sentence, &retained->steps, &retained->batches);
 	else if (retained->growth.state == GROWTH_UNKNOWN)
 		say_few_steps(&sentence, retained);
 	else

@@ -415,7 +415,7 @@ static int json_growth(struct report *report)
 	int error = growth_load(&growth, report->db);
 
 	if (!error)
-		error = growth_json(report->doc, &growth, SIZE_MAX);
+		growth_json(report->doc, &growth, SIZE_MAX);
 	growth_release(&growth);
 	return error;
 }

@@ -71,7 +71,7 @@ static int between_row(void *context, struct db_stmt *row)
 	between->count += count;
 	if (worker_table_row(table, worker_site(between->worker, db_int(row, 10)), -1))
 		return 0;
-	worker_table_cell(table, BETWEEN_GROWN, answer_change(word, grown));
+	worker_table_cell(table, BETWEEN_GROWN, text_change(word, grown));
 	worker_table_cell(table, BETWEEN_MADE, text_bytes(word, (uint64_t)made));
 	worker_table_cell(table, BETWEEN_FREED, text_bytes(word, (uint64_t)freed));
 	worker_table_cell(table, BETWEEN_BYTES, text_bytes(word, kept));
@@ -101,7 +101,7 @@ static void say_between(struct sentence *sentence, const struct between *between
 	text_time(end, to);
 	sentence_say(sentence, "In use: %s at %s, %s at %s (%s). ", text_bytes(size, (uint64_t)between->before), begin,
 		     text_bytes(first, (uint64_t)between->after), end,
-		     answer_change(count, between->after - between->before));
+		     text_change(count, between->after - between->before));
 	if (between->most > 0)
 		sentence_say(sentence, "Most was added by %s: %s, %s. ", between->place,
 			     text_bytes(size, (uint64_t)between->most), between->category);

@@ -1,0 +1,61 @@
+/*
+ * figures.h - what a run did with memory over its steps: computed once. memana growth, steps, phases, check and retained print parts
+ * of these figures, and ask nothing else about growth.
+ */
+#ifndef MEMANA_FIGURES_H
+#define MEMANA_FIGURES_H
+
+#include <stddef.h>
+#include "database/db.h"
+#include "growth.h"
+#include "query_phases.h"
+#include "query_steps.h"
+
+/* The bytes that one phase keeps on one device, over all processes. */
+struct growth_phase {
+	int64_t number; /* number of the device */
+	char kind[8];
+	const char *phase;    /* static */
+	uint64_t bytes, each; /* sums over the places that grow in it */
+	uint32_t places;
+	int64_t in_use; /* at the end of the last step of each process, allocated in it */
+	int64_t peak;   /* peak of the device while the phase ran, COLUMN_NONE: it did not */
+};
+
+enum growth_part {
+	GROWTH_STEPS = 1,
+	GROWTH_PHASES = 2,
+	GROWTH_STACKS = 4, /* the stacks of the places that grow */
+	GROWTH_ALL = 7,
+};
+
+struct growth_figures {
+	struct growth growth; /* whether it grows, and who keeps what: always */
+	struct steps steps;
+	struct phases phases;
+	struct growth_phase *phase; /* by device, then the one that grows most first; of both parts */
+	size_t phase_count;
+};
+
+extern const struct column_table growth_phase_columns;
+
+/* Fills in these parts (enum growth_part) from a database. 0 or -MT_E_x. Release in any case. */
+int growth_figures_load(struct growth_figures *figures, struct db *db, int parts);
+void growth_figures_release(struct growth_figures *figures);
+
+/* The lane that grows fastest, else the one that peaks highest. NULL: no step ended. */
+const struct steps_lane *growth_worst_lane(const struct growth_figures *figures);
+
+/* True for the lane with the higher peak; of two lanes that saw the same peak, for the one that made it. */
+int growth_peaks_higher(const struct steps_lane *one, const struct steps_lane *two);
+
+/*
+ * Whether it grows, in a sentence or two: growth_say, or what the last step of the worst lane ended with. "" never: without steps the
+ * sentence says why there are none.
+ */
+void growth_say_state(struct sentence *sentence, const struct growth_figures *figures);
+
+/* The bytes of pools that sleep at the end of the last step of the worst lane, if there are any. */
+void growth_say_asleep(struct sentence *sentence, const struct growth_figures *figures);
+
+#endif
