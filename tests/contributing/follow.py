@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """follow.py - does what CONTRIBUTING.md says under "What to touch for", in a copy of the tree: a driver entry, a hook, an
-option of memrec, a phase rule, a knob, a report, a view with its key, an event kind, and a field. Files may be changed only where it names them; then the copy
+option of memrec, a phase rule, a knob, a report, a column of one, a view with its key, an event kind, and a field. Files may be changed only where it names them; then the copy
 is built and each addition tried. Prints "ok ..." and "not ok ...", last "N passed, N failed, 0 skipped".
 """
+import json
 import os
 import re
 import shutil
@@ -145,6 +146,11 @@ int cmd_greet(int argc, char **argv)
     before("docs/man/memana.1", r'^\.BI "info "', '.BI "greet " "TRACE..."\nSays hello. With\n.B \\-\\-json\nno less.\n.TP')
 
 
+def a_column():
+    after("analyzer/report/steps/query_steps.c", r"^\tX\(T, asleep_bytes,",
+          '\tX(T, newcomer_bytes, BYTES, "new", it->held + 4711, "a figure that a newcomer wanted") \\')
+
+
 def a_view():
     after("analyzer/screen/view/view.h", r"^\tX\(flame\)", "\tX(greet)   /* says hello */                              \\")
     write("analyzer/screen/view/view_greet.c", """/* view_greet.c - says hello. */
@@ -230,7 +236,7 @@ def allowed(section):
 
 STEPS = [("a driver entry", a_driver_entry), ("a hook", a_hook),
          ("an option of memrec", an_option), ("a phase rule", a_phase_rule), ("a knob", a_knob),
-         ("a report", a_report), ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind),
+         ("a report", a_report), ("a column of a report", a_column), ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind),
          ("a field of the trace", a_field)]
 
 
@@ -270,6 +276,12 @@ def has_view():
         run(*tmux, "kill-server", env=env)
 
 
+def docs():
+    """The text of each page."""
+    names = run("git", "ls-files", "docs").stdout.split()
+    return {name: open(os.path.join(TREE, name), errors="replace").read() for name in names}
+
+
 def try_all():
     entry = run("nm", "-D", "build/standin/libcuda.so.1").stdout
     check("a driver entry: the stand-in driver has it", "cuMemAllocTwice" in entry)
@@ -289,6 +301,16 @@ def try_all():
     hello = run("build/memana", "greet", "newcomer.zst")
     check("a report: it answers", hello.stdout == "hello to 1 trace\n", hello.stdout + hello.stderr)
     check("a report: help lists it", "greet" in run("build/memana", "--help").stdout)
+    pages = docs()
+    updated = run("bash", "tests/run.sh", "build", "test_columns", env=dict(os.environ, UPDATE_COLUMNS="1"))
+    check("a column: its pages are written", updated.returncode == 0, updated.stdout)
+    changed = sorted(path for path, text in docs().items() if pages.get(path) != text)
+    check("a column: only the pages that are named", changed == ["docs/man/memana.1", "docs/schema/memana.schema.json"], changed)
+    check("a column: both pages have it", all("a figure that a newcomer wanted" in docs()[path] for path in changed))
+    row = json.loads(run("build/memana", "steps", "--json", "newcomer.zst").stdout)["processes"][0]["steps"][0]
+    check("a column: the JSON has it", row.get("newcomer_bytes") == row["held_bytes"] + 4711, row)
+    table = run("build/memana", "steps", "newcomer.zst").stdout
+    check("a column: the text has it", re.search(r"^  step .* new ", table, re.M), table)
     check("a view and its key: it opens", *has_view())
     keys = run("build/tests/unit/test_tui_keys", env=dict(os.environ, SRC=TREE))
     check("a key: the rules of keys hold", keys.returncode == 0, keys.stdout)
@@ -317,7 +339,7 @@ def main():
         if shutil.which("clang-format"):
             run("clang-format", "-i", *sources)
         built = run("make", "-j2", "programs", "standin", "samples", "build/tests/unit/test_rule_cases", "build/tests/unit/test_tui_keys",
-                    "build/tests/unit/test_spec")
+                    "build/tests/unit/test_spec", "build/tests/unit/test_column")
         check("it builds", built.returncode == 0, built.stdout + built.stderr)
         if built.returncode == 0:
             try_all()
