@@ -8,6 +8,7 @@
 #include "database/db.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
+#include "query/query.h"
 #include "report/command.h"
 #include "report/command_option.h"
 #include "report/report.h"
@@ -280,6 +281,44 @@ static int refuse(struct db *db, const char *sql, int error)
 			    what);
 }
 
+/* The next text that `sql` wants of a column moment, from *at on: moment = 'step:3', not moment = 'step:' || step. 1, 0: no more. */
+static int next_moment(const char **at, char out[64])
+{
+	const char *value, *end;
+
+	while ((*at = strcasestr(*at, "moment")) != NULL) {
+		*at += strlen("moment");
+		value = *at + strspn(*at, " \t\n");
+		if (*value != '=')
+			continue;
+		value += strspn(value, "= \t\n");
+		end = *value == '\'' || *value == '"' ? strchr(value + 1, *value) : NULL;
+		if (!end || end[1 + strspn(end + 1, " \t\n")] == '|')
+			continue;
+		snprintf(out, 64, "%.*s", (int)(end - value) - 1, value + 1);
+		*at = end;
+		return 1;
+	}
+	return 0;
+}
+
+/* A name that no moment of the run has would have no rows, and a sum of nothing looks like an answer. 0, or the exit status. */
+static int refuse_moment(struct db *db, const char *sql)
+{
+	char name[64], first[64] = "", names[QUERY_MOMENTS_MAX];
+	const char *at = is_asked(sql, "live_at") ? sql : "";
+
+	while (next_moment(&at, name)) {
+		if (query_is_moment(db, name))
+			return 0;
+		if (!*first)
+			snprintf(first, sizeof(first), "%s", name);
+	}
+	return *first ? command_fail(EXIT_USAGE, "sql: no such moment: %s; there are: %s", first,
+				     query_moments(names, db))
+		      : 0;
+}
+
 static int answer(struct db *db, const char *sql, const char *parameter, const struct look *look, int json)
 {
 	struct db_stmt *stmt;
@@ -291,6 +330,10 @@ static int answer(struct db *db, const char *sql, const char *parameter, const s
 		return command_fail(EXIT_USAGE, "sql: not one statement that gives rows (SELECT ...; or .tables)");
 	if (!error && parameter)
 		db_bind_text(stmt, 1, parameter);
+	if (!error && refuse_moment(db, sql)) {
+		db_finish(stmt);
+		return EXIT_USAGE;
+	}
 	if (!error)
 		error = json ? json_rows(stmt) : print_rows(stmt, look);
 	db_finish(stmt);

@@ -1,5 +1,6 @@
 #include "query.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "memtrace/error.h"
 
@@ -173,6 +174,59 @@ static int give_device(struct db_stmt *stmt, void *asker)
 	};
 
 	return ANSWER(query_device_row, asker, &row);
+}
+
+struct moment_names {
+	char *out;
+	size_t size;
+};
+
+static int give_moment(struct db_stmt *stmt, void *context)
+{
+	struct moment_names *names = context;
+	int length = snprintf(names->out + names->size, QUERY_MOMENTS_MAX - names->size, "%s%s",
+			      names->size ? ", " : "", db_text(stmt, 0));
+
+	if (length < 0 || (size_t)length >= QUERY_MOMENTS_MAX - names->size) {
+		names->out[names->size] = '\0';
+		return 1;
+	}
+	names->size += (size_t)length;
+	return 0;
+}
+
+const char *query_moments(char out[QUERY_MOMENTS_MAX], struct db *db)
+{
+	static const char sql[] =
+		"WITH named AS (SELECT DISTINCT name, name GLOB '*:[0-9]*' AS numbered FROM named_moment), "
+		"part AS (SELECT iif(numbered, substr(name, 1, instr(name, ':')), name) AS before, "
+		"iif(numbered AND name LIKE '%:end', ':end', '') AS after, "
+		"iif(numbered, CAST(substr(name, instr(name, ':') + 1) AS INTEGER), NULL) AS number FROM named) "
+		"SELECT before || ifnull(min(number) || after || iif(max(number) > min(number), ' to ' || before || max(number) "
+		"|| after, ''), '') FROM part GROUP BY before, after ORDER BY min(number) IS NOT NULL, before, after";
+	struct moment_names names = { .out = out };
+	struct db_stmt *stmt;
+
+	*out = '\0';
+	if (db_prepare(db, &stmt, sql))
+		return out;
+	while (db_step(stmt) == 1 && !give_moment(stmt, &names))
+		;
+	db_finish(stmt);
+	return out;
+}
+
+int query_is_moment(struct db *db, const char *name)
+{
+	struct db_stmt *stmt;
+	int found = db_prepare(db, &stmt, "SELECT 1 FROM named_moment WHERE name = ?");
+
+	if (found)
+		return found;
+	db_bind_text(stmt, 1, name);
+	found = db_step(stmt);
+	db_finish(stmt);
+	return found;
 }
 
 int query_devices(struct db *db, query_device_row *row, void *context)

@@ -149,6 +149,16 @@ int query_processes_on(struct db *db, int64_t device, query_process_row *row, vo
 /* Bytes of the device's peak that are in tensors. */
 int query_tensors(struct db *db, int64_t device, uint64_t *bytes);
 
+/*
+ * The names of the run's moments, with those that count together: "end, oom, peak, start, step:1 to step:9". Fits in
+ * QUERY_MOMENTS_MAX. Returns `out`.
+ */
+#define QUERY_MOMENTS_MAX 512
+const char *query_moments(char out[QUERY_MOMENTS_MAX], struct db *db);
+
+/* 1: a moment of the run has that name, 0, or -MT_E_x. */
+int query_is_moment(struct db *db, const char *name);
+
 /* Devices that were used, by number. */
 int query_devices(struct db *db, query_device_row *row, void *context);
 

@@ -56,9 +56,10 @@ check "as wide as COLUMNS says" bash -c '[ "$1" -gt 90 ] && [ "$1" -le 120 ]' - 
 check "but not wider than 200" bash -c '[ "$1" -gt 150 ] && [ "$1" -le 200 ]' - "$(wide 100000)"
 check "and what is no width is 80" bash -c '[ "$1" -gt 60 ] && [ "$1" -le 80 ]' - "$(wide x)"
 
-check "no such moment" status 2 "$memana" frag --at oom holes.zst
-check "in one line" one_line err 'frag: holes.zst: no GPU memory at oom was recorded'
-check "no such time" status 2 "$memana" frag --at noon holes.zst
+wrong() { status 2 "$memana" frag --at "$1" holes.zst && one_line err "$2"; }
+check "no such moment" wrong oom '\-\-at oom: no such moment; there are: end, peak, .*start, step:1, step:1:end$'
+check "no such step" wrong step:9 'no such moment; there are: '
+check "no moment" wrong tomorrow 'not one of peak, oom, oom:N, step:N, step:N:end, end, or a time'
 head -c 40 holes.zst >stub.zst
 printf 'rules:\n  - function: x\n    colour: red\n' >bad.yaml
 check "rules that are wrong" status 3 "$memana" frag --rules bad.yaml holes.zst

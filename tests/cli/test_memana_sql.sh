@@ -39,6 +39,9 @@ check ".schema of a table that is not there" meant ".schema stpe" 'stpe: there i
 check "another word with a dot" meant ".tabels" 'did you mean .tables\?'
 check "names are cleaned" meant "$(printf 'SELECT * FROM \"a\033[31m\"')" 'no such table: a\?\[31m; see .tables all; for people: '
 
+check "a moment that is not there" meant "SELECT sum(bytes) FROM live_at WHERE moment = 'step3'" 'no such moment: step3; there are: end, .*peak, .*start, oom:1 to oom:2, step:1 to step:2, step:1:end$'
+check "a moment by its number" is 1 "SELECT count(DISTINCT moment) FROM step JOIN live_at ON moment = 'step:' || step.step || ':end'"
+
 sha256sum run.db >before
 refused() { status 2 "$memana" sql run.db "$1" && one_line err '^memana: sql: ' && [ ! -s out ]; }
 for statement in "INSERT INTO process SELECT * FROM process" "UPDATE peak SET bytes = 0" "DELETE FROM peak" "DROP TABLE peak" \

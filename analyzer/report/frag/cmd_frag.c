@@ -47,7 +47,8 @@ static int take_at(struct frag_command *command)
 	command->at = is_moment(optarg) ? optarg : NULL;
 	if (command->at || !moment_time(optarg, &command->time))
 		return 0;
-	return command_fail(EXIT_USAGE, "frag: --at %s: neither peak, oom, step:N, step:N:end nor a time such as 12.5s",
+	return command_fail(EXIT_USAGE,
+			    "frag: --at %s: not one of peak, oom, oom:N, step:N, step:N:end, end, or a time (12.5s, 300ms)",
 			    optarg);
 }
 
@@ -174,7 +175,7 @@ static int64_t last_time(struct db *db)
 /* The recording does not have the instant that was asked for: says so, and gives the exit code. */
 static int absent(struct report_input *input, const char *what)
 {
-	char text[512];
+	char text[QUERY_MOMENTS_MAX + 512];
 
 	snprintf(text, sizeof(text), "frag: %s: %s", input->name, what);
 	input->told = 1;
@@ -185,7 +186,7 @@ static int answer(const struct frag_command *command, struct report_input *input
 {
 	struct frag_report report = { .command = command, .db = input->db };
 	struct text text;
-	char what[96], end[TEXT_SIZE_MAX];
+	char what[QUERY_MOMENTS_MAX + 128], end[TEXT_SIZE_MAX], moments[QUERY_MOMENTS_MAX];
 	int64_t last = last_time(input->db);
 	int error = -MT_E_MEMORY;
 
@@ -203,7 +204,12 @@ static int answer(const struct frag_command *command, struct report_input *input
 		error = print_report(&report);
 	doc_free(report.doc);
 	if (error == -MT_E_ARGUMENT) {
-		snprintf(what, sizeof(what), "no GPU memory at %.32s was recorded (see memana top)", command->at);
+		if (query_is_moment(input->db, command->at))
+			snprintf(what, sizeof(what), "no GPU memory at %.32s was recorded (see memana top)",
+				 command->at);
+		else
+			snprintf(what, sizeof(what), "--at %.32s: no such moment; there are: %s", command->at,
+				 query_moments(moments, input->db));
 		return absent(input, what);
 	}
 	return error ? finding_fail("frag", input->name, input->db, error) : 0;
