@@ -7,7 +7,12 @@ struct undo *ledger_undo_slot(struct mt_ledger *ledger, uint64_t key)
 {
 	struct undo *undo = &ledger->undo[ledger->undos++ % LEDGER_UNDO];
 
-	*undo = (struct undo){ .key = key, .serial = ledger->serial };
+	/* Without the rest of both things: each free of driver memory comes here, and nobody reads what has no kind. */
+	undo->key = key;
+	undo->serial = ledger->serial;
+	undo->map.kind = undo->memory.kind = 0;
+	undo->memory.handle = undo->memory.seq = 0;
+	undo->gone = 0;
 	return undo;
 }
 
