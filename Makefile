@@ -350,7 +350,7 @@ install: programs completion
 	cp -r $(B)/each $(DESTDIR)$(PREFIX)/lib/memrec
 	install -m 644 include/memrec.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/schema/memana.schema.json $(DESTDIR)$(PREFIX)/share/memrec
+	install -m 644 docs/schema/memana.schema.json docs/ranks.sql $(DESTDIR)$(PREFIX)/share/memrec
 	install -d $(share)/bash-completion/completions $(share)/zsh/site-functions $(share)/fish/vendor_completions.d
 	for name in memrec memana; do \
 		install -m 644 $(B)/completion/$$name.bash $(share)/bash-completion/completions/$$name && \
