@@ -160,13 +160,13 @@ static int find_median(struct ranks *ranks)
 
 /* ---- phases ---- */
 
-static uint32_t index_of(const struct ranks *ranks, int64_t device)
+static const struct rank *rank_of(const struct ranks *ranks, int64_t device)
 {
 	uint32_t i = 0;
 
 	while (i < ranks->count - 1 && ranks->rank[i].device != device)
 		i++;
-	return i;
+	return &ranks->rank[i];
 }
 
 static void take_phase(struct ranks *ranks, const struct db_stmt *stmt)
@@ -178,7 +178,7 @@ static void take_phase(struct ranks *ranks, const struct db_stmt *stmt)
 	phase->least = (uint64_t)db_int(stmt, 2);
 	phase->median = (uint64_t)db_int(stmt, 3);
 	phase->most = (uint64_t)db_int(stmt, 4);
-	phase->highest = index_of(ranks, db_int(stmt, 5));
+	phase->highest = rank_of(ranks, db_int(stmt, 5));
 }
 
 static int load_phases(struct ranks *ranks, struct db *db)

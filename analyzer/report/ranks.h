@@ -30,7 +30,7 @@ struct rank_phase {
 	char phase[RANKS_WORD_MAX];
 	uint32_t ranks; /* ranks that ran it */
 	uint64_t least, median, most;
-	uint32_t highest; /* index into ranks->rank */
+	const struct rank *highest;
 };
 
 struct ranks {

@@ -4,7 +4,9 @@
  */
 #include "base/column.h"
 #include "memtrace/base.h"
+#include "report/frag/frag_report.h"
 #include "report/steps/figures.h"
+#include "report/top/top.h"
 #include "test.h"
 
 struct sample {
@@ -126,10 +128,11 @@ static void write_page(const char *folder, const struct column_table *table, con
 
 static void write_pages(const char *folder)
 {
-	static const struct column_table *const tables[] = { &growth_columns,       &growth_device_columns,
-							     &growth_phase_columns, &kept_columns,
-							     &phases_columns,       &steps_columns,
-							     &steps_lane_columns };
+	static const struct column_table *const tables[] = {
+		&growth_columns, &growth_device_columns, &growth_phase_columns, &kept_columns,
+		&check_columns,  &ranks_columns,         &ranks_phase_columns,  &segment_columns,
+		&phases_columns, &steps_columns,         &steps_lane_columns
+	};
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(tables); i++) {

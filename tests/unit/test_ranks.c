@@ -98,7 +98,7 @@ TEST(a_phase_is_as_uneven_as_it_is)
 	CHECK_EQ(phase->least, 90 * MIB);
 	CHECK_EQ(phase->median, 100 * MIB);
 	CHECK_EQ(phase->most, 300 * MIB);
-	CHECK_EQ(run.ranks.rank[phase->highest].rank, 2);
+	CHECK_EQ(phase->highest->rank, 2);
 	phase = phase_of(&run.ranks, "backward");
 	CHECK(phase);
 	CHECK_EQ(phase->least, 40 * MIB);

@@ -29,24 +29,13 @@ static int json_pins(const struct frag_report *report)
 
 static int json_segments(const struct frag_report *report)
 {
-	const struct segment **sorted = frag_sort(&report->state.map.map), *segment;
-	size_t i;
+	const struct segment **sorted = frag_sort(&report->state.map.map);
+	size_t count = report->state.map.map.count;
 
 	if (!sorted)
 		return -MT_E_MEMORY;
-	doc_array(report->doc, "segments");
-	for (i = 0; i < report->state.map.map.count && i < report->command->limit; i++) {
-		segment = sorted[i];
-		doc_object(report->doc, NULL);
-		doc_int(report->doc, "address", (int64_t)segment->address);
-		doc_int(report->doc, "bytes", (int64_t)segment->bytes);
-		doc_int(report->doc, "used_bytes", (int64_t)segment->used);
-		doc_int(report->doc, "largest_hole_bytes", (int64_t)segment->largest_hole);
-		doc_int(report->doc, "tensors", (int64_t)segment->blocks);
-		doc_int(report->doc, "mappings", segment->mapped ? (int64_t)segment->pieces : 0);
-		doc_end(report->doc);
-	}
-	doc_end(report->doc);
+	column_json_rows(report->doc, "segments", &segment_columns, sorted,
+			 count < report->command->limit ? count : report->command->limit, 0);
 	free(sorted);
 	return 0;
 }

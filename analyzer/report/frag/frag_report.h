@@ -2,6 +2,7 @@
 #ifndef MEMANA_FRAG_REPORT_H
 #define MEMANA_FRAG_REPORT_H
 
+#include "base/column.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "frag.h"
@@ -27,6 +28,8 @@ struct frag_report {
 	struct frag_state state;
 	int devices; /* devices with that instant */
 };
+
+extern const struct column_table segment_columns;
 
 /* One device. 0 or -MT_E_x. */
 int frag_text(struct frag_report *report);

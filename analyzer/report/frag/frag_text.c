@@ -67,25 +67,35 @@ static void print_pins(const struct frag_report *report)
 	}
 }
 
+static const char *address_words(char store[COLUMN_STORE], const struct segment *segment)
+{
+	snprintf(store, COLUMN_STORE, "0x%llx", (unsigned long long)segment->address);
+	return store;
+}
+
+#define SEGMENT_COLUMNS(X, T)                                                                                \
+	X(T, idle_bytes, BYTES, "idle", it->bytes - it->used, "bytes in no tensor")                          \
+	X(T, bytes, BYTES, "size", it->bytes, "bytes of the segment")                                        \
+	X(T, used_bytes, BYTES, "used", it->used, "bytes in tensors")                                        \
+	X(T, largest_hole_bytes, BYTES, "largest hole", it->largest_hole, "largest idle range")              \
+	X(T, tensors, COUNT, "tensors", it->blocks, "tensors in it")                                         \
+	X(T, mappings, NUMBER, NULL, it->mapped ? it->pieces : 0, "mappings that an expandable segment has") \
+	X(T, address, NUMBER, NULL, it->address, "first address")                                            \
+	X(T, at, LABEL, "address", address_words(value->store, it), "first address")
+
+COLUMN_TABLE(segment, struct segment, SEGMENT_COLUMNS)
+
 static int print_segments(const struct frag_report *report)
 {
-	const struct segment **sorted = frag_sort(&report->state.map.map), *segment;
-	char size[TEXT_SIZE_MAX], used[TEXT_SIZE_MAX], idle[TEXT_SIZE_MAX], hole[TEXT_SIZE_MAX];
-	size_t i;
+	const struct segment **sorted = frag_sort(&report->state.map.map);
+	size_t count = report->state.map.map.count;
 
 	if (!sorted)
 		return -MT_E_MEMORY;
-	if (report->state.map.map.count) {
+	if (count) {
 		answer_title(report->text, "Segments with most idle bytes");
-		text_print(report->text, "%12s %12s %12s %12s %9s  %s\n", "idle", "size", "used", "largest hole",
-			   "tensors", "address");
-	}
-	for (i = 0; i < report->state.map.map.count && i < report->command->limit; i++) {
-		segment = sorted[i];
-		text_print(report->text, "%12s %12s %12s %12s %9zu  0x%llx\n",
-			   text_bytes(idle, segment->bytes - segment->used), text_bytes(size, segment->bytes),
-			   text_bytes(used, segment->used), text_bytes(hole, segment->largest_hole), segment->blocks,
-			   (unsigned long long)segment->address);
+		column_text(report->text, &segment_columns, sorted,
+			    count < report->command->limit ? count : report->command->limit, 0);
 	}
 	free(sorted);
 	return 0;

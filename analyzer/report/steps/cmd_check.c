@@ -383,45 +383,29 @@ static void print_text(const struct check *check)
 	}
 }
 
-static int print_json(const struct check *check, struct db *db)
-{
-	struct sentence sentence = { .size = 0 };
-	struct doc *doc = doc_new();
-	const struct finding *finding;
-	size_t i;
-	int error;
+#define CHECK_COLUMNS(X, T)                                                                              \
+	X(T, rule, WORD, NULL, it->rule, "the limit: max-peak, growth or max-host")                      \
+	X(T, subject, WORD, NULL, it->subject, "device, process or both")                                \
+	X(T, ok, FLAG, NULL, it->holds, "whether it holds")                                              \
+	X(T, bytes, BYTES, NULL, COLUMN_IF(it->known, it->value), "the figure; null: it cannot be told") \
+	X(T, limit_bytes, BYTES, NULL, it->limit, "most that it may be")                                 \
+	X(T, why, WORD, NULL, it->words, "why the figure cannot be told")
 
-	if (!doc)
-		return -MT_E_MEMORY;
+COLUMN_TABLE(check, struct finding, CHECK_COLUMNS)
+
+static int json_check(struct doc *doc, void *context)
+{
+	const struct check *check = context;
+	struct sentence sentence = { .size = 0 };
+
 	make_verdict(&sentence, check);
-	doc_object(doc, NULL);
-	doc_int(doc, "version", 1);
 	doc_string(doc, "verdict", sentence.text);
 	doc_bool(doc, "ok", !check->broken);
 	doc_int(doc, "lost", (int64_t)check->lost);
-	doc_array(doc, "limits");
-	for (i = 0; i < check->count; i++) {
-		finding = &check->finding[i];
-		doc_object(doc, NULL);
-		doc_string(doc, "rule", finding->rule);
-		doc_string(doc, "subject", finding->subject);
-		doc_bool(doc, "ok", finding->holds);
-		doc_int_or_null(doc, "bytes", finding->value, finding->known);
-		doc_int(doc, "limit_bytes", finding->limit);
-		doc_string(doc, "why", finding->words);
-		doc_end(doc);
-	}
-	doc_end(doc);
-	error = report_traces(doc, "traces", db);
+	column_json_rows(doc, "limits", &check_columns, check->finding, check->count, sizeof(*check->finding));
 	if (check->limits->has_growth)
 		growth_json(doc, &check->figures.growth, SIZE_MAX);
-	doc_end(doc);
-	if (!error)
-		error = report_shape(doc, db);
-	if (!error)
-		error = doc_print(doc, stdout);
-	doc_free(doc);
-	return error;
+	return 0;
 }
 
 /* 0, EXIT_NO, or the exit code of an error. */
@@ -438,7 +422,7 @@ static int answer(struct check *check, struct db *db)
 	if (!error && check->limits->has_host)
 		error = check_hosts(check, db);
 	if (!error && check->limits->options.json)
-		error = print_json(check, db);
+		error = answer_document(db, json_check, check);
 	else if (!error)
 		print_text(check);
 	if (error)

@@ -180,17 +180,19 @@ static int json_crossings(struct doc *doc, const struct retained *retained, cons
 	return error;
 }
 
-static int print_json(const struct retained *retained, const struct retained_command *command)
+struct retained_answer {
+	const struct retained *retained;
+	const struct retained_command *command;
+};
+
+static int json_retained(struct doc *doc, void *context)
 {
+	const struct retained_command *command = ((struct retained_answer *)context)->command;
+	const struct retained *retained = ((struct retained_answer *)context)->retained;
 	struct sentence sentence = retained_verdict(retained, &command->question);
-	struct doc *doc = doc_new();
 	uint32_t i;
 	int error;
 
-	if (!doc)
-		return -MT_E_MEMORY;
-	doc_object(doc, NULL);
-	doc_int(doc, "version", 1);
 	doc_string(doc, "verdict", sentence.text);
 	doc_int(doc, "steps", (int64_t)retained->step_count);
 	doc_int(doc, "micro_batches", (int64_t)retained->batch_count);
@@ -210,14 +212,6 @@ static int print_json(const struct retained *retained, const struct retained_com
 		error = json_crossings(doc, retained, &retained->phases, command->limit, "phases");
 	if (!error)
 		error = json_crossings(doc, retained, &retained->places, command->limit, "places");
-	if (!error)
-		error = report_traces(doc, "traces", retained->db);
-	doc_end(doc);
-	if (!error)
-		error = report_shape(doc, retained->db);
-	if (!error)
-		error = doc_print(doc, stdout);
-	doc_free(doc);
 	return error;
 }
 
@@ -240,7 +234,7 @@ static int report(const struct retained_command *command, struct db *db)
 	if (!error && command->json)
 		error = growth_table_stacks(&retained.batch_table, db, command->limit);
 	if (!error && command->json)
-		error = print_json(&retained, command);
+		error = answer_document(db, json_retained, &(struct retained_answer){ &retained, command });
 	else if (!error)
 		print_text(&text, &retained, command);
 	retained_release(&retained);

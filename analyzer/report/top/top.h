@@ -3,6 +3,7 @@
 #define MEMANA_TOP_H
 
 #include <stdint.h>
+#include "base/column.h"
 #include "base/json.h"
 #include "base/symbol.h"
 #include "base/text.h"
@@ -78,5 +79,7 @@ void top_say_processes(struct sentence *sentence, uint32_t processes, int64_t fi
 
 void top_ranks_text(const struct text *text, const struct ranks *ranks, const char *name);
 void top_ranks_json(struct doc *doc, const struct ranks *ranks);
+
+extern const struct column_table ranks_columns, ranks_phase_columns;
 
 #endif

@@ -83,23 +83,27 @@ static const char *excess(char out[TEXT_SIZE_MAX], const struct rank_phase *phas
 	return out;
 }
 
-static void print_phase(const struct text *text, const struct ranks *ranks, const struct rank_phase *phase)
+static const char *highest_words(char store[COLUMN_STORE], const struct rank_phase *phase)
 {
-	char least[TEXT_SIZE_MAX], median[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX], more[TEXT_SIZE_MAX];
-	char name[RANKS_WORD_MAX];
-
-	text_phase_print(text, phase->phase, "  %-14s", phase->phase);
-	text_print(text, "%5u %11s %11s %11s %7s%s%.14s\n", phase->ranks, text_bytes(least, phase->least),
-		   text_bytes(median, phase->median), text_bytes(most, phase->most), excess(more, phase),
-		   phase->most == phase->least ? "" : "  ",
-		   phase->most == phase->least ? "" : ranks_name(name, &ranks->rank[phase->highest]));
+	return phase->most == phase->least ? "" : ranks_name(store, phase->highest);
 }
+
+#define RANKS_PHASE_COLUMNS(X, T)                                                                  \
+	X(T, phase, PHASE, "Peak by phase", it->phase, "name of the phase")                        \
+	X(T, ranks, NUMBER, "GPUs", it->ranks, "GPUs whose processes ran it")                      \
+	X(T, least_bytes, BYTES, "least", it->least, "lowest of their peaks while it ran")         \
+	X(T, median_bytes, BYTES, "median", it->median, "median of these peaks")                   \
+	X(T, most_bytes, BYTES, "most", it->most, "highest of these peaks")                        \
+	X(T, over, FIGURE, "over", excess(value->store, it), "the highest over the median")        \
+	X(T, most_device, NUMBER, NULL, it->highest->number, "number of the GPU with the highest") \
+	X(T, by, LABEL, "by", highest_words(value->store, it), "that GPU, by its rank")
+
+COLUMN_TABLE(ranks_phase, struct rank_phase, RANKS_PHASE_COLUMNS)
 
 void top_ranks_text(const struct text *text, const struct ranks *ranks, const char *name)
 {
 	struct sentence sentence = { 0 };
 	char who[RANKS_WORD_MAX];
-	uint32_t i;
 
 	if (ranks->count < 2)
 		return;
@@ -107,12 +111,9 @@ void top_ranks_text(const struct text *text, const struct ranks *ranks, const ch
 	say_sites(&sentence, ranks);
 	text_style(text, TEXT_BOLD);
 	text_wrap(text, 0, 0, sentence.text);
-	text_style(text, TEXT_HEAD);
-	text_print(text, "\n%-16s%5s %11s %11s %11s %7s  by\n", "Peak by phase", "GPUs", "least", "median", "most",
-		   "over");
 	text_style(text, TEXT_PLAIN);
-	for (i = 0; i < ranks->phases; i++)
-		print_phase(text, ranks, &ranks->phase[i]);
+	text_print(text, "\n");
+	column_text(text, &ranks_phase_columns, ranks->phase, ranks->phases, sizeof(*ranks->phase));
 	text_print(text, "\n");
 	if (ranks->count < TOP_RANKS_MANY)
 		return;
@@ -124,41 +125,32 @@ void top_ranks_text(const struct text *text, const struct ranks *ranks, const ch
 
 /* ---- JSON ---- */
 
-static void json_rank(struct doc *doc, const struct rank *rank)
+static void list_site(struct doc *doc, const char *key, const void *row)
 {
-	doc_object(doc, NULL);
-	doc_int_or_null(doc, "rank", rank->rank, rank->rank >= 0);
-	doc_int(doc, "device", rank->number);
-	doc_pid(doc, "pid", rank->pid);
-	doc_int(doc, "bytes", (int64_t)rank->bytes);
-	doc_string(doc, "phase", rank->phase);
-	doc_int(doc, "step", rank->step);
-	doc_object(doc, "site");
+	const struct rank *rank = row;
+
+	doc_object(doc, key);
 	doc_string(doc, "function", rank->function);
 	doc_string(doc, "file", rank->file);
 	doc_int(doc, "line", rank->line);
 	doc_int(doc, "bytes", (int64_t)rank->site_bytes);
 	doc_end(doc);
-	doc_bool(doc, "usual_site", rank->is_usual);
-	doc_end(doc);
 }
 
-static void json_phase(struct doc *doc, const struct ranks *ranks, const struct rank_phase *phase)
-{
-	doc_object(doc, NULL);
-	doc_string(doc, "phase", phase->phase);
-	doc_int(doc, "ranks", phase->ranks);
-	doc_int(doc, "least_bytes", (int64_t)phase->least);
-	doc_int(doc, "median_bytes", (int64_t)phase->median);
-	doc_int(doc, "most_bytes", (int64_t)phase->most);
-	doc_int(doc, "most_device", ranks->rank[phase->highest].number);
-	doc_end(doc);
-}
+#define RANKS_COLUMNS(X, T)                                                                                  \
+	X(T, rank, NUMBER, NULL, COLUMN_IF(it->rank >= 0, it->rank), "rank of the process that was at work") \
+	X(T, device, NUMBER, NULL, it->number, "number of the GPU")                                          \
+	X(T, pid, PID, NULL, it->pid, "the process")                                                         \
+	X(T, bytes, BYTES, NULL, it->bytes, "peak")                                                          \
+	X(T, phase, PHASE, NULL, it->phase, "phase of the peak")                                             \
+	X(T, step, NUMBER, NULL, it->step, "step of the peak")                                               \
+	X(T, site, LIST, NULL, list_site, "largest place at the peak")                                       \
+	X(T, usual_site, FLAG, NULL, it->is_usual, "whether most GPUs have the same place")
+
+COLUMN_TABLE(ranks, struct rank, RANKS_COLUMNS)
 
 void top_ranks_json(struct doc *doc, const struct ranks *ranks)
 {
-	uint32_t i;
-
 	if (ranks->count < 2)
 		return;
 	doc_object(doc, "ranks");
@@ -169,13 +161,7 @@ void top_ranks_json(struct doc *doc, const struct ranks *ranks)
 	doc_int(doc, "median_bytes", (int64_t)ranks->median);
 	doc_int(doc, "least_bytes", (int64_t)ranks->rank[ranks->lowest].bytes);
 	doc_bool(doc, "same_site", ranks->usual_count == ranks->count);
-	doc_array(doc, "phases");
-	for (i = 0; i < ranks->phases; i++)
-		json_phase(doc, ranks, &ranks->phase[i]);
-	doc_end(doc);
-	doc_array(doc, "gpus");
-	for (i = 0; i < ranks->count; i++)
-		json_rank(doc, &ranks->rank[i]);
-	doc_end(doc);
+	column_json_rows(doc, "phases", &ranks_phase_columns, ranks->phase, ranks->phases, sizeof(*ranks->phase));
+	column_json_rows(doc, "gpus", &ranks_columns, ranks->rank, ranks->count, sizeof(*ranks->rank));
 	doc_end(doc);
 }
