@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "memtrace/phase.h"
 #include "query/query.h"
 #include "report.h"
 
@@ -25,6 +26,13 @@ int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t 
 	int64_t value = db_int(row, column);
 
 	return value < min ? min : value > max ? max : value;
+}
+
+uint32_t finding_phase(const char *word)
+{
+	int phase = mt_phase_parse(word, strlen(word));
+
+	return phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase;
 }
 
 int finding_same_places(struct db *db)

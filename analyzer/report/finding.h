@@ -33,6 +33,9 @@ int finding_place_of(struct finding_place *place, struct db *db, int64_t node);
 
 #define FINDING_MODULE_MAX 256 /* bytes of a module's name */
 
+/* The phase of a word, MT_PHASE_OTHER for one that is none. */
+uint32_t finding_phase(const char *word);
+
 /* A number of a row; what lies outside [min, max], as only a damaged database has it, becomes the nearer of them. */
 int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t max);
 

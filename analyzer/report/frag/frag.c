@@ -6,6 +6,7 @@
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "report/answer.h"
+#include "report/finding.h"
 
 /* ---- loading ---- */
 
@@ -43,7 +44,6 @@ static int block_row(struct frag_map *map, const struct db_stmt *row)
 {
 	struct segment_block *blocks = make_room(map->block, map->blocks, &map->block_room, sizeof(*blocks));
 	struct frag_tensor *tensors;
-	int phase = mt_phase_parse(db_text(row, 4), strlen(db_text(row, 4)));
 
 	if (!blocks)
 		return -MT_E_MEMORY;
@@ -56,8 +56,7 @@ static int block_row(struct frag_map *map, const struct db_stmt *row)
 						     .step = db_int(row, 5),
 						     .site = db_int(row, 6),
 						     .time = db_int(row, 7),
-						     .phase = mt_phase_name(phase < 0 ? MT_PHASE_OTHER
-										      : (uint32_t)phase) };
+						     .phase = mt_phase_name(finding_phase(db_text(row, 4))) };
 	blocks[map->blocks] = (struct segment_block){ .process = db_int(row, 0),
 						      .address = (uint64_t)db_int(row, 1),
 						      .bytes = (uint64_t)db_int(row, 2),

@@ -71,15 +71,49 @@ int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint
 	return run->bytes >= run->kept / 2;
 }
 
+int growth_parts_begin(struct growth_parts *all, uint32_t parts, uint64_t threshold)
+{
+	uint64_t **figures[] = { &all->kept, &all->held, &all->count }, *more;
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(figures); i++) {
+		more = parts > all->room ? realloc(*figures[i], parts * sizeof(*more)) : *figures[i];
+		if (!more)
+			return -MT_E_MEMORY;
+		*figures[i] = more;
+		memset(more, 0, parts * sizeof(*more));
+	}
+	all->room = parts > all->room ? parts : all->room;
+	all->parts = parts;
+	all->threshold = threshold;
+	return 0;
+}
+
+void growth_parts_release(struct growth_parts *all)
+{
+	free(all->kept);
+	free(all->held);
+	free(all->count);
+	memset(all, 0, sizeof(*all));
+}
+
+int growth_parts_find(struct growth_parts *all, struct growth_run *run)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < all->parts; i++)
+		all->held[i] = sum += all->held[i];
+	return growth_find(all->kept, all->held, all->parts, all->threshold, run);
+}
+
 /* ---- one place, while its rows come in ---- */
 
 struct growing {
 	struct growth *growth;
 	struct growth_place key; /* the place */
-	uint64_t *kept, *held, *count;
-	uint32_t parts, room;
+	struct growth_parts at;  /* steps */
 	int64_t first_step;
-	uint64_t threshold;
 	uint64_t category[MT_CATEGORY_COUNT]; /* bytes made */
 	int64_t node[MT_CATEGORY_COUNT];
 	int open;
@@ -121,33 +155,33 @@ static void take_category(struct growing *growing)
 /* Too few steps to tell: what the second step kept may have begun to grow. */
 static int is_open_question(const struct growing *growing)
 {
-	return growing->parts == STEPS_ENOUGH && growing->kept[0] <= growing->threshold &&
-	       growing->kept[1] > growing->threshold && growing->kept[2] > growing->threshold;
+	return growing->at.parts == STEPS_ENOUGH && growing->at.kept[0] <= growing->at.threshold &&
+	       growing->at.kept[1] > growing->at.threshold && growing->at.kept[2] > growing->at.threshold;
 }
 
 static int take_run(struct growing *growing, struct growth_run *run)
 {
-	uint64_t last = growing->kept[growing->parts - 1];
-	uint32_t missing = growing->parts - run->first - run->parts; /* steps from the run to the end */
+	uint64_t last = growing->at.kept[growing->at.parts - 1];
+	uint32_t missing = growing->at.parts - run->first - run->parts; /* steps from the run to the end */
 	struct growth_place *place = &growing->key;
 	uint32_t i;
 
 	place->replaced = run->kept - run->bytes;
-	if (sets_up(growing->kept, run)) {
-		run->bytes -= growing->kept[0] < run->bytes ? growing->kept[0] : 0;
+	if (sets_up(growing->at.kept, run)) {
+		run->bytes -= growing->at.kept[0] < run->bytes ? growing->at.kept[0] : 0;
 		run->first++;
 		run->parts--;
 	}
-	if (missing <= growing->parts / GROWTH_GAP + 1 && last > growing->threshold) {
+	if (missing <= growing->at.parts / GROWTH_GAP + 1 && last > growing->at.threshold) {
 		run->bytes += last < run->most + run->most / 2 ? last : run->most;
 		run->parts += missing;
 	}
 	for (i = run->first, place->count = 0; i < run->first + run->parts; i++)
-		place->count += growing->count[i];
+		place->count += growing->at.count[i];
 	place->bytes = run->bytes;
 	place->each = run->bytes / run->parts;
 	place->parts = run->parts;
-	place->of = growing->parts;
+	place->of = growing->at.parts;
 	place->first = run->first + (uint32_t)growing->first_step;
 	take_category(growing);
 	return growth_list_add(&growing->growth->table.places, place) ? 0 : -MT_E_MEMORY;
@@ -175,15 +209,11 @@ static int judge(struct growing *growing)
 {
 	struct growth_lane *lane = find_lane(growing->growth, growing->key.process, growing->key.device);
 	struct growth_run run;
-	uint64_t sum = 0;
-	uint32_t i;
 
 	if (!growing->open || !lane)
 		return 0;
 	growing->open = 0;
-	for (i = 0; i < growing->parts; i++)
-		growing->held[i] = sum += growing->held[i];
-	if (growth_find(growing->kept, growing->held, growing->parts, growing->threshold, &run)) {
+	if (growth_parts_find(&growing->at, &run)) {
 		lane->state = GROWTH_GROWING;
 		return take_run(growing, &run);
 	}
@@ -192,30 +222,13 @@ static int judge(struct growing *growing)
 	return 0;
 }
 
-static int make_room(struct growing *growing, uint32_t parts)
-{
-	uint64_t **all[] = { &growing->kept, &growing->held, &growing->count }, *more;
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(all); i++) {
-		more = parts > growing->room ? realloc(*all[i], parts * sizeof(*more)) : *all[i];
-		if (!more)
-			return -MT_E_MEMORY;
-		*all[i] = more;
-		memset(more, 0, parts * sizeof(*more));
-	}
-	growing->room = parts > growing->room ? parts : growing->room;
-	growing->parts = parts;
-	return 0;
-}
-
-static int begin(struct growing *growing, const struct growth_place *key, uint32_t parts)
+static int begin(struct growing *growing, const struct growth_place *key, uint32_t parts, uint64_t threshold)
 {
 	growing->key = *key;
 	growing->open = 1;
 	memset(growing->category, 0, sizeof(growing->category));
 	memset(growing->node, 0, sizeof(growing->node));
-	return make_room(growing, parts);
+	return growth_parts_begin(&growing->at, parts, threshold);
 }
 
 static int same_key(const struct growth_place *one, const struct growth_place *two)
@@ -227,31 +240,29 @@ static int same_key(const struct growth_place *one, const struct growth_place *t
 /* Made in `step`, gone in `gone`. An allocation that lives to the end of the next step only is replaced: the place does not hold it. */
 static void count_step(struct growing *growing, int64_t step, int64_t gone, uint64_t bytes, uint64_t count)
 {
-	int64_t last = growing->parts, made = step - growing->first_step, to = gone - growing->first_step;
+	int64_t last = growing->at.parts, made = step - growing->first_step, to = gone - growing->first_step;
 
 	if (made >= last || to <= 0)
 		return;
 	if (made >= 0 && to >= last) {
-		growing->kept[made] += bytes;
-		growing->count[made] += count;
+		growing->at.kept[made] += bytes;
+		growing->at.count[made] += count;
 	}
 	if (to == made + 1 || made + 1 == last)
 		return;
-	growing->held[made < 0 ? 0 : made] += bytes;
+	growing->at.held[made < 0 ? 0 : made] += bytes;
 	if (to < last)
-		growing->held[to] -= bytes; /* differences wrap around and add up again */
+		growing->at.held[to] -= bytes; /* differences wrap around and add up again */
 }
 
 static struct growth_place read_key(const struct db_stmt *row)
 {
-	int phase = mt_phase_parse(db_text(row, 4), strlen(db_text(row, 4)));
-
 	return (struct growth_place){ .device = db_int(row, 0),
 				      .process = db_int(row, 1),
 				      .pid = db_int(row, 2),
 				      .rank = db_type(row, 13) == DB_NULL ? -1 : db_int(row, 13),
 				      .first_node = db_int(row, 3),
-				      .phase = mt_phase_name(phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase) };
+				      .phase = mt_phase_name(finding_phase(db_text(row, 4))) };
 }
 
 static int take_row(void *context, const struct db_stmt *row)
@@ -270,9 +281,8 @@ static int take_row(void *context, const struct db_stmt *row)
 	if (!growing->open || !same_key(&growing->key, &key)) {
 		error = judge(growing);
 		growing->first_step = first;
-		growing->threshold = (uint64_t)db_int(row, 12);
 		if (!error)
-			error = begin(growing, &key, (uint32_t)(last - first + 1));
+			error = begin(growing, &key, (uint32_t)(last - first + 1), (uint64_t)db_int(row, 12));
 	}
 	if (error)
 		return error;
@@ -412,9 +422,7 @@ int growth_load(struct growth *growth, struct db *db)
 		error = finding_rows(db, places_sql, take_row, &growing);
 	if (!error)
 		error = judge(&growing);
-	free(growing.kept);
-	free(growing.held);
-	free(growing.count);
+	growth_parts_release(&growing.at);
 	if (!error)
 		error = growth_table_fill(&growth->table, db);
 	if (error)

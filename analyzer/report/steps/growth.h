@@ -51,6 +51,20 @@ struct growth_run {
 /* `kept` and `held` have `parts` figures, bytes. 1: the place grows, and `run` says since when and by how much; 0. */
 int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth_run *run);
 
+/* The figures of one place, part by part, while its rows come in. */
+struct growth_parts {
+	uint64_t *kept, *held, *count; /* held: differences from part to part, which wrap around and add up again */
+	uint32_t parts, room;
+	uint64_t threshold;
+};
+
+/* All parts without anything. 0 or -MT_E_MEMORY. growth_parts_release() in the end. */
+int growth_parts_begin(struct growth_parts *all, uint32_t parts, uint64_t threshold);
+void growth_parts_release(struct growth_parts *all);
+
+/* growth_find() when all rows have come in, once. */
+int growth_parts_find(struct growth_parts *all, struct growth_run *run);
+
 /* The names of a place, as people read them. */
 struct growth_name {
 	struct finding_place at;

@@ -6,6 +6,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
+#include "report/finding.h"
 
 /* One stretch of a phase in one process. */
 struct run {
@@ -94,13 +95,6 @@ static struct phases_device *find_device(struct phases *phases, int64_t id)
 	return NULL;
 }
 
-static int phase_of(const char *word)
-{
-	int phase = mt_phase_parse(word, strlen(word));
-
-	return phase < 0 ? MT_PHASE_OTHER : phase;
-}
-
 static int take_device(void *context, struct db_stmt *stmt)
 {
 	struct phases *phases = ((struct loading *)context)->phases;
@@ -122,14 +116,14 @@ static int take_device(void *context, struct db_stmt *stmt)
 	mt_copy_text(device->name, sizeof(device->name), db_text(stmt, 3));
 	device->total = (uint64_t)db_int(stmt, 4);
 	device->steps = db_int(stmt, 5);
-	device->peak_phase = phase_of(db_text(stmt, 6));
+	device->peak_phase = (int)finding_phase(db_text(stmt, 6));
 	return 0;
 }
 
 static int take_peak(void *context, struct db_stmt *stmt)
 {
 	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
-	struct phases_row *row = device ? &device->row[phase_of(db_text(stmt, 1))] : NULL;
+	struct phases_row *row = device ? &device->row[finding_phase(db_text(stmt, 1))] : NULL;
 
 	if (!row)
 		return 0;
@@ -143,7 +137,7 @@ static int take_peak(void *context, struct db_stmt *stmt)
 static int take_runs(void *context, struct db_stmt *stmt)
 {
 	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
-	struct phases_row *row = device ? &device->row[phase_of(db_text(stmt, 1))] : NULL;
+	struct phases_row *row = device ? &device->row[finding_phase(db_text(stmt, 1))] : NULL;
 
 	if (!row)
 		return 0;
@@ -169,7 +163,7 @@ static int take_run(void *context, struct db_stmt *stmt)
 		.process = db_int(stmt, 0),
 		.first_seq = db_int(stmt, 1),
 		.last_seq = db_int(stmt, 2),
-		.phase = phase_of(db_text(stmt, 3)),
+		.phase = (int)finding_phase(db_text(stmt, 3)),
 	};
 	return 0;
 }
@@ -271,7 +265,7 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 {
 	struct loading *loading = context;
 	struct phases_device *device = find_device(loading->phases, db_int(stmt, DEVICE));
-	int phase = phase_of(db_text(stmt, PHASE));
+	int phase = (int)finding_phase(db_text(stmt, PHASE));
 	struct phases_row *row = device ? &device->row[phase] : NULL;
 
 	if (!row || db_int(stmt, BYTES) < 0 || db_int(stmt, ASLEEP) < 0)
@@ -292,7 +286,7 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 static int take_left(void *context, struct db_stmt *stmt)
 {
 	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
-	struct phases_row *row = device ? &device->row[phase_of(db_text(stmt, 1))] : NULL;
+	struct phases_row *row = device ? &device->row[finding_phase(db_text(stmt, 1))] : NULL;
 	struct phases_left *left;
 
 	if (!row || row->places == PHASES_PLACES)

@@ -6,6 +6,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
+#include "report/finding.h"
 
 #define LITTLE (64 << 10) /* bytes: less is no difference */
 
@@ -103,13 +104,6 @@ static const char rows_sql[] =
 
 /* ---- memory in use at the ends ---- */
 
-static uint32_t phase_number(const char *word)
-{
-	int phase = mt_phase_parse(word, strlen(word));
-
-	return phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase;
-}
-
 static struct steps_lane *find_lane(struct steps *steps, int64_t process, int64_t device)
 {
 	size_t i;
@@ -149,7 +143,7 @@ static int64_t difference(int64_t one, int64_t two)
 static void add_bytes(struct steps_row *row, const struct db_stmt *stmt, int sign)
 {
 	int64_t bytes = sign < 0 ? difference(0, db_int(stmt, 5)) : db_int(stmt, 5);
-	uint32_t category = mt_category_parse(db_text(stmt, 2)), phase = phase_number(db_text(stmt, 7));
+	uint32_t category = mt_category_parse(db_text(stmt, 2)), phase = finding_phase(db_text(stmt, 7));
 
 	row->category[category] = sum(row->category[category], bytes);
 	row->phase[phase] = sum(row->phase[phase], bytes);

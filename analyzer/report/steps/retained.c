@@ -11,18 +11,6 @@
 #define EVALUATES "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')" /* a process, by its spans */
 #define EVALUATION_PARTS 7 /* calls of the model by a process that has no backward: more than these are batches */
 
-static const char *category_word(const char *word)
-{
-	return mt_category_name(mt_category_parse(word));
-}
-
-static const char *phase_word(const char *word)
-{
-	int phase = mt_phase_parse(word, strlen(word));
-
-	return mt_phase_name(phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase);
-}
-
 static int take_flag(void *context, const struct db_stmt *row)
 {
 	*(int *)context = db_int(row, 0) != 0;
@@ -219,9 +207,7 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 struct growing {
 	struct growth_list *list;
 	struct growth_place key; /* the place */
-	uint64_t *kept, *held;   /* by part; held: differences */
-	uint32_t parts, room;
-	uint64_t threshold;
+	struct growth_parts at;  /* micro-batches, after what was there before them */
 	int open;
 };
 
@@ -251,44 +237,19 @@ static int add_growth(struct growth_list *list, const struct growth_place *growt
 static int judge(struct growing *growing)
 {
 	struct growth_run run;
-	uint64_t sum = 0;
-	uint32_t i;
 
 	if (!growing->open)
 		return 0;
 	growing->open = 0;
-	for (i = 0; i < growing->parts; i++)
-		growing->held[i] = sum += growing->held[i];
-	if (!growth_find(growing->kept, growing->held, growing->parts, growing->threshold, &run))
+	if (!growth_parts_find(&growing->at, &run))
 		return 0;
 	growing->key.replaced = run.kept - run.bytes;
 	growing->key.bytes = run.bytes;
 	growing->key.each = run.bytes / run.parts;
 	growing->key.parts = run.parts;
-	growing->key.of = growing->parts - 1;
+	growing->key.of = growing->at.parts - 1;
 	growing->key.first = run.first;
 	return add_growth(growing->list, &growing->key);
-}
-
-static int begin(struct growing *growing, const struct growth_place *key, uint32_t parts)
-{
-	uint64_t *kept, *held;
-
-	if (parts > growing->room) {
-		kept = realloc(growing->kept, parts * sizeof(*kept));
-		growing->kept = kept ? kept : growing->kept;
-		held = realloc(growing->held, parts * sizeof(*held));
-		growing->held = held ? held : growing->held;
-		if (!kept || !held)
-			return -MT_E_MEMORY;
-		growing->room = parts;
-	}
-	memset(growing->kept, 0, parts * sizeof(*kept));
-	memset(growing->held, 0, parts * sizeof(*held));
-	growing->parts = parts;
-	growing->key = *key;
-	growing->open = 1;
-	return 0;
 }
 
 static int same_key(const struct growth_place *one, const struct growth_place *two)
@@ -303,8 +264,8 @@ static struct growth_place read_key(const struct db_stmt *row)
 				      .process = db_int(row, 1),
 				      .pid = db_int(row, 2),
 				      .first_node = db_int(row, 3),
-				      .phase = phase_word(db_text(row, 4)),
-				      .category = category_word(db_text(row, 5)),
+				      .phase = mt_phase_name(finding_phase(db_text(row, 4))),
+				      .category = mt_category_name(mt_category_parse(db_text(row, 5))),
 				      .node = db_int(row, 6),
 				      .rank = db_type(row, 14) == DB_NULL ? -1 : db_int(row, 14) };
 }
@@ -323,14 +284,15 @@ static int batch_row(void *context, const struct db_stmt *row)
 		return 0;
 	if (!growing->open || !same_key(&growing->key, &key)) {
 		error = judge(growing);
-		growing->threshold = (uint64_t)db_int(row, 13);
+		growing->key = key;
+		growing->open = 1;
 		if (!error)
-			error = begin(growing, &key, (uint32_t)batches + 1);
+			error = growth_parts_begin(&growing->at, (uint32_t)batches + 1, (uint64_t)db_int(row, 13));
 	}
-	if (error || number >= growing->parts) /* as only a damaged database has it */
+	if (error || number >= growing->at.parts) /* as only a damaged database has it */
 		return error;
-	growing->kept[number] += (uint64_t)db_int(row, 9);
-	growing->held[number] += (uint64_t)db_int(row, 10); /* differences wrap around and add up again */
+	growing->at.kept[number] += (uint64_t)db_int(row, 9);
+	growing->at.held[number] += (uint64_t)db_int(row, 10); /* differences wrap around and add up again */
 	return 0;
 }
 
@@ -366,8 +328,7 @@ static int find_batches(struct retained *retained, struct db *db)
 		error = judge(&growing);
 	if (list->count)
 		qsort(list->place, list->count, sizeof(*list->place), by_bytes);
-	free(growing.kept);
-	free(growing.held);
+	growth_parts_release(&growing.at);
 	return error ? error : growth_table_make(&retained->batch_table, list, db);
 }
 
@@ -438,11 +399,11 @@ static int crossing_row(void *context, const struct db_stmt *row)
 	list->crossing[list->count++] = (struct retained_crossing){
 		.device = db_int(row, 0),
 		.pid = db_int(row, 1),
-		.from = phase_word(db_text(row, 2)),
-		.to = phase_word(db_text(row, 3)),
+		.from = mt_phase_name(finding_phase(db_text(row, 2))),
+		.to = mt_phase_name(finding_phase(db_text(row, 3))),
 		.bytes = (uint64_t)db_int(row, 4),
 		.count = (uint64_t)db_int(row, 5),
-		.category = db_type(row, 6) == DB_NULL ? NULL : category_word(db_text(row, 6)),
+		.category = db_type(row, 6) == DB_NULL ? NULL : mt_category_name(mt_category_parse(db_text(row, 6))),
 		.node = db_int(row, 7),
 		.first_node = db_int(row, 8),
 		.number = db_int(row, 9),
