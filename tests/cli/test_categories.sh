@@ -75,7 +75,7 @@ if [ -r "$snapshot" ]; then
 	check "snapshot: weights that nobody saw being made" test "$(of real weights)" = $(((96 * 104857600) + (128 * 26214400) + (2 * 102400000) + (65 * 10240)))
 	check "snapshot: as many gradients, and nothing else" close "$(of real gradients)" "$(of real weights)" $((64 << 20))
 	check "snapshot: two moments each" close "$(of real 'optimizer state')" $(($(of real weights) * 2 - 2 * 204800000)) $((512 << 20))
-	named() { "$memana" top --json real.zst | grep -q '"user": true'; "$memana" top --by site -n 0 real.zst >sites; ! grep -qE '  (c10|at|torch::unwind)::|0x0' sites; }
+	named() { "$memana" top --json real.zst | grep -q '"user": true'; "$memana" top --by place -n 0 real.zst >sites; ! grep -qE '  (c10|at|torch::unwind)::|0x0' sites; }
 	check "snapshot: no place is named after the allocator" named
 
 	# A fine-tuning in a notebook, of quantized weights: 32,000 words, of which no size tells; the loss is of 999 of 1,000 tokens.

@@ -70,8 +70,8 @@ bash_offers memana '' | sed -n "1,$(commands memana | wc -l)p" >offered
 commands memana >wanted
 check "bash: commands" same wanted offered
 check "bash: their beginning" offers memana ve gives verify
-check "bash: what a value may be" offers memana top --by '' gives phase category owner process site parameter module
-check "bash: after --by=" offers memana top --by = p gives phase process parameter
+check "bash: what a value may be" offers memana top --by '' gives phase category owner process place parameter module
+check "bash: after --by=" offers memana top --by = p gives phase process place parameter
 check "bash: phases" offers memana retained --from re gives ref
 check "bash: what stands for something is not offered" offers memana frag --at s gives step:
 check "bash: frameworks" offers memana knobs v gives verl vllm
@@ -101,7 +101,7 @@ if command -v fish >/dev/null; then
 		done
 	done
 	check "fish: commands" eval 'fish_offers memana "memana ve" | grep -qx verify'
-	check "fish: what a value may be" eval '[ "$(fish_offers memana "memana top --by " | sort | paste -sd" ")" = "category module owner parameter phase process site" ]'
+	check "fish: what a value may be" eval '[ "$(fish_offers memana "memana top --by " | sort | paste -sd" ")" = "category module owner parameter phase place process" ]'
 	check "fish: launchers" eval '[ "$(fish_offers memrec "memrec env t" | grep -v / | sort | paste -sd" ")" = "torchrun trl" ]'
 	check "fish: the command's own" eval 'fish_offers memrec "memrec --steps 3 -- ls --almost" | grep -qx -- --almost-all'
 else

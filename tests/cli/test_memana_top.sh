@@ -11,7 +11,7 @@ check "what was not recorded" grep -q '^Not recorded: nvtx (no library)' top.txt
 check "what was lost" grep -q '^Lost: 3 events of pid 100: the ring was full' top.txt
 check "out of memory" bash -c 'tr "\n" " " <top.txt | grep -qE "Out of memory on GPU 0: 1.9 GiB asked for by [^.]*\..*, at most 956.0 MiB free\."'
 check "what the driver refused before that is no error of its own" test "$(grep -c 'iB asked for' top.txt)" = 1
-check "the next command" grep -q '^Next: memana top --by site small.zst' top.txt
+check "the next command" grep -q '^Next: memana top --by place small.zst' top.txt
 check "no colour without a terminal" bash -c '! grep -q "$(printf "\033")" top.txt'
 check "80 columns" awk 'length($0) > 80 { print; bad = 1 } END { exit bad }' top.txt
 
@@ -49,7 +49,8 @@ check "--by phase" only phase '^  forward .*48.0 MiB'
 check "--by category" only category '^  nccl .*32.0 MiB'
 check "--by owner" only owner '^  libnccl .*32.0 MiB'
 check "--by process" only process '^  pid 100 .*100.0 MiB'
-check "--by site" only site 'train.py:30'
+check "--by place" only place 'train.py:30'
+check "--by site is --by place" bash -c 'cmp <("$0" top --by site small.zst) <("$0" top --by place small.zst)' "$memana"
 check "-n 1: one site" bash -c '[ "$("$0" top -n 1 small.zst | grep -c ", allocated in .* allocation")" = 1 ]' "$memana"
 check "-n 1 --json: one site" bash -c '"$0" top -n 1 --json small.zst >one.json && python3 -c "import json; assert len(json.load(open(\"one.json\"))[\"devices\"][0][\"sites\"]) == 1"' "$memana"
 check "--device 0" status 0 "$memana" top --device 0 small.zst

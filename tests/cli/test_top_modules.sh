@@ -72,7 +72,7 @@ check "the functions of a place" top calls.zst \
 check "they add up" top calls.zst \
 	'all(sum(f[k] for f in p["functions"]) == p[k] for x in d["devices"] for p in x["places"] for k in ("bytes", "count", "stacks"))'
 check "as rows of the text" places ' MiB +[.0-9]+%  dropout +[.0-9]+ MiB +[.0-9]+%  softmax' calls.zst
-check "the stacks of a place" bash -c '"$0" top --by site --why calls.zst | tr "\n" " " | grep -qE "stack: +6.0 +MiB, +3 +allocations, +3 +stacks +alike: +dropout +\(torch/nn/functional.py:1252\)"' "$memana"
+check "the stacks of a place" bash -c '"$0" top --by place --why calls.zst | tr "\n" " " | grep -qE "stack: +6.0 +MiB, +3 +allocations, +3 +stacks +alike: +dropout +\(torch/nn/functional.py:1252\)"' "$memana"
 
 # Two runs: the layers together; nothing of a run without modules.
 "$memana" diff --json named.zst longer.zst >out.json

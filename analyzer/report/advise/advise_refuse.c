@@ -546,7 +546,7 @@ static int refuse_evidence(struct advice *advice)
 {
 	const struct advise_run *run = &advice->run;
 	const struct oom_part *place = run->failed ? run->oom.place : NULL;
-	char whose[ADVISE_EVIDENCE_MAX] = "see whose it is: memana top --by site", size[TEXT_SIZE_MAX];
+	char whose[ADVISE_EVIDENCE_MAX] = "see whose it is: memana top --by place", size[TEXT_SIZE_MAX];
 	uint64_t unknown = 0, all = 0;
 	uint32_t i;
 

@@ -350,7 +350,7 @@ static void say_largest(struct sentence *sentence, const struct oom *oom, const 
 		sentence_say(sentence, "%s of what is in use",
 			     oom->rule_bytes > oom->in_use / 2 ? "Most" : "The largest part");
 	if (!knob) {
-		sentence_say(sentence, " has no known purpose, %s: see whose it is with memana top --by site ", size);
+		sentence_say(sentence, " has no known purpose, %s: see whose it is with memana top --by place ", size);
 		sentence_say_clean(sentence, name);
 		sentence_say(sentence, ".");
 		return;

@@ -17,15 +17,15 @@
 #include "store/store.h"
 #include "top.h"
 
-#define SITES_TEXT 8
-#define SITES_JSON 100
+#define PLACES_TEXT 8
+#define PLACES_JSON 100
 
 #define BY_WORD(name, word, column) word " "
 
 enum { OPTION_BY = COMMAND_OWN, OPTION_AT, OPTION_WHY, OPTION_DEVICE, OPTION_DEPTH, OPTION_MODULE };
 
 static const struct command_option own_options[] = {
-	{ OPTION_BY, "by", "TABLE", "only one table", QUERY_BY_LIST(BY_WORD) "site parameter module" },
+	{ OPTION_BY, "by", "TABLE", "only one table", QUERY_BY_LIST(BY_WORD) "place parameter module" },
 	{ OPTION_DEPTH, "depth", "N", "with --by module: levels of the tree (default 2; in JSON all)" },
 	{ OPTION_MODULE, "module", "NAME",
 	  "--by module, of this module alone, its sisters inside one by one: model.layers" },
@@ -37,7 +37,7 @@ static const struct command_option own_options[] = {
 	  "on what each category rests, which frame and rule decided on the phase, and all stacks" },
 	{ COMMAND_BRIEF, "brief", NULL, "only what is said first, of the GPU that peaks highest" },
 	{ OPTION_DEVICE, "device", "N", "only this device (a number, or cpu)" },
-	{ 'n', NULL, "N", "show N sites (default 8, in JSON 100; 0: all)" },
+	{ 'n', NULL, "N", "show N places (default 8, in JSON 100; 0: all)" },
 	COMMAND_RULES_OPTION,
 	COMMAND_JSON_OPTION,
 	COMMAND_HELP_OPTION,
@@ -55,11 +55,11 @@ static int bad_by(const char *word)
 
 	for (i = 0; i < QUERY_BY_COUNT; i++)
 		mt_nearest_try(&nearest, query_by_words[i]);
-	mt_nearest_try(&nearest, "site");
+	mt_nearest_try(&nearest, "place");
 	mt_nearest_try(&nearest, "parameter");
 	mt_nearest_try(&nearest, "module");
 	return command_bad_word(&nearest,
-				"top: --by %s: not one of phase, category, owner, process, site, parameter, module",
+				"top: --by %s: not one of phase, category, owner, process, place, parameter, module",
 				word);
 }
 
@@ -74,7 +74,8 @@ static int parse_by(const char *word)
 		return TOP_BY_PARAMETER;
 	if (!strcmp(word, "module"))
 		return TOP_BY_MODULE;
-	return !strcmp(word, "site") ? TOP_BY_SITE : TOP_BY_ALL;
+	/* Scripts have the older word, "site". */
+	return !strcmp(word, "place") || !strcmp(word, "site") ? TOP_BY_PLACE : TOP_BY_ALL;
 }
 
 /* 0, or the exit code. */
@@ -96,7 +97,7 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 		return 0;
 	case 'n':
 		if (command_number(optarg, 0, 1 << 30, &number))
-			return command_fail(EXIT_USAGE, "top: -n %s: not a number of sites", optarg);
+			return command_fail(EXIT_USAGE, "top: -n %s: not a number of places", optarg);
 		command->options.limit = number ? number : -1;
 		return 0;
 	case OPTION_DEPTH:
@@ -141,9 +142,9 @@ static int parse(struct top_command *command, int argc, char **argv)
 	while (!status && (option = command_getopt(argc, argv, own_options)) != -1)
 		status = parse_option(command, argc, argv, option);
 	if (!command->options.limit)
-		command->options.limit = command->json                        ? SITES_JSON
-					 : command->options.by >= TOP_BY_SITE ? 20
-									      : SITES_TEXT;
+		command->options.limit = command->json                         ? PLACES_JSON
+					 : command->options.by >= TOP_BY_PLACE ? 20
+									       : PLACES_TEXT;
 	return status;
 }
 

@@ -14,7 +14,7 @@
 
 enum top_by {
 	TOP_BY_ALL = -1,
-	TOP_BY_SITE = 100,
+	TOP_BY_PLACE = 100,
 	TOP_BY_PARAMETER,
 	TOP_BY_MODULE
 }; /* else an enum query_by: only that table */

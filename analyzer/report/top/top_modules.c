@@ -163,7 +163,7 @@ static int print_nothing(const struct text *text, struct db *db, const struct mo
 			  ? "No module holds anything: no call of a torch.nn.Module was seen (memrec --no-modules, or an "
 			    "older memrec)."
 			  : "A PyTorch snapshot has no modules and no classes: its frames are functions, files and lines. memana "
-			    "top --by site shows those; record the run with memrec to see modules.");
+			    "top --by place shows those; record the run with memrec to see modules.");
 	return 0;
 }
 

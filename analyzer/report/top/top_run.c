@@ -250,10 +250,10 @@ void top_print_next(const struct top_report *report)
 {
 	const char *name = report->options->name;
 
-	if (report->options->by == TOP_BY_SITE && report->options->is_database)
+	if (report->options->by == TOP_BY_PLACE && report->options->is_database)
 		text_print(report->text, "Next: memana sql %s \"SELECT * FROM phase_peak\"\n", name);
-	else if (report->options->by == TOP_BY_SITE)
+	else if (report->options->by == TOP_BY_PLACE)
 		text_print(report->text, "Next: memana load %s -o run.db\n", name);
 	else
-		text_print(report->text, "Next: memana top --by site %s\n", name);
+		text_print(report->text, "Next: memana top --by place %s\n", name);
 }

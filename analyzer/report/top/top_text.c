@@ -67,7 +67,7 @@ static int print_device(void *context, const struct query_device *row)
 		return 0;
 	if (report->options->by == TOP_BY_MODULE)
 		return top_modules_text(report->text, report->db, row, report->options);
-	if (report->options->by != TOP_BY_SITE)
+	if (report->options->by != TOP_BY_PLACE)
 		return top_print_parts(report, (enum query_by)report->options->by);
 	top_print_places(report);
 	return 0;
