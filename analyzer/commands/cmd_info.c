@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "engine/analysis.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/command.h"
@@ -266,7 +267,8 @@ static void json_process(struct doc *doc, const struct mt_process *info)
 	doc_bool(doc, "history_cut", (info->snapshot & MT_SNAPSHOT_CUT) != 0);
 }
 
-static void json_trace(struct doc *doc, const struct analysis_process *process)
+static void json_trace(struct doc *doc, const struct analysis_process *process, uint32_t number MT_UNUSED,
+		       const void *context MT_UNUSED)
 {
 	const struct report_losses losses = report_losses_of(process);
 	int known;
@@ -302,7 +304,7 @@ static int info(const struct source *source, int json)
 	int error = analysis_run(&analysis, source->input, source->inputs, source->rules, NULL), status = 0;
 
 	if (!error && json)
-		error = report_json(&analysis, json_trace);
+		error = report_json(&analysis, json_trace, NULL);
 	for (i = 0; !error && !json && i < analysis.processes; i++)
 		print_trace(&analysis.process[i]);
 	if (error)

@@ -1,24 +1,139 @@
 /*
  * memana verify - reads every chunk and holds our bytes against the allocator's own totals at every event.
  *
- * Exit status: 0 all agrees; 1 a total differs or the books do not balance; 3 the file is damaged, or ends in the middle of
+ * The records of steps in the file are held against the events, too.
+ *
+ * Exit status: 0 all agrees; 1 a total or a record differs or the books do not balance; 3 the file is damaged, or ends in the middle of
  * a chunk. Other commands answer from what stands before a torn end and call that no failure; whoever asks for each byte
  * wants to know that some are missing. A trace that only was not closed has whole chunks alone: nothing in it is wrong.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "base/json.h"
 #include "base/text.h"
 #include "engine/analysis.h"
 #include "memtrace/error.h"
+#include "memtrace/summary.h"
 #include "report/answer.h"
 #include "report/command.h"
 #include "report/report.h"
 #include "source/source.h"
 
-static int agrees(const struct analysis_process *process)
+/* Bytes of a process when one of its steps ended, of all devices together; the peak of a process with one device. */
+struct step_end {
+	uint32_t process, step, devices;
+	uint64_t held, slack, tensors, peak;
+};
+
+/* Records of one process against its events. */
+struct records {
+	uint64_t compared, differing;
+	uint32_t first; /* step of the first that differs */
+};
+
+struct verifying {
+	const struct analysis *analysis;
+	struct step_end *end; /* by process, then by step: as the pass tells them, sorted */
+	size_t ends, room;
+	struct records *records; /* by process */
+	uint32_t process;        /* its records are being read */
+};
+
+static int add_end(void *context, uint32_t process, uint32_t device, uint32_t step,
+		   const struct analysis_step_device *told)
 {
-	return !process->differing && process->balanced;
+	struct verifying *verifying = context;
+	struct step_end *end = verifying->ends ? &verifying->end[verifying->ends - 1] : NULL, *grown;
+	size_t room = verifying->room ? verifying->room * 2 : 256;
+
+	if (!end || end->process != process || end->step != step) {
+		if (verifying->ends == verifying->room) {
+			grown = realloc(verifying->end, room * sizeof(*grown));
+			if (!grown)
+				return -MT_E_MEMORY;
+			verifying->end = grown;
+			verifying->room = room;
+		}
+		end = &verifying->end[verifying->ends++];
+		*end = (struct step_end){ .process = process, .step = step };
+	}
+	end->held += told->held;
+	end->slack += told->slack;
+	end->tensors += told->tensors;
+	end->peak += told->peak.level.bytes;
+	end->devices += verifying->analysis->device[device].users == 1 ? 1 : 2;
+	return 0;
+}
+
+static int by_step(const void *a, const void *b)
+{
+	const struct step_end *one = a, *two = b;
+
+	if (one->process != two->process)
+		return one->process < two->process ? -1 : 1;
+	return (one->step > two->step) - (one->step < two->step);
+}
+
+static int differs(const struct step_end *end, const struct mt_summary *record)
+{
+	uint64_t held = 0, slack = 0, tensors = 0;
+	uint32_t i;
+
+	for (i = 0; i < record->devices; i++) {
+		held += record->device[i].held;
+		slack += record->device[i].slack;
+		tensors += record->device[i].tensors;
+	}
+	if (held != end->held || slack != end->slack || tensors != end->tensors)
+		return 1;
+	return end->devices == 1 && record->devices == 1 && record->steps == 1 && record->device[0].peak != end->peak;
+}
+
+/* Steps whose events were let go (--keep) have no end to compare with. */
+static int take_record(void *context, const struct mt_summary *record)
+{
+	struct verifying *verifying = context;
+	struct records *records = &verifying->records[verifying->process];
+	const struct step_end key = { .process = verifying->process, .step = record->step }, *end;
+
+	end = record->why == MT_SUMMARY_STEP && verifying->ends
+		      ? bsearch(&key, verifying->end, verifying->ends, sizeof(key), by_step)
+		      : NULL;
+	if (!end)
+		return 0;
+	records->compared++;
+	if (differs(end, record) && !records->differing++)
+		records->first = record->step;
+	return 0;
+}
+
+/* The recorder knows what it could not write; the events do not. */
+static int is_comparable(const struct analysis_process *process)
+{
+	return !process->loss[MT_LOSS_DISK].records && !process->loss[MT_LOSS_DAMAGED].records &&
+	       !process->loss[MT_LOSS_ALIVE].records;
+}
+
+static int read_records(struct verifying *verifying, const struct source *source)
+{
+	uint32_t *process = &verifying->process;
+	int error = 0;
+
+	verifying->records = calloc(source->inputs + 1, sizeof(*verifying->records));
+	if (!verifying->records)
+		return -MT_E_MEMORY;
+	if (verifying->ends)
+		qsort(verifying->end, verifying->ends, sizeof(*verifying->end), by_step);
+	for (*process = 0; *process < source->inputs && !error; ++*process)
+		if (is_comparable(&verifying->analysis->process[*process]))
+			error = mt_reader_summaries(source->input[*process].reader, take_record, verifying);
+	return error;
+}
+
+static int agrees(const struct analysis_process *process, const struct records *records)
+{
+	return !process->differing && process->balanced && !records->differing;
 }
 
 /* A torn end is what a crash leaves; anything else is damage. */
@@ -47,7 +162,21 @@ static void print_others(const struct analysis_process *process)
 		 text_count(notes, sizeof(notes), process->kinds[MT_DRIVER_NOTE], "note"));
 }
 
-static void print_trace(const struct analysis_process *process)
+static void print_records(const struct records *records)
+{
+	char compared[64], differing[TEXT_SIZE_MAX];
+
+	if (!records->compared)
+		return;
+	text_say("  records     %s compared, %s differ",
+		 text_count(compared, sizeof(compared), records->compared, "step"),
+		 text_number(differing, records->differing));
+	if (records->differing)
+		text_say(", first that of step %u", records->first);
+	text_say("\n");
+}
+
+static void print_trace(const struct analysis_process *process, const struct records *records)
 {
 	const struct mt_trace_state *state = process->state;
 	char clean[1024], chunks[64], events[64], number[TEXT_SIZE_MAX], differing[TEXT_SIZE_MAX];
@@ -73,14 +202,16 @@ static void print_trace(const struct analysis_process *process)
 		text_say(", %s in another order (threads report after the allocator's lock)",
 			 text_number(number, process->reordered));
 	text_say("\n  ledger      %s\n", process->balanced ? "balances" : "does not balance");
+	print_records(records);
 	print_others(process);
 	if (process->unknown_frees)
 		text_say("  frees       %s of memory that was never seen to be allocated\n",
 			 text_number(number, process->unknown_frees));
 }
 
-static void json_trace(struct doc *doc, const struct analysis_process *process)
+static void json_trace(struct doc *doc, const struct analysis_process *process, uint32_t number, const void *context)
 {
+	const struct records *records = (const struct records *)context + number;
 	const struct report_losses losses = report_losses_of(process);
 
 	doc_object(doc, NULL);
@@ -98,6 +229,8 @@ static void json_trace(struct doc *doc, const struct analysis_process *process)
 	doc_int(doc, "reordered", (int64_t)process->reordered);
 	doc_int(doc, "unknown_frees", (int64_t)process->unknown_frees);
 	doc_bool(doc, "balanced", process->balanced);
+	doc_int(doc, "step_records", (int64_t)records->compared);
+	doc_int(doc, "step_records_differing", (int64_t)records->differing);
 	doc_end(doc);
 }
 
@@ -118,7 +251,7 @@ static int report_torn(const struct analysis *analysis)
 }
 
 /* The exit code. */
-static int judge(const struct analysis *analysis)
+static int judge(const struct analysis *analysis, const struct records *records)
 {
 	int status = report_damage(analysis, "good");
 	uint32_t i;
@@ -128,7 +261,7 @@ static int judge(const struct analysis *analysis)
 	if (status)
 		return status;
 	for (i = 0; i < analysis->processes; i++)
-		if (!agrees(&analysis->process[i]))
+		if (!agrees(&analysis->process[i], &records[i]))
 			return EXIT_NO;
 	return 0;
 }
@@ -136,14 +269,21 @@ static int judge(const struct analysis *analysis)
 static int verify(const struct source *source, int json)
 {
 	struct analysis analysis;
+	struct verifying verifying = { .analysis = &analysis };
+	const struct analysis_sink sink = { .context = &verifying, .step_device = add_end };
 	uint32_t i;
-	int error = analysis_run(&analysis, source->input, source->inputs, source->rules, NULL), status;
+	int error = analysis_run(&analysis, source->input, source->inputs, source->rules, &sink), status;
 
+	if (!error)
+		error = read_records(&verifying, source);
 	if (!error && json)
-		error = report_json(&analysis, json_trace);
+		error = report_json(&analysis, json_trace, verifying.records);
 	for (i = 0; !error && !json && i < analysis.processes; i++)
-		print_trace(&analysis.process[i]);
-	status = error ? command_fail(mt_exit_code(error), "verify: %s", mt_strerror(error)) : judge(&analysis);
+		print_trace(&analysis.process[i], &verifying.records[i]);
+	status = error ? command_fail(mt_exit_code(error), "verify: %s", mt_strerror(error))
+		       : judge(&analysis, verifying.records);
+	free(verifying.end);
+	free(verifying.records);
 	analysis_release(&analysis);
 	return status;
 }

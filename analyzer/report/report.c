@@ -65,7 +65,10 @@ static int shape(struct doc *doc, const struct analysis *analysis)
 	return error;
 }
 
-int report_json(const struct analysis *analysis, void (*trace)(struct doc *doc, const struct analysis_process *process))
+int report_json(const struct analysis *analysis,
+		void (*trace)(struct doc *doc, const struct analysis_process *process, uint32_t number,
+			      const void *context),
+		const void *context)
 {
 	struct doc *doc = doc_new();
 	uint32_t i;
@@ -76,7 +79,7 @@ int report_json(const struct analysis *analysis, void (*trace)(struct doc *doc, 
 		doc_int(doc, "version", 1);
 		doc_array(doc, "traces");
 		for (i = 0; i < analysis->processes; i++)
-			trace(doc, &analysis->process[i]);
+			trace(doc, &analysis->process[i], i, context);
 		doc_end(doc);
 		doc_end(doc);
 		error = shape(doc, analysis);
@@ -158,6 +161,9 @@ int report_damage(const struct analysis *analysis, const char *done)
 		return command_fail(mt_exit_code(error), "%s: %s at byte %lu (%s missing, everything else is %s)",
 				    where->file, mt_strerror(error), (unsigned long)where->state->error_offset,
 				    text_count(events, sizeof(events), missing->count, "event"), done);
+	if (where->state->damaged && !where->state->missed)
+		return command_fail(mt_exit_code(error), "%s: %s at byte %lu (no event is missing)", where->file,
+				    mt_strerror(error), (unsigned long)where->state->error_offset);
 	return command_fail(mt_exit_code(error), "%s: %s at byte %lu (everything before is %s)", where->file,
 			    mt_strerror(error), (unsigned long)where->state->error_offset, done);
 }

@@ -9,9 +9,11 @@
 #include "source/source.h"
 #include "store/load.h"
 
-/* Prints {"version": 1, "traces": [...]}; `trace` adds the object of one trace. 0 or an error. */
+/* Prints {"version": 1, "traces": [...]}; `trace` adds the object of one trace, `number` of `analysis`. 0 or an error. */
 int report_json(const struct analysis *analysis,
-		void (*trace)(struct doc *doc, const struct analysis_process *process));
+		void (*trace)(struct doc *doc, const struct analysis_process *process, uint32_t number,
+			      const void *context),
+		const void *context);
 
 /* doc_shape with the devices of the run. 0 or -MT_E_x. */
 int report_shape(struct doc *doc, struct db *db);

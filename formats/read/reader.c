@@ -139,6 +139,20 @@ struct mt_defs *mt_reader_take_defs(struct mt_reader *reader)
 	return defs;
 }
 
+int mt_reader_wake(struct mt_reader *reader, struct mt_unpacker **unpacker)
+{
+	int error = reader_file_wake(&reader->file);
+
+	*unpacker = reader->file.source.unpacker;
+	return error;
+}
+
+void mt_reader_sleep(struct mt_reader *reader)
+{
+	mt_unpacker_drop(reader->file.source.unpacker, MT_READER_LARGE_BYTES);
+	reader_file_sleep(&reader->file);
+}
+
 uint32_t mt_reader_chunk(const struct mt_reader *reader)
 {
 	return reader->at - 1;
@@ -215,7 +229,7 @@ static int begins_anew(const struct mt_reader *reader, const struct mt_chunk_inf
 static void pass_damaged(struct mt_reader *reader, const struct mt_chunk_info *chunk)
 {
 	reader->state.damaged++;
-	if (chunk->kind == MT_CHUNK_DEFS || chunk->kind == MT_CHUNK_PROCESS ||
+	if (chunk->kind == MT_CHUNK_DEFS || chunk->kind == MT_CHUNK_PROCESS || chunk->kind == MT_CHUNK_SUMMARIES ||
 	    (chunk->kind == MT_CHUNK_CHECKPOINT && !begins_anew(reader, chunk)))
 		return;
 	open_gap(reader, chunk, chunk->good);

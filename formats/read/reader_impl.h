@@ -43,6 +43,11 @@ void mt_reader_share(struct mt_reader *reader, _Atomic uint64_t *budget);
  */
 int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *room);
 
+/* The file, open until mt_reader_sleep, which forgets what was unpacked. 0 or -MT_E_x. */
+struct mt_unpacker;
+int mt_reader_wake(struct mt_reader *reader, struct mt_unpacker **unpacker);
+void mt_reader_sleep(struct mt_reader *reader);
+
 /* File offset at which the newest chunk ends, bytes. */
 uint64_t mt_reader_offset(const struct mt_reader *reader);
 

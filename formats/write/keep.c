@@ -318,10 +318,10 @@ static uint32_t index_of(const struct keep *keep, uint64_t number)
 	return i;
 }
 
-/* The newest chunk is written: new windows begin, open ones grow or end. */
-static void follow_windows(struct keep *keep, const struct mt_chunk_info *list)
+/* Chunk `last` is the newest with events: new windows begin, open ones grow or end. */
+static void follow_windows(struct keep *keep, const struct mt_chunk_info *list, uint32_t last)
 {
-	uint32_t last = keep->chunks.count - 1, i;
+	uint32_t i;
 	struct keep_window *window = keep->window;
 	uint8_t rank = keep->chunks.item[last].oom;
 
@@ -375,7 +375,7 @@ static struct keep_chunk next_chunk(const struct keep *keep, const struct mt_chu
 
 void keep_written(struct keep *keep, const struct mt_chunk_info *list, uint32_t count)
 {
-	int events = 0;
+	uint32_t events = 0;
 
 	while (keep->chunks.count < count) {
 		const struct mt_chunk_info *info = &list[keep->chunks.count];
@@ -389,11 +389,11 @@ void keep_written(struct keep *keep, const struct mt_chunk_info *list, uint32_t 
 			keep->checkpoint = NULL;
 		if (info->kind == MT_CHUNK_EVENTS && !info->error) {
 			keep->now = (struct keep_chunk){ .step = keep->now.step };
-			events = 1;
+			events = keep->chunks.count - 1;
 		}
 	}
 	if (!events)
 		return;
-	follow_windows(keep, list);
+	follow_windows(keep, list, events);
 	keep->number++;
 }

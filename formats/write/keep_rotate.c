@@ -104,6 +104,16 @@ static int write_defs(struct rotation *rotation)
 	return error;
 }
 
+/* The records of all steps, of those whose events go, too. */
+static int write_history(struct rotation *rotation)
+{
+	struct mt_chunk_info info = { .kind = MT_CHUNK_SUMMARIES };
+	struct keep_chunk chunk = { .step = 1 };
+	int some = writer_history_payload(rotation->writer);
+
+	return some <= 0 ? some : write_packed(rotation, &info, &chunk);
+}
+
 /* ---- what stays -------------------------------------------------------------------------------------------------- */
 
 static uint64_t last_seq(const struct mt_chunk_list *list)
@@ -140,7 +150,7 @@ static int write_carry(struct rotation *rotation, uint32_t first, uint32_t previ
 	return write_packed(rotation, &info, &chunk);
 }
 
-/* Everything but definitions, which are at the front. */
+/* Everything but definitions and records, which are at the front. */
 static int copy_range(struct rotation *rotation, const struct keep_range *range)
 {
 	const struct mt_writer *writer = rotation->writer;
@@ -150,7 +160,7 @@ static int copy_range(struct rotation *rotation, const struct keep_range *range)
 	for (i = range->first; i <= range->last && !error; i++) {
 		const struct mt_chunk_info *info = &writer->list.info[i];
 
-		if (info->kind == MT_CHUNK_DEFS)
+		if (info->kind == MT_CHUNK_DEFS || info->kind == MT_CHUNK_SUMMARIES)
 			continue;
 		error = mt_copy_bytes(writer->fd, info->offset, rotation->fd, info->size);
 		if (!error)
@@ -232,6 +242,8 @@ static int rotate(struct rotation *rotation, const struct keep_range *ranges, ui
 		error = copy_head(rotation);
 	if (!error)
 		error = write_defs(rotation);
+	if (!error)
+		error = write_history(rotation);
 	if (!error)
 		error = write_ranges(rotation, ranges, count);
 	if (!error && rename(rotation->path, rotation->writer->path))

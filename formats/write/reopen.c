@@ -16,18 +16,21 @@ static int replay_batch(struct mt_writer *writer, const struct mt_event *events,
 
 	if (batch != MT_BATCH_EVENTS) {
 		mt_ledger_clear(writer->ledger);
+		writer_recount(writer);
 		if (writer->keep)
 			keep_checkpoint(writer->keep);
 	}
 	for (i = 0; i < count && !error; i++) {
 		if (events[i].kind == MT_STEP)
-			*step = (uint32_t)events[i].value + 1;
+			writer->step = (uint32_t)events[i].value, *step = writer->step + 1;
 		error = writer_feed(writer, &events[i], (uint32_t)events[i].phase,
 				    batch == MT_BATCH_EVENTS ? *step : (uint32_t)events[i].step, &born);
 		if (!error && batch == MT_BATCH_EVENTS && writer->keep)
 			error = keep_reserve(writer->keep, &events[i]);
 		if (!error && batch == MT_BATCH_EVENTS && writer->keep)
 			keep_event(writer->keep, &events[i]);
+		if (!error && batch == MT_BATCH_EVENTS)
+			writer_replayed(writer, &events[i]);
 		if (!error && batch == MT_BATCH_EVENTS && watch)
 			watch->event(watch->context, &events[i]);
 	}
@@ -59,6 +62,11 @@ static int replay(struct mt_writer *writer, struct mt_reader *reader)
 	if (writer->keep)
 		keep_written(writer->keep, list, chunks);
 	return error;
+}
+
+static int take_record(void *context, const struct mt_summary *record)
+{
+	return history_add(&((struct mt_writer *)context)->told, record);
 }
 
 /* Takes over what the index will say of the chunks that are there. */
@@ -94,6 +102,8 @@ static int take_over(struct mt_writer *writer, struct mt_reader *reader)
 		error = watch->begin(watch->context, writer, mt_reader_process(reader), mt_reader_defs(reader));
 	if (!error)
 		error = replay(writer, reader);
+	if (!error && writer->keep)
+		error = mt_reader_summaries(reader, take_record, writer);
 	if (!error)
 		error = mt_reader_ends_well(reader);
 	if (!error)

@@ -4,7 +4,7 @@
  * Events wait in the encoder, a checkpoint that belongs before them waits packed. write_pending() puts everything that
  * waits into one piece,
  *
- *     DEFS (what is new) | CHECKPOINT (if due) | EVENTS
+ *     DEFS (what is new) | CHECKPOINT (if due) | EVENTS | SUMMARIES (if steps ended)
  *
  * and writes it at the end of the file. Only when all of it is there does anything count as written; otherwise the
  * file is cut back and the same is tried again later.
@@ -32,11 +32,13 @@
 #define KEEP_CHECKPOINT_PART 4u /* unless they took more than a fourth of what the events take */
 
 /* The ledger says that bytes changed hands. */
-static void moved(void *context, uint32_t device MT_UNUSED, uint64_t tag MT_UNUSED, int slack MT_UNUSED, int64_t bytes)
+static void moved(void *context, uint32_t device, uint64_t tag, int slack, int64_t bytes)
 {
 	struct mt_writer *writer = context;
 
 	writer->held += (uint64_t)bytes;
+	if (writer->tally)
+		tally_move(writer->tally, device, tag, slack, bytes);
 }
 
 void writer_free(struct mt_writer *writer)
@@ -51,6 +53,9 @@ void writer_free(struct mt_writer *writer)
 	mt_encoder_release(&writer->encoder);
 	mt_defs_free(writer->defs);
 	mt_ledger_free(writer->ledger);
+	tally_free(writer->tally);
+	history_release(&writer->records);
+	history_release(&writer->told);
 	keep_free(writer->keep);
 	free(writer->path);
 	free(writer);
@@ -102,7 +107,8 @@ struct mt_writer *writer_new(const char *path, const struct mt_writer_options *o
 	mt_encoder_look_back(&writer->encoder);
 	writer->packer = mt_packer_new(writer->options.level);
 	writer->ledger = mt_ledger_new(moved, writer);
-	if (!writer->packer || !writer->ledger || start_keeping(writer, path)) {
+	writer->tally = tally_new();
+	if (!writer->packer || !writer->ledger || !writer->tally || start_keeping(writer, path)) {
 		writer_free(writer);
 		return NULL;
 	}
@@ -188,6 +194,17 @@ static int pack_events(struct mt_writer *writer)
 	return pack(writer, &info);
 }
 
+static int add_records(struct mt_writer *writer)
+{
+	struct mt_chunk_info info;
+	int error;
+
+	if (!writer_records_due(writer))
+		return 0;
+	error = writer_pack_records(writer, &info);
+	return error ? error : mt_chunk_list_add(&writer->list, &info);
+}
+
 /* Writes what waits. 0: nothing waits any more. */
 static int write_pending(struct mt_writer *writer)
 {
@@ -202,6 +219,8 @@ static int write_pending(struct mt_writer *writer)
 	if (!error)
 		error = pack_events(writer);
 	if (!error)
+		error = add_records(writer);
+	if (!error)
 		error = append_out(writer);
 	writer->error = error;
 	if (error) {
@@ -215,6 +234,8 @@ static int write_pending(struct mt_writer *writer)
 	writer->sealed = 0;
 	mt_encoder_clear(&writer->encoder);
 	mt_buffer_clear(&writer->checkpoint);
+	if (writer_records_due(writer))
+		writer_records_written(writer);
 	if (writer->keep)
 		keep_written(writer->keep, writer->list.info, writer->list.count);
 	return 0;
@@ -299,9 +320,12 @@ static int check_event(const struct mt_writer *writer, const struct mt_event *ev
 int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step, int *born)
 {
 	struct mt_ledger_change change;
-	int error = mt_ledger_event(writer->ledger, event, 0, phase, step, &change);
+	uint64_t tag = writer->tally ? tally_tag(writer->tally, event, phase, step) : 0;
+	int error = mt_ledger_event(writer->ledger, event, tag, phase, step, &change);
 
 	*born = !error && change.born != NULL;
+	if (!error && writer->tally)
+		tally_event(writer->tally, writer->ledger, event, &change, phase);
 	return error;
 }
 
@@ -468,6 +492,7 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 	writer->events++;
 	writer->seq = event->seq;
 	writer->time = event->time;
+	writer_summarise(writer, event);
 	if (writer->held > info->live_max)
 		info->live_max = writer->held;
 	if (born && phase < 31)
@@ -489,6 +514,8 @@ static int leave_out(struct mt_writer *writer, const struct mt_event *event, uin
 	writer->unsound |= error != 0;
 	writer->seq = event->seq;
 	writer->time = event->time;
+	if (event->kind == MT_STEP)
+		writer->step = (uint32_t)event->value;
 	writer->skipped = !writer->unsound;
 	if (writer->keep)
 		keep_skip(writer->keep, event);
@@ -575,7 +602,8 @@ int mt_writer_close(struct mt_writer *writer, int complete)
 
 	if (!writer)
 		return 0;
-	error = mt_writer_flush(writer);
+	writer->closing = 1;
+	error = writer_records_due(writer) ? write_pending(writer) : mt_writer_flush(writer);
 	if (!error && complete)
 		error = write_index(writer);
 	if (error && complete && !writer->encoder.info.events)

@@ -7,6 +7,8 @@
 #include "keep.h"
 #include "memtrace/ledger.h"
 #include "memtrace/writer.h"
+#include "summary/history.h"
+#include "summary/tally.h"
 #include "trace/chunk.h"
 #include "trace/chunk_list.h"
 #include "trace/codec.h"
@@ -41,8 +43,16 @@ struct mt_writer {
 	uint64_t untold;                      /* see mt_writer_untold */
 	int sealed; /* and these stand behind the events that wait, which are no more to become more */
 
-	struct keep *keep; /* NULL: all is kept */
-	char *path;        /* with `keep` */
+	struct tally *tally;    /* NULL: there are no summaries any more */
+	struct history records; /* those to be written */
+	struct history told;    /* with `keep`: those that are in the file */
+	uint64_t since_record;  /* events since the newest record, */
+	uint64_t record_time;   /* its time, */
+	uint64_t since_records; /* and events since records were written */
+	int closing;            /* nothing waits any longer */
+	uint32_t step;          /* the newest that has ended */
+	struct keep *keep;      /* NULL: all is kept */
+	char *path;             /* with `keep` */
 };
 
 /* All but the file and the definitions; `options` may be NULL. NULL: out of memory. */
@@ -53,6 +63,25 @@ void writer_free(struct mt_writer *writer);
 
 /* The live set after one more event. *born: 1 when that is an allocation. 0 or -MT_E_MEMORY. */
 int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step, int *born);
+
+/* After an event that is in the file, or will be: makes the record that is due, if one is (writer_summary.c). */
+void writer_summarise(struct mt_writer *writer, const struct mt_event *event);
+
+/* The same after an event that is in the file of a writer that goes on: its record, if any, is there. */
+void writer_replayed(struct mt_writer *writer, const struct mt_event *event);
+
+/* Whether the records that wait are to be written: small chunks are poor ones. */
+int writer_records_due(const struct mt_writer *writer);
+
+/* Packs the records that wait behind what `out` has. 0 or -MT_E_x. They wait until writer_records_written. */
+int writer_pack_records(struct mt_writer *writer, struct mt_chunk_info *info);
+void writer_records_written(struct mt_writer *writer);
+
+/* The live set was cleared: it is added up anew from what comes, and the next record tells all of it. */
+void writer_recount(struct mt_writer *writer);
+
+/* With `keep`: the payload of all records, thinned out to fit; 0: there are none. */
+int writer_history_payload(struct mt_writer *writer);
 
 /* The index at the end is for all chunks that are in the file now. */
 static inline void writer_needs_all(struct mt_writer *writer)

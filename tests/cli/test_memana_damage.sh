@@ -17,7 +17,9 @@ check "without index: the same peak" grep -q 'the peak is at least 100.0 MiB' ou
 check "without index: verify" status 0 "$memana" verify noindex.zst
 check "without index: load" status 0 "$memana" load noindex.zst -o noindex.db
 
-head -c "$((cut - 20))" small.zst >torn.zst
+# The chunk of summaries stands behind the last events.
+events_end=$(python3 -c 'import sys; print(open("small.zst", "rb").read()[:int(sys.argv[1])].rfind(bytes.fromhex("28b52ffd")))' "$cut")
+head -c "$((events_end - 20))" small.zst >torn.zst
 for command in top info; do
 	check "torn chunk: $command" status 0 "$memana" "$command" torn.zst
 done
@@ -28,12 +30,15 @@ check "torn chunk: the document is whole" json out 'd["traces"][0]["torn"]'
 check "torn chunk: verify of several" torn cpu.zst torn.zst
 
 # A flipped byte: the good part, one line on stderr, exit 3.
-python3 - "$cut" <<'PY'
+python3 - "$events_end" "$cut" <<'PY'
 import sys
-data = bytearray(open("small.zst", "rb").read())
-data[int(sys.argv[1]) - 30] ^= 0x55
-open("flipped.zst", "wb").write(data)
+for name, end in zip(("flipped.zst", "summary.zst"), sys.argv[1:]):
+    data = bytearray(open("small.zst", "rb").read())
+    data[int(end) - 30] ^= 0x55
+    open(name, "wb").write(data)
 PY
+check "damaged summaries take no event" status 3 "$memana" top summary.zst
+check "damaged summaries: one line" one_line err '^memana: summary.zst: .* at byte [0-9]+ \(no event is missing\)$'
 damaged() { status 3 "$memana" "$@" && one_line err '^memana: flipped.zst: .* at byte [0-9]+ \(24 events missing'; }
 check "flipped byte: top" damaged top flipped.zst
 check "flipped byte: top --json still is a document" bash -c '"$0" top --json flipped.zst 2>/dev/null >f.json; python3 -c "import json; json.load(open(\"f.json\"))"' "$memana"

@@ -168,6 +168,7 @@ TEST(chunks)
 	want_row(table, &row, MT_CHUNK_DEFS, "DEFS", NULL, 0);
 	want_row(table, &row, MT_CHUNK_EVENTS, "EVENTS", NULL, 0);
 	want_row(table, &row, MT_CHUNK_CHECKPOINT, "CHECKPOINT", NULL, 0);
+	want_row(table, &row, MT_CHUNK_SUMMARIES, "SUMMARIES", NULL, 0);
 	check_end(table, row);
 }
 
