@@ -101,9 +101,12 @@ PYTHON_INLINE int look_at(const struct python_layout *at, struct python_codes *c
 	return offset >= -2 && offset <= INT32_MAX && owner == PYTHON_OWNER_GENERATOR;
 }
 
+/* `codes` NULL: the interpreter numbers its codes, and this one has got none. */
 PYTHON_RARE uint64_t known_key(struct python_codes *codes, const uint8_t *code)
 {
-	return python_know(codes, code)->key;
+	const struct python_known *known = python_know(codes ? codes : python_codes_begin(), code);
+
+	return known ? known->key : 0;
 }
 
 /* The hash of the frames is a polynomial modulo 2^64: the factors are odd, and no bit of a frame is lost. */
@@ -189,7 +192,7 @@ static inline void note_outer(struct outer *outer, const uint8_t *code, uint64_t
 
 /* One walk. */
 struct walk {
-	struct python_codes *codes;
+	struct python_codes *codes; /* NULL: the interpreter numbers its codes */
 	struct outer outer;
 	struct inner_call inner;
 	uint64_t calls, inner_sum; /* inner_sum: of the frames before the outer ones, where more are there than fit */
@@ -328,9 +331,9 @@ PYTHON_INLINE int take(struct python_stack *stack, uint32_t depth, int filled)
 		return 0;
 	if (RARELY(stage == PYTHON_STAGE_FOUND) && !python_check_frames(walk.frame))
 		return stack_python_state() == PYTHON_REFUSED;
-	walk.codes = python_codes_begin();
-	if (!walk.codes)
-		return 0;
+	walk.codes = NULL;
+	if (python_found.at.code_version == PYTHON_NONE)
+		walk.codes = python_codes_begin();
 	walk.depth = depth;
 	walk.outer.size = depth / 4;
 	walk.outer.next = 0;
@@ -374,13 +377,13 @@ static void place_instances(const struct python_stack *stack, struct python_inst
 void stack_python_instances(const struct python_stack *stack, struct python_instances *instances)
 {
 	const uint8_t *frame = stack->calls ? innermost_frame(1) : NULL;
-	struct python_codes *codes = frame ? python_codes_begin() : NULL;
+	struct python_codes *codes = python_found.at.code_version == PYTHON_NONE ? python_codes_begin() : NULL;
 	uint32_t walked, number = 0;
 	struct step step;
 	int kind = 0;
 
 	instances->count = 0;
-	for (walked = 0; codes && walked < STACK_PYTHON_WALK && python_is_plausible(frame); walked++) {
+	for (walked = 0; walked < STACK_PYTHON_WALK && python_is_plausible(frame); walked++) {
 		kind = look_at(&python_found.at, codes, frame, &step);
 		if (kind < 0)
 			break;

@@ -167,7 +167,7 @@ struct python_codes {
 	struct python_known known[PYTHON_KNOWN];
 };
 
-/* A walk begins on this stack of ours. NULL: the thread is on none. */
+/* A walk begins. The thread is on a stack of ours. */
 struct python_codes *python_codes_begin(void);
 
 /* Looks at a code without a number. NULL: it is no code object. */

@@ -45,8 +45,6 @@ struct python_codes *python_codes_begin(void)
 {
 	struct python_codes *codes = own_stack_kept();
 
-	if (!codes)
-		return NULL;
 	if (python_found.at.code_version == PYTHON_NONE &&
 	    atomic_load_explicit(dealloc_slot(), memory_order_relaxed) == count_death)
 		codes->stamp = atomic_load_explicit(&deaths, memory_order_acquire) + 1;
