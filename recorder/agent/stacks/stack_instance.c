@@ -175,15 +175,15 @@ static enum python_call call_named(const char *name, size_t name_bytes, const ch
 	return is_text(name, name_bytes, "_call_impl") ? PYTHON_CALL_PLAIN : PYTHON_CALL_NONE;
 }
 
-enum python_call python_call_of(const uint8_t *code, uint64_t key)
+static int is_met(const struct python_frame *frame)
 {
 	uint32_t i;
 
 	for (i = 0; i < PYTHON_CALLS_MAX; i++)
-		if (atomic_load_explicit(&python_calls.of[i].code, memory_order_acquire) == code &&
-		    python_calls.of[i].key == key)
-			return python_calls.of[i].call;
-	return PYTHON_CALL_NONE;
+		if (atomic_load_explicit(&python_calls.of[i].code, memory_order_acquire) == frame->code &&
+		    python_calls.of[i].key == frame->key)
+			return 1;
+	return 0;
 }
 
 int stack_python_knows_calls(void)
@@ -198,14 +198,14 @@ int stack_python_meet(const struct python_frame *frame, const char *name, size_t
 	enum python_call call = call_named(name, name_bytes, file, file_bytes);
 	uint32_t place;
 
-	if (!call || python_call_of(frame->code, frame->key) ||
-	    python_int(frame->code, python_found.at.code_arguments) < 1)
+	if (!call || is_met(frame) || python_int(frame->code, python_found.at.code_arguments) < 1)
 		return 0;
 	place = atomic_fetch_add(&python_calls.count, 1);
 	if (place >= PYTHON_CALLS_MAX) {
 		atomic_store(&python_calls.count, PYTHON_CALLS_MAX);
 		return 0;
 	}
+	python_calls.of[place].number = python_number(&python_found.at, frame->code);
 	python_calls.of[place].key = frame->key;
 	python_calls.of[place].call = call;
 	atomic_store_explicit(&python_calls.of[place].code, frame->code, memory_order_release);

@@ -136,14 +136,25 @@ static uint64_t key_of(struct python_codes *codes, const uint8_t *code)
 	return number ? python_numbered_key(code, number) : known_key(codes, code);
 }
 
-/* The call that a frame is, of a code that python_may_be_call. */
-static __attribute__((noinline)) enum python_call call_of(struct python_codes *codes, const uint8_t *code)
+/* The call that a frame of this code is. The code of a call may have died and another lie at its address. */
+static enum python_call call_of(struct python_codes *codes, const uint8_t *code)
 {
-	return python_call_of(code, key_of(codes, code));
+	uint32_t i;
+
+	if (!(atomic_load_explicit(&python_calls.marks, memory_order_relaxed) & python_mark(code)))
+		return PYTHON_CALL_NONE;
+	for (i = 0; i < PYTHON_CALLS_MAX; i++) {
+		if (atomic_load_explicit(&python_calls.of[i].code, memory_order_acquire) != code)
+			continue;
+		if (python_calls.of[i].number ? python_calls.of[i].number == python_number(&python_found.at, code)
+					      : python_calls.of[i].key == key_of(codes, code))
+			return python_calls.of[i].call;
+	}
+	return PYTHON_CALL_NONE;
 }
 
 /* Hash of a module's call. At each event: which module it is for a reader is found once for each stack (log_new). */
-static uint64_t hash_call(const uint8_t *frame, uint32_t number)
+static inline uint64_t hash_call(const uint8_t *frame, uint32_t number)
 {
 	const uint8_t *object = python_first_local(&python_found.at, frame), *type = NULL;
 
@@ -163,8 +174,8 @@ struct inner_call {
 };
 
 /* The calls of modules that are known at the next frame. */
-static __attribute__((noinline)) uint64_t hash_calls(struct inner_call *inner, const uint8_t *frame, uint32_t number,
-						     enum python_call call)
+static inline uint64_t hash_calls(struct inner_call *inner, const uint8_t *frame, uint32_t number,
+				  enum python_call call)
 {
 	uint64_t hash = inner->frame && call != PYTHON_CALL_WRAPPED ? hash_call(inner->frame, inner->number) : 0;
 
@@ -203,7 +214,7 @@ struct walk {
 static __attribute__((noinline)) void note_call(struct walk *walk, const uint8_t *frame, const uint8_t *code,
 						uint32_t number)
 {
-	enum python_call call = python_may_be_call(code) ? call_of(walk->codes, code) : PYTHON_CALL_NONE;
+	enum python_call call = call_of(walk->codes, code);
 
 	if (call || walk->inner.frame)
 		walk->calls += hash_calls(&walk->inner, frame, number, call);
@@ -387,7 +398,7 @@ void stack_python_instances(const struct python_stack *stack, struct python_inst
 		kind = look_at(&python_found.at, codes, frame, &step);
 		if (kind < 0)
 			break;
-		if (kind && python_may_be_call(step.code) && call_of(codes, step.code))
+		if (kind && call_of(codes, step.code))
 			python_note_instance(instances, frame, number);
 		number += (uint32_t)kind;
 		frame = python_pointer(frame, python_found.at.frame_back);

@@ -45,6 +45,7 @@ struct python_calls {
 	_Atomic uint32_t count;
 	struct {
 		const uint8_t *_Atomic code; /* NULL: this entry is not written yet */
+		uint64_t number;             /* python_number; 0: it has none */
 		uint64_t key;                /* as in struct python_frame */
 		enum python_call call;
 	} of[PYTHON_CALLS_MAX];
@@ -56,14 +57,6 @@ static inline uint64_t python_mark(const uint8_t *code)
 {
 	return (uint64_t)1 << ((uintptr_t)code >> 4 & 63);
 }
-
-/* 1: the code may be a module's call. Another code may lie at its address by now: python_call_of looks at the key too. */
-static inline int python_may_be_call(const uint8_t *code)
-{
-	return (atomic_load_explicit(&python_calls.marks, memory_order_relaxed) & python_mark(code)) != 0;
-}
-
-enum python_call python_call_of(const uint8_t *code, uint64_t key);
 
 /* The object of an argument that lies in `cell`, or, NULL, in a cell of the frame that is looked for; NULL: it was deleted. */
 const uint8_t *python_argument_in_cell(const uint8_t *frame, const uint8_t *cell);
