@@ -546,6 +546,15 @@ static void look_after(uint32_t stage, uint64_t since)
 		agent_work(ask_for_models, NULL);
 }
 
+/* 1: the caller's tensor is one of LOOK_EVERY. Threads may count over each other: to count in turns took longer than all the rest. */
+static int is_time_to_look(void)
+{
+	uint32_t tensors = atomic_load_explicit(&census.tensors, memory_order_relaxed);
+
+	atomic_store_explicit(&census.tensors, tensors + 1, memory_order_relaxed);
+	return tensors % LOOK_EVERY == 0;
+}
+
 /* 1: no question is left to be asked, whatever tensors there are. */
 static int is_over(uint32_t stage)
 {
@@ -557,7 +566,7 @@ void census_look(void)
 	uint32_t stage = atomic_load_explicit(&census.stage, memory_order_acquire);
 	int saved = errno;
 
-	if (is_over(stage) || atomic_fetch_add_explicit(&census.tensors, 1, memory_order_relaxed) % LOOK_EVERY)
+	if (is_over(stage) || !is_time_to_look())
 		return;
 	if (!agent_is_recording())
 		return;

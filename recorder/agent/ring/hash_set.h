@@ -11,12 +11,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define HASH_SET_ENTRIES (1u << 20)       /* 8 MiB of address space; the log holds fewer stacks of usual depth */
+#define HASH_SET_ENTRIES \
+	(1u              \
+	 << 20) /* 8 MiB of address space, those for the first ones apart; the log holds fewer stacks of usual depth */
 #define HASH_SET_ENTRIES_LEAST (1u << 14) /* the least, under a limit */
 
 struct hash_set {
-	_Atomic uint64_t *entry; /* 0: empty */
-	uint32_t entries;        /* a power of two */
+	_Atomic uint64_t *entry; /* the near table, then the far one; 0: empty */
+	uint32_t entries;        /* size of the far table, a power of two */
 	_Atomic uint32_t taken;  /* entries that have a key */
 };
 

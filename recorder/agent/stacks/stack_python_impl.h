@@ -152,11 +152,12 @@ struct python_known {
 };
 
 #define PYTHON_KNOWN 512u
+#define PYTHON_PLACES 4u /* places that a code may have */
 
 /* The codes that were met on one of our stacks; lies in own_stack_kept(). */
 struct python_codes {
 	uint64_t stamp; /* the count of dead code objects when this walk began; without a count: the number of the walk */
-	uint64_t walks;
+	uint64_t walks, learnt;
 	struct python_known known[PYTHON_KNOWN];
 };
 
@@ -166,11 +167,16 @@ struct python_codes *python_codes_begin(void);
 /* Looks at a code without a number. NULL: it is no code object. */
 const struct python_known *python_learn(struct python_codes *codes, const uint8_t *code);
 
-/* The same, or what is known: in one of two places, so that no pair of functions that call each other shares one. */
+static inline uint32_t python_place(const uint8_t *code)
+{
+	return (uintptr_t)code >> 4 & (PYTHON_KNOWN - 1);
+}
+
+/* The same, or what is known. */
 static inline __attribute__((always_inline)) const struct python_known *python_know(struct python_codes *codes,
 										    const uint8_t *code)
 {
-	const struct python_known *known = &codes->known[(uintptr_t)code >> 4 & (PYTHON_KNOWN - 1)];
+	const struct python_known *known = &codes->known[python_place(code)];
 
 	if (atomic_load_explicit(&known->code, memory_order_relaxed) == code && known->stamp == codes->stamp)
 		return known;

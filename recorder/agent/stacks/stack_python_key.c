@@ -107,16 +107,30 @@ static void put(struct python_known *known, const uint8_t *code, uint64_t stamp,
 	atomic_store_explicit(&known->code, code, memory_order_release);
 }
 
+/* An entry that is not in use, else each of the four in turn. */
+static struct python_known *entry_for(struct python_codes *codes, const uint8_t *code)
+{
+	uint32_t place = python_place(code), i;
+
+	for (i = 0; i < PYTHON_PLACES; i++)
+		if (!atomic_load_explicit(&codes->known[place ^ i].code, memory_order_relaxed) ||
+		    codes->known[place ^ i].stamp != codes->stamp)
+			return &codes->known[place ^ i];
+	return &codes->known[place ^ codes->learnt % PYTHON_PLACES];
+}
+
 const struct python_known *python_learn(struct python_codes *codes, const uint8_t *code)
 {
-	uint32_t place = (uintptr_t)code >> 4 & (PYTHON_KNOWN - 1);
-	struct python_known *known = &codes->known[place], *other = &codes->known[place ^ 1];
+	uint32_t place = python_place(code), i;
+	struct python_known *known;
 
-	if (holds(other, codes, code))
-		return other;
+	for (i = 1; i < PYTHON_PLACES; i++)
+		if (holds(&codes->known[place ^ i], codes, code))
+			return &codes->known[place ^ i];
 	if (!python_is_plausible(code) || python_pointer(code, PYTHON_OBJECT_TYPE) != python_found.code_type)
 		return NULL;
-	put(other, known->code, known->stamp, known->key, known->first);
+	codes->learnt++;
+	known = entry_for(codes, code);
 	put(known, code, codes->stamp, contents_key(code), first_of(code));
 	return known;
 }
