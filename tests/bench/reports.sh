@@ -42,7 +42,7 @@ shape spans 0 0
 printf '%-10s' ""
 printf '%16s' "long" "many steps" "micro-batches" "many spans"
 echo
-for report in load phases steps oom frag diff check retained; do
+for report in load phases steps growth oom frag diff check retained; do
 	printf '%-10s' "$report"
 	for name in long steps batches spans; do
 		printf '%8.2f%8.2f' "$(answer $report "$work/$name.1")" "$(answer $report "$work/$name.2")"

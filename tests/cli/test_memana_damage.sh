@@ -56,7 +56,7 @@ check "no folder for temporary files" homeless
 limited() {
 	(ulimit -f 8; status 4 "$memana" "$@") && one_line err "^memana: $1: .*(File too large|no space left).*TMPDIR"
 }
-for command in phases steps oom advise retained frag "check --growth 1%" "diff small.zst"; do
+for command in phases steps growth oom advise retained frag "check --growth 1%" "diff small.zst"; do
 	check "a limit on the size of files: ${command%% *}" limited $command small.zst
 done
 check "what was good is in the database" bash -c '"$0" sql flipped.db "SELECT count(*) FROM process" | grep -qx 1' "$memana"

@@ -73,7 +73,7 @@ check "the rank is in the name" bash -c '"$0" import ranks/snap_rank_3.pickle -o
 words() { tr -s ' \n' ' ' <out; }
 tells() { status 0 "$memana" "$1" "$2.pickle" && words | grep -qE -- "$3" || { cat out; return 1; }; }
 silent() { status 0 "$memana" "$1" "$2.pickle" && ! words | grep -qE -- "$3" || { cat out; return 1; }; }
-for command in top phases steps retained oom; do
+for command in top phases steps growth retained oom; do
 	check "no history: $command says so, and what to do" tells $command segments_only 'has no history: .* _record_memory_history|has no history: .*_record_memory_history'
 	check "no history: $command invents nothing" silent $command segments_only 'pid 0|1970| at [0-9.]+ (us|ms|s)[, ]|step [01]|in init'
 done

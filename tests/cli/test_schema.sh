@@ -56,7 +56,7 @@ check "no history: no time, step, phase, process" none top \
 check "no history: no start" none info \
 	'all(d["traces"][0][k] is None for k in ("pid", "start_realtime_ns", "first_time_ns")) and not d["traces"][0]["has_history"] and d["traces"][0]["recorded_by"] == "pytorch"'
 check "no history: frag" none frag 'all(d["devices"][0][k] is None for k in ("time_ns", "step", "phase"))'
-for command in phases steps retained; do
+for command in phases steps growth retained; do
 	check "no history: $command says what it is" none $command '"has no history" in d["verdict"]'
 done
 check "no times" json top.old.pickle.json 'd["devices"][0]["peak"]["time_ns"] is None and d["devices"][0]["peak"]["phase"] == "backward"'

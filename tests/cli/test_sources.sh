@@ -19,7 +19,7 @@ same() {
 for name in history.pickle short.pkl by_content; do
 	check "top $name" same "$name" top
 done
-for command in phases steps oom advise retained frag verify; do
+for command in phases steps growth oom advise retained frag verify; do
 	check "$command of a snapshot" same history.pickle "$command"
 	check "$command --json of a snapshot" same history.pickle "$command" --json
 done

@@ -14,10 +14,10 @@ cp t.zst "$evil.zst"
 cp evil.pickle "$evil.pickle"
 check "import" on_terminal "$memana" import "$evil.pickle" -o "$evil.2.zst"
 check "load" on_terminal "$memana" load t.zst -o "$evil.db"
-for command in top info verify phases steps oom advise retained frag "check --max-peak 1" "diff t.zst"; do
+for command in top info verify phases steps growth oom advise retained frag "check --max-peak 1" "diff t.zst"; do
 	check "${command%% *}" on_terminal "$memana" $command "$evil.zst"
 done
-for command in top info verify phases steps oom advise retained frag; do
+for command in top info verify phases steps growth oom advise retained frag; do
 	check "$command --json" on_terminal "$memana" $command --json "$evil.zst"
 done
 named() { "$memana" $1 --json "$evil.zst" >j.json && json j.json "$2"; }
