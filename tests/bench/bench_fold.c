@@ -9,7 +9,7 @@
 #include <time.h>
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
-#include "ring_maker.h"
+#include "ring_builder.h"
 
 #define STACKS 1000u
 #define LIVE 4096u /* blocks that are alive at any time */
@@ -17,7 +17,7 @@
 #define LOG_BYTES (4u << 20)
 
 struct bench {
-	struct ring_maker maker;
+	struct ring_builder builder;
 	struct mt_fold *fold;
 	uint64_t made;
 	uint32_t slots, random;
@@ -34,15 +34,15 @@ static void define(struct bench *bench)
 
 	for (i = 1; i <= STACKS; i++) {
 		snprintf(name, sizeof(name), "function_%u", i);
-		ring_maker_code(&bench->maker, i, i, name, name, "/src/model/train.py", table, sizeof(table));
+		ring_builder_code(&bench->builder, i, i, name, name, "/src/model/train.py", table, sizeof(table));
 	}
 	for (i = 1; i <= STACKS; i++) {
 		for (frame = 0; frame < FRAMES; frame++)
 			python[frame] = (struct ring_python){ .code = (i + frame * 7) % STACKS + 1, .lasti = frame };
-		ring_maker_stack(&bench->maker, i, &counts, python, NULL);
+		ring_builder_stack(&bench->builder, i, &counts, python, NULL);
 	}
 	for (i = 1; i <= bench->slots; i++)
-		ring_maker_thread(&bench->maker, i, i, "worker");
+		ring_builder_thread(&bench->builder, i, i, "worker");
 }
 
 /* Blocks are freed in the order they were made, sizes differ. */
@@ -61,14 +61,14 @@ static void make_one(struct bench *bench, uint32_t slot)
 	event.addr = 0x7f0000000000ull + (block << 26);
 	event.size = bench->size[block];
 	event.total = event.reserved = 1ull << 34;
-	ring_maker_event(&bench->maker, slot, event, NULL, NULL);
+	ring_builder_event(&bench->builder, slot, event, NULL, NULL);
 	bench->made++;
 }
 
 /* Fills every slot to two fifths, one event each in turn. */
 static void fill(struct bench *bench, uint64_t most)
 {
-	uint64_t rounds = bench->maker.header->slot_bytes / sizeof(struct ring_event) * 2 / 5, round;
+	uint64_t rounds = bench->builder.header->slot_bytes / sizeof(struct ring_event) * 2 / 5, round;
 	uint32_t slot;
 
 	for (round = 0; round < rounds && bench->made < most; round++)
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		bench.slots = (uint32_t)strtoul(argv[2], NULL, 10);
 	err = mt_rules_new(&rules, message, sizeof(message));
-	if (!err && ring_maker_open(&bench.maker, ring, bench.slots, RING_SLOT_BYTES, LOG_BYTES))
+	if (!err && ring_builder_open(&bench.builder, ring, bench.slots, RING_SLOT_BYTES, LOG_BYTES))
 		err = -MT_E_SYSTEM;
 	if (!err) {
 		define(&bench);

@@ -16,7 +16,7 @@
 #include "fuzz.h"
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
-#include "ring_maker.h"
+#include "ring_builder.h"
 
 #define SLOTS 4u
 #define SLOT_BYTES 4096u
@@ -49,10 +49,10 @@ static int next_piece(const uint8_t **at, const uint8_t *end, struct piece *piec
 
 /* ---- a ring of pieces ---- */
 
-static void put_event(struct ring_maker *maker, const struct piece *piece)
+static void put_event(struct ring_builder *builder, const struct piece *piece)
 {
 	uint32_t slot = piece->size ? piece->data[0] % SLOTS : 0;
-	struct ring_slot *cursors = &maker->header->slot[slot];
+	struct ring_slot *cursors = &builder->header->slot[slot];
 	struct ring_event event = { 0 };
 	uint64_t head = atomic_load(&cursors->head);
 	size_t text;
@@ -67,60 +67,60 @@ static void put_event(struct ring_maker *maker, const struct piece *piece)
 		if (event.name_bytes > text)
 			event.name_bytes = (uint16_t)text;
 		event.domain_bytes = (uint16_t)(text - event.name_bytes);
-		event.seq = atomic_fetch_add(&maker->header->next_seq, 1);
+		event.seq = atomic_fetch_add(&builder->header->next_seq, 1);
 	}
 	if (head + sizeof(event) + text + 8 > SLOT_BYTES)
 		return;
-	memcpy(ring_maker_at(maker, slot, head), &event, sizeof(event));
-	memcpy(ring_maker_at(maker, slot, head) + sizeof(event), piece->data + 2 + sizeof(event), text);
+	memcpy(ring_builder_at(builder, slot, head), &event, sizeof(event));
+	memcpy(ring_builder_at(builder, slot, head) + sizeof(event), piece->data + 2 + sizeof(event), text);
 	atomic_store(&cursors->head, head + (event.bytes < SLOT_BYTES ? event.bytes : 8));
 	atomic_store(&cursors->state, RING_SLOT_LEFT);
 }
 
-static void put_log(struct ring_maker *maker, const struct piece *piece)
+static void put_log(struct ring_builder *builder, const struct piece *piece)
 {
-	uint64_t head = atomic_load(&maker->header->log_head);
+	uint64_t head = atomic_load(&builder->header->log_head);
 	uint32_t bytes = (uint32_t)(piece->size + 6) / 8 * 8;
-	uint8_t *at = (uint8_t *)maker->header + maker->header->log_offset + head;
+	uint8_t *at = (uint8_t *)builder->header + builder->header->log_offset + head;
 
 	if (piece->size < 1 + sizeof(struct ring_log) || head + bytes > LOG_BYTES)
 		return;
 	memcpy(at, piece->data + 1, piece->size - 1);
 	if (piece->data[0])
 		memcpy(at, &bytes, sizeof(bytes));
-	atomic_store(&maker->header->log_head, head + bytes);
+	atomic_store(&builder->header->log_head, head + bytes);
 }
 
 /* The last word: over what is there, whatever it is. */
-static void put_over(struct ring_maker *maker, const struct piece *piece)
+static void put_over(struct ring_builder *builder, const struct piece *piece)
 {
 	int is_slot = piece->kind == PIECE_SLOT;
 	size_t head = is_slot ? 3 : 4, room = is_slot ? SLOT_BYTES : sizeof(struct ring_header), at;
-	uint8_t *to = (uint8_t *)maker->header; /* its sizes cannot be believed any more */
+	uint8_t *to = (uint8_t *)builder->header; /* its sizes cannot be believed any more */
 
 	if (piece->size <= head)
 		return;
 	if (is_slot)
-		to += ring_maker_pages(sizeof(struct ring_header)) + piece->data[0] % SLOTS * SLOT_BYTES;
+		to += ring_builder_pages(sizeof(struct ring_header)) + piece->data[0] % SLOTS * SLOT_BYTES;
 	at = is_slot ? (size_t)piece->data[1] | (size_t)piece->data[2] << 8 : mt_load_u32(piece->data);
 	at %= room;
 	memcpy(to + at, piece->data + head, piece->size - head < room - at ? piece->size - head : room - at);
 }
 
-static void fill(struct ring_maker *maker, const uint8_t *data, size_t size)
+static void fill(struct ring_builder *builder, const uint8_t *data, size_t size)
 {
 	const uint8_t *at = data, *end = data + size;
 	struct piece piece;
 
 	while (next_piece(&at, end, &piece)) {
 		if (piece.kind == PIECE_EVENT)
-			put_event(maker, &piece);
+			put_event(builder, &piece);
 		else if (piece.kind == PIECE_LOG)
-			put_log(maker, &piece);
+			put_log(builder, &piece);
 	}
 	for (at = data; next_piece(&at, end, &piece);)
 		if (piece.kind == PIECE_HEADER || piece.kind == PIECE_SLOT)
-			put_over(maker, &piece);
+			put_over(builder, &piece);
 }
 
 /* ---- the fold ---- */
@@ -147,12 +147,12 @@ static int fold(const char *ring, const char *trace)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *ring = fuzz_path("ring"), *trace = fuzz_path("folded.zst"), *whole = fuzz_path("recovered.zst");
-	struct ring_maker maker;
+	struct ring_builder builder;
 
 	unlink(ring);
-	FUZZ_CHECK(!ring_maker_open(&maker, ring, SLOTS, SLOT_BYTES, LOG_BYTES));
-	fill(&maker, data, size);
-	ring_maker_close(&maker);
+	FUZZ_CHECK(!ring_builder_open(&builder, ring, SLOTS, SLOT_BYTES, LOG_BYTES));
+	fill(&builder, data, size);
+	ring_builder_close(&builder);
 	unlink(trace);
 	unlink(whole);
 	if (!mt_fold_recover("/dev/null", ring, fuzz_rules(), whole, NULL))

@@ -5,14 +5,14 @@
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "memtrace/reader.h"
-#include "ring_maker.h"
+#include "ring_builder.h"
 #include "test.h"
 
 #define KIT_LOG_BYTES (1u << 20)
 #define KIT_SHIFT 6 /* seq of ring event n is n << KIT_SHIFT */
 
 struct kit {
-	struct ring_maker maker;
+	struct ring_builder builder;
 	char ring[512], trace[512], recovered[512];
 	struct mt_rules *rules;
 	struct mt_fold *fold;
@@ -32,7 +32,7 @@ static inline void kit_init(struct kit *kit, uint32_t slots, uint32_t slot_bytes
 	snprintf(kit->ring, sizeof(kit->ring), "%s/ring", dir);
 	snprintf(kit->trace, sizeof(kit->trace), "%s/trace.zst", dir);
 	snprintf(kit->recovered, sizeof(kit->recovered), "%s/recovered.zst", dir);
-	CHECK(!ring_maker_open(&kit->maker, kit->ring, slots, slot_bytes, KIT_LOG_BYTES));
+	CHECK(!ring_builder_open(&kit->builder, kit->ring, slots, slot_bytes, KIT_LOG_BYTES));
 	CHECK_EQ(mt_rules_new(&kit->rules, message, sizeof(message)), 0);
 }
 
@@ -41,7 +41,7 @@ static inline void kit_release(struct kit *kit)
 	mt_reader_free(kit->reader);
 	free(kit->events);
 	mt_rules_free(kit->rules);
-	ring_maker_close(&kit->maker);
+	ring_builder_close(&kit->builder);
 }
 
 static inline void kit_open(struct kit *kit, const struct mt_fold_options *options)

@@ -10,7 +10,7 @@
 #include "trace/chunk.h"
 #include "trace/codec.h"
 #include "trace/process.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define TRACES 5
 #define PARTS 40
@@ -24,23 +24,23 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 /* New definitions in every part, so that they come between events, and a live set that checkpoints repeat. */
 static void make_trace(const char *path, uint32_t pid)
 {
-	struct maker maker;
+	struct builder builder;
 	char name[32];
 	uint64_t addr = 0x1000;
 	int part, i;
 
-	maker_open(&maker, path, pid, -1);
+	builder_open(&builder, path, pid, -1);
 	for (part = 0; part < PARTS; part++) {
 		snprintf(name, sizeof(name), "function_%d.%s", part, part % 3 ? "forward" : "step");
-		maker.stack = maker_python(&maker, 0, name, "train.py", (uint32_t)part + 1);
+		builder.stack = builder_python(&builder, 0, name, "train.py", (uint32_t)part + 1);
 		for (i = 0; i < PART_EVENTS; i++, addr += 0x1000) {
-			maker_tensor_alloc(&maker, addr, 512 + (uint64_t)i + pid);
+			builder_tensor_alloc(&builder, addr, 512 + (uint64_t)i + pid);
 			if (i % 3)
-				maker_tensor_free(&maker, addr, 512 + (uint64_t)i + pid);
+				builder_tensor_free(&builder, addr, 512 + (uint64_t)i + pid);
 		}
-		CHECK_EQ(mt_writer_flush(maker.writer), 0);
+		CHECK_EQ(mt_writer_flush(builder.writer), 0);
 	}
-	maker_close(&maker);
+	builder_close(&builder);
 }
 
 static uint64_t digest(uint64_t sum, const struct mt_defs *defs, const struct mt_event *event,

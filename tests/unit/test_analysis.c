@@ -8,7 +8,7 @@
 #include "source/source.h"
 #include "store/store.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define RUNS 60
 #define EVENTS 400
@@ -36,7 +36,7 @@ struct region {
 };
 
 struct process {
-	struct maker maker;
+	struct builder builder;
 	struct region region[REGIONS];
 	uint32_t stack_ids[STACKS];
 	uint32_t phase;
@@ -102,8 +102,8 @@ static void take_peak(struct model *model, uint32_t p)
 	model->peak = model->held;
 	model->peak_inside = model->inside;
 	model->peak_process = p;
-	model->peak_seq = model->process[p].maker.seq;
-	model->peak_time = model->now - MAKER_START;
+	model->peak_seq = model->process[p].builder.seq;
+	model->peak_time = model->now - BUILDER_START;
 	memset(&model->at_peak, 0, sizeof(model->at_peak));
 	for (q = 0; q < PROCESSES; q++) {
 		for (r = 0; r < REGIONS; r++) {
@@ -144,7 +144,7 @@ static struct thing new_thing(struct process *process, uint64_t bytes)
 {
 	struct thing thing = { .bytes = bytes, .stack = (uint32_t)(random() % STACKS), .phase = process->phase };
 
-	process->maker.stack = process->stack_ids[thing.stack];
+	process->builder.stack = process->stack_ids[thing.stack];
 	process->touched = 1;
 	return thing;
 }
@@ -157,11 +157,11 @@ static void change_region(struct model *model, uint32_t p, uint32_t r)
 	if (inside(region))
 		return;
 	if (region->self.bytes) {
-		maker_driver_free(&process->maker, ADDRESS(r, 0));
+		builder_driver_free(&process->builder, ADDRESS(r, 0));
 		memset(region, 0, sizeof(*region));
 	} else {
 		region->self = new_thing(process, REGION_BYTES);
-		maker_driver_alloc(&process->maker, ADDRESS(r, 0), REGION_BYTES);
+		builder_driver_alloc(&process->builder, ADDRESS(r, 0), REGION_BYTES);
 	}
 	settle(model, p);
 }
@@ -177,9 +177,9 @@ static void change_tensor(struct model *model, uint32_t p, uint32_t r)
 		*cell = new_thing(process, (uint64_t)(1 + random() % 8) * CELL / 8);
 		if (region->self.bytes)
 			model->seen[p][region->self.stack][region->self.phase] = 1;
-		maker_tensor_alloc(&process->maker, ADDRESS(r, c), cell->bytes);
+		builder_tensor_alloc(&process->builder, ADDRESS(r, c), cell->bytes);
 	} else {
-		maker_tensor_free(&process->maker, ADDRESS(r, c), cell->bytes);
+		builder_tensor_free(&process->builder, ADDRESS(r, c), cell->bytes);
 		memset(cell, 0, sizeof(*cell));
 	}
 	settle(model, p);
@@ -191,9 +191,9 @@ static void change_phase(struct model *model, uint32_t p, int is_first)
 	uint32_t before = process->phase;
 
 	if (!is_first)
-		maker_phase_end(&process->maker);
+		builder_phase_end(&process->builder);
 	process->phase = (uint32_t)(random() % PHASES);
-	maker_phase(&process->maker, words[process->phase]);
+	builder_phase(&process->builder, words[process->phase]);
 	if (is_first || process->phase != before) /* else the phase goes on */
 		settle(model, p);
 }
@@ -206,12 +206,12 @@ static void one_event(struct model *model)
 
 	if (process->ended)
 		return;
-	process->maker.time = model->now;
+	process->builder.time = model->now;
 	model->now += 5000;
 	if (what == 0) {
 		change_phase(model, p, 0);
 	} else {
-		process->maker.time = model->now - 1000;
+		process->builder.time = model->now - 1000;
 		(what < 7 ? change_region : change_tensor)(model, p, r);
 	}
 }
@@ -221,8 +221,8 @@ static void end_process(struct model *model, uint32_t p)
 {
 	struct process *process = &model->process[p];
 
-	process->maker.time = model->now += 5000;
-	maker_close(&process->maker);
+	process->builder.time = model->now += 5000;
+	builder_close(&process->builder);
 	process->ended = 1;
 	memset(process->region, 0, sizeof(process->region));
 }
@@ -233,12 +233,12 @@ static void write_run(struct model *model, char *const *paths)
 	uint32_t p, i;
 
 	memset(model, 0, sizeof(*model));
-	model->now = MAKER_START + 100000;
+	model->now = BUILDER_START + 100000;
 	for (p = 0; p < PROCESSES; p++) {
 		process = &model->process[p];
-		maker_open(&process->maker, paths[p], 100 + p, (int)p);
+		builder_open(&process->builder, paths[p], 100 + p, (int)p);
 		for (i = 0; i < STACKS; i++)
-			process->stack_ids[i] = maker_python(&process->maker, 0, "f", "/home/me/x.py", i + 1);
+			process->stack_ids[i] = builder_python(&process->builder, 0, "f", "/home/me/x.py", i + 1);
 		change_phase(model, p, 1);
 	}
 	for (i = 0; i < EVENTS; i++) {
@@ -350,24 +350,24 @@ TEST(random_runs_agree_with_the_model)
 
 /* ---- The peak is taken when it is known what fills it ---- */
 
-static void vmm_create(struct maker *maker, uint64_t handle, uint64_t size)
+static void vmm_create(struct builder *builder, uint64_t handle, uint64_t size)
 {
-	maker_event(maker, (struct mt_event){ .kind = MT_VMM_CREATE,
-					      .device = maker->device,
-					      .stack = maker->stack,
-					      .handle = handle,
-					      .size = size });
+	builder_event(builder, (struct mt_event){ .kind = MT_VMM_CREATE,
+						  .device = builder->device,
+						  .stack = builder->stack,
+						  .handle = handle,
+						  .size = size });
 }
 
-static void vmm_map(struct maker *maker, uint64_t addr, uint64_t handle, uint64_t size)
+static void vmm_map(struct builder *builder, uint64_t addr, uint64_t handle, uint64_t size)
 {
-	maker_event(maker, (struct mt_event){ .kind = MT_VMM_MAP, .addr = addr, .handle = handle, .size = size });
+	builder_event(builder, (struct mt_event){ .kind = MT_VMM_MAP, .addr = addr, .handle = handle, .size = size });
 }
 
-static void vmm_sleep(struct maker *maker, uint64_t addr, uint64_t handle, uint64_t size)
+static void vmm_sleep(struct builder *builder, uint64_t addr, uint64_t handle, uint64_t size)
 {
-	maker_event(maker, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = addr, .size = size });
-	maker_event(maker, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = handle });
+	builder_event(builder, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = addr, .size = size });
+	builder_event(builder, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = handle });
 }
 
 /* Bytes of tensors at the peak of a trace; the rest of it is slack. */
@@ -397,52 +397,52 @@ static uint64_t tensors_at_peak(char *path, uint64_t peak)
 /* An expandable segment grows by two chunks for one block. */
 TEST(peak_of_an_expandable_segment)
 {
-	struct maker maker;
+	struct builder builder;
 	char path[300];
 
 	snprintf(path, sizeof(path), "%s/expandable.zst", test_dir());
-	maker_open(&maker, path, 100, -1);
-	maker.stack = maker_python(&maker, 0, "f", "/home/me/x.py", 1);
-	vmm_create(&maker, 1, 20 * MIB);
-	vmm_create(&maker, 2, 20 * MIB);
-	vmm_map(&maker, 0x100000000, 1, 20 * MIB);
-	vmm_map(&maker, 0x100000000 + 20 * MIB, 2, 20 * MIB);
-	maker_tensor_alloc(&maker, 0x100000000, 33 * MIB);
-	maker_tensor_free(&maker, 0x100000000, 33 * MIB);
-	maker_close(&maker);
+	builder_open(&builder, path, 100, -1);
+	builder.stack = builder_python(&builder, 0, "f", "/home/me/x.py", 1);
+	vmm_create(&builder, 1, 20 * MIB);
+	vmm_create(&builder, 2, 20 * MIB);
+	vmm_map(&builder, 0x100000000, 1, 20 * MIB);
+	vmm_map(&builder, 0x100000000 + 20 * MIB, 2, 20 * MIB);
+	builder_tensor_alloc(&builder, 0x100000000, 33 * MIB);
+	builder_tensor_free(&builder, 0x100000000, 33 * MIB);
+	builder_close(&builder);
 	CHECK_EQ(tensors_at_peak(path, 40 * MIB), 33 * MIB);
 }
 
 /* A pool that slept is awake at the peak: it is tensors, not new driver memory. */
 TEST(peak_of_a_pool_that_wakes)
 {
-	struct maker maker;
+	struct builder builder;
 	char path[300];
 
 	snprintf(path, sizeof(path), "%s/wakes.zst", test_dir());
-	maker_open(&maker, path, 100, -1);
-	maker.stack = maker_python(&maker, 0, "f", "/home/me/x.py", 1);
-	vmm_create(&maker, 1, 20 * MIB);
-	vmm_map(&maker, 0x100000000, 1, 20 * MIB);
-	maker_tensor_alloc(&maker, 0x100000000, 20 * MIB);
-	vmm_sleep(&maker, 0x100000000, 1, 20 * MIB);
-	maker_driver_alloc(&maker, 0x200000000, 10 * MIB);
-	maker_tensor_alloc(&maker, 0x200000000, 10 * MIB);
-	vmm_create(&maker, 2, 20 * MIB);
-	vmm_map(&maker, 0x100000000, 2, 20 * MIB);
-	maker_close(&maker);
+	builder_open(&builder, path, 100, -1);
+	builder.stack = builder_python(&builder, 0, "f", "/home/me/x.py", 1);
+	vmm_create(&builder, 1, 20 * MIB);
+	vmm_map(&builder, 0x100000000, 1, 20 * MIB);
+	builder_tensor_alloc(&builder, 0x100000000, 20 * MIB);
+	vmm_sleep(&builder, 0x100000000, 1, 20 * MIB);
+	builder_driver_alloc(&builder, 0x200000000, 10 * MIB);
+	builder_tensor_alloc(&builder, 0x200000000, 10 * MIB);
+	vmm_create(&builder, 2, 20 * MIB);
+	vmm_map(&builder, 0x100000000, 2, 20 * MIB);
+	builder_close(&builder);
 	CHECK_EQ(tensors_at_peak(path, 30 * MIB), 30 * MIB);
 }
 
 /* ---- A request that the driver refused ---- */
 
-static void refuse(struct maker *maker, uint64_t entry, uint64_t size)
+static void refuse(struct builder *builder, uint64_t entry, uint64_t size)
 {
-	maker_event(maker, (struct mt_event){ .kind = MT_DRIVER_FAIL,
-					      .device = maker->cuda,
-					      .entry = entry,
-					      .size = size,
-					      .result = 2 /* CUDA_ERROR_OUT_OF_MEMORY */ });
+	builder_event(builder, (struct mt_event){ .kind = MT_DRIVER_FAIL,
+						  .device = builder->cuda,
+						  .entry = entry,
+						  .size = size,
+						  .result = 2 /* CUDA_ERROR_OUT_OF_MEMORY */ });
 }
 
 /* The process gets `size` bytes of the device by the call, right after it was refused 20 MiB of the GPU. */
@@ -450,21 +450,21 @@ static int has_it(const char *name, int elsewhere, uint64_t entry, uint64_t size
 {
 	struct analysis analysis;
 	struct source source;
-	struct maker maker;
+	struct builder builder;
 	char path[300], *paths = path;
 	uint32_t other;
 	int had;
 
 	snprintf(path, sizeof(path), "%s/%s.zst", test_dir(), name);
-	maker_open(&maker, path, 100, -1);
-	other = maker_device(&maker, MT_DEVICE_CUDA, 1, "Test GPU", "GPU-0001", 1024 * MIB);
-	refuse(&maker, 7, 20 * MIB);
-	maker_event(&maker, (struct mt_event){ .kind = MT_DRIVER_ALLOC,
-					       .device = elsewhere ? other : maker.cuda,
-					       .entry = entry,
-					       .addr = 0x100000000,
-					       .size = size });
-	maker_close(&maker);
+	builder_open(&builder, path, 100, -1);
+	other = builder_device(&builder, MT_DEVICE_CUDA, 1, "Test GPU", "GPU-0001", 1024 * MIB);
+	refuse(&builder, 7, 20 * MIB);
+	builder_event(&builder, (struct mt_event){ .kind = MT_DRIVER_ALLOC,
+						   .device = elsewhere ? other : builder.cuda,
+						   .entry = entry,
+						   .addr = 0x100000000,
+						   .size = size });
+	builder_close(&builder);
 	CHECK_EQ(source_open(&source, &paths, 1), 0);
 	CHECK_EQ(analysis_run(&analysis, source.input, 1, source.rules, NULL), 0);
 	CHECK_EQ(analysis.ooms, 1);
@@ -507,13 +507,13 @@ static const struct pair pairs[] = {
 
 static void write_one(const struct pair *pair, int i, const char *path)
 {
-	struct maker maker;
+	struct builder builder;
 
-	maker_open(&maker, path, 100 + (uint32_t)i, pair->rank[i]);
-	maker.time += (uint64_t)i * 100000;
-	maker.device = maker_device(&maker, MT_DEVICE_CUDA, 1 + pair->index[i], pair->name[i], pair->uuid[i], 0);
-	maker_driver_alloc(&maker, 0x10000000, 20 * MIB);
-	maker_close(&maker);
+	builder_open(&builder, path, 100 + (uint32_t)i, pair->rank[i]);
+	builder.time += (uint64_t)i * 100000;
+	builder.device = builder_device(&builder, MT_DEVICE_CUDA, 1 + pair->index[i], pair->name[i], pair->uuid[i], 0);
+	builder_driver_alloc(&builder, 0x10000000, 20 * MIB);
+	builder_close(&builder);
 }
 
 TEST(a_device_without_its_uuid_is_one_that_is_known)

@@ -3,7 +3,7 @@
 #include "label/owner.h"
 #include "memtrace/phase.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define DEVICES 3
 #define SITES 40
@@ -165,13 +165,13 @@ TEST(bytes_count_on_the_device_where_they_lie)
 static const char *owner_of(const char *const *modules, size_t count)
 {
 	static char name[OWNER_NAME_MAX];
-	struct maker maker = { .defs = mt_defs_new() };
+	struct builder builder = { .defs = mt_defs_new() };
 	uint32_t node = 0;
 
 	while (count--)
-		node = maker_native(&maker, node, modules[count], 0x10);
-	owner_of_stack(name, maker.defs, node);
-	mt_defs_free(maker.defs);
+		node = builder_native(&builder, node, modules[count], 0x10);
+	owner_of_stack(name, builder.defs, node);
+	mt_defs_free(builder.defs);
 	return name;
 }
 

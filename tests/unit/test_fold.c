@@ -23,7 +23,7 @@ static struct ring_event tensor(uint32_t kind, uint64_t addr, uint64_t size, uin
 
 static void put(uint32_t slot, struct ring_event event)
 {
-	ring_maker_event(&kit.maker, slot, event, NULL, NULL);
+	ring_builder_event(&kit.builder, slot, event, NULL, NULL);
 }
 
 static void put_kind(uint32_t kind)
@@ -39,7 +39,7 @@ TEST(an_event_keeps_its_fields)
 	const struct mt_event *got;
 
 	kit_init(&kit, 2, 1 << 16);
-	ring_maker_thread(&kit.maker, 1, 77, "trainer");
+	ring_builder_thread(&kit.builder, 1, 77, "trainer");
 	event.total = 1000;
 	event.reserved = 2000;
 	event.flags = MT_FLAG_NO_TOTAL;
@@ -157,11 +157,11 @@ TEST(devices_are_described)
 TEST(ranges_carry_name_and_domain)
 {
 	kit_init(&kit, 1, 1 << 12);
-	ring_maker_event(&kit.maker, 0, kit_event(MT_RANGE_PUSH), "forward", "torch");
-	ring_maker_event(&kit.maker, 0, kit_event(MT_RANGE_PUSH), "inner", NULL);
-	ring_maker_event(&kit.maker, 0, kit_event(MT_RANGE_POP), NULL, NULL);
-	ring_maker_event(&kit.maker, 0, kit_event(MT_RANGE_POP), NULL, "torch");
-	ring_maker_event(&kit.maker, 0, kit_event(MT_PHASE_PUSH), "rollout", NULL);
+	ring_builder_event(&kit.builder, 0, kit_event(MT_RANGE_PUSH), "forward", "torch");
+	ring_builder_event(&kit.builder, 0, kit_event(MT_RANGE_PUSH), "inner", NULL);
+	ring_builder_event(&kit.builder, 0, kit_event(MT_RANGE_POP), NULL, NULL);
+	ring_builder_event(&kit.builder, 0, kit_event(MT_RANGE_POP), NULL, "torch");
+	ring_builder_event(&kit.builder, 0, kit_event(MT_PHASE_PUSH), "rollout", NULL);
 	kit_fold(&kit, NULL);
 	CHECK_STR(kit_string(&kit, kit.events[0].name), "forward");
 	CHECK_STR(kit_string(&kit, kit.events[0].value), "torch");
@@ -221,18 +221,18 @@ static const uint8_t table[] = { 0x80 | 0 << 3 | 1, 0, 0x80 | 13 << 3 | 1, 10 };
 
 static void make_codes(void)
 {
-	ring_maker_code(&kit.maker, 101, 10, "main", "", "train.py", table, sizeof(table));
-	ring_maker_code(&kit.maker, 102, 20, "step", "Trainer.step", "train.py", table, sizeof(table));
-	ring_maker_code(&kit.maker, 103, 30, "forward", "Net.forward", "net.py", NULL, 0);
+	ring_builder_code(&kit.builder, 101, 10, "main", "", "train.py", table, sizeof(table));
+	ring_builder_code(&kit.builder, 102, 20, "step", "Trainer.step", "train.py", table, sizeof(table));
+	ring_builder_code(&kit.builder, 103, 30, "forward", "Net.forward", "net.py", NULL, 0);
 }
 
 static void make_modules(void)
 {
-	ring_maker_module(&kit.maker, 0x10000, 0x20000, 0x10000, "/opt/libmemrec.so");
-	ring_maker_module(&kit.maker, 0x20000, 0x30000, 0x20000, "/opt/libcupti.so.13");
-	ring_maker_module(&kit.maker, 0x30000, 0x40000, 0x30000, "/usr/lib/libcuda.so.1");
-	ring_maker_module(&kit.maker, 0x40000, 0x50000, 0x40000, "/torch/libc10.so");
-	ring_maker_module(&kit.maker, 0x50000, 0x60000, 0, "/usr/bin/python3.11");
+	ring_builder_module(&kit.builder, 0x10000, 0x20000, 0x10000, "/opt/libmemrec.so");
+	ring_builder_module(&kit.builder, 0x20000, 0x30000, 0x20000, "/opt/libcupti.so.13");
+	ring_builder_module(&kit.builder, 0x30000, 0x40000, 0x30000, "/usr/lib/libcuda.so.1");
+	ring_builder_module(&kit.builder, 0x40000, 0x50000, 0x40000, "/torch/libc10.so");
+	ring_builder_module(&kit.builder, 0x50000, 0x60000, 0, "/usr/bin/python3.11");
 }
 
 static const struct ring_python python[] = { { 103, 0, 0 }, { 102, 6, 0 }, { 101, 2, 0 } };
@@ -240,8 +240,8 @@ static const uint64_t native[] = { 0x10101, 0x20101, 0x10101, 0x30101, 0x40101, 
 
 static const char *fold_stack(struct ring_log_stack counts)
 {
-	ring_maker_stack(&kit.maker, 55, &counts, python, native);
-	ring_maker_thread(&kit.maker, 1, 77, "main");
+	ring_builder_stack(&kit.builder, 55, &counts, python, native);
+	ring_builder_thread(&kit.builder, 1, 77, "main");
 	put(0, tensor(MT_TENSOR_ALLOC, 4096, 512, 55));
 	kit_fold(&kit, NULL);
 	return stack_words();
@@ -308,7 +308,7 @@ TEST(a_call_at_the_end_belongs_to_its_module)
 	struct ring_log_stack counts = { .native = 1 };
 
 	make_all();
-	ring_maker_stack(&kit.maker, 56, &counts, NULL, end);
+	ring_builder_stack(&kit.builder, 56, &counts, NULL, end);
 	put(0, tensor(MT_TENSOR_ALLOC, 4096, 512, 56));
 	kit_fold(&kit, NULL);
 	CHECK_STR(stack_words(), "/torch/libc10.so+ffff ");
@@ -321,9 +321,9 @@ TEST(modules_are_those_of_their_time)
 	static const uint64_t address[] = { 0x40101 };
 
 	make_all();
-	ring_maker_stack(&kit.maker, 55, &counts, NULL, address);
-	ring_maker_module(&kit.maker, 0x40000, 0x41000, 0x40000, "/torch/libnew.so");
-	ring_maker_stack(&kit.maker, 56, &counts, NULL, address);
+	ring_builder_stack(&kit.builder, 55, &counts, NULL, address);
+	ring_builder_module(&kit.builder, 0x40000, 0x41000, 0x40000, "/torch/libnew.so");
+	ring_builder_stack(&kit.builder, 56, &counts, NULL, address);
 	put(0, tensor(MT_TENSOR_ALLOC, 4096, 512, 56)); /* the newer one is built first */
 	put(0, tensor(MT_TENSOR_FREE, 4096, 512, 55));
 	kit_fold(&kit, NULL);
@@ -336,7 +336,7 @@ TEST(modules_are_those_of_their_time)
 TEST(an_event_with_an_unknown_stack_is_not_lost)
 {
 	kit_init(&kit, 1, 1 << 12);
-	ring_maker_thread(&kit.maker, 1, 77, "main");
+	ring_builder_thread(&kit.builder, 1, 77, "main");
 	put(0, tensor(MT_TENSOR_ALLOC, 4096, 512, 999));
 	kit_fold(&kit, NULL);
 	CHECK_EQ(kit.events[0].kind, MT_TENSOR_ALLOC);
@@ -356,15 +356,15 @@ TEST(an_unfinished_definition_holds_up_its_event)
 	uint32_t bytes;
 
 	make_all();
-	log = ring_maker_begin(&kit.maker, RING_LOG_THREAD, 9, &piece, 1, &bytes);
-	ring_maker_stack(&kit.maker, 55, &(struct ring_log_stack){ .python = 3 }, python, native);
-	ring_maker_thread(&kit.maker, 1, 77, "main");
+	log = ring_builder_begin(&kit.builder, RING_LOG_THREAD, 9, &piece, 1, &bytes);
+	ring_builder_stack(&kit.builder, 55, &(struct ring_log_stack){ .python = 3 }, python, native);
+	ring_builder_thread(&kit.builder, 1, 77, "main");
 	put(0, tensor(MT_TENSOR_ALLOC, 4096, 512, 55));
 	put_kind(MT_MARK);
 	kit_open(&kit, &options);
 	CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
 	CHECK_EQ(folded, 0);
-	ring_maker_finish(log, bytes);
+	ring_builder_finish(log, bytes);
 	CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
 	CHECK_EQ(folded, 1 + 1);
 	CHECK_EQ(kit_run_final(&kit), 0);
@@ -383,8 +383,8 @@ TEST(a_definition_that_never_ends_costs_stacks_only)
 	uint32_t bytes;
 
 	make_all();
-	ring_maker_begin(&kit.maker, RING_LOG_THREAD, 9, &piece, 1, &bytes);
-	ring_maker_stack(&kit.maker, 55, &(struct ring_log_stack){ .python = 3 }, python, native);
+	ring_builder_begin(&kit.builder, RING_LOG_THREAD, 9, &piece, 1, &bytes);
+	ring_builder_stack(&kit.builder, 55, &(struct ring_log_stack){ .python = 3 }, python, native);
 	put(0, tensor(MT_TENSOR_ALLOC, 4096, 512, 55));
 	put(0, tensor(MT_TENSOR_FREE, 4096, 512, 55));
 	kit_open(&kit, &options);
@@ -407,9 +407,9 @@ TEST(numbers_that_never_came_are_torn)
 {
 	kit_init(&kit, 1, 1 << 12);
 	put_kind(MT_MARK);
-	atomic_fetch_add(&kit.maker.header->next_seq, 1);
+	atomic_fetch_add(&kit.builder.header->next_seq, 1);
 	put_kind(MT_MARK);
-	atomic_fetch_add(&kit.maker.header->next_seq, 1);
+	atomic_fetch_add(&kit.builder.header->next_seq, 1);
 	kit_fold(&kit, NULL);
 	CHECK_EQ(kit.count, 5);
 	CHECK_EQ(kit.events[0].seq, 1 << KIT_SHIFT);
@@ -428,12 +428,12 @@ TEST(a_number_is_waited_for)
 	uint64_t head, folded;
 
 	kit_init(&kit, 2, 1 << 12);
-	head = ring_maker_write(&kit.maker, 1, &event, NULL, NULL);
+	head = ring_builder_write(&kit.builder, 1, &event, NULL, NULL);
 	put_kind(MT_MARK);
 	kit_open(&kit, &options);
 	CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
 	CHECK_EQ(folded, 0);
-	ring_maker_publish(&kit.maker, 1, head);
+	ring_builder_publish(&kit.builder, 1, head);
 	CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
 	CHECK_EQ(folded, 2);
 	kit_close(&kit, MT_END_EXIT);
@@ -448,12 +448,12 @@ TEST(a_number_that_comes_too_late_is_dropped_and_counted_once)
 	uint64_t head, folded = 0;
 
 	kit_init(&kit, 2, 1 << 12);
-	head = ring_maker_write(&kit.maker, 1, &event, NULL, NULL);
+	head = ring_builder_write(&kit.builder, 1, &event, NULL, NULL);
 	put_kind(MT_MARK);
 	kit_open(&kit, &options);
 	while (!folded)
 		CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
-	ring_maker_publish(&kit.maker, 1, head);
+	ring_builder_publish(&kit.builder, 1, head);
 	put_kind(MT_MARK);
 	CHECK_EQ(kit_run_final(&kit), 0);
 	kit_close(&kit, MT_END_EXIT);
@@ -473,11 +473,11 @@ TEST(what_the_agent_lost_is_told)
 	kit_init(&kit, 1, 1 << 12);
 	put_kind(MT_MARK);
 	kit_open(&kit, NULL);
-	atomic_store(&kit.maker.header->lost[MT_LOSS_RING_FULL], 5);
+	atomic_store(&kit.builder.header->lost[MT_LOSS_RING_FULL], 5);
 	CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
 	put_kind(MT_MARK);
-	atomic_store(&kit.maker.header->lost[MT_LOSS_RING_FULL], 7);
-	atomic_store(&kit.maker.header->lost[MT_LOSS_REENTRY], 1);
+	atomic_store(&kit.builder.header->lost[MT_LOSS_RING_FULL], 7);
+	atomic_store(&kit.builder.header->lost[MT_LOSS_REENTRY], 1);
 	kit_close(&kit, MT_END_EXIT);
 	kit_read(&kit, kit.trace);
 	CHECK_EQ(kit_lost(&kit, MT_LOSS_RING_FULL), 7);
@@ -488,7 +488,7 @@ TEST(what_the_agent_lost_is_told)
 
 static void set_source(uint32_t state, const char *why)
 {
-	struct ring_header *header = kit.maker.header;
+	struct ring_header *header = kit.builder.header;
 
 	snprintf(header->source_why[MT_SOURCE_CUPTI], sizeof(header->source_why[0]), "%s", why);
 	atomic_store(&header->source_state[MT_SOURCE_CUPTI], state + 1);
@@ -530,7 +530,7 @@ TEST(too_many_changes_wait_for_the_next_event)
 	kit_init(&kit, 1, 1 << 12);
 	kit_open(&kit, NULL);
 	for (i = 1; i <= 200; i++) {
-		atomic_store(&kit.maker.header->lost[MT_LOSS_NO_SLOT], i);
+		atomic_store(&kit.builder.header->lost[MT_LOSS_NO_SLOT], i);
 		CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 0);
 	}
 	put_kind(MT_MARK);
@@ -568,7 +568,7 @@ static uint64_t alloc_size(size_t index)
 TEST(steps_are_counted)
 {
 	kit_init(&kit, 1, 1 << 16);
-	ring_maker_thread(&kit.maker, 1, 77, "main");
+	ring_builder_thread(&kit.builder, 1, 77, "main");
 	make_steps(4);
 	kit_fold(&kit, NULL);
 	CHECK_EQ(kit.summary.steps, 4);
@@ -586,13 +586,13 @@ TEST(recording_stops_after_the_steps_asked_for)
 	uint64_t folded;
 
 	kit_init(&kit, 1, 1 << 16);
-	ring_maker_thread(&kit.maker, 1, 77, "main");
+	ring_builder_thread(&kit.builder, 1, 77, "main");
 	make_steps(4);
 	kit_open(&kit, &options);
 	CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 1);
 	put_kind(MT_MARK);
 	CHECK_EQ(mt_fold_run(kit.fold, 0, &folded), 1);
-	CHECK_EQ(atomic_load(&kit.maker.header->slot[0].tail), atomic_load(&kit.maker.header->slot[0].head));
+	CHECK_EQ(atomic_load(&kit.builder.header->slot[0].tail), atomic_load(&kit.builder.header->slot[0].head));
 	kit_close(&kit, MT_END_EXIT);
 	kit_read(&kit, kit.trace);
 	CHECK_EQ(kit.summary.steps, 2);
@@ -611,7 +611,7 @@ TEST(skipped_steps_leave_their_live_set)
 	int checkpoint;
 
 	kit_init(&kit, 1, 1 << 16);
-	ring_maker_thread(&kit.maker, 1, 77, "main");
+	ring_builder_thread(&kit.builder, 1, 77, "main");
 	make_steps(5);
 	kit_fold(&kit, &options);
 	CHECK_EQ(kit.summary.steps, 1);
@@ -673,10 +673,10 @@ TEST(the_last_step_counts)
 	uint32_t i;
 
 	make_all();
-	ring_maker_thread(&kit.maker, 1, 77, "main");
-	ring_maker_code(&kit.maker, 104, 100, "step", "Adam.step", "/lib/torch/optim/adam.py", NULL, 0);
-	ring_maker_stack(&kit.maker, 55, &counts, optimizer, NULL);
-	ring_maker_stack(&kit.maker, 56, &counts, forward, NULL);
+	ring_builder_thread(&kit.builder, 1, 77, "main");
+	ring_builder_code(&kit.builder, 104, 100, "step", "Adam.step", "/lib/torch/optim/adam.py", NULL, 0);
+	ring_builder_stack(&kit.builder, 55, &counts, optimizer, NULL);
+	ring_builder_stack(&kit.builder, 56, &counts, forward, NULL);
 	for (i = 1; i <= 3; i++) {
 		struct ring_event begin = kit_event(MT_BACKWARD_BEGIN), end = kit_event(MT_BACKWARD_END);
 
@@ -720,14 +720,14 @@ TEST(a_dead_collectors_work_is_finished)
 	uint64_t folded;
 
 	kit_init(&kit, 2, 1 << 16);
-	ring_maker_thread(&kit.maker, 1, 77, "main");
-	atomic_store(&kit.maker.header->source_state[MT_SOURCE_API], MT_SOURCE_ON + 1);
-	atomic_store(&kit.maker.header->lost[MT_LOSS_RING_FULL], 5);
+	ring_builder_thread(&kit.builder, 1, 77, "main");
+	atomic_store(&kit.builder.header->source_state[MT_SOURCE_API], MT_SOURCE_ON + 1);
+	atomic_store(&kit.builder.header->lost[MT_LOSS_RING_FULL], 5);
 	make_steps(2);
-	atomic_fetch_add(&kit.maker.header->next_seq, 1);
+	atomic_fetch_add(&kit.builder.header->next_seq, 1);
 	put_kind(MT_MARK);
 	DIES(kit_open(&kit, NULL); mt_fold_run(kit.fold, 0, &folded); mt_fold_flush(kit.fold));
-	atomic_store(&kit.maker.header->lost[MT_LOSS_RING_FULL], 6);
+	atomic_store(&kit.builder.header->lost[MT_LOSS_RING_FULL], 6);
 	make_steps(1);
 	recover();
 	CHECK_EQ(kit.summary.steps, 3);
@@ -750,9 +750,9 @@ TEST(nothing_is_folded_twice)
 
 	kit_init(&kit, 1, 1 << 16);
 	make_steps(20);
-	tail = atomic_load(&kit.maker.header->slot[0].tail);
+	tail = atomic_load(&kit.builder.header->slot[0].tail);
 	DIES(kit_open(&kit, NULL); mt_fold_run(kit.fold, 0, &folded); mt_fold_flush(kit.fold));
-	atomic_store(&kit.maker.header->slot[0].tail, tail);
+	atomic_store(&kit.builder.header->slot[0].tail, tail);
 	recover();
 	for (i = 0; i < 20; i++)
 		CHECK_EQ(alloc_size(i), (i + 1) * 1000 + 1);
@@ -769,7 +769,7 @@ TEST(a_left_over_ring_knows_how_many_steps_were_asked_for)
 
 	for (before = 1; before <= 3; before += 2) {
 		kit_init(&kit, 1, 1 << 16);
-		kit.maker.header->steps = 2;
+		kit.builder.header->steps = 2;
 		make_steps(before);
 		DIES(kit_open(&kit, NULL); mt_fold_run(kit.fold, 0, &folded); mt_fold_flush(kit.fold));
 		make_steps(4 - before);
@@ -786,10 +786,10 @@ TEST(a_trace_without_events_has_a_time)
 {
 	kit_init(&kit, 1, 1 << 16);
 	DIES(kit_open(&kit, NULL));
-	atomic_store(&kit.maker.header->source_state[MT_SOURCE_API], MT_SOURCE_ON + 1);
+	atomic_store(&kit.builder.header->source_state[MT_SOURCE_API], MT_SOURCE_ON + 1);
 	make_steps(1);
 	recover();
-	CHECK_EQ(kit_find(&kit, MT_SOURCE, 0)->time, kit.maker.header->start_monotonic);
+	CHECK_EQ(kit_find(&kit, MT_SOURCE, 0)->time, kit.builder.header->start_monotonic);
 	kit_release(&kit);
 }
 
@@ -833,7 +833,7 @@ TEST(a_full_disk_loses_nothing)
 	int status = 0;
 
 	kit_init(&kit, 1, 1 << 20);
-	ring_maker_thread(&kit.maker, 1, 77, "main");
+	ring_builder_thread(&kit.builder, 1, 77, "main");
 	signal(SIGXFSZ, SIG_IGN);
 	kit_open(&kit, NULL);
 	for (i = 0; i < 5000; i++) {
@@ -845,13 +845,13 @@ TEST(a_full_disk_loses_nothing)
 	mt_fold_run(kit.fold, 0, &folded);
 	status = mt_fold_flush(kit.fold);
 	CHECK(status == -MT_E_SYSTEM || status == -MT_E_SPACE);
-	CHECK_EQ(atomic_load(&kit.maker.header->slot[0].tail), 0);
+	CHECK_EQ(atomic_load(&kit.builder.header->slot[0].tail), 0);
 	CHECK(mt_fold_run(kit.fold, 0, &folded) < 0);
 	limit.rlim_cur = RLIM_INFINITY;
 	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
 	CHECK_EQ(kit_run_final(&kit), 0);
 	CHECK_EQ(mt_fold_flush(kit.fold), 0);
-	CHECK_EQ(atomic_load(&kit.maker.header->slot[0].tail), atomic_load(&kit.maker.header->slot[0].head));
+	CHECK_EQ(atomic_load(&kit.builder.header->slot[0].tail), atomic_load(&kit.builder.header->slot[0].head));
 	kit_close(&kit, MT_END_EXIT);
 	kit_read(&kit, kit.trace);
 	for (i = 0; i < 5000; i++)

@@ -56,8 +56,8 @@ static void define_stack(uint32_t thread, uint32_t stack)
 	char name[32];
 
 	snprintf(name, sizeof(name), "f%u_%u", thread, stack);
-	ring_maker_code(&kit.maker, python.code, stack, name, "", "p.py", NULL, 0);
-	ring_maker_stack(&kit.maker, thread * 1000 + stack, &counts, &python, NULL);
+	ring_builder_code(&kit.builder, python.code, stack, name, "", "p.py", NULL, 0);
+	ring_builder_stack(&kit.builder, thread * 1000 + stack, &counts, &python, NULL);
 }
 
 static void produce_one(const struct producer *producer, uint32_t slot, uint64_t index)
@@ -76,7 +76,7 @@ static void produce_one(const struct producer *producer, uint32_t slot, uint64_t
 		event.stack = producer->number * 1000 + stack;
 	if (index < STACKS)
 		define_stack(producer->number, stack);
-	event.seq = ring_maker_event(&kit.maker, slot, event, name, NULL);
+	event.seq = ring_builder_event(&kit.builder, slot, event, name, NULL);
 	atomic_store(&record->content[event.seq], event.addr);
 	atomic_fetch_add(&record->published, 1);
 }
@@ -85,20 +85,20 @@ static void produce_one(const struct producer *producer, uint32_t slot, uint64_t
 static void *produce(void *argument)
 {
 	struct producer *producer = argument;
-	uint32_t slot = ring_maker_claim(&kit.maker);
+	uint32_t slot = ring_builder_claim(&kit.builder);
 	char name[32];
 	uint64_t i;
 
 	snprintf(name, sizeof(name), "producer %u", producer->number);
-	ring_maker_thread(&kit.maker, producer->number, 100 + producer->number, name);
+	ring_builder_thread(&kit.builder, producer->number, 100 + producer->number, name);
 	for (i = 0; i < producer->events; i++) {
 		if (i % 500 == 499) {
-			ring_maker_leave(&kit.maker, slot);
-			slot = ring_maker_claim(&kit.maker);
+			ring_builder_leave(&kit.builder, slot);
+			slot = ring_builder_claim(&kit.builder);
 		}
 		produce_one(producer, slot, i);
 	}
-	ring_maker_leave(&kit.maker, slot);
+	ring_builder_leave(&kit.builder, slot);
 	atomic_fetch_add(&record->done, 1);
 	return NULL;
 }
@@ -159,12 +159,12 @@ static void check_event(const struct mt_event *event, uint64_t content, int torn
 	const struct mt_defs *defs = mt_reader_defs(kit.reader);
 	uint32_t thread = (uint32_t)(content >> 32), index = (uint32_t)content - 1;
 	const struct mt_node *node = mt_defs_node(defs, (uint32_t)event->stack);
-	const struct mt_thread *maker = mt_defs_thread(defs, (uint32_t)event->thread);
+	const struct mt_thread *builder = mt_defs_thread(defs, (uint32_t)event->thread);
 	char name[64];
 
 	CHECK_EQ(event->time, index);
-	CHECK(torn || maker);
-	CHECK(!maker || maker->tid == 100 + thread);
+	CHECK(torn || builder);
+	CHECK(!builder || builder->tid == 100 + thread);
 	if (event->kind == MT_MARK) {
 		snprintf(name, sizeof(name), "%llu %.*s", (unsigned long long)content, (int)(index % 40),
 			 "........................................");
@@ -183,7 +183,7 @@ static void check_event(const struct mt_event *event, uint64_t content, int torn
 /* Everything published is there, once, and whole; `torn`: numbers may be missing that were not published. */
 static void check_trace(const char *path, int torn)
 {
-	uint64_t number, seen = 0, last = atomic_load(&kit.maker.header->next_seq) - 1;
+	uint64_t number, seen = 0, last = atomic_load(&kit.builder.header->next_seq) - 1;
 	size_t i = 0;
 
 	kit_read(&kit, path);
@@ -331,14 +331,14 @@ static void copy_ring(const char *to)
 	int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	CHECK(fd >= 0);
-	CHECK_EQ(write(fd, kit.maker.header, kit.maker.bytes), kit.maker.bytes);
+	CHECK_EQ(write(fd, kit.builder.header, kit.builder.bytes), kit.builder.bytes);
 	close(fd);
 }
 
 /* Somewhere in one of: the fixed header, the cursors, the records, the log. */
 static off_t random_place(uint32_t *random)
 {
-	const struct ring_header *header = kit.maker.header;
+	const struct ring_header *header = kit.builder.header;
 	size_t cursors = offsetof(struct ring_header, next_seq);
 	size_t log_used = (size_t)atomic_load(&header->log_head);
 
@@ -368,7 +368,7 @@ static void overwrite(const char *path, uint32_t *random)
 		CHECK_EQ(pwrite(fd, &value, (size_t)size, place), size);
 	}
 	if (next_random(random) % 50 == 0)
-		CHECK(!ftruncate(fd, next_random(random) % (off_t)kit.maker.bytes));
+		CHECK(!ftruncate(fd, next_random(random) % (off_t)kit.builder.bytes));
 	close(fd);
 }
 

@@ -14,7 +14,7 @@ static uint32_t slot;
 static void start(const struct mt_fold_options *options)
 {
 	kit_init(&kit, 2, SLOT_BYTES);
-	slot = ring_maker_claim(&kit.maker);
+	slot = ring_builder_claim(&kit.builder);
 	kit_open(&kit, options);
 }
 
@@ -29,7 +29,7 @@ static void alloc(uint64_t addr)
 	event.device_type = MT_DEVICE_CUDA;
 	event.device_index = 0;
 	event.time = 1000 * addr;
-	ring_maker_event(&kit.maker, slot, event, NULL, NULL);
+	ring_builder_event(&kit.builder, slot, event, NULL, NULL);
 	CHECK(mt_fold_run(kit.fold, 0, &folded) >= 0);
 	CHECK_EQ(folded, 1);
 }
@@ -85,7 +85,7 @@ TEST(samples_thin_out_where_no_events_come)
 	host.time = 1001;
 	CHECK_EQ(mt_fold_sample(kit.fold, &host), 0);
 	/* An event that must not be missing still has its number. */
-	atomic_store(&kit.maker.header->source_state[MT_SOURCE_CUPTI], MT_SOURCE_ON + 1);
+	atomic_store(&kit.builder.header->source_state[MT_SOURCE_CUPTI], MT_SOURCE_ON + 1);
 	alloc(2);
 	finish();
 	for (count = 0; (event = kit_find(&kit, MT_GPU_SAMPLE, count)); count++)
@@ -139,10 +139,10 @@ TEST(what_is_worth_a_look_is_counted)
 	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
 		event = kit_event(kinds[i]);
 		event.result = kinds[i] == MT_DRIVER_FAIL ? 2 : 0;
-		ring_maker_event(&kit.maker, slot, event, NULL, NULL);
+		ring_builder_event(&kit.builder, slot, event, NULL, NULL);
 		event.kind = MT_DRIVER_FAIL; /* for another reason */
 		event.result = 1;
-		ring_maker_event(&kit.maker, slot, event, NULL, NULL);
+		ring_builder_event(&kit.builder, slot, event, NULL, NULL);
 	}
 	CHECK(mt_fold_run(kit.fold, 0, &folded) >= 0);
 	CHECK_EQ(mt_fold_notable(kit.fold), 4);

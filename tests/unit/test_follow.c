@@ -8,42 +8,42 @@
 #include "screen/data/feed.h"
 #include "source/source.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define EVENTS_MAX 100000u
 
 /* ---- a run ---- */
 
 /* Three steps: what is kept grows, what is not comes and goes. Two places, and a phase each. */
-static void make_step(struct maker *maker, unsigned step)
+static void make_step(struct builder *builder, unsigned step)
 {
 	unsigned i;
 
-	maker_phase(maker, "forward");
-	maker->stack = maker_python(maker, 0, "attention", "model.py", 12);
+	builder_phase(builder, "forward");
+	builder->stack = builder_python(builder, 0, "attention", "model.py", 12);
 	for (i = 0; i < 300; i++)
-		maker_tensor_alloc(maker, 0x10000000 + i * MIB, MIB);
-	maker_phase_end(maker);
-	maker_phase(maker, "backward");
-	maker->stack = maker_python(maker, 0, "keep", "train.py", 40 + step);
-	maker_tensor_alloc(maker, 0x90000000 + step * 16 * MIB, 16 * MIB);
+		builder_tensor_alloc(builder, 0x10000000 + i * MIB, MIB);
+	builder_phase_end(builder);
+	builder_phase(builder, "backward");
+	builder->stack = builder_python(builder, 0, "keep", "train.py", 40 + step);
+	builder_tensor_alloc(builder, 0x90000000 + step * 16 * MIB, 16 * MIB);
 	for (i = 0; i < 300; i++)
-		maker_tensor_free(maker, 0x10000000 + i * MIB, MIB);
-	maker_phase_end(maker);
-	maker_step(maker, step);
+		builder_tensor_free(builder, 0x10000000 + i * MIB, MIB);
+	builder_phase_end(builder);
+	builder_step(builder, step);
 }
 
 static void make_trace(const char *path)
 {
-	struct maker maker;
+	struct builder builder;
 	unsigned step;
 
-	maker_open(&maker, path, 100, -1);
+	builder_open(&builder, path, 100, -1);
 	for (step = 1; step <= 3; step++) {
-		make_step(&maker, step);
-		CHECK_EQ(mt_writer_flush(maker.writer), 0);
+		make_step(&builder, step);
+		CHECK_EQ(mt_writer_flush(builder.writer), 0);
 	}
-	maker_close(&maker);
+	builder_close(&builder);
 }
 
 /* ---- the reader ---- */
@@ -284,13 +284,13 @@ static void check_same(const struct model *followed, const struct model *whole)
 TEST(the_model_follows)
 {
 	char path[] = "run.zst", *paths[] = { path };
-	struct maker maker;
+	struct builder builder;
 	struct run followed, whole;
 	struct model *model = &followed.model;
 
-	maker_open(&maker, path, 100, -1);
-	make_step(&maker, 1);
-	CHECK_EQ(mt_writer_flush(maker.writer), 0);
+	builder_open(&builder, path, 100, -1);
+	make_step(&builder, 1);
+	CHECK_EQ(mt_writer_flush(builder.writer), 0);
 	open_run(&followed, paths, 1, SOURCE_PATIENTLY);
 	CHECK_EQ(followed.source.written, 1);
 	until_steps(model, 1);
@@ -302,11 +302,11 @@ TEST(the_model_follows)
 	CHECK_EQ(model->device[0].now.held, 16 * MIB);
 	CHECK_EQ(model->device[0].peak, 316 * MIB);
 	model_unlock(model);
-	make_step(&maker, 2);
-	CHECK_EQ(mt_writer_flush(maker.writer), 0);
+	make_step(&builder, 2);
+	CHECK_EQ(mt_writer_flush(builder.writer), 0);
 	CHECK(until_steps(model, 2) < 5000000000u); /* a tenth of a second where nobody else works */
-	make_step(&maker, 3);
-	maker_close(&maker);
+	make_step(&builder, 3);
+	builder_close(&builder);
 	until_over(model);
 	open_run(&whole, paths, 1, SOURCE_PATIENTLY);
 	CHECK_EQ(whole.source.written, 0);
@@ -321,12 +321,12 @@ TEST(the_model_follows)
 TEST(a_process_that_sleeps)
 {
 	char one[] = "rank0.zst", two[] = "rank1.zst", *paths[] = { one, two };
-	struct maker first, second;
+	struct builder first, second;
 	struct run followed;
 	uint32_t i, of_second = 0;
 
-	maker_open(&first, one, 100, 0);
-	maker_open(&second, two, 101, 1);
+	builder_open(&first, one, 100, 0);
+	builder_open(&second, two, 101, 1);
 	make_step(&first, 1);
 	CHECK_EQ(mt_writer_flush(first.writer), 0);
 	make_step(&second, 1);
@@ -339,10 +339,10 @@ TEST(a_process_that_sleeps)
 	until_steps(&followed.model, 3);
 	second.time = first.time;
 	make_step(&second, 2);
-	maker_close(&second);
+	builder_close(&second);
 	until_steps(&followed.model, 4);
 	make_step(&first, 3);
-	maker_close(&first);
+	builder_close(&first);
 	until_over(&followed.model);
 	feed_wait(followed.feed);
 	for (i = 0; i < followed.model.steps; i++)
@@ -356,19 +356,19 @@ TEST(a_process_that_sleeps)
 TEST(leaving_does_not_wait)
 {
 	char path[] = "run.zst", *paths[] = { path };
-	struct maker maker;
+	struct builder builder;
 	struct run run;
 	uint64_t began;
 
-	maker_open(&maker, path, 100, -1);
-	make_step(&maker, 1);
-	CHECK_EQ(mt_writer_flush(maker.writer), 0);
+	builder_open(&builder, path, 100, -1);
+	make_step(&builder, 1);
+	CHECK_EQ(mt_writer_flush(builder.writer), 0);
 	open_run(&run, paths, 1, SOURCE_PATIENTLY);
 	until_steps(&run.model, 1);
 	began = now_ns();
 	close_run(&run);
 	CHECK(now_ns() - began < 5000000000u);
-	maker_close(&maker);
+	builder_close(&builder);
 }
 
 TEST_MAIN()

@@ -5,8 +5,8 @@
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 #include "run_kit.h"
+#include "trace_builder.h"
 #include "trace_kit.h"
-#include "trace_maker.h"
 
 #define EVENTS 1200u
 #define BLOCKS 40u
@@ -28,12 +28,12 @@ static uint64_t below(uint64_t bound)
 /* ---- traces ---- */
 
 /* An event that the trace does not have: the writer's live set knows of it alone. */
-static void skip_event(struct maker *maker, struct mt_event event)
+static void skip_event(struct builder *builder, struct mt_event event)
 {
-	event.seq = ++maker->seq;
-	event.time = maker->time += 1000;
-	event.thread = maker->thread;
-	CHECK_EQ(mt_writer_skip(maker->writer, &event, 0, 0), 0);
+	event.seq = ++builder->seq;
+	event.time = builder->time += 1000;
+	event.thread = builder->thread;
+	CHECK_EQ(mt_writer_skip(builder->writer, &event, 0, 0), 0);
 }
 
 /* Blocks of the driver that come and go. The other process takes its turns in between. */
@@ -41,11 +41,11 @@ static void write_process(const char *path, uint32_t pid, const struct mt_writer
 {
 	uint64_t size[BLOCKS] = { 0 }, at, addr;
 	struct mt_event event;
-	struct maker maker;
+	struct builder builder;
 	uint32_t i;
 
-	maker_open_with(&maker, path, pid, -1, 1024 * MIB, how);
-	maker.time += pid % 2 * 500;
+	builder_open_with(&builder, path, pid, -1, 1024 * MIB, how);
+	builder.time += pid % 2 * 500;
 	for (i = 0; i < EVENTS; i++) {
 		at = below(BLOCKS);
 		addr = (pid * 0x10000ull + at) << 32;
@@ -53,19 +53,19 @@ static void write_process(const char *path, uint32_t pid, const struct mt_writer
 			event = (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = addr };
 		else
 			event = (struct mt_event){
-				.kind = MT_DRIVER_ALLOC, .device = maker.cuda, .addr = addr, .size = 1 + below(MIB)
+				.kind = MT_DRIVER_ALLOC, .device = builder.cuda, .addr = addr, .size = 1 + below(MIB)
 			};
 		size[at] = event.size;
 		if (skips && i / 150 % 2)
-			skip_event(&maker, event);
+			skip_event(&builder, event);
 		else
-			maker_event(&maker, event);
+			builder_event(&builder, event);
 		if (how && how->keep && i == 200)
-			maker_event(&maker, (struct mt_event){ .kind = MT_DRIVER_FAIL, .result = 2, .size = MIB });
+			builder_event(&builder, (struct mt_event){ .kind = MT_DRIVER_FAIL, .result = 2, .size = MIB });
 		if (how && how->keep && i % 40 == 0)
-			mt_writer_trim(maker.writer);
+			mt_writer_trim(builder.writer);
 	}
-	maker_close(&maker);
+	builder_close(&builder);
 }
 
 /* Bytes of some of the chunks of events are wrong. */
@@ -115,7 +115,7 @@ static struct life *find_alive(struct model *model, uint64_t addr)
 
 static int64_t run_time(uint64_t time)
 {
-	return (int64_t)(time - MAKER_START);
+	return (int64_t)(time - BUILDER_START);
 }
 
 static void model_event(struct model *model, const struct mt_event *event)

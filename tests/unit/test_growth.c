@@ -65,7 +65,7 @@ struct piece {
 };
 
 struct program {
-	struct maker m;
+	struct builder m;
 	uint32_t main_frame;
 	uint64_t next;
 	struct piece output[2];
@@ -78,15 +78,15 @@ static struct piece take(struct program *program, const char *function, uint32_t
 	struct piece piece = { program->next, size };
 
 	program->next += (size + STRIDE) / STRIDE * STRIDE;
-	program->m.stack = maker_python(&program->m, program->main_frame, function, "/home/me/train.py", line);
-	maker_tensor_alloc(&program->m, piece.addr, size);
+	program->m.stack = builder_python(&program->m, program->main_frame, function, "/home/me/train.py", line);
+	builder_tensor_alloc(&program->m, piece.addr, size);
 	return piece;
 }
 
 static void drop(struct program *program, struct piece *piece)
 {
 	if (piece->size)
-		maker_tensor_free(&program->m, piece->addr, piece->size);
+		builder_tensor_free(&program->m, piece->addr, piece->size);
 	piece->size = 0;
 }
 
@@ -125,17 +125,17 @@ static void run_batch(struct program *program, enum shape shape, uint32_t step, 
 {
 	struct piece scratch, help;
 
-	maker_phase(&program->m, "forward");
+	builder_phase(&program->m, "forward");
 	scratch = take(program, "layer", 31, 8 * MIB);
 	help = take(program, "helper", 60, 1 * MIB);
 	forward(program, shape, step, batch);
 	drop(program, &help);
-	maker_phase_end(&program->m);
-	maker_phase(&program->m, "backward");
+	builder_phase_end(&program->m);
+	builder_phase(&program->m, "backward");
 	if (shape == LEAK_BACKWARD && batch + 1 == BATCHES)
 		keep(program, "hook", 50, 2 * MIB);
 	drop(program, &scratch);
-	maker_phase_end(&program->m);
+	builder_phase_end(&program->m);
 }
 
 /* A program that leaves in order: all it kept goes at the end, after the last step. */
@@ -145,23 +145,23 @@ static void write_program(const char *path, const struct kind *kind, uint32_t ra
 	enum shape shape = rank < kind->leaking || !kind->leaking ? kind->shape : NOTHING;
 	uint32_t step, batch, i;
 
-	maker_open(&program.m, path, 100 + rank, kind->ranks > 1 ? (int)rank : -1);
-	program.main_frame = maker_python(&program.m, 0, "main", "/home/me/train.py", 5);
-	maker_phase(&program.m, "init");
+	builder_open(&program.m, path, 100 + rank, kind->ranks > 1 ? (int)rank : -1);
+	program.main_frame = builder_python(&program.m, 0, "main", "/home/me/train.py", 5);
+	builder_phase(&program.m, "init");
 	take(&program, "load", 10, 40 * MIB);
-	maker_phase_end(&program.m);
+	builder_phase_end(&program.m);
 	for (step = 1; step <= kind->steps; step++) {
 		for (batch = 0; batch < BATCHES; batch++)
 			run_batch(&program, shape, step, batch);
-		maker_phase(&program.m, "optimizer");
+		builder_phase(&program.m, "optimizer");
 		if (step == 1)
 			take(&program, "Adam.step", 90, 80 * MIB);
-		maker_phase_end(&program.m);
-		maker_step(&program.m, step);
+		builder_phase_end(&program.m);
+		builder_step(&program.m, step);
 	}
 	for (i = 0; i < program.leaks; i++)
 		drop(&program, &program.leak[i]);
-	maker_close(&program.m);
+	builder_close(&program.m);
 }
 
 static void write_kind(const char *folder, const struct kind *kind)

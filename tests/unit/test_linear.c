@@ -12,7 +12,7 @@
 #include "report/steps/query_steps.h"
 #include "report/steps/retained.h"
 #include "run_kit.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define FEW 300
 #define TIMES 4 /* as much more in the larger run */
@@ -23,24 +23,24 @@
 static void write_passes(const char *path, uint64_t steps, uint64_t batches)
 {
 	uint64_t step, batch, addr = 0x100000000ull;
-	struct maker m;
+	struct builder m;
 
-	maker_open_on(&m, path, 1, -1, (80 << 10) * MIB);
+	builder_open_on(&m, path, 1, -1, (80 << 10) * MIB);
 	for (step = 1; step <= steps; step++) {
 		for (batch = 0; batch < batches; batch++, addr += 2 * MIB) {
-			maker_phase(&m, "forward");
-			m.stack = maker_python(&m, 0, "forward", "/home/me/model.py", 31);
-			maker_tensor_alloc(&m, addr, MIB);
-			m.stack = maker_python(&m, 0, "keep", "/home/me/actor.py", 312);
-			maker_tensor_alloc(&m, addr + MIB, MIB);
-			maker_phase_end(&m);
-			maker_phase(&m, "backward");
-			maker_tensor_free(&m, addr, MIB);
-			maker_phase_end(&m);
+			builder_phase(&m, "forward");
+			m.stack = builder_python(&m, 0, "forward", "/home/me/model.py", 31);
+			builder_tensor_alloc(&m, addr, MIB);
+			m.stack = builder_python(&m, 0, "keep", "/home/me/actor.py", 312);
+			builder_tensor_alloc(&m, addr + MIB, MIB);
+			builder_phase_end(&m);
+			builder_phase(&m, "backward");
+			builder_tensor_free(&m, addr, MIB);
+			builder_phase_end(&m);
 		}
-		maker_step(&m, step);
+		builder_step(&m, step);
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 static int count(void *context)
@@ -158,20 +158,20 @@ TEST(diff_is_linear)
 static void write_process(const char *path, uint32_t number)
 {
 	char uuid[32];
-	struct maker m;
+	struct builder m;
 	uint64_t i;
 
 	snprintf(uuid, sizeof(uuid), "GPU-of-%u", number);
-	maker_open_on(&m, path, 1000 + number, -1, (80 << 10) * MIB);
-	m.device = maker_device(&m, MT_DEVICE_CUDA, 1, "Test GPU", uuid, (80 << 10) * MIB);
-	maker_phase(&m, "forward");
-	m.stack = maker_python(&m, 0, "forward", "/home/me/model.py", 31);
-	maker_driver_alloc(&m, 0x100000000ull, 20 * MIB);
+	builder_open_on(&m, path, 1000 + number, -1, (80 << 10) * MIB);
+	m.device = builder_device(&m, MT_DEVICE_CUDA, 1, "Test GPU", uuid, (80 << 10) * MIB);
+	builder_phase(&m, "forward");
+	m.stack = builder_python(&m, 0, "forward", "/home/me/model.py", 31);
+	builder_driver_alloc(&m, 0x100000000ull, 20 * MIB);
 	for (i = 0; i < 10; i++)
-		maker_tensor_alloc(&m, 0x100000000ull + i * MIB, MIB);
-	maker_phase_end(&m);
-	maker_step(&m, 1);
-	maker_close(&m);
+		builder_tensor_alloc(&m, 0x100000000ull + i * MIB, MIB);
+	builder_phase_end(&m);
+	builder_step(&m, 1);
+	builder_close(&m);
 }
 
 static int ask_frag_device(void *context, const struct query_device *device)
@@ -317,15 +317,15 @@ static void write_stacks(const char *path, uint32_t stacks)
 {
 	uint64_t addr = 0x100000000ull;
 	uint32_t i, outer;
-	struct maker m;
+	struct builder m;
 
-	maker_open_on(&m, path, 1, -1, (80 << 10) * MIB);
+	builder_open_on(&m, path, 1, -1, (80 << 10) * MIB);
 	for (i = 0; i < stacks; i++, addr += MIB) {
-		outer = maker_python(&m, 0, "outer", "/home/me/model.py", 1 + i / LINES);
-		m.stack = maker_python(&m, outer, "inner", "/home/me/model.py", 1 + i % LINES);
-		maker_tensor_alloc(&m, addr, MIB);
+		outer = builder_python(&m, 0, "outer", "/home/me/model.py", 1 + i / LINES);
+		m.stack = builder_python(&m, outer, "inner", "/home/me/model.py", 1 + i % LINES);
+		builder_tensor_alloc(&m, addr, MIB);
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 static uint64_t work_of_stacks(uint32_t stacks)
@@ -431,9 +431,9 @@ int strcmp(const char *one, const char *two)
 
 static void write_container(const char *path, uint32_t number)
 {
-	struct mt_process process = { .pid = 1, .rank = -1, .depth = 32, .start_monotonic = MAKER_START };
+	struct mt_process process = { .pid = 1, .rank = -1, .depth = 32, .start_monotonic = BUILDER_START };
 	char boot[32], uuid[32];
-	struct maker m = { .time = MAKER_START };
+	struct builder m = { .time = BUILDER_START };
 
 	snprintf(boot, sizeof(boot), "boot-%u", number);
 	snprintf(uuid, sizeof(uuid), "GPU-of-%u", number);
@@ -443,9 +443,9 @@ static void write_container(const char *path, uint32_t number)
 	process.start_realtime = 1700000000000000000ull;
 	CHECK_EQ(mt_writer_open(&m.writer, path, &process, NULL), 0);
 	m.defs = mt_writer_defs(m.writer);
-	m.device = maker_device(&m, MT_DEVICE_CUDA, 0, "Test GPU", uuid, (80 << 10) * MIB);
-	maker_driver_alloc(&m, 0x100000000ull, 20 * MIB);
-	maker_close(&m);
+	m.device = builder_device(&m, MT_DEVICE_CUDA, 0, "Test GPU", uuid, (80 << 10) * MIB);
+	builder_driver_alloc(&m, 0x100000000ull, 20 * MIB);
+	builder_close(&m);
 }
 
 static uint64_t comparisons_of_containers(uint32_t count_of_traces)

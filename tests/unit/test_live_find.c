@@ -1,7 +1,7 @@
 /* The recordings that memana live finds: this user's own, in folders and files of this user alone. */
 #include <fcntl.h>
 #include <sys/stat.h>
-#include "ring_maker.h"
+#include "ring_builder.h"
 #include "source/live.h"
 #include "trace_kit.h"
 
@@ -11,7 +11,7 @@
 static struct {
 	const char *base;
 	char folder[512], ring[600], link[700], trace[512];
-	struct ring_maker maker;
+	struct ring_builder builder;
 	struct mt_writer *writer;
 } run;
 
@@ -25,10 +25,10 @@ static void begin_run(void)
 	snprintf(run.link, sizeof(run.link), "%s" RING_TRACE_SUFFIX, run.ring);
 	snprintf(run.trace, sizeof(run.trace), "%s/running.zst", run.base);
 	CHECK(!mkdir(run.folder, 0700));
-	CHECK_EQ(ring_maker_open(&run.maker, run.ring, 1, 4096, 4096), 0);
-	run.maker.header->pid = process.pid = (uint32_t)getpid();
-	run.maker.header->start_monotonic = process.start_monotonic;
-	snprintf(run.maker.header->boot_id, sizeof(run.maker.header->boot_id), "%s", process.boot_id);
+	CHECK_EQ(ring_builder_open(&run.builder, run.ring, 1, 4096, 4096), 0);
+	run.builder.header->pid = process.pid = (uint32_t)getpid();
+	run.builder.header->start_monotonic = process.start_monotonic;
+	snprintf(run.builder.header->boot_id, sizeof(run.builder.header->boot_id), "%s", process.boot_id);
 	process.ring_path = run.ring;
 	CHECK_EQ(mt_writer_open(&run.writer, run.trace, &process, NULL), 0);
 	CHECK(!symlink(run.trace, run.link));
@@ -37,7 +37,7 @@ static void begin_run(void)
 static void end_run(void)
 {
 	CHECK_EQ(mt_writer_close(run.writer, 1), 0);
-	ring_maker_close(&run.maker);
+	ring_builder_close(&run.builder);
 }
 
 /* 1: the trace of the run is among those found. */

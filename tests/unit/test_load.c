@@ -7,7 +7,7 @@
 #include "source/source.h"
 #include "store/load_rows.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define HERE 0x10000000ull
 #define THERE 0x20000000ull
@@ -73,48 +73,52 @@ static const char *rows(const struct loaded *loaded, const char *sql)
 	"SELECT allocation.bytes, frame.function FROM allocation LEFT JOIN stack_node ON stack_node.id = free_node " \
 	"LEFT JOIN frame ON frame.id = stack_node.frame ORDER BY allocation.bytes"
 
-static void end_with(struct maker *m, const char *function, struct mt_event event)
+static void end_with(struct builder *m, const char *function, struct mt_event event)
 {
-	event.stack = maker_python(m, 0, function, "train.py", 1);
-	maker_event(m, event);
+	event.stack = builder_python(m, 0, function, "train.py", 1);
+	builder_event(m, event);
 }
 
 /* Each ends in its own way; how many bytes it had tells which it is. */
 static void write_ends(const char *path, uint32_t pid)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, pid, -1);
-	m.stack = maker_python(&m, 0, "allocate", "train.py", 9);
-	maker_driver_alloc(&m, HERE, 1);
+	builder_open(&m, path, pid, -1);
+	m.stack = builder_python(&m, 0, "allocate", "train.py", 9);
+	builder_driver_alloc(&m, HERE, 1);
 	end_with(&m, "give_back", (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = HERE });
-	maker_tensor_alloc(&m, HERE, 2);
+	builder_tensor_alloc(&m, HERE, 2);
 	end_with(&m, "drop", (struct mt_event){ .kind = MT_TENSOR_FREE, .device = m.device, .addr = HERE, .size = 2 });
-	maker_tensor_alloc(&m, HERE, 3);
-	maker_tensor_alloc(&m, HERE, 4); /* the free of the one before was missed */
-	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_FREE, .device = m.device, .addr = HERE, .size = 4 });
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_ALLOC,
-					   .device = m.device,
-					   .stack = m.stack,
-					   .addr = HERE,
-					   .size = 5,
-					   .handle = CONTEXT });
+	builder_tensor_alloc(&m, HERE, 3);
+	builder_tensor_alloc(&m, HERE, 4); /* the free of the one before was missed */
+	builder_event(&m, (struct mt_event){ .kind = MT_TENSOR_FREE, .device = m.device, .addr = HERE, .size = 4 });
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_ALLOC,
+					     .device = m.device,
+					     .stack = m.stack,
+					     .addr = HERE,
+					     .size = 5,
+					     .handle = CONTEXT });
 	end_with(&m, "leave", (struct mt_event){ .kind = MT_CONTEXT_GONE, .device = m.device, .handle = CONTEXT });
-	maker_event(&m,
-		    (struct mt_event){
-			    .kind = MT_VMM_CREATE, .device = m.device, .stack = m.stack, .size = 6, .handle = HANDLE });
+	builder_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE,
+					     .device = m.device,
+					     .stack = m.stack,
+					     .size = 6,
+					     .handle = HANDLE });
 	end_with(&m, "release", (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = HANDLE });
-	maker_event(&m,
-		    (struct mt_event){
-			    .kind = MT_VMM_CREATE, .device = m.device, .stack = m.stack, .size = 7, .handle = HANDLE });
-	maker_event(&m, (struct mt_event){
-				.kind = MT_VMM_MAP, .stack = m.stack, .addr = THERE, .size = 7, .handle = HANDLE });
+	builder_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE,
+					     .device = m.device,
+					     .stack = m.stack,
+					     .size = 7,
+					     .handle = HANDLE });
+	builder_event(&m, (struct mt_event){
+				  .kind = MT_VMM_MAP, .stack = m.stack, .addr = THERE, .size = 7, .handle = HANDLE });
 	end_with(&m, "release", (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = HANDLE });
 	end_with(&m, "unmap", (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = THERE, .size = 7 });
-	maker_driver_alloc(&m, THERE, 8);
+	builder_driver_alloc(&m, THERE, 8);
 	end_with(&m, "fail", (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = THERE });
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = THERE, .result = 1 });
-	maker_close(&m);
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = THERE, .result = 1 });
+	builder_close(&m);
 }
 
 TEST(who_freed_it)
@@ -158,24 +162,24 @@ TEST(who_freed_it_is_of_the_same_process)
 /* Mappings, allocations and phases in turn; every tenth allocation stays. */
 static void write_many(const char *path)
 {
-	struct maker m;
+	struct builder m;
 	uint64_t i, at;
 
-	maker_open(&m, path, 100, -1);
-	m.stack = maker_python(&m, 0, "allocate", "train.py", 9);
+	builder_open(&m, path, 100, -1);
+	m.stack = builder_python(&m, 0, "allocate", "train.py", 9);
 	for (i = 0; i < MANY; i++) {
 		at = HERE + i * 4096;
-		maker_tensor_alloc(&m, at, i + 1);
+		builder_tensor_alloc(&m, at, i + 1);
 		if (i % 100 == 0)
-			maker_phase(&m, "forward");
+			builder_phase(&m, "forward");
 		if (i % 10)
-			maker_tensor_free(&m, at, i + 1);
+			builder_tensor_free(&m, at, i + 1);
 		if (i % 100 == 50)
-			maker_phase_end(&m);
+			builder_phase_end(&m);
 		if (i % 1000 == 0)
-			maker_step(&m, i / 1000 + 1);
+			builder_step(&m, i / 1000 + 1);
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 TEST(every_row_arrives_in_order)
@@ -207,21 +211,21 @@ TEST(what_is_back_has_one_row)
 {
 	char *path = (char *)path_in(test_dir(), "back.zst");
 	struct loaded loaded;
-	struct maker m;
+	struct builder m;
 	uint64_t i;
 
-	maker_open(&m, path, 100, -1);
-	maker_driver_alloc(&m, THERE, 7);
-	maker_driver_alloc(&m, HERE, 8);
-	maker_driver_free(&m, HERE);
+	builder_open(&m, path, 100, -1);
+	builder_driver_alloc(&m, THERE, 7);
+	builder_driver_alloc(&m, HERE, 8);
+	builder_driver_free(&m, HERE);
 	for (i = 0; i < 2000; i++) {
-		maker_tensor_alloc(&m, HERE + (1 << 20), 4);
-		maker_tensor_free(&m, HERE + (1 << 20), 4);
+		builder_tensor_alloc(&m, HERE + (1 << 20), 4);
+		builder_tensor_free(&m, HERE + (1 << 20), 4);
 	}
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = HERE, .result = 1 });
-	maker_driver_free(&m, THERE);
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = THERE, .result = 1 });
-	maker_close(&m);
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = HERE, .result = 1 });
+	builder_driver_free(&m, THERE);
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_KEEP, .addr = THERE, .result = 1 });
+	builder_close(&m);
 	load(&loaded, &path, 1);
 	CHECK_STR(rows(&loaded, "SELECT bytes, free_seq FROM allocation WHERE memory <> 'tensor' ORDER BY bytes"),
 		  "7 -; 8 -; ");
@@ -235,16 +239,16 @@ TEST(every_address_is_one)
 	static const uint64_t address[] = { INT64_MAX, 1ull << 63, (1ull << 63) + 1, UINT64_MAX - 4095 };
 	char *path = (char *)path_in(test_dir(), "high.zst");
 	struct loaded loaded;
-	struct maker m;
+	struct builder m;
 	size_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(address); i++) {
-		maker_open(&m, path, 100, -1);
-		maker_driver_alloc(&m, address[i], 64);
-		maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .handle = address[i], .size = 32 });
-		maker_event(&m,
-			    (struct mt_event){ .kind = MT_VMM_MAP, .addr = HERE, .size = 32, .handle = address[i] });
-		maker_close(&m);
+		builder_open(&m, path, 100, -1);
+		builder_driver_alloc(&m, address[i], 64);
+		builder_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE, .handle = address[i], .size = 32 });
+		builder_event(&m,
+			      (struct mt_event){ .kind = MT_VMM_MAP, .addr = HERE, .size = 32, .handle = address[i] });
+		builder_close(&m);
 		load(&loaded, &path, 1);
 		CHECK_STR(rows(&loaded, "SELECT count(*) FROM allocation_raw WHERE address < -9000000000000000000 OR "
 					"address > 9000000000000000000 OR address > -5000"),

@@ -4,7 +4,7 @@
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 #include "run_kit.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define TRACES 100u
 #define FILES 64u
@@ -13,15 +13,15 @@ static const char *make_trace(const char *folder, uint32_t number)
 {
 	char name[32];
 	const char *path;
-	struct maker maker;
+	struct builder builder;
 	uint32_t i;
 
 	snprintf(name, sizeof(name), "%u.zst", number);
 	path = run_path(folder, name);
-	maker_open(&maker, path, 100 + number, -1);
+	builder_open(&builder, path, 100 + number, -1);
 	for (i = 0; i < 3; i++)
-		maker_driver_alloc(&maker, 0x10000000 + i * MIB, MIB);
-	maker_close(&maker);
+		builder_driver_alloc(&builder, 0x10000000 + i * MIB, MIB);
+	builder_close(&builder);
 	return path;
 }
 

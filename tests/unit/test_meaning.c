@@ -10,30 +10,31 @@
 #include "screen/data/liveset.h"
 #include "store/load.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define EXPANDABLE 0x10000000000ull
 #define SEGMENT 0x20000000000ull
 #define OTHERS 0x30000000000ull
 
-static void begin(struct maker *m, const char *folder, const char *name, uint32_t pid)
+static void begin(struct builder *m, const char *folder, const char *name, uint32_t pid)
 {
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	maker_open(m, path, pid, -1);
-	m->stack = maker_python(m, 0, "main", "/home/me/train.py", 50);
+	builder_open(m, path, pid, -1);
+	m->stack = builder_python(m, 0, "main", "/home/me/train.py", 50);
 }
 
 /* The next event is at the same nanosecond as the newest one. */
-static void at_once(struct maker *m)
+static void at_once(struct builder *m)
 {
 	m->time -= 1000;
 }
 
-static void fail(struct maker *m, uint64_t size)
+static void fail(struct builder *m, uint64_t size)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m->cuda, .stack = m->stack, .size = size });
+	builder_event(m,
+		      (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m->cuda, .stack = m->stack, .size = size });
 }
 
 /*
@@ -42,85 +43,85 @@ static void fail(struct maker *m, uint64_t size)
  */
 static void write_pieces(const char *folder)
 {
-	struct maker m;
+	struct builder m;
 	uint64_t i;
 
 	begin(&m, folder, "pieces.zst", 100);
-	maker_phase(&m, "forward");
+	builder_phase(&m, "forward");
 	for (i = 0; i < 5; i++) {
-		maker_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE,
-						   .device = m.cuda,
-						   .stack = m.stack,
-						   .handle = 100 + i,
-						   .size = 20 * MIB });
-		maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP,
-						   .addr = EXPANDABLE + i * 20 * MIB,
-						   .size = 20 * MIB,
-						   .handle = 100 + i });
+		builder_event(&m, (struct mt_event){ .kind = MT_VMM_CREATE,
+						     .device = m.cuda,
+						     .stack = m.stack,
+						     .handle = 100 + i,
+						     .size = 20 * MIB });
+		builder_event(&m, (struct mt_event){ .kind = MT_VMM_MAP,
+						     .addr = EXPANDABLE + i * 20 * MIB,
+						     .size = 20 * MIB,
+						     .handle = 100 + i });
 	}
-	maker_tensor_alloc(&m, EXPANDABLE, 30 * MIB);
-	maker_tensor_alloc(&m, EXPANDABLE + 50 * MIB, 10 * MIB);
-	maker_tensor_alloc(&m, EXPANDABLE + 90 * MIB, 10 * MIB);
-	maker_driver_alloc(&m, SEGMENT, 100 * MIB);
+	builder_tensor_alloc(&m, EXPANDABLE, 30 * MIB);
+	builder_tensor_alloc(&m, EXPANDABLE + 50 * MIB, 10 * MIB);
+	builder_tensor_alloc(&m, EXPANDABLE + 90 * MIB, 10 * MIB);
+	builder_driver_alloc(&m, SEGMENT, 100 * MIB);
 	for (i = 0; i < 3; i++)
-		maker_tensor_alloc(&m, SEGMENT + i * 30 * MIB, 10 * MIB);
+		builder_tensor_alloc(&m, SEGMENT + i * 30 * MIB, 10 * MIB);
 	fail(&m, 64 * MIB);
-	maker_close(&m);
+	builder_close(&m);
 }
 
 /* Two processes at one nanosecond: the request of the first fails, and then the second takes 50 MiB more. */
 static void write_neighbours(const char *folder)
 {
-	struct maker first, second;
+	struct builder first, second;
 
 	begin(&first, folder, "first.zst", 100);
 	begin(&second, folder, "second.zst", 200);
-	maker_driver_alloc(&first, SEGMENT, 100 * MIB);
-	maker_tensor_alloc(&first, SEGMENT, 60 * MIB);
-	maker_driver_alloc(&second, OTHERS, 200 * MIB);
-	maker_tensor_alloc(&second, OTHERS, 10 * MIB);
+	builder_driver_alloc(&first, SEGMENT, 100 * MIB);
+	builder_tensor_alloc(&first, SEGMENT, 60 * MIB);
+	builder_driver_alloc(&second, OTHERS, 200 * MIB);
+	builder_tensor_alloc(&second, OTHERS, 10 * MIB);
 	fail(&first, 64 * MIB);
-	maker_driver_alloc(&second, OTHERS + 1024 * MIB, 50 * MIB);
-	maker_tensor_alloc(&second, OTHERS + 1024 * MIB, 50 * MIB);
-	maker_close(&first);
-	maker_close(&second);
+	builder_driver_alloc(&second, OTHERS + 1024 * MIB, 50 * MIB);
+	builder_tensor_alloc(&second, OTHERS + 1024 * MIB, 50 * MIB);
+	builder_close(&first);
+	builder_close(&second);
 }
 
 /* A tensor of init's makes room and another one comes at the peak of forward, and it goes; all of it at once. */
 static void write_instant(const char *folder)
 {
-	struct maker m;
+	struct builder m;
 
 	begin(&m, folder, "instant.zst", 100);
-	maker_phase(&m, "init");
-	maker_driver_alloc(&m, SEGMENT, 100 * MIB);
-	maker_tensor_alloc(&m, SEGMENT, 20 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "forward");
-	maker_tensor_alloc(&m, SEGMENT + 20 * MIB, 70 * MIB);
+	builder_phase(&m, "init");
+	builder_driver_alloc(&m, SEGMENT, 100 * MIB);
+	builder_tensor_alloc(&m, SEGMENT, 20 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "forward");
+	builder_tensor_alloc(&m, SEGMENT + 20 * MIB, 70 * MIB);
 	at_once(&m);
-	maker_tensor_free(&m, SEGMENT + 20 * MIB, 70 * MIB);
+	builder_tensor_free(&m, SEGMENT + 20 * MIB, 70 * MIB);
 	at_once(&m);
-	maker_tensor_free(&m, SEGMENT, 20 * MIB);
-	maker_phase_end(&m);
-	maker_step(&m, 1);
-	maker_close(&m);
+	builder_tensor_free(&m, SEGMENT, 20 * MIB);
+	builder_phase_end(&m);
+	builder_step(&m, 1);
+	builder_close(&m);
 }
 
 /* A thread that was late: its event comes after that of another one, with an earlier time. */
 static void write_late(const char *folder)
 {
-	struct maker m;
+	struct builder m;
 
 	begin(&m, folder, "late.zst", 100);
-	maker_driver_alloc(&m, SEGMENT, 100 * MIB);
-	maker_tensor_alloc(&m, SEGMENT, 20 * MIB);
+	builder_driver_alloc(&m, SEGMENT, 100 * MIB);
+	builder_tensor_alloc(&m, SEGMENT, 20 * MIB);
 	m.time += 7000;
-	maker_tensor_alloc(&m, SEGMENT + 20 * MIB, 30 * MIB); /* at 10 us */
+	builder_tensor_alloc(&m, SEGMENT + 20 * MIB, 30 * MIB); /* at 10 us */
 	m.time -= 5000;
-	maker_tensor_alloc(&m, SEGMENT + 50 * MIB, 40 * MIB); /* at 6 us, they say */
+	builder_tensor_alloc(&m, SEGMENT + 50 * MIB, 40 * MIB); /* at 6 us, they say */
 	m.time += 10000;
-	maker_close(&m);
+	builder_close(&m);
 }
 
 /* ---- the timeline ---- */

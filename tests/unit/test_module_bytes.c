@@ -6,7 +6,7 @@
 #include "memtrace/error.h"
 #include "query/module_lines.h"
 #include "run_kit.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define LAYERS 5
 #define PARAMETERS (2 * LAYERS) /* fc1 and fc2 of each layer, of one size */
@@ -37,7 +37,7 @@ struct options {
 };
 
 struct training {
-	struct maker m;
+	struct builder m;
 	struct options is;
 	uint32_t step, out, call[LAYERS], softmax[LAYERS], dropout[LAYERS], backward, init, optimizer;
 	uint64_t next, weight[PARAMETERS], gradient[PARAMETERS], state[PARAMETERS], activation[LAYERS];
@@ -53,14 +53,14 @@ static uint64_t take(struct training *t, uint32_t stack, uint64_t size)
 
 	t->next += (size + 0xfff) & ~0xfffull;
 	t->m.stack = stack;
-	maker_tensor_alloc(&t->m, address, size);
+	builder_tensor_alloc(&t->m, address, size);
 	return address;
 }
 
 static void drop(struct training *t, uint64_t *address, uint64_t size)
 {
 	if (*address)
-		maker_tensor_free(&t->m, *address, size);
+		builder_tensor_free(&t->m, *address, size);
 	*address = 0;
 }
 
@@ -85,10 +85,10 @@ static void spike(struct training *t)
 	t->spiked = 1;
 	t->m.stack = t->call[LAYERS / 2];
 	if (t->is.fails)
-		maker_event(&t->m, (struct mt_event){ .kind = MT_TENSOR_OOM,
-						      .device = t->m.device,
-						      .stack = t->m.stack,
-						      .size = 2 * SPIKE });
+		builder_event(&t->m, (struct mt_event){ .kind = MT_TENSOR_OOM,
+							.device = t->m.device,
+							.stack = t->m.stack,
+							.size = 2 * SPIKE });
 }
 
 static int is_time(const struct training *t, enum spike_moment moment)
@@ -105,13 +105,13 @@ static void tell(struct training *t, uint32_t what, uint32_t parameter, uint64_t
 		 t->is.wraps ? "_checkpoint_wrapped_module." : "", parameter % 2 + 1);
 	snprintf(text, sizeof(text), "float32 512x512 512x512 Linear %s %s " MODEL, optimizer, state);
 	if (address)
-		maker_event(&t->m, (struct mt_event){ .kind = MT_CENSUS,
-						      .device = t->m.device,
-						      .addr = address,
-						      .size = WEIGHT,
-						      .name = maker_string(&t->m, name),
-						      .value = maker_string(&t->m, text),
-						      .flags = what | 1 << MT_CENSUS_NUMBER_SHIFT });
+		builder_event(&t->m, (struct mt_event){ .kind = MT_CENSUS,
+							.device = t->m.device,
+							.addr = address,
+							.size = WEIGHT,
+							.name = builder_string(&t->m, name),
+							.value = builder_string(&t->m, text),
+							.flags = what | 1 << MT_CENSUS_NUMBER_SHIFT });
 }
 
 static void take_census(struct training *t)
@@ -127,12 +127,12 @@ static void take_census(struct training *t)
 
 static void tell_name(struct training *t, uint64_t address, const char *name, uint64_t count)
 {
-	maker_event(&t->m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
-					      .addr = address,
-					      .size = count,
-					      .name = maker_string(&t->m, name),
-					      .value = maker_string(&t->m, MODEL),
-					      .flags = 1 });
+	builder_event(&t->m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
+						.addr = address,
+						.size = count,
+						.name = builder_string(&t->m, name),
+						.value = builder_string(&t->m, MODEL),
+						.flags = 1 });
 }
 
 static void tell_names(struct training *t)
@@ -153,30 +153,30 @@ static uint32_t call(struct training *t, uint32_t parent, uint32_t nest)
 {
 	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = 10 };
 
-	frame.function = maker_string(&t->m, "_call_impl");
-	frame.file = maker_string(&t->m, "/usr/lib/torch/nn/modules/module.py");
+	frame.function = builder_string(&t->m, "_call_impl");
+	frame.file = builder_string(&t->m, "/usr/lib/torch/nn/modules/module.py");
 	return mt_defs_add_node_in(t->m.defs, parent, mt_defs_add_frame(t->m.defs, &frame), nest);
 }
 
 static void make_stacks(struct training *t)
 {
 	struct mt_defs *defs = t->m.defs;
-	uint32_t top = maker_python(&t->m, 0, "main", "/home/me/train.py", 50), model, nest, i;
+	uint32_t top = builder_python(&t->m, 0, "main", "/home/me/train.py", 50), model, nest, i;
 
-	t->init = maker_python(&t->m, top, "build", "/home/me/train.py", 5);
-	t->out = maker_python(&t->m, top, "work", "/home/me/train.py", 6);
-	t->backward = maker_python(&t->m, top, "backward", "/home/me/train.py", 7);
-	t->optimizer = maker_python(&t->m, top, "step", "/home/me/train.py", 8);
-	nest = mt_defs_add_nest(defs, 0, mt_defs_add_instance(defs, 0x1000, maker_string(&t->m, "Net")));
+	t->init = builder_python(&t->m, top, "build", "/home/me/train.py", 5);
+	t->out = builder_python(&t->m, top, "work", "/home/me/train.py", 6);
+	t->backward = builder_python(&t->m, top, "backward", "/home/me/train.py", 7);
+	t->optimizer = builder_python(&t->m, top, "step", "/home/me/train.py", 8);
+	nest = mt_defs_add_nest(defs, 0, mt_defs_add_instance(defs, 0x1000, builder_string(&t->m, "Net")));
 	model = call(t, top, nest);
 	for (i = 0; i < LAYERS; i++) {
 		t->call[i] = call(t, model,
 				  mt_defs_add_nest(defs, nest,
 						   mt_defs_add_instance(defs, 0x2000 + i,
-									maker_string(&t->m, "Layer"))));
-		t->call[i] = maker_python(&t->m, t->call[i], "forward", "/home/me/layer.py", 3);
-		t->softmax[i] = maker_python(&t->m, t->call[i], "softmax", "/usr/lib/torch/nn/functional.py", 1841);
-		t->dropout[i] = maker_python(&t->m, t->call[i], "dropout", "/usr/lib/torch/nn/functional.py", 1252);
+									builder_string(&t->m, "Layer"))));
+		t->call[i] = builder_python(&t->m, t->call[i], "forward", "/home/me/layer.py", 3);
+		t->softmax[i] = builder_python(&t->m, t->call[i], "softmax", "/usr/lib/torch/nn/functional.py", 1841);
+		t->dropout[i] = builder_python(&t->m, t->call[i], "dropout", "/usr/lib/torch/nn/functional.py", 1252);
 	}
 }
 
@@ -184,7 +184,7 @@ static void forward(struct training *t)
 {
 	uint32_t i;
 
-	maker_phase(&t->m, "forward");
+	builder_phase(&t->m, "forward");
 	for (i = 0; i < LAYERS; i++) {
 		t->activation[i] = take(t, t->call[i], activation(t));
 		if (t->is.calls) {
@@ -196,7 +196,7 @@ static void forward(struct training *t)
 		if (i == LAYERS / 2 && is_time(t, IN_FORWARD))
 			spike(t);
 	}
-	maker_phase_end(&t->m);
+	builder_phase_end(&t->m);
 }
 
 static void take_gradient(struct training *t, uint32_t n)
@@ -228,7 +228,7 @@ static void backward(struct training *t)
 	uint64_t passing;
 	uint32_t i, n;
 
-	maker_phase(&t->m, "backward");
+	builder_phase(&t->m, "backward");
 	for (i = 0; i < PARAMETERS; i++) {
 		n = PARAMETERS - 1 - i;
 		passing = take(t, t->backward, WEIGHT);
@@ -241,7 +241,7 @@ static void backward(struct training *t)
 		if (n % 2 == 0)
 			drop(t, &t->activation[n / 2], activation(t));
 	}
-	maker_phase_end(&t->m);
+	builder_phase_end(&t->m);
 	if (is_time(t, AFTER_BACKWARD))
 		spike(t);
 }
@@ -267,20 +267,20 @@ static void update(struct training *t)
 {
 	uint32_t i;
 
-	maker_phase(&t->m, "optimizer");
+	builder_phase(&t->m, "optimizer");
 	for (i = 0; i < PARAMETERS && t->step == 1; i++)
 		t->state[i] = take(t, t->optimizer, WEIGHT);
 	if (t->is.loses && t->step == 2)
 		lose_states(t);
 	if (is_time(t, IN_OPTIMIZER))
 		spike(t);
-	maker_phase_end(&t->m);
+	builder_phase_end(&t->m);
 	if (t->step == 1) {
 		take_census(t);
 		if (t->is.tells)
 			tell_names(t);
 	}
-	maker_step(&t->m, t->step);
+	builder_step(&t->m, t->step);
 	if (!t->is.keeps_gradients)
 		drop_gradients(t);
 }
@@ -291,23 +291,23 @@ static void train(struct training *t, const char *path, const struct options *is
 	uint32_t i;
 
 	*t = (struct training){ .is = *is, .next = 0x100000000ull };
-	maker_open(&t->m, path, 100, -1);
+	builder_open(&t->m, path, 100, -1);
 	t->is = *is;
 	t->next = 0x100000000ull;
 	t->m.device = t->m.cpu;
 	make_stacks(t);
-	maker_phase(&t->m, "init");
+	builder_phase(&t->m, "init");
 	flat = is->is_flat ? take(t, t->init, HEAD + PARAMETERS * WEIGHT) : 0;
 	for (i = 0; i < PARAMETERS; i++)
 		t->weight[i] = is->is_flat ? flat + HEAD + i * WEIGHT : take(t, t->init, WEIGHT);
-	maker_phase_end(&t->m);
+	builder_phase_end(&t->m);
 	for (t->step = 1; t->step <= (is->steps ? is->steps : 4); t->step++) {
 		forward(t);
 		backward(t);
 		update(t);
 	}
 	CHECK(t->spiked);
-	maker_close(&t->m);
+	builder_close(&t->m);
 }
 
 /* ---- the answer ---- */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include "memtrace/base.h"
 #include "memtrace/fold.h"
-#include "ring_maker.h"
+#include "ring_builder.h"
 #include "source/source.h"
 #include "test.h"
 
@@ -81,7 +81,7 @@ TEST(a_limit_on_file_sizes_is_an_error_meanwhile)
 
 /* ---- the trace that a left-over ring completes ---- */
 
-static void put(struct ring_maker *maker, uint32_t slot, uint64_t addr)
+static void put(struct ring_builder *builder, uint32_t slot, uint64_t addr)
 {
 	struct ring_event event = { .kind = MT_DRIVER_ALLOC,
 				    .device_type = MT_DEVICE_CUDA,
@@ -90,28 +90,28 @@ static void put(struct ring_maker *maker, uint32_t slot, uint64_t addr)
 				    .addr = addr,
 				    .size = 4096 };
 
-	ring_maker_event(maker, slot, event, NULL, NULL);
+	ring_builder_event(builder, slot, event, NULL, NULL);
 }
 
 /* Records something, leaves more in the ring and dies with target and collector. */
 static void leave_ring(const char *ring, const char *trace)
 {
-	struct ring_maker maker;
+	struct ring_builder builder;
 	struct mt_rules *rules;
 	struct mt_fold *fold;
 	uint64_t folded, i;
 	uint32_t slot;
 
-	CHECK_EQ(ring_maker_open(&maker, ring, 2, 1 << 16, 1 << 16), 0);
-	slot = ring_maker_claim(&maker);
+	CHECK_EQ(ring_builder_open(&builder, ring, 2, 1 << 16, 1 << 16), 0);
+	slot = ring_builder_claim(&builder);
 	CHECK_EQ(mt_rules_new(&rules, NULL, 0), 0);
 	CHECK_EQ(mt_fold_open(&fold, ring, rules, NULL), 0);
 	CHECK_EQ(mt_fold_create(fold, trace), 0);
-	put(&maker, slot, 0x10000);
+	put(&builder, slot, 0x10000);
 	CHECK_EQ(mt_fold_run(fold, 0, &folded), 0);
 	CHECK_EQ(mt_fold_flush(fold), 0);
 	for (i = 2; i < 200; i++)
-		put(&maker, slot, i * 0x10000);
+		put(&builder, slot, i * 0x10000);
 	_exit(0);
 }
 

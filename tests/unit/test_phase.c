@@ -1,7 +1,7 @@
 /* test_phase.c - the tracker: marks, threads, what is inherited, and where steps end. */
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
-#include "stack_maker.h"
+#include "stack_builder.h"
 
 #define LIB "/v/torch/"
 #define MAIN "main /home/me/train.py\n"

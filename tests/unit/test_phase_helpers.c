@@ -1,6 +1,6 @@
 /* test_phase_helpers.c - the tracker: threads that work for the thread that woke them, and those that do not. */
 #include "memtrace/phase.h"
-#include "stack_maker.h"
+#include "stack_builder.h"
 
 #define LIB "/v/torch/"
 #define MAIN "main /home/me/train.py\n"

@@ -7,7 +7,7 @@
 #include "ledger_model.h"
 #include "memtrace/base.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define RUNS 10
 #define EVENTS 110
@@ -144,31 +144,32 @@ static void make_want(void)
 /* The traces of the run's first `count` events. */
 static void write_run(uint32_t count)
 {
-	static struct maker maker[PROCESSES];
+	static struct builder builder[PROCESSES];
 	uint32_t i, p, stacks[PROCESSES][STACKS];
 
 	for (p = 0; p < PROCESSES; p++) {
-		maker_open(&maker[p], paths[p], 100 + p, (int)p);
+		builder_open(&builder[p], paths[p], 100 + p, (int)p);
 		for (i = 1; i <= p; i++)
-			maker_device(&maker[p], MT_DEVICE_CUDA, 10 + i, "not used", "", 0);
-		CHECK_EQ(maker_device(&maker[p], MT_DEVICE_CUDA, 1, "Test GPU", "GPU-0001", 1024 * MIB), second_gpu(p));
+			builder_device(&builder[p], MT_DEVICE_CUDA, 10 + i, "not used", "", 0);
+		CHECK_EQ(builder_device(&builder[p], MT_DEVICE_CUDA, 1, "Test GPU", "GPU-0001", 1024 * MIB),
+			 second_gpu(p));
 		for (i = 0; i < STACKS; i++)
-			stacks[p][i] = maker_python(&maker[p], 0, "f", "/home/me/x.py", i + 1);
-		maker_phase(&maker[p], words[0]);
+			stacks[p][i] = builder_python(&builder[p], 0, "f", "/home/me/x.py", i + 1);
+		builder_phase(&builder[p], words[0]);
 	}
 	for (i = 0; i < count; i++) {
 		p = run[i].process;
-		maker[p].time = MAKER_START + 10000 * (uint64_t)(i + 1);
+		builder[p].time = BUILDER_START + 10000 * (uint64_t)(i + 1);
 		run[i].event.stack = stacks[p][run[i].stack];
 		if (run[i].event.kind) {
-			maker_event(&maker[p], run[i].event);
+			builder_event(&builder[p], run[i].event);
 		} else {
-			maker_phase_end(&maker[p]);
-			maker_phase(&maker[p], words[run[i].phase]);
+			builder_phase_end(&builder[p]);
+			builder_phase(&builder[p], words[run[i].phase]);
 		}
 	}
 	for (p = 0; p < PROCESSES; p++)
-		maker_close(&maker[p]);
+		builder_close(&builder[p]);
 }
 
 static int number_of_phase(uint8_t phase)

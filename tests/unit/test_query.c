@@ -12,9 +12,9 @@
 #include "query/callstack.h"
 #include "report/oom/query_oom.h"
 #include "report/places.h"
-#include "ring_maker.h"
+#include "ring_builder.h"
 #include "run_kit.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 /* ---- the traces ---- */
 
@@ -29,71 +29,73 @@
  */
 static void write_small(const char *path)
 {
-	struct maker m;
+	struct builder m;
 	uint32_t main_frame, step_frame, torch;
 
-	maker_open(&m, path, 100, -1);
-	main_frame = maker_python(&m, 0, "main", "/home/me/train.py", 50);
-	step_frame = maker_python(&m, main_frame, "train_step", "/home/me/train.py", 30);
-	maker_event(&m, (struct mt_event){ .kind = MT_SOURCE, .flags = MT_SOURCE_CUPTI, .value = MT_SOURCE_ON });
-	maker_event(&m, (struct mt_event){ .kind = MT_SOURCE,
-					   .flags = MT_SOURCE_NVTX,
-					   .value = MT_SOURCE_FAILED,
-					   .name = maker_string(&m, "no library") });
+	builder_open(&m, path, 100, -1);
+	main_frame = builder_python(&m, 0, "main", "/home/me/train.py", 50);
+	step_frame = builder_python(&m, main_frame, "train_step", "/home/me/train.py", 30);
+	builder_event(&m, (struct mt_event){ .kind = MT_SOURCE, .flags = MT_SOURCE_CUPTI, .value = MT_SOURCE_ON });
+	builder_event(&m, (struct mt_event){ .kind = MT_SOURCE,
+					     .flags = MT_SOURCE_NVTX,
+					     .value = MT_SOURCE_FAILED,
+					     .name = builder_string(&m, "no library") });
 
-	maker_phase(&m, "init");
-	m.stack = maker_native(&m, maker_native(&m, 0, "/x/libc10_cuda.so", 0x20), "/x/libcuda.so.1", 0x10);
-	maker_driver_alloc(&m, SEGMENT, 20 * MIB);
-	m.stack = maker_python(&m, main_frame, "Model.__init__", "/home/me/model.py", 7);
-	maker_tensor_alloc(&m, SEGMENT, 12 * MIB);
-	m.stack = maker_native(&m, maker_native(&m, 0, "/usr/bin/python3.11", 0x30), "/x/libnccl.so.2", 0x40);
-	maker_driver_alloc(&m, NCCL_BUFFER, 32 * MIB);
-	maker_phase_end(&m);
+	builder_phase(&m, "init");
+	m.stack = builder_native(&m, builder_native(&m, 0, "/x/libc10_cuda.so", 0x20), "/x/libcuda.so.1", 0x10);
+	builder_driver_alloc(&m, SEGMENT, 20 * MIB);
+	m.stack = builder_python(&m, main_frame, "Model.__init__", "/home/me/model.py", 7);
+	builder_tensor_alloc(&m, SEGMENT, 12 * MIB);
+	m.stack = builder_native(&m, builder_native(&m, 0, "/usr/bin/python3.11", 0x30), "/x/libnccl.so.2", 0x40);
+	builder_driver_alloc(&m, NCCL_BUFFER, 32 * MIB);
+	builder_phase_end(&m);
 
-	maker_phase(&m, "forward");
-	m.stack = maker_native(&m, maker_native(&m, 0, "/x/libc10_cuda.so", 0x20), "/x/libcuda.so.1", 0x10);
-	maker_driver_alloc(&m, SEGMENT_2, 48 * MIB);
-	torch = maker_python(&m, maker_python(&m, step_frame, "forward", "/home/me/model.py", 20), "linear",
-			     "/usr/lib/python3/dist-packages/torch/nn/functional.py", 114);
+	builder_phase(&m, "forward");
+	m.stack = builder_native(&m, builder_native(&m, 0, "/x/libc10_cuda.so", 0x20), "/x/libcuda.so.1", 0x10);
+	builder_driver_alloc(&m, SEGMENT_2, 48 * MIB);
+	torch = builder_python(&m, builder_python(&m, step_frame, "forward", "/home/me/model.py", 20), "linear",
+			       "/usr/lib/python3/dist-packages/torch/nn/functional.py", 114);
 	m.stack = torch;
-	maker_tensor_alloc(&m, SEGMENT_2, 46 * MIB);
-	maker_phase_end(&m);
+	builder_tensor_alloc(&m, SEGMENT_2, 46 * MIB);
+	builder_phase_end(&m);
 
-	maker_phase(&m, "backward");
+	builder_phase(&m, "backward");
 	m.stack = step_frame;
-	maker_tensor_free(&m, SEGMENT_2, 46 * MIB);
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = NCCL_BUFFER });
-	maker_tensor_alloc(&m, SEGMENT_2 + MIB, 10 * MIB);
-	maker_phase_end(&m);
-	maker_step(&m, 1);
+	builder_tensor_free(&m, SEGMENT_2, 46 * MIB);
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_FREE, .addr = NCCL_BUFFER });
+	builder_tensor_alloc(&m, SEGMENT_2 + MIB, 10 * MIB);
+	builder_phase_end(&m);
+	builder_step(&m, 1);
 
-	maker_phase(&m, "forward");
+	builder_phase(&m, "forward");
 	m.stack = torch;
-	maker_event(&m,
-		    (struct mt_event){
-			    .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = 2000 * MIB, .result = 2 });
-	maker_event(&m, (struct mt_event){
-				.kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = MIB, .result = 1 });
-	maker_event(&m,
-		    (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .stack = torch, .size = 1900 * MIB });
-	maker_event(&m, (struct mt_event){ .kind = MT_LOST, .value = 3, .flags = MT_LOSS_RING_FULL });
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_FAIL,
+					     .device = m.cuda,
+					     .stack = torch,
+					     .size = 2000 * MIB,
+					     .result = 2 });
+	builder_event(&m, (struct mt_event){
+				  .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = torch, .size = MIB, .result = 1 });
+	builder_event(&m,
+		      (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .stack = torch, .size = 1900 * MIB });
+	builder_event(&m, (struct mt_event){ .kind = MT_LOST, .value = 3, .flags = MT_LOSS_RING_FULL });
+	builder_phase_end(&m);
+	builder_close(&m);
 }
 
 /* CPU tensors only. */
 static void write_cpu(const char *path, uint32_t pid, uint64_t bytes)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, pid, -1);
+	builder_open(&m, path, pid, -1);
 	m.device = m.cpu;
-	maker_phase(&m, "forward");
-	m.stack = maker_python(&m, 0, "main", "/home/me/train.py", 9);
-	maker_tensor_alloc(&m, 0x1000, bytes);
-	maker_tensor_free(&m, 0x1000, bytes);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_phase(&m, "forward");
+	m.stack = builder_python(&m, 0, "main", "/home/me/train.py", 9);
+	builder_tensor_alloc(&m, 0x1000, bytes);
+	builder_tensor_free(&m, 0x1000, bytes);
+	builder_phase_end(&m);
+	builder_close(&m);
 }
 
 /*
@@ -103,36 +105,36 @@ static void write_cpu(const char *path, uint32_t pid, uint64_t bytes)
  */
 static void write_pair(const char *first, const char *second)
 {
-	struct maker a, b;
+	struct builder a, b;
 
-	maker_open(&a, first, 200, 0);
-	maker_open(&b, second, 300, 1);
-	a.time = MAKER_START;
-	maker_driver_alloc(&a, SEGMENT, 30 * MIB);
-	a.time = MAKER_START + 2000;
-	maker_driver_free(&a, SEGMENT);
-	a.time = MAKER_START + 4000;
-	maker_driver_alloc(&a, SEGMENT_2, 20 * MIB);
-	b.time = MAKER_START + 1000;
-	maker_driver_alloc(&b, SEGMENT, 10 * MIB);
-	b.time = MAKER_START + 5000;
-	maker_driver_alloc(&b, SEGMENT_2, 30 * MIB);
-	maker_close(&a);
-	maker_close(&b);
+	builder_open(&a, first, 200, 0);
+	builder_open(&b, second, 300, 1);
+	a.time = BUILDER_START;
+	builder_driver_alloc(&a, SEGMENT, 30 * MIB);
+	a.time = BUILDER_START + 2000;
+	builder_driver_free(&a, SEGMENT);
+	a.time = BUILDER_START + 4000;
+	builder_driver_alloc(&a, SEGMENT_2, 20 * MIB);
+	b.time = BUILDER_START + 1000;
+	builder_driver_alloc(&b, SEGMENT, 10 * MIB);
+	b.time = BUILDER_START + 5000;
+	builder_driver_alloc(&b, SEGMENT_2, 30 * MIB);
+	builder_close(&a);
+	builder_close(&b);
 }
 
 /* The allocator says something else than what happened, once. */
 static void write_wrong_total(const char *path)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
-	maker_tensor_alloc(&m, SEGMENT, MIB);
+	builder_open(&m, path, 100, -1);
+	builder_tensor_alloc(&m, SEGMENT, MIB);
 	m.total += 512;
-	maker_tensor_alloc(&m, SEGMENT_2, MIB);
+	builder_tensor_alloc(&m, SEGMENT_2, MIB);
 	m.total -= 512;
-	maker_tensor_alloc(&m, SEGMENT_3, MIB);
-	maker_close(&m);
+	builder_tensor_alloc(&m, SEGMENT_3, MIB);
+	builder_close(&m);
 }
 
 static void write_all(const char *folder)
@@ -432,37 +434,37 @@ TEST(stacks_show_the_users_frame)
  */
 static void write_twofold(const char *path)
 {
-	struct maker m;
+	struct builder m;
 	uint64_t step;
 	uint32_t forward, main;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	m.device = m.cpu;
-	main = maker_python(&m, 0, "main", "/home/me/train.py", 30);
-	forward = maker_python(&m, main, "forward", "/home/me/model.py", 20);
+	main = builder_python(&m, 0, "main", "/home/me/train.py", 30);
+	forward = builder_python(&m, main, "forward", "/home/me/model.py", 20);
 	for (step = 1; step <= 2; step++) {
 		m.stack = forward;
-		maker_phase(&m, "forward");
-		maker_tensor_alloc(&m, 20 * MIB, 5 * MIB);
-		maker_tensor_alloc(&m, 30 * MIB, 3 * MIB);
-		maker_tensor_alloc(&m, 40 * MIB, step * MIB);
-		maker_tensor_free(&m, 30 * MIB, 3 * MIB);
-		maker_tensor_free(&m, 40 * MIB, step * MIB);
-		maker_phase_end(&m);
+		builder_phase(&m, "forward");
+		builder_tensor_alloc(&m, 20 * MIB, 5 * MIB);
+		builder_tensor_alloc(&m, 30 * MIB, 3 * MIB);
+		builder_tensor_alloc(&m, 40 * MIB, step * MIB);
+		builder_tensor_free(&m, 30 * MIB, 3 * MIB);
+		builder_tensor_free(&m, 40 * MIB, step * MIB);
+		builder_phase_end(&m);
 		m.stack = main;
-		maker_phase(&m, "backward");
+		builder_phase(&m, "backward");
 		if (step == 1)
-			maker_tensor_alloc(&m, 50 * MIB, MIB / 2);
-		maker_tensor_alloc(&m, 60 * MIB, MIB / 4);
-		maker_tensor_free(&m, 60 * MIB, MIB / 4);
-		maker_tensor_free(&m, 20 * MIB, 5 * MIB);
-		maker_phase_end(&m);
-		maker_phase(&m, "optimizer");
-		maker_tensor_alloc(&m, 70 * MIB, MIB / 8);
-		maker_tensor_free(&m, 70 * MIB, MIB / 8);
-		maker_phase_end(&m);
+			builder_tensor_alloc(&m, 50 * MIB, MIB / 2);
+		builder_tensor_alloc(&m, 60 * MIB, MIB / 4);
+		builder_tensor_free(&m, 60 * MIB, MIB / 4);
+		builder_tensor_free(&m, 20 * MIB, 5 * MIB);
+		builder_phase_end(&m);
+		builder_phase(&m, "optimizer");
+		builder_tensor_alloc(&m, 70 * MIB, MIB / 8);
+		builder_tensor_free(&m, 70 * MIB, MIB / 8);
+		builder_phase_end(&m);
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 TEST(what_is_gone_at_once_is_told_from_what_lives_on)
@@ -498,20 +500,20 @@ TEST(what_is_gone_at_once_is_told_from_what_lives_on)
 static void write_helper(const char *path, const char *library)
 {
 	static const char *const phases[] = { "init", "forward", "forward", "logprob" };
-	struct maker m;
+	struct builder m;
 	uint32_t caller, i;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	for (i = 0; i < MT_ARRAY_SIZE(phases); i++) {
-		caller = maker_python(&m, 0, phases[i], "/home/me/train.py", 100 + i);
-		caller = maker_python(&m, caller, i ? "model" : "main", "/home/me/train.py", i ? 20 : 10);
-		m.stack = maker_python(&m, maker_python(&m, caller, "new", "/home/me/memory.py", 5), "empty", library,
-				       i);
-		maker_phase(&m, phases[i]);
-		maker_driver_alloc(&m, SEGMENT + i * 2 * MIB, MIB);
-		maker_phase_end(&m);
+		caller = builder_python(&m, 0, phases[i], "/home/me/train.py", 100 + i);
+		caller = builder_python(&m, caller, i ? "model" : "main", "/home/me/train.py", i ? 20 : 10);
+		m.stack = builder_python(&m, builder_python(&m, caller, "new", "/home/me/memory.py", 5), "empty",
+					 library, i);
+		builder_phase(&m, phases[i]);
+		builder_driver_alloc(&m, SEGMENT + i * 2 * MIB, MIB);
+		builder_phase_end(&m);
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 TEST(a_place_is_the_line_that_tells_something)
@@ -566,28 +568,28 @@ TEST(lines_of_a_library_are_places_of_their_own)
  */
 static void write_replaced(const char *path, uint32_t made)
 {
-	struct maker m;
+	struct builder m;
 	uint64_t i;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	m.device = m.cpu;
 	for (i = 1; i <= 3; i++)
-		maker_tensor_alloc(&m, i * 4 * MIB, MIB);
-	maker_phase(&m, "forward");
-	maker_tensor_alloc(&m, 20 * MIB, 3 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "backward");
-	maker_tensor_alloc(&m, 24 * MIB, MIB);
-	maker_tensor_free(&m, 20 * MIB, 3 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "optimizer");
+		builder_tensor_alloc(&m, i * 4 * MIB, MIB);
+	builder_phase(&m, "forward");
+	builder_tensor_alloc(&m, 20 * MIB, 3 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "backward");
+	builder_tensor_alloc(&m, 24 * MIB, MIB);
+	builder_tensor_free(&m, 20 * MIB, 3 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "optimizer");
 	for (i = 0; i < made; i++)
-		maker_tensor_alloc(&m, (40 + i) * MIB, MIB);
-	maker_tensor_free(&m, 8 * MIB, MIB);
-	maker_tensor_free(&m, 12 * MIB, MIB);
-	maker_phase_end(&m);
-	maker_step(&m, 1);
-	maker_close(&m);
+		builder_tensor_alloc(&m, (40 + i) * MIB, MIB);
+	builder_tensor_free(&m, 8 * MIB, MIB);
+	builder_tensor_free(&m, 12 * MIB, MIB);
+	builder_phase_end(&m);
+	builder_step(&m, 1);
+	builder_close(&m);
 }
 
 static void check_replaced(uint32_t made, const char *want, int64_t nameless)
@@ -666,19 +668,19 @@ TEST(a_recording_that_skipped_a_step_knows_what_was_alive)
 {
 	const char *path = run_path(test_dir(), "skip.zst");
 	struct mt_event event = { .kind = MT_DRIVER_ALLOC, .seq = 1, .addr = SEGMENT, .size = 7 * MIB };
-	struct maker m;
+	struct builder m;
 	struct run run;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	event.device = m.cuda;
-	event.time = MAKER_START;
+	event.time = BUILDER_START;
 	CHECK_EQ(mt_writer_skip(m.writer, &event, MT_PHASE_OPTIMIZER, 1), 0);
 	m.seq = 1;
-	maker_step(&m, 1);
-	maker_phase(&m, "forward");
-	maker_driver_alloc(&m, SEGMENT_2, 3 * MIB);
-	maker_step(&m, 2);
-	maker_close(&m);
+	builder_step(&m, 1);
+	builder_phase(&m, "forward");
+	builder_driver_alloc(&m, SEGMENT_2, 3 * MIB);
+	builder_step(&m, 2);
+	builder_close(&m);
 	run_open_one(&run, path, 1);
 	CHECK_EQ(ask(&run, "SELECT steps FROM process"), 1);
 	CHECK_EQ(ask(&run, "SELECT step FROM peak"), 2);
@@ -719,7 +721,7 @@ TEST(sql_of_the_user_can_only_read)
 	run_close(&run);
 }
 
-static void put_driver_alloc(struct ring_maker *maker, uint32_t slot, uint64_t addr)
+static void put_driver_alloc(struct ring_builder *builder, uint32_t slot, uint64_t addr)
 {
 	struct ring_event event = { .kind = MT_DRIVER_ALLOC,
 				    .device_type = MT_DEVICE_CUDA,
@@ -729,27 +731,27 @@ static void put_driver_alloc(struct ring_maker *maker, uint32_t slot, uint64_t a
 				    .addr = addr,
 				    .size = MIB };
 
-	ring_maker_event(maker, slot, event, NULL, NULL);
+	ring_builder_event(builder, slot, event, NULL, NULL);
 }
 
 /* Records one allocation, leaves a second one in the ring and dies with target and collector. */
 static void leave_ring(const char *ring, const char *trace)
 {
-	struct ring_maker maker;
+	struct ring_builder builder;
 	struct mt_rules *rules;
 	struct mt_fold *fold;
 	uint64_t folded;
 	uint32_t slot;
 
-	CHECK_EQ(ring_maker_open(&maker, ring, 2, 1 << 16, 1 << 16), 0);
-	slot = ring_maker_claim(&maker);
-	put_driver_alloc(&maker, slot, 0x1000000);
+	CHECK_EQ(ring_builder_open(&builder, ring, 2, 1 << 16, 1 << 16), 0);
+	slot = ring_builder_claim(&builder);
+	put_driver_alloc(&builder, slot, 0x1000000);
 	CHECK_EQ(mt_rules_new(&rules, NULL, 0), 0);
 	CHECK_EQ(mt_fold_open(&fold, ring, rules, NULL), 0);
 	CHECK_EQ(mt_fold_create(fold, trace), 0);
 	CHECK_EQ(mt_fold_run(fold, 0, &folded), 0);
 	CHECK_EQ(mt_fold_flush(fold), 0);
-	put_driver_alloc(&maker, slot, 0x2000000);
+	put_driver_alloc(&builder, slot, 0x2000000);
 	_exit(0);
 }
 

@@ -11,7 +11,7 @@
 #include "source/source.h"
 #include "store/load.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define SEGMENT 0x10000000000ull
 #define SEGMENT_2 0x20000000000ull
@@ -21,23 +21,24 @@
 
 /* ---- the traces ---- */
 
-static uint32_t frame(struct maker *m, const char *function, uint32_t line)
+static uint32_t frame(struct builder *m, const char *function, uint32_t line)
 {
-	return maker_python(m, maker_python(m, 0, "main", "/home/me/train.py", 1), function, "/home/me/train.py", line);
+	return builder_python(m, builder_python(m, 0, "main", "/home/me/train.py", 1), function, "/home/me/train.py",
+			      line);
 }
 
 /* Everything is allocated by one helper. */
-static void allocate(struct maker *m, uint32_t caller, uint64_t addr, uint64_t size)
+static void allocate(struct builder *m, uint32_t caller, uint64_t addr, uint64_t size)
 {
-	m->stack = maker_python(m, caller, "empty", "/home/me/memory.py", 5);
-	maker_tensor_alloc(m, addr, size);
+	m->stack = builder_python(m, caller, "empty", "/home/me/memory.py", 5);
+	builder_tensor_alloc(m, addr, size);
 }
 
 /* By the allocator; nobody's stack. */
-static void take_segment(struct maker *m, uint64_t addr, uint64_t size)
+static void take_segment(struct builder *m, uint64_t addr, uint64_t size)
 {
 	m->stack = 0;
-	maker_driver_alloc(m, addr, size);
+	builder_driver_alloc(m, addr, size);
 }
 
 /*
@@ -45,107 +46,107 @@ static void take_segment(struct maker *m, uint64_t addr, uint64_t size)
  * MiB of activations in another segment of 80, frees them, and keeps `leak` more. A buffer of 10 MiB comes and goes
  * within each forward.
  */
-static void begin_training(struct maker *m)
+static void begin_training(struct builder *m)
 {
-	maker_phase(m, "init");
+	builder_phase(m, "init");
 	take_segment(m, SEGMENT, 100 * MIB);
 	allocate(m, frame(m, "load", 10), SEGMENT, 40 * MIB);
-	maker_phase_end(m);
+	builder_phase_end(m);
 }
 
-static void train(struct maker *m, uint64_t step, uint64_t leak)
+static void train(struct builder *m, uint64_t step, uint64_t leak)
 {
-	maker_phase(m, "forward");
+	builder_phase(m, "forward");
 	if (step == 1)
 		take_segment(m, SEGMENT_2, 80 * MIB);
 	allocate(m, frame(m, "forward", 19), SEGMENT_2, 10 * MIB);
-	maker_tensor_free(m, SEGMENT_2, 10 * MIB);
+	builder_tensor_free(m, SEGMENT_2, 10 * MIB);
 	allocate(m, frame(m, "forward", 20), SEGMENT_2, 80 * MIB);
 	if (leak) {
 		take_segment(m, LEAK + step * 256 * MIB, leak);
 		allocate(m, frame(m, "keep_for_metrics", 77), LEAK + step * 256 * MIB, leak);
 	}
-	maker_phase_end(m);
-	maker_phase(m, "backward");
-	maker_tensor_free(m, SEGMENT_2, 80 * MIB);
-	maker_phase_end(m);
-	maker_phase(m, "optimizer");
+	builder_phase_end(m);
+	builder_phase(m, "backward");
+	builder_tensor_free(m, SEGMENT_2, 80 * MIB);
+	builder_phase_end(m);
+	builder_phase(m, "optimizer");
 	if (step == 1)
 		allocate(m, frame(m, "make_state", 30), SEGMENT + 40 * MIB, 20 * MIB);
-	maker_phase_end(m);
-	maker_step(m, step);
+	builder_phase_end(m);
+	builder_step(m, step);
 }
 
 static void write_training(const char *path, uint64_t steps, uint64_t leak)
 {
-	struct maker m;
+	struct builder m;
 	uint64_t step;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	begin_training(&m);
 	for (step = 1; step <= steps; step++)
 		train(&m, step, leak);
-	maker_close(&m);
+	builder_close(&m);
 }
 
 static void write_rank(const char *path, int rank, uint32_t gpu, uint64_t extra, uint64_t leak)
 {
 	char uuid[16];
-	struct maker m;
+	struct builder m;
 	uint64_t step;
 
-	maker_open(&m, path, 1000 + (uint32_t)rank, rank);
+	builder_open(&m, path, 1000 + (uint32_t)rank, rank);
 	snprintf(uuid, sizeof(uuid), "GPU-000%u", gpu);
-	m.device = m.cuda = maker_device(&m, MT_DEVICE_CUDA, 1 + gpu, "Test GPU", uuid, 1024 * MIB);
+	m.device = m.cuda = builder_device(&m, MT_DEVICE_CUDA, 1 + gpu, "Test GPU", uuid, 1024 * MIB);
 	if (extra)
 		take_segment(&m, SEGMENT_3, extra);
 	begin_training(&m);
 	for (step = 1; step <= 3; step++)
 		train(&m, step, leak);
-	maker_close(&m);
+	builder_close(&m);
 }
 
-static void refuse(struct maker *m, uint32_t kind, uint64_t size)
+static void refuse(struct builder *m, uint32_t kind, uint64_t size)
 {
 	struct mt_event event = {
 		.kind = kind, .device = m->device, .stack = frame(m, "compute_logits", 55), .size = size
 	};
 
 	event.result = kind == MT_DRIVER_FAIL ? CUDA_ERROR_OUT_OF_MEMORY : 0;
-	maker_event(m, event);
+	builder_event(m, event);
 }
 
 /* The trainer sleeps with 600 MiB in reserve; the engine holds 200 and wants 500. Later the trainer lets go. */
 static void write_neighbours(const char *trainer, const char *engine)
 {
-	struct maker t, e;
+	struct builder t, e;
 
-	maker_open(&t, trainer, 200, -1);
-	maker_open(&e, engine, 300, -1);
+	builder_open(&t, trainer, 200, -1);
+	builder_open(&e, engine, 300, -1);
 	take_segment(&t, SEGMENT, 700 * MIB);
 	allocate(&t, frame(&t, "load", 10), SEGMENT, 100 * MIB);
-	t.time = MAKER_START + 9000000;
-	maker_driver_free(&t, SEGMENT);
-	e.time = MAKER_START + 1000000;
-	maker_phase(&e, "rollout");
+	t.time = BUILDER_START + 9000000;
+	builder_driver_free(&t, SEGMENT);
+	e.time = BUILDER_START + 1000000;
+	builder_phase(&e, "rollout");
 	take_segment(&e, SEGMENT, 200 * MIB);
 	refuse(&e, MT_DRIVER_FAIL, 500 * MIB);
-	e.time = MAKER_START + 10000000;
+	e.time = BUILDER_START + 10000000;
 	take_segment(&e, SEGMENT_2, 400 * MIB);
-	maker_phase_end(&e);
-	maker_close(&t);
-	maker_close(&e);
+	builder_phase_end(&e);
+	builder_close(&t);
+	builder_close(&e);
 }
 
 /* Three segments of 300 MiB, half full each; 400 are asked for. The driver is asked twice before. */
 static void write_fragments(const char *path)
 {
 	static const uint64_t segments[] = { SEGMENT, SEGMENT_2, SEGMENT_3 };
-	struct maker m;
+	struct builder m;
 	int i;
 
-	maker_open(&m, path, 400, -1);
-	maker_phase(&m, "forward");
+	builder_open(&m, path, 400, -1);
+	builder_phase(&m, "forward");
 	for (i = 0; i < 3; i++) {
 		take_segment(&m, segments[i], 300 * MIB);
 		allocate(&m, frame(&m, "forward", 20), segments[i], 150 * MIB);
@@ -153,55 +154,55 @@ static void write_fragments(const char *path)
 	refuse(&m, MT_DRIVER_FAIL, 402 * MIB);
 	refuse(&m, MT_DRIVER_FAIL, 402 * MIB);
 	refuse(&m, MT_TENSOR_OOM, 400 * MIB);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_phase_end(&m);
+	builder_close(&m);
 }
 
 /* 800 MiB of activations, 100 of weights, and 300 asked for; later, much more is there, and another request is absurd.
  */
 static void write_full(const char *path)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 500, -1);
-	maker_phase(&m, "init");
+	builder_open(&m, path, 500, -1);
+	builder_phase(&m, "init");
 	take_segment(&m, SEGMENT, 100 * MIB);
 	allocate(&m, frame(&m, "load", 10), SEGMENT, 100 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "forward");
+	builder_phase_end(&m);
+	builder_phase(&m, "forward");
 	take_segment(&m, SEGMENT_2, 800 * MIB);
 	allocate(&m, frame(&m, "forward", 20), SEGMENT_2, 800 * MIB);
 	refuse(&m, MT_TENSOR_OOM, 300 * MIB);
-	maker_tensor_free(&m, SEGMENT_2, 800 * MIB);
+	builder_tensor_free(&m, SEGMENT_2, 800 * MIB);
 	take_segment(&m, SEGMENT_3, 100 * MIB);
 	allocate(&m, frame(&m, "forward", 21), SEGMENT_2, 700 * MIB);
 	refuse(&m, MT_TENSOR_OOM, 2000 * MIB);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_phase_end(&m);
+	builder_close(&m);
 }
 
 /* Refused; the allocator gives back its reserve, and then it fits. */
 static void write_survived(const char *path)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 700, -1);
-	maker_phase(&m, "forward");
+	builder_open(&m, path, 700, -1);
+	builder_phase(&m, "forward");
 	take_segment(&m, SEGMENT, 700 * MIB);
 	refuse(&m, MT_DRIVER_FAIL, 500 * MIB);
-	maker_driver_free(&m, SEGMENT);
+	builder_driver_free(&m, SEGMENT);
 	take_segment(&m, SEGMENT_2, 500 * MIB);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_phase_end(&m);
+	builder_close(&m);
 }
 
 /* Grows beside `other` bytes that do not, and the step after `steps` does not fit: `size` bytes are asked for. */
 static void write_retained(const char *path, uint64_t steps, uint64_t other, uint64_t size)
 {
-	struct maker m;
+	struct builder m;
 	uint64_t step;
 
-	maker_open(&m, path, 600, -1);
+	builder_open(&m, path, 600, -1);
 	begin_training(&m);
 	if (other) {
 		take_segment(&m, SEGMENT_3, other);
@@ -209,79 +210,80 @@ static void write_retained(const char *path, uint64_t steps, uint64_t other, uin
 	}
 	for (step = 1; step <= steps; step++)
 		train(&m, step, 64 * MIB);
-	maker_phase(&m, "forward");
+	builder_phase(&m, "forward");
 	allocate(&m, frame(&m, "forward", 20), SEGMENT_2, 80 * MIB);
 	refuse(&m, MT_TENSOR_OOM, size);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_phase_end(&m);
+	builder_close(&m);
 }
 
-static void map_pool(struct maker *m, uint64_t handle)
+static void map_pool(struct builder *m, uint64_t handle)
 {
 	m->stack = frame(m, "engine", 40);
-	maker_event(m, (struct mt_event){ .kind = MT_VMM_CREATE,
-					  .device = m->device,
-					  .stack = m->stack,
-					  .handle = handle,
-					  .size = 200 * MIB });
-	maker_event(m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = SEGMENT_3, .size = 200 * MIB, .handle = handle });
+	builder_event(m, (struct mt_event){ .kind = MT_VMM_CREATE,
+					    .device = m->device,
+					    .stack = m->stack,
+					    .handle = handle,
+					    .size = 200 * MIB });
+	builder_event(m,
+		      (struct mt_event){ .kind = MT_VMM_MAP, .addr = SEGMENT_3, .size = 200 * MIB, .handle = handle });
 }
 
-static void unmap_pool(struct maker *m, uint64_t handle)
+static void unmap_pool(struct builder *m, uint64_t handle)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = SEGMENT_3, .size = 200 * MIB });
-	maker_event(m, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = handle });
+	builder_event(m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = SEGMENT_3, .size = 200 * MIB });
+	builder_event(m, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = handle });
 }
 
 /* A tensor of 200 MiB in a pool that sleeps at the ends of steps 1 and 3, and is awake at that of step 2. */
 static void write_sleeper(const char *path)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 800, -1);
+	builder_open(&m, path, 800, -1);
 	begin_training(&m);
-	maker_phase(&m, "rollout");
+	builder_phase(&m, "rollout");
 	map_pool(&m, 1);
 	allocate(&m, frame(&m, "engine", 40), SEGMENT_3, 200 * MIB);
 	unmap_pool(&m, 1);
-	maker_phase_end(&m);
+	builder_phase_end(&m);
 	train(&m, 1, 0);
-	maker_phase(&m, "rollout");
+	builder_phase(&m, "rollout");
 	map_pool(&m, 2);
-	maker_phase_end(&m);
+	builder_phase_end(&m);
 	train(&m, 2, 0);
-	maker_phase(&m, "rollout");
+	builder_phase(&m, "rollout");
 	unmap_pool(&m, 2);
-	maker_phase_end(&m);
+	builder_phase_end(&m);
 	train(&m, 3, 0);
-	maker_phase(&m, "forward");
+	builder_phase(&m, "forward");
 	refuse(&m, MT_TENSOR_OOM, 900 * MIB);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_phase_end(&m);
+	builder_close(&m);
 }
 
 /* One segment of 100 MiB all the time. In it are at most 60 MiB, then 90, and in step 2 95. */
 static void write_plateau(const char *path)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 900, -1);
-	maker_phase(&m, "forward");
+	builder_open(&m, path, 900, -1);
+	builder_phase(&m, "forward");
 	take_segment(&m, SEGMENT, 100 * MIB);
 	allocate(&m, frame(&m, "forward", 20), SEGMENT, 60 * MIB);
-	maker_tensor_free(&m, SEGMENT, 60 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "backward");
+	builder_tensor_free(&m, SEGMENT, 60 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "backward");
 	allocate(&m, frame(&m, "backward", 30), SEGMENT, 90 * MIB);
-	maker_tensor_free(&m, SEGMENT, 90 * MIB);
-	maker_phase_end(&m);
-	maker_step(&m, 1);
-	maker_phase(&m, "optimizer");
+	builder_tensor_free(&m, SEGMENT, 90 * MIB);
+	builder_phase_end(&m);
+	builder_step(&m, 1);
+	builder_phase(&m, "optimizer");
 	allocate(&m, frame(&m, "step", 40), SEGMENT, 95 * MIB);
-	maker_tensor_free(&m, SEGMENT, 95 * MIB);
-	maker_phase_end(&m);
-	maker_step(&m, 2);
-	maker_close(&m);
+	builder_tensor_free(&m, SEGMENT, 95 * MIB);
+	builder_phase_end(&m);
+	builder_step(&m, 2);
+	builder_close(&m);
 }
 
 static const char *path_in(const char *folder, const char *name)

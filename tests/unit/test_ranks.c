@@ -4,7 +4,7 @@
 #include "engine/analysis.h"
 #include "memtrace/error.h"
 #include "run_kit.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define RANKS 4
 
@@ -15,21 +15,21 @@ static const struct {
 /* `odd`: the rank whose bytes come from another place, -1: none. */
 static void make_rank(const char *path, int rank, int odd)
 {
-	struct maker maker;
+	struct builder builder;
 	char uuid[16];
 
 	snprintf(uuid, sizeof(uuid), "GPU-%d", rank + 1);
-	maker_open(&maker, path, 100 + (uint32_t)rank, rank);
-	maker.device = maker_device(&maker, MT_DEVICE_CUDA, (uint32_t)rank, "Test GPU", uuid, 1024 * MIB);
-	maker.stack = maker_python(&maker, 0, rank == odd ? "pad_batch" : "hidden_states", "model.py", 7);
-	maker_phase(&maker, "forward");
-	maker_driver_alloc(&maker, 0x1000, mib[rank].forward * MIB);
-	maker_phase_end(&maker);
-	maker_driver_free(&maker, 0x1000);
-	maker_phase(&maker, "backward");
-	maker_driver_alloc(&maker, 0x2000, mib[rank].backward * MIB);
-	maker_phase_end(&maker);
-	maker_close(&maker);
+	builder_open(&builder, path, 100 + (uint32_t)rank, rank);
+	builder.device = builder_device(&builder, MT_DEVICE_CUDA, (uint32_t)rank, "Test GPU", uuid, 1024 * MIB);
+	builder.stack = builder_python(&builder, 0, rank == odd ? "pad_batch" : "hidden_states", "model.py", 7);
+	builder_phase(&builder, "forward");
+	builder_driver_alloc(&builder, 0x1000, mib[rank].forward * MIB);
+	builder_phase_end(&builder);
+	builder_driver_free(&builder, 0x1000);
+	builder_phase(&builder, "backward");
+	builder_driver_alloc(&builder, 0x2000, mib[rank].backward * MIB);
+	builder_phase_end(&builder);
+	builder_close(&builder);
 }
 
 struct ranks_run {

@@ -5,7 +5,7 @@
 #include "memtrace/base.h"
 #include "report/steps/retained.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define STEPS 6
 #define BATCHES 4
@@ -60,7 +60,7 @@ TEST(what_stays_or_is_replaced_does_not)
 /* ---- traces of known truth ---- */
 
 struct run {
-	struct maker m;
+	struct builder m;
 	uint32_t main_frame;
 	uint64_t next; /* free address */
 };
@@ -70,8 +70,8 @@ static void run_open(struct run *run, const char *folder, const char *name)
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	maker_open(&run->m, path, 100, -1);
-	run->main_frame = maker_python(&run->m, 0, "main", "/home/me/train.py", 50);
+	builder_open(&run->m, path, 100, -1);
+	run->main_frame = builder_python(&run->m, 0, "main", "/home/me/train.py", 50);
 	run->next = 0x100000000ull;
 }
 
@@ -83,16 +83,16 @@ static uint64_t take_at(struct run *run, const char *function, const char *file,
 
 	snprintf(path, sizeof(path), "/home/me/%s", file);
 	run->next += (bytes + STRIDE) / STRIDE * STRIDE;
-	run->m.stack = maker_python(&run->m, run->main_frame, function, path, line);
-	maker_tensor_alloc(&run->m, addr, bytes);
+	run->m.stack = builder_python(&run->m, run->main_frame, function, path, line);
+	builder_tensor_alloc(&run->m, addr, bytes);
 	return addr;
 }
 
 static void write_init(struct run *run)
 {
-	maker_phase(&run->m, "init");
+	builder_phase(&run->m, "init");
 	take_at(run, "Model.__init__", "model.py", 7, 40 * MIB);
-	maker_phase_end(&run->m);
+	builder_phase_end(&run->m);
 }
 
 /*
@@ -105,22 +105,22 @@ static void write_step(struct run *run, uint32_t step, uint64_t keep, uint64_t a
 	uint32_t i;
 
 	for (i = 0; i < BATCHES; i++) {
-		maker_phase(&run->m, "forward");
+		builder_phase(&run->m, "forward");
 		held = take_at(run, "layer", "model.py", 31, activations);
 		kept[i] = keep ? take_at(run, "forward_step", "actor.py", 312, keep) : 0;
-		maker_phase_end(&run->m);
-		maker_phase(&run->m, "backward");
+		builder_phase_end(&run->m);
+		builder_phase(&run->m, "backward");
 		gradients = gradients ? gradients : take_at(run, "backward", "actor.py", 320, 20 * MIB);
-		maker_tensor_free(&run->m, held, activations);
-		maker_phase_end(&run->m);
+		builder_tensor_free(&run->m, held, activations);
+		builder_phase_end(&run->m);
 	}
-	maker_phase(&run->m, "optimizer");
+	builder_phase(&run->m, "optimizer");
 	if (step == 1)
 		take_at(run, "Adam.step", "adam.py", 90, 80 * MIB);
-	maker_tensor_free(&run->m, gradients, 20 * MIB);
+	builder_tensor_free(&run->m, gradients, 20 * MIB);
 	for (i = 0; i < BATCHES && keep; i++)
-		maker_tensor_free(&run->m, kept[i], keep);
-	maker_phase_end(&run->m);
+		builder_tensor_free(&run->m, kept[i], keep);
+	builder_phase_end(&run->m);
 }
 
 static void write_batches(const char *folder, const char *name, uint64_t keep)
@@ -132,9 +132,9 @@ static void write_batches(const char *folder, const char *name, uint64_t keep)
 	write_init(&run);
 	for (step = 1; step <= STEPS; step++) {
 		write_step(&run, step, keep, 8 * MIB);
-		maker_step(&run.m, step);
+		builder_step(&run.m, step);
 	}
-	maker_close(&run.m);
+	builder_close(&run.m);
 }
 
 /* Every step: metrics that nobody frees (`leak` bytes), and a cache of another size that replaces the one before. */
@@ -148,21 +148,21 @@ static void write_steps(const char *folder, const char *name, uint64_t leak, uin
 	run_open(&run, folder, name);
 	write_init(&run);
 	for (step = 1; step <= steps; step++) {
-		maker_phase(&run.m, "rollout");
+		builder_phase(&run.m, "rollout");
 		if (cache)
-			maker_tensor_free(&run.m, cache, cache_bytes);
+			builder_tensor_free(&run.m, cache, cache_bytes);
 		cache_bytes = sizes[step % 8] * MIB;
 		cache = take_at(&run, "Cache.fill", "cache.py", 12, cache_bytes);
-		maker_phase_end(&run.m);
+		builder_phase_end(&run.m);
 		write_step(&run, step, 0, 8 * MIB);
 		if (leak) {
-			maker_phase(&run.m, "logprob");
+			builder_phase(&run.m, "logprob");
 			take_at(&run, "log_metrics", "metrics.py", 77, leak);
-			maker_phase_end(&run.m);
+			builder_phase_end(&run.m);
 		}
-		maker_step(&run.m, step);
+		builder_step(&run.m, step);
 	}
-	maker_close(&run.m);
+	builder_close(&run.m);
 }
 
 /* ---- two runs ---- */
@@ -177,22 +177,22 @@ static void write_side(const char *folder, const char *name, uint64_t loss, uint
 	run_open(&run, folder, name);
 	write_init(&run);
 	if (nccl) {
-		run.m.stack = maker_native(&run.m, maker_native(&run.m, 0, "/usr/bin/python3.11", 0x30),
-					   "/x/libnccl.so.2", 0x40);
-		maker_driver_alloc(&run.m, 0x90000000000ull, nccl);
+		run.m.stack = builder_native(&run.m, builder_native(&run.m, 0, "/usr/bin/python3.11", 0x30),
+					     "/x/libnccl.so.2", 0x40);
+		builder_driver_alloc(&run.m, 0x90000000000ull, nccl);
 	}
 	for (step = 1; step <= 2; step++) {
 		for (i = 0; i < batches; i++) {
-			maker_phase(&run.m, "forward");
+			builder_phase(&run.m, "forward");
 			held = take_at(&run, "compute_loss", "actor.py", line, loss);
-			maker_phase_end(&run.m);
-			maker_phase(&run.m, "backward");
-			maker_tensor_free(&run.m, held, loss);
-			maker_phase_end(&run.m);
+			builder_phase_end(&run.m);
+			builder_phase(&run.m, "backward");
+			builder_tensor_free(&run.m, held, loss);
+			builder_phase_end(&run.m);
 		}
-		maker_step(&run.m, (uint64_t)step);
+		builder_step(&run.m, (uint64_t)step);
 	}
-	maker_close(&run.m);
+	builder_close(&run.m);
 }
 
 /* ---- segments ---- */
@@ -203,7 +203,7 @@ static void write_side(const char *folder, const char *name, uint64_t loss, uint
 
 static void stack_of(struct run *run, const char *function, uint32_t line)
 {
-	run->m.stack = maker_python(&run->m, run->main_frame, function, "/home/me/train.py", line);
+	run->m.stack = builder_python(&run->m, run->main_frame, function, "/home/me/train.py", line);
 }
 
 /*
@@ -212,22 +212,22 @@ static void stack_of(struct run *run, const char *function, uint32_t line)
  */
 static void write_holes(struct run *run)
 {
-	maker_phase(&run->m, "init");
+	builder_phase(&run->m, "init");
 	stack_of(run, "Buffer.__init__", 11);
-	maker_driver_alloc(&run->m, SEGMENT_B, 100 * MIB);
-	maker_tensor_alloc(&run->m, SEGMENT_B, 30 * MIB);
-	maker_tensor_alloc(&run->m, SEGMENT_B + 30 * MIB, 2 * MIB);
-	maker_tensor_free(&run->m, SEGMENT_B, 30 * MIB);
-	maker_phase_end(&run->m);
-	maker_phase(&run->m, "forward");
+	builder_driver_alloc(&run->m, SEGMENT_B, 100 * MIB);
+	builder_tensor_alloc(&run->m, SEGMENT_B, 30 * MIB);
+	builder_tensor_alloc(&run->m, SEGMENT_B + 30 * MIB, 2 * MIB);
+	builder_tensor_free(&run->m, SEGMENT_B, 30 * MIB);
+	builder_phase_end(&run->m);
+	builder_phase(&run->m, "forward");
 	stack_of(run, "layer", 22);
-	maker_driver_alloc(&run->m, SEGMENT_A, 100 * MIB);
-	maker_tensor_alloc(&run->m, SEGMENT_A, 40 * MIB);
-	maker_tensor_alloc(&run->m, SEGMENT_A + 60 * MIB, 20 * MIB);
-	maker_driver_alloc(&run->m, SEGMENT_C, 50 * MIB);
-	maker_tensor_alloc(&run->m, SEGMENT_C, 50 * MIB);
-	maker_tensor_free(&run->m, SEGMENT_C, 50 * MIB);
-	maker_phase_end(&run->m);
+	builder_driver_alloc(&run->m, SEGMENT_A, 100 * MIB);
+	builder_tensor_alloc(&run->m, SEGMENT_A, 40 * MIB);
+	builder_tensor_alloc(&run->m, SEGMENT_A + 60 * MIB, 20 * MIB);
+	builder_driver_alloc(&run->m, SEGMENT_C, 50 * MIB);
+	builder_tensor_alloc(&run->m, SEGMENT_C, 50 * MIB);
+	builder_tensor_free(&run->m, SEGMENT_C, 50 * MIB);
+	builder_phase_end(&run->m);
 }
 
 static void write_frag(const char *folder)
@@ -236,15 +236,15 @@ static void write_frag(const char *folder)
 
 	run_open(&run, folder, "holes.zst");
 	write_holes(&run);
-	maker_step(&run.m, 1);
-	maker_close(&run.m);
+	builder_step(&run.m, 1);
+	builder_close(&run.m);
 }
 
 static void map(struct run *run, uint64_t handle, uint64_t addr, uint64_t size)
 {
-	maker_event(&run->m,
-		    (struct mt_event){ .kind = MT_VMM_CREATE, .device = run->m.cuda, .handle = handle, .size = size });
-	maker_event(&run->m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = addr, .size = size, .handle = handle });
+	builder_event(&run->m, (struct mt_event){
+				       .kind = MT_VMM_CREATE, .device = run->m.cuda, .handle = handle, .size = size });
+	builder_event(&run->m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = addr, .size = size, .handle = handle });
 }
 
 /* Five mappings of 20 MiB in a row with tensors at 0..30 and 90..100; another one of somebody else. */
@@ -254,15 +254,15 @@ static void write_expandable(const char *folder)
 	uint64_t i;
 
 	run_open(&run, folder, "expandable.zst");
-	maker_phase(&run.m, "forward");
+	builder_phase(&run.m, "forward");
 	stack_of(&run, "layer", 22);
 	for (i = 0; i < 5; i++)
 		map(&run, 100 + i, SEGMENT_A + i * 20 * MIB, 20 * MIB);
-	maker_tensor_alloc(&run.m, SEGMENT_A, 30 * MIB);
-	maker_tensor_alloc(&run.m, SEGMENT_A + 90 * MIB, 10 * MIB);
+	builder_tensor_alloc(&run.m, SEGMENT_A, 30 * MIB);
+	builder_tensor_alloc(&run.m, SEGMENT_A + 90 * MIB, 10 * MIB);
 	map(&run, 200, SEGMENT_C, 64 * MIB);
-	maker_step(&run.m, 1);
-	maker_close(&run.m);
+	builder_step(&run.m, 1);
+	builder_close(&run.m);
 }
 
 /* The segments of write_holes, and a pool of 200 MiB that is asleep at the end of step 1 with its tensor in it. */
@@ -271,16 +271,16 @@ static void write_asleep(const char *folder)
 	struct run run;
 
 	run_open(&run, folder, "asleep.zst");
-	maker_phase(&run.m, "rollout");
+	builder_phase(&run.m, "rollout");
 	stack_of(&run, "load_engine", 33);
 	map(&run, 300, 0x40000000000ull, 200 * MIB);
-	maker_tensor_alloc(&run.m, 0x40000000000ull, 180 * MIB);
-	maker_event(&run.m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = 0x40000000000ull, .size = 200 * MIB });
-	maker_event(&run.m, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = 300 });
-	maker_phase_end(&run.m);
+	builder_tensor_alloc(&run.m, 0x40000000000ull, 180 * MIB);
+	builder_event(&run.m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = 0x40000000000ull, .size = 200 * MIB });
+	builder_event(&run.m, (struct mt_event){ .kind = MT_VMM_RELEASE, .handle = 300 });
+	builder_phase_end(&run.m);
 	write_holes(&run);
-	maker_step(&run.m, 1);
-	maker_close(&run.m);
+	builder_step(&run.m, 1);
+	builder_close(&run.m);
 }
 
 static void write_all(const char *folder)

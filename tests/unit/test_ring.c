@@ -3,19 +3,19 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "ring/ring_read.h"
-#include "ring_maker.h"
+#include "ring_builder.h"
 #include "test.h"
 
 #define SLOT_BYTES 4096u
 #define LOG_BYTES 65536u
 
-static struct ring_maker maker;
+static struct ring_builder builder;
 static char path[512];
 
 static void make(uint32_t slots)
 {
 	snprintf(path, sizeof(path), "%s/ring", test_dir());
-	CHECK(!ring_maker_open(&maker, path, slots, SLOT_BYTES, LOG_BYTES));
+	CHECK(!ring_builder_open(&builder, path, slots, SLOT_BYTES, LOG_BYTES));
 }
 
 static struct ring_view *open_view(void)
@@ -33,7 +33,7 @@ static struct ring_event mark(uint64_t time)
 
 static void put(uint32_t slot, uint64_t time)
 {
-	ring_maker_event(&maker, slot, mark(time), NULL, NULL);
+	ring_builder_event(&builder, slot, mark(time), NULL, NULL);
 }
 
 /* Takes the next event, which must be number `seq`. */
@@ -109,7 +109,7 @@ TEST(slots_wrap_and_texts_survive)
 		const struct ring_event *event;
 		int size = snprintf(name, sizeof(name), "event %0*llu", (int)(i % 40) + 1, (unsigned long long)i);
 
-		ring_maker_event(&maker, 0, mark(i), name, "torch");
+		ring_builder_event(&builder, 0, mark(i), name, "torch");
 		ring_view_refresh(view);
 		event = ring_view_peek(view);
 		CHECK(event);
@@ -131,7 +131,7 @@ TEST(space_goes_back_on_release_only)
 	struct ring_view *view;
 
 	make(1);
-	shared = &maker.header->slot[0];
+	shared = &builder.header->slot[0];
 	put(0, 1);
 	put(0, 2);
 	view = open_view();
@@ -151,21 +151,21 @@ TEST(a_left_slot_is_free_when_empty)
 	struct ring_view *view;
 
 	make(2);
-	CHECK_EQ(ring_maker_claim(&maker), 0);
+	CHECK_EQ(ring_builder_claim(&builder), 0);
 	put(0, 1);
 	put(0, 2);
-	ring_maker_leave(&maker, 0);
+	ring_builder_leave(&builder, 0);
 	view = open_view();
 	ring_view_refresh(view);
 	expect(view, 1);
 	ring_view_release(view);
-	CHECK_EQ(atomic_load(&maker.header->slot[0].state), RING_SLOT_LEFT);
+	CHECK_EQ(atomic_load(&builder.header->slot[0].state), RING_SLOT_LEFT);
 	expect(view, 2);
 	ring_view_release(view);
-	CHECK_EQ(atomic_load(&maker.header->slot[0].state), RING_SLOT_FREE);
+	CHECK_EQ(atomic_load(&builder.header->slot[0].state), RING_SLOT_FREE);
 
 	/* The next thread goes on where the one before was. */
-	CHECK_EQ(ring_maker_claim(&maker), 0);
+	CHECK_EQ(ring_builder_claim(&builder), 0);
 	put(0, 3);
 	ring_view_refresh(view);
 	expect(view, 3);
@@ -183,7 +183,7 @@ TEST(drain_takes_everything)
 	CHECK_EQ(ring_view_drain(view), 1);
 	CHECK(!ring_view_peek(view));
 	ring_view_release(view);
-	CHECK_EQ(atomic_load(&maker.header->slot[1].tail), sizeof(struct ring_event));
+	CHECK_EQ(atomic_load(&builder.header->slot[1].tail), sizeof(struct ring_event));
 	CHECK_EQ(ring_view_drain(view), 0);
 	put(1, 3);
 	ring_view_refresh(view);
@@ -201,7 +201,7 @@ TEST(a_private_view_leaves_the_file_alone)
 	ring_view_refresh(view);
 	expect(view, 1);
 	ring_view_release(view);
-	CHECK_EQ(atomic_load(&maker.header->slot[0].tail), 0);
+	CHECK_EQ(atomic_load(&builder.header->slot[0].tail), 0);
 	ring_view_close(view);
 }
 
@@ -220,13 +220,13 @@ static int open_error(void)
 TEST(refuses_what_is_no_ring)
 {
 	make(2);
-#define REFUSED(member, wrong, error)                                          \
-	do {                                                                   \
-		__typeof__(maker.header->member) right = maker.header->member; \
-		maker.header->member = (wrong);                                \
-		CHECK_EQ(open_error(), -(error));                              \
-		maker.header->member = right;                                  \
-		CHECK_EQ(open_error(), 0);                                     \
+#define REFUSED(member, wrong, error)                                              \
+	do {                                                                       \
+		__typeof__(builder.header->member) right = builder.header->member; \
+		builder.header->member = (wrong);                                  \
+		CHECK_EQ(open_error(), -(error));                                  \
+		builder.header->member = right;                                    \
+		CHECK_EQ(open_error(), 0);                                         \
 	} while (0)
 	REFUSED(magic[0], 'X', MT_E_MAGIC);
 	REFUSED(version, RING_VERSION + 1, MT_E_VERSION);
@@ -254,8 +254,8 @@ TEST(texts_end_in_nul)
 	struct ring_view *view;
 
 	make(1);
-	memset(maker.header->host, 'x', sizeof(maker.header->host));
-	memset(maker.header->command, 'x', sizeof(maker.header->command));
+	memset(builder.header->host, 'x', sizeof(builder.header->host));
+	memset(builder.header->command, 'x', sizeof(builder.header->command));
 	view = open_view();
 	CHECK_EQ(strlen(view->header->host), sizeof(view->header->host) - 1);
 	CHECK_EQ(strlen(view->header->command), sizeof(view->header->command) - 1);
@@ -264,7 +264,7 @@ TEST(texts_end_in_nul)
 
 static struct ring_event *event_at(uint32_t slot, uint64_t index)
 {
-	return (struct ring_event *)ring_maker_at(&maker, slot, index * sizeof(struct ring_event));
+	return (struct ring_event *)ring_builder_at(&builder, slot, index * sizeof(struct ring_event));
 }
 
 TEST(a_damaged_record_costs_itself_only)
@@ -302,8 +302,8 @@ TEST(impossible_cursors_stop_one_slot)
 	put(0, 1);
 	put(1, 2);
 	put(2, 3);
-	atomic_store(&maker.header->slot[0].head, SLOT_BYTES + 8);
-	atomic_store(&maker.header->slot[1].head, 13);
+	atomic_store(&builder.header->slot[0].head, SLOT_BYTES + 8);
+	atomic_store(&builder.header->slot[1].head, 13);
 	view = open_view();
 	ring_view_refresh(view);
 	expect(view, 3);
@@ -314,7 +314,7 @@ TEST(impossible_cursors_stop_one_slot)
 	expect(view, 4);
 
 	/* A head that goes back. */
-	atomic_store(&maker.header->slot[2].head, 0);
+	atomic_store(&builder.header->slot[2].head, 0);
 	ring_view_refresh(view);
 	CHECK(!ring_view_peek(view));
 	CHECK_EQ(view->rejected, 3);
@@ -333,8 +333,8 @@ TEST(log_is_read_in_order)
 	make(1);
 	view = open_view();
 	CHECK_EQ(ring_view_log(view, &entry), RING_LOG_END);
-	ring_maker_thread(&maker, 7, 100, "main");
-	ring_maker_module(&maker, 4096, 8192, 0, "/lib/libc.so.6");
+	ring_builder_thread(&builder, 7, 100, "main");
+	ring_builder_module(&builder, 4096, 8192, 0, "/lib/libc.so.6");
 	CHECK_EQ(ring_view_log(view, &entry), RING_LOG_ENTRY);
 	CHECK_EQ(entry.kind, RING_LOG_THREAD);
 	CHECK_EQ(entry.key, 7);
@@ -358,11 +358,11 @@ TEST(log_waits_for_an_unfinished_record)
 
 	make(1);
 	view = open_view();
-	log = ring_maker_begin(&maker, RING_LOG_THREAD, 1, &piece, 1, &bytes);
-	ring_maker_thread(&maker, 2, 100, "second");
+	log = ring_builder_begin(&builder, RING_LOG_THREAD, 1, &piece, 1, &bytes);
+	ring_builder_thread(&builder, 2, 100, "second");
 	CHECK_EQ(ring_view_log(view, &entry), RING_LOG_BLOCKED);
 	CHECK_EQ(ring_view_log(view, &entry), RING_LOG_BLOCKED);
-	ring_maker_finish(log, bytes);
+	ring_builder_finish(log, bytes);
 	CHECK_EQ(ring_view_log(view, &entry), RING_LOG_ENTRY);
 	CHECK_EQ(entry.key, 1);
 	CHECK_EQ(ring_view_log(view, &entry), RING_LOG_ENTRY);
@@ -370,7 +370,7 @@ TEST(log_waits_for_an_unfinished_record)
 	CHECK_EQ(ring_view_log(view, &entry), RING_LOG_END);
 
 	/* Space that was handed out and never became real. */
-	atomic_fetch_add(&maker.header->log_head, LOG_BYTES);
+	atomic_fetch_add(&builder.header->log_head, LOG_BYTES);
 	CHECK_EQ(ring_view_log(view, &entry), RING_LOG_BLOCKED);
 	ring_view_close(view);
 }
@@ -384,9 +384,10 @@ TEST(log_stops_at_an_impossible_record)
 
 	for (i = 0; i < MT_ARRAY_SIZE(sizes); i++) {
 		make(1);
-		ring_maker_thread(&maker, 1, 100, "main");
-		ring_maker_thread(&maker, 2, 101, "other");
-		ring_maker_finish((struct ring_log *)((uint8_t *)maker.header + maker.header->log_offset), sizes[i]);
+		ring_builder_thread(&builder, 1, 100, "main");
+		ring_builder_thread(&builder, 2, 101, "other");
+		ring_builder_finish((struct ring_log *)((uint8_t *)builder.header + builder.header->log_offset),
+				    sizes[i]);
 		view = open_view();
 		CHECK_EQ(ring_view_log(view, &entry), RING_LOG_BLOCKED);
 		CHECK(view->log_damaged);

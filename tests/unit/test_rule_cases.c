@@ -4,7 +4,7 @@
  */
 #include "memtrace/phase.h"
 #include "rules/rules.h"
-#include "stack_maker.h"
+#include "stack_builder.h"
 
 #define CASES_MAX 512
 #define RULES_EACH_MAX 128

@@ -2,7 +2,7 @@
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "rules/rules.h"
-#include "stack_maker.h"
+#include "stack_builder.h"
 
 #define LIB "/usr/lib/python3/dist-packages/torch/"
 #define MAIN "<module> /home/me/train.py\nmain /home/me/train.py\n"

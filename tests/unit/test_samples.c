@@ -6,7 +6,7 @@
 #include "engine/host.h"
 #include "memtrace/error.h"
 #include "run_kit.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define GIB (1ull << 30)
 #define MS 1000000ull
@@ -20,42 +20,42 @@ enum { CONTEXT_RETAIN = 386, MODULE_LOAD = 19, GRAPH_INSTANTIATE = 578, MEM_GET_
 /* ---- making traces ---- */
 
 /* The next event is at `ms`. */
-static void at(struct maker *m, uint64_t ms)
+static void at(struct builder *m, uint64_t ms)
 {
-	m->time = MAKER_START + ms * MS - 1000;
+	m->time = BUILDER_START + ms * MS - 1000;
 }
 
-static void note(struct maker *m, uint64_t entry)
+static void note(struct builder *m, uint64_t entry)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_DRIVER_NOTE, .device = m->cuda, .entry = entry });
+	builder_event(m, (struct mt_event){ .kind = MT_DRIVER_NOTE, .device = m->cuda, .entry = entry });
 }
 
 /* In MiB; own 0: not known. */
-static void gpu(struct maker *m, uint64_t used, uint64_t own)
+static void gpu(struct builder *m, uint64_t used, uint64_t own)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_GPU_SAMPLE,
-					  .device = m->cuda,
-					  .size = used * MIB,
-					  .offset = own * MIB,
-					  .value = 1024 * MIB,
-					  .flags = 20 << 8 | (own ? SAMPLED_OWN : 0) });
+	builder_event(m, (struct mt_event){ .kind = MT_GPU_SAMPLE,
+					    .device = m->cuda,
+					    .size = used * MIB,
+					    .offset = own * MIB,
+					    .value = 1024 * MIB,
+					    .flags = 20 << 8 | (own ? SAMPLED_OWN : 0) });
 }
 
 /* In GiB. */
-static void host(struct maker *m, uint64_t resident, uint64_t cgroup, uint64_t limit, uint64_t available,
+static void host(struct builder *m, uint64_t resident, uint64_t cgroup, uint64_t limit, uint64_t available,
 		 uint64_t killed)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_HOST_SAMPLE,
-					  .size = resident * GIB,
-					  .value = cgroup * GIB,
-					  .offset = limit * GIB,
-					  .handle = available * GIB,
-					  .flags = killed });
+	builder_event(m, (struct mt_event){ .kind = MT_HOST_SAMPLE,
+					    .size = resident * GIB,
+					    .value = cgroup * GIB,
+					    .offset = limit * GIB,
+					    .handle = available * GIB,
+					    .flags = killed });
 }
 
-static void finish(struct maker *m, enum mt_end why)
+static void finish(struct builder *m, enum mt_end why)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_END, .value = why });
+	builder_event(m, (struct mt_event){ .kind = MT_END, .value = why });
 	CHECK_EQ(mt_writer_close(m->writer, 1), 0);
 }
 
@@ -65,9 +65,9 @@ static void finish(struct maker *m, enum mt_end why)
  */
 static void write_run(const char *path)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	at(&m, 1);
 	note(&m, CONTEXT_RETAIN);
 	at(&m, 10);
@@ -77,20 +77,20 @@ static void write_run(const char *path)
 	at(&m, 30);
 	gpu(&m, 160, 110);
 	at(&m, 40);
-	maker_phase(&m, "forward");
-	maker_driver_alloc(&m, A, 300 * MIB);
+	builder_phase(&m, "forward");
+	builder_driver_alloc(&m, A, 300 * MIB);
 	at(&m, 50);
 	gpu(&m, 460, 410);
 	at(&m, 60);
-	maker_phase_end(&m);
-	maker_phase(&m, "backward");
-	maker_driver_alloc(&m, B, 200 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "backward");
+	builder_driver_alloc(&m, B, 200 * MIB);
 	gpu(&m, 660, 510);
 	at(&m, 70);
 	gpu(&m, 667, 617);
 	at(&m, 80);
-	maker_driver_free(&m, B);
-	maker_phase_end(&m);
+	builder_driver_free(&m, B);
+	builder_phase_end(&m);
 	at(&m, 90);
 	note(&m, GRAPH_INSTANTIATE);
 	at(&m, 100);
@@ -104,27 +104,28 @@ static void write_run(const char *path)
  */
 static void write_oom(const char *path)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
-	maker_driver_alloc(&m, A, 300 * MIB);
+	builder_open(&m, path, 100, -1);
+	builder_driver_alloc(&m, A, 300 * MIB);
 	at(&m, 10);
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_FAIL, .device = m.cuda, .size = 900 * MIB, .result = 2 });
-	maker_event(&m, (struct mt_event){ .kind = MT_DRIVER_NOTE,
-					   .device = m.cuda,
-					   .entry = MEM_GET_INFO,
-					   .size = 1000 * MIB,
-					   .value = 600 * MIB });
+	builder_event(&m,
+		      (struct mt_event){ .kind = MT_DRIVER_FAIL, .device = m.cuda, .size = 900 * MIB, .result = 2 });
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_NOTE,
+					     .device = m.cuda,
+					     .entry = MEM_GET_INFO,
+					     .size = 1000 * MIB,
+					     .value = 600 * MIB });
 	at(&m, 2000);
-	maker_driver_alloc(&m, B, 100 * MIB);
+	builder_driver_alloc(&m, B, 100 * MIB);
 	at(&m, 2010);
-	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 800 * MIB });
+	builder_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 800 * MIB });
 	at(&m, 2020);
-	maker_driver_free(&m, B);
+	builder_driver_free(&m, B);
 	at(&m, 2030);
 	gpu(&m, 520, 320);
 	at(&m, 2050);
-	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 700 * MIB });
+	builder_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 700 * MIB });
 	host(&m, 3, 4, 16, 100, 0);
 	finish(&m, MT_END_EXIT);
 }
@@ -133,12 +134,12 @@ static void write_oom(const char *path)
 static void write_gone(const char *path, uint64_t cgroup, uint64_t limit, uint64_t available, uint64_t killed,
 		       enum mt_end why)
 {
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
-	maker_driver_alloc(&m, A, 300 * MIB);
-	maker_event(&m,
-		    (struct mt_event){ .kind = MT_DRIVER_ALLOC, .addr = B, .size = 2 * GIB, .flags = MT_SPACE_PINNED });
+	builder_open(&m, path, 100, -1);
+	builder_driver_alloc(&m, A, 300 * MIB);
+	builder_event(&m, (struct mt_event){
+				  .kind = MT_DRIVER_ALLOC, .addr = B, .size = 2 * GIB, .flags = MT_SPACE_PINNED });
 	at(&m, 10);
 	gpu(&m, 500, 400);
 	at(&m, 20);
@@ -223,15 +224,15 @@ TEST(without_a_later_sample_the_last_one_before)
 {
 	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	at(&m, 10);
-	maker_driver_alloc(&m, A, 100 * MIB);
+	builder_driver_alloc(&m, A, 100 * MIB);
 	at(&m, 20);
 	gpu(&m, 300, 200);
 	at(&m, 30);
-	maker_driver_alloc(&m, B, 50 * MIB);
+	builder_driver_alloc(&m, B, 50 * MIB);
 	finish(&m, MT_END_EXIT);
 	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT gpu_total.time - peak.time < 0 FROM gpu_total, peak WHERE gpu_total.peak = 'peak'"),
@@ -245,11 +246,11 @@ TEST(a_gpu_that_does_not_tell_whose_bytes_they_are)
 {
 	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	at(&m, 10);
-	maker_driver_alloc(&m, A, 100 * MIB);
+	builder_driver_alloc(&m, A, 100 * MIB);
 	at(&m, 20);
 	gpu(&m, 300, 0);
 	at(&m, 40);
@@ -267,25 +268,25 @@ TEST(two_processes_are_added_up_and_are_no_others)
 {
 	char first[512], second[512], *paths[] = { first, second };
 	const char *folder = test_dir();
-	struct maker a, b;
+	struct builder a, b;
 	struct run run;
 
 	snprintf(first, sizeof(first), "%s/a.zst", folder);
 	snprintf(second, sizeof(second), "%s/b.zst", folder);
-	maker_open(&a, first, 200, 0);
-	maker_open(&b, second, 300, 1);
+	builder_open(&a, first, 200, 0);
+	builder_open(&b, second, 300, 1);
 	at(&a, 10);
-	maker_driver_alloc(&a, A, 100 * MIB);
+	builder_driver_alloc(&a, A, 100 * MIB);
 	at(&b, 20);
-	maker_driver_alloc(&b, A, 200 * MIB);
+	builder_driver_alloc(&b, A, 200 * MIB);
 	at(&a, 30);
 	gpu(&a, 400, 110);
 	at(&b, 32);
 	gpu(&b, 400, 220);
 	at(&a, 50);
-	maker_event(&a, (struct mt_event){ .kind = MT_MARK });
+	builder_event(&a, (struct mt_event){ .kind = MT_MARK });
 	at(&b, 50);
-	maker_event(&b, (struct mt_event){ .kind = MT_MARK });
+	builder_event(&b, (struct mt_event){ .kind = MT_MARK });
 	finish(&a, MT_END_EXIT);
 	finish(&b, MT_END_EXIT);
 	run_open(&run, paths, 2, 1);
@@ -302,36 +303,36 @@ TEST(two_processes_are_added_up_and_are_no_others)
  */
 static void write_turns(const char *first, const char *second, int asleep, int early)
 {
-	struct maker a, b;
+	struct builder a, b;
 
-	maker_open(&a, first, 200, 0);
-	maker_open(&b, second, 300, 1);
+	builder_open(&a, first, 200, 0);
+	builder_open(&b, second, 300, 1);
 	at(&a, 10);
-	maker_driver_alloc(&a, A, 400 * MIB);
+	builder_driver_alloc(&a, A, 400 * MIB);
 	at(&a, 20);
 	gpu(&a, 500, 410);
 	at(&a, 30);
-	maker_driver_free(&a, A);
+	builder_driver_free(&a, A);
 	at(&b, 34);
-	maker_driver_alloc(&b, A, 590 * MIB);
+	builder_driver_alloc(&b, A, 590 * MIB);
 	at(&a, 38);
 	if (early)
 		gpu(&a, 691, 10);
 	at(&b, 40);
-	maker_driver_alloc(&b, B, 10 * MIB);
+	builder_driver_alloc(&b, B, 10 * MIB);
 	at(&a, 45);
 	if (asleep)
 		gpu(&a, 700, 10);
 	at(&b, 50);
 	gpu(&b, 700, 610);
 	at(&b, 60);
-	maker_driver_free(&b, A);
+	builder_driver_free(&b, A);
 	at(&a, 70);
-	maker_driver_alloc(&a, A, 400 * MIB);
+	builder_driver_alloc(&a, A, 400 * MIB);
 	at(&a, 80);
 	gpu(&a, 510, 410);
 	at(&b, 90);
-	maker_event(&b, (struct mt_event){ .kind = MT_MARK });
+	builder_event(&b, (struct mt_event){ .kind = MT_MARK });
 	finish(&a, MT_END_EXIT);
 	finish(&b, MT_END_EXIT);
 }
@@ -369,14 +370,14 @@ TEST(imported_memory_stands_beside_the_peak)
 {
 	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
-	maker_event(&m, (struct mt_event){
-				.kind = MT_VMM_CREATE, .device = m.cuda, .handle = 7, .flags = MT_SPACE_IMPORTED });
-	maker_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = B, .size = 64 * MIB, .handle = 7 });
-	maker_driver_alloc(&m, A, 100 * MIB);
-	maker_event(&m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = B, .size = 64 * MIB });
+	builder_open(&m, path, 100, -1);
+	builder_event(&m, (struct mt_event){
+				  .kind = MT_VMM_CREATE, .device = m.cuda, .handle = 7, .flags = MT_SPACE_IMPORTED });
+	builder_event(&m, (struct mt_event){ .kind = MT_VMM_MAP, .addr = B, .size = 64 * MIB, .handle = 7 });
+	builder_driver_alloc(&m, A, 100 * MIB);
+	builder_event(&m, (struct mt_event){ .kind = MT_VMM_UNMAP, .addr = B, .size = 64 * MIB });
 	finish(&m, MT_END_EXIT);
 	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT (bytes >> 20) || ' ' || (imported_bytes >> 20) FROM peak"), "100 64");
@@ -389,16 +390,16 @@ TEST(what_is_older_than_the_recording)
 	const char *path = run_path(test_dir(), "t.zst");
 	struct mt_event born = { .kind = MT_DRIVER_ALLOC, .addr = A, .size = 100 * MIB };
 	struct run run;
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	born.device = m.cuda;
 	born.thread = m.thread;
-	born.time = MAKER_START;
+	born.time = BUILDER_START;
 	born.seq = ++m.seq;
 	CHECK_EQ(mt_writer_skip(m.writer, &born, 0, 0), 0);
 	at(&m, 10);
-	maker_driver_alloc(&m, B, 10 * MIB);
+	builder_driver_alloc(&m, B, 10 * MIB);
 	at(&m, 20);
 	gpu(&m, 300, 210);
 	finish(&m, MT_END_EXIT);
@@ -456,10 +457,10 @@ TEST(a_full_gpu_is_not_the_host)
 {
 	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
-	maker_driver_alloc(&m, A, 900 * MIB);
+	builder_open(&m, path, 100, -1);
+	builder_driver_alloc(&m, A, 900 * MIB);
 	at(&m, 10);
 	gpu(&m, 1000, 1000);
 	at(&m, 20);
@@ -474,12 +475,12 @@ TEST(a_gpu_error_just_before_is_not_the_host)
 {
 	const char *path = run_path(test_dir(), "t.zst");
 	struct run run;
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
-	maker_driver_alloc(&m, A, 100 * MIB);
+	builder_open(&m, path, 100, -1);
+	builder_driver_alloc(&m, A, 100 * MIB);
 	at(&m, 10);
-	maker_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 900 * MIB });
+	builder_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 900 * MIB });
 	at(&m, 20);
 	host(&m, 30, 32, 32, 100, 0);
 	finish(&m, MT_END_KILLED);

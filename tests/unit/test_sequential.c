@@ -3,7 +3,7 @@
 
 #include "engine/analysis.h"
 #include "memtrace/error.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define PROCESSES 4u
 #define ROUNDS 25
@@ -20,7 +20,7 @@ static uint32_t below(uint32_t bound)
 /* ---- random traces ---- */
 
 struct process {
-	struct maker maker;
+	struct builder builder;
 	uint32_t device[3]; /* the last two are used late, or never */
 	uint32_t place[PLACES];
 	struct {
@@ -40,8 +40,9 @@ static void make_places(struct process *process, uint32_t number)
 
 	for (i = 0; i < PLACES; i++) {
 		snprintf(name, sizeof(name), "place_%u_%u", number, i);
-		process->place[i] = i % 3 ? maker_python(&process->maker, 0, name, "train.py", i + 1)
-					  : maker_native(&process->maker, 0, libraries[(i / 3 + number) % 4], 64 * i);
+		process->place[i] = i % 3 ? builder_python(&process->builder, 0, name, "train.py", i + 1)
+					  : builder_native(&process->builder, 0, libraries[(i / 3 + number) % 4],
+							   64 * i);
 	}
 }
 
@@ -51,72 +52,72 @@ static void open_process(struct process *process, const char *path, uint32_t num
 	uint32_t i;
 
 	memset(process, 0, sizeof(*process));
-	maker_open(&process->maker, path, 100 + number, (int)number);
+	builder_open(&process->builder, path, 100 + number, (int)number);
 	for (i = 0; i < 3; i++) {
 		snprintf(uuid[i], sizeof(uuid[i]), "GPU-%u-%u", share && i == 2 ? 0 : number + 1, i);
-		process->device[i] = maker_device(&process->maker, MT_DEVICE_CUDA, number * 3 + i, "GPU", uuid[i],
-						  64 * MIB);
+		process->device[i] = builder_device(&process->builder, MT_DEVICE_CUDA, number * 3 + i, "GPU", uuid[i],
+						    64 * MIB);
 	}
 	make_places(process, number);
 }
 
 static void allocate_or_free(struct process *process, uint32_t number, uint32_t done)
 {
-	struct maker *maker = &process->maker;
+	struct builder *builder = &process->builder;
 	uint32_t at = below(BLOCKS);
 	uint64_t addr = 0x10000000ull + number * 0x1000000000ull + at * 0x1000000ull;
 
-	maker->stack = process->place[below(PLACES)];
+	builder->stack = process->place[below(PLACES)];
 	if (!process->block[at].size) {
 		process->block[at].size = 512 * (1 + below(4000));
 		process->block[at].device = process->device[done > EVENTS / 2 ? below(3) : 0];
 		process->block[at].driver = below(4) == 0;
-		maker->device = process->block[at].device;
+		builder->device = process->block[at].device;
 		if (process->block[at].driver)
-			maker_driver_alloc(maker, addr, process->block[at].size);
+			builder_driver_alloc(builder, addr, process->block[at].size);
 		else
-			maker_tensor_alloc(maker, addr, process->block[at].size);
+			builder_tensor_alloc(builder, addr, process->block[at].size);
 		return;
 	}
-	maker->device = process->block[at].device;
+	builder->device = process->block[at].device;
 	if (process->block[at].driver)
-		maker_driver_free(maker, addr);
+		builder_driver_free(builder, addr);
 	else
-		maker_tensor_free(maker, addr, process->block[at].size);
+		builder_tensor_free(builder, addr, process->block[at].size);
 	process->block[at].size = 0;
 }
 
 static void make_event(struct process *process, uint32_t number, uint32_t done)
 {
 	static const char *const phases[] = { "forward", "backward", "optimizer", "rollout" };
-	struct maker *maker = &process->maker;
+	struct builder *builder = &process->builder;
 	uint32_t what = below(100);
 
-	maker->time += below(4) ? below(3000) : 0;
-	maker->device = process->device[0];
+	builder->time += below(4) ? below(3000) : 0;
+	builder->device = process->device[0];
 	if (what < 3) {
-		maker_phase(maker, phases[below(4)]);
+		builder_phase(builder, phases[below(4)]);
 	} else if (what < 6) {
-		maker_phase_end(maker);
+		builder_phase_end(builder);
 	} else if (what < 7) {
-		maker_step(maker, ++process->steps);
+		builder_step(builder, ++process->steps);
 	} else if (what < 8) {
-		maker_event(maker,
-			    (struct mt_event){ .kind = MT_TENSOR_OOM, .device = maker->device, .size = 77 * MIB });
+		builder_event(builder,
+			      (struct mt_event){ .kind = MT_TENSOR_OOM, .device = builder->device, .size = 77 * MIB });
 	} else if (what < 9) {
-		maker_event(maker, (struct mt_event){ .kind = MT_DRIVER_FAIL,
-						      .device = maker->device,
-						      .size = MIB,
-						      .result = CUDA_ERROR_OUT_OF_MEMORY });
+		builder_event(builder, (struct mt_event){ .kind = MT_DRIVER_FAIL,
+							  .device = builder->device,
+							  .size = MIB,
+							  .result = CUDA_ERROR_OUT_OF_MEMORY });
 	} else if (what < 12) { /* written late or early: its time is not that of its neighbours */
-		maker->time += 20000;
-		maker_event(maker, (struct mt_event){ .kind = MT_GPU_SAMPLE,
-						      .device = maker->device,
-						      .size = 90 * MIB,
-						      .value = 1024 * MIB,
-						      .offset = 80 * MIB,
-						      .flags = 1 });
-		maker->time -= below(2) ? 20000 : 0;
+		builder->time += 20000;
+		builder_event(builder, (struct mt_event){ .kind = MT_GPU_SAMPLE,
+							  .device = builder->device,
+							  .size = 90 * MIB,
+							  .value = 1024 * MIB,
+							  .offset = 80 * MIB,
+							  .flags = 1 });
+		builder->time -= below(2) ? 20000 : 0;
 	} else {
 		allocate_or_free(process, number, done);
 	}
@@ -139,10 +140,10 @@ static void make_run(long seed, int share)
 	srandom((unsigned int)seed);
 	for (number = 0; number < PROCESSES; number++) {
 		open_process(&process, path_of(number), number, share);
-		process.maker.time += below(200000);
+		process.builder.time += below(200000);
 		for (i = 0; i < EVENTS; i++)
 			make_event(&process, number, i);
-		maker_close(&process.maker);
+		builder_close(&process.builder);
 	}
 }
 

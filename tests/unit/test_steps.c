@@ -7,7 +7,7 @@
  */
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
-#include "stack_maker.h"
+#include "stack_builder.h"
 
 #define TORCH "/v/torch/"
 #define RAY                                                                                         \

@@ -6,7 +6,7 @@
 #include "report/finding.h"
 #include "report/steps/growth.h"
 #include "run_kit.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define RUNS 12
 #define MOST 4
@@ -21,28 +21,29 @@ static unsigned below(unsigned number)
 }
 
 /* The call of one of a few modules, in one of two models. */
-static uint32_t random_call(struct maker *m, uint32_t outer)
+static uint32_t random_call(struct builder *m, uint32_t outer)
 {
-	uint32_t model = below(2), kind = maker_string(m, "Layer"), nest;
+	uint32_t model = below(2), kind = builder_string(m, "Layer"), nest;
 	struct mt_frame frame = { .kind = MT_FRAME_PYTHON,
-				  .function = maker_string(m, "_call_impl"),
-				  .file = maker_string(m, "/usr/lib/python3/dist-packages/torch/nn/modules/module.py"),
+				  .function = builder_string(m, "_call_impl"),
+				  .file = builder_string(m,
+							 "/usr/lib/python3/dist-packages/torch/nn/modules/module.py"),
 				  .line = 1 };
 
 	nest = mt_defs_add_nest(m->defs, 0,
-				mt_defs_add_instance(m->defs, 0x1000 * (1 + model), maker_string(m, "Net")));
+				mt_defs_add_instance(m->defs, 0x1000 * (1 + model), builder_string(m, "Net")));
 	nest = mt_defs_add_nest(m->defs, nest, mt_defs_add_instance(m->defs, 0x9000 + 16 * below(8), kind));
 	return mt_defs_add_node_in(m->defs, outer, mt_defs_add_frame(m->defs, &frame), nest);
 }
 
-static uint32_t random_stack(struct maker *m)
+static uint32_t random_stack(struct builder *m)
 {
-	uint32_t outer = maker_python(m, 0, "main", "/home/me/train.py", 1 + below(3));
+	uint32_t outer = builder_python(m, 0, "main", "/home/me/train.py", 1 + below(3));
 
-	outer = maker_python(m, outer, "work", "/home/me/model.py", 1 + below(LINES));
+	outer = builder_python(m, outer, "work", "/home/me/model.py", 1 + below(LINES));
 	if (below(3))
 		outer = random_call(m, outer);
-	return below(9) ? maker_python(m, outer, "empty", "/usr/lib/python3/dist-packages/torch/nn.py", 1 + below(9))
+	return below(9) ? builder_python(m, outer, "empty", "/usr/lib/python3/dist-packages/torch/nn.py", 1 + below(9))
 			: 0;
 }
 
@@ -52,29 +53,29 @@ static void write_one(const char *path, uint32_t number, int steps)
 	static const char *const phases[] = { "init", "forward", "backward", "optimizer", "weight-update" };
 	uint64_t addr = 0x100000000ull * (number + 1), size;
 	unsigned step, i;
-	struct maker m;
+	struct builder m;
 
-	maker_open_on(&m, path, 1000 + number, (int)number, (80 << 10) * MIB);
+	builder_open_on(&m, path, 1000 + number, (int)number, (80 << 10) * MIB);
 	for (step = 1; step <= STEPS; step++) {
 		for (i = 0; i < 40; i++) {
-			maker_phase(&m, phases[below(5)]);
+			builder_phase(&m, phases[below(5)]);
 			m.device = below(6) ? m.cuda : m.cpu;
 			m.stack = random_stack(&m);
 			size = MIB * (1 + below(4));
 			addr += 8 * MIB;
 			if (m.device == m.cuda && !below(4)) {
-				maker_driver_alloc(&m, addr, size);
+				builder_driver_alloc(&m, addr, size);
 			} else {
-				maker_tensor_alloc(&m, addr, size);
+				builder_tensor_alloc(&m, addr, size);
 				if (below(2)) /* its site outlives no step */
-					maker_tensor_free(&m, addr, size);
+					builder_tensor_free(&m, addr, size);
 			}
-			maker_phase_end(&m);
+			builder_phase_end(&m);
 		}
 		if (steps)
-			maker_step(&m, step);
+			builder_step(&m, step);
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 /* ---- all answers as one text ---- */

@@ -13,8 +13,8 @@
 #include "screen/data/series.h"
 #include "store/load.h"
 #include "test.h"
+#include "trace_builder.h"
 #include "trace_kit.h"
-#include "trace_maker.h"
 
 #define SEGMENT 0x100000000ull
 
@@ -181,44 +181,48 @@ static void check_run(struct run *run)
 /* A step that allocates, frees and fails; the peak is 300 MiB. */
 static void write_step(const char *path)
 {
-	struct maker m;
+	struct builder m;
 	uint32_t frame;
 
-	maker_open(&m, path, 77, 2);
-	frame = maker_python(&m, 0, "train", "/home/me/train.py", 50);
-	maker_phase(&m, "init");
-	m.stack = maker_native(&m, 0, "/x/libcuda.so.1", 0x10);
-	maker_driver_alloc(&m, SEGMENT, 200 * MIB);
-	m.stack = maker_python(&m, frame, "Model.load", "/home/me/model.py", 7);
-	maker_tensor_alloc(&m, SEGMENT, 70 * MIB);
-	m.stack = maker_python(&m, frame, "Model.tie", "/home/me/model.py", 19);
-	maker_tensor_alloc(&m, SEGMENT + 80 * MIB, 50 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "forward");
-	m.stack = maker_native(&m, maker_native(&m, 0, "/usr/bin/python3.11", 0x30), "/x/libnccl.so.2", 0x40);
-	maker_driver_alloc(&m, 2 * SEGMENT, 100 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "backward");
+	builder_open(&m, path, 77, 2);
+	frame = builder_python(&m, 0, "train", "/home/me/train.py", 50);
+	builder_phase(&m, "init");
+	m.stack = builder_native(&m, 0, "/x/libcuda.so.1", 0x10);
+	builder_driver_alloc(&m, SEGMENT, 200 * MIB);
+	m.stack = builder_python(&m, frame, "Model.load", "/home/me/model.py", 7);
+	builder_tensor_alloc(&m, SEGMENT, 70 * MIB);
+	m.stack = builder_python(&m, frame, "Model.tie", "/home/me/model.py", 19);
+	builder_tensor_alloc(&m, SEGMENT + 80 * MIB, 50 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "forward");
+	m.stack = builder_native(&m, builder_native(&m, 0, "/usr/bin/python3.11", 0x30), "/x/libnccl.so.2", 0x40);
+	builder_driver_alloc(&m, 2 * SEGMENT, 100 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "backward");
 	m.stack = frame;
-	maker_tensor_free(&m, SEGMENT, 70 * MIB);
-	maker_driver_free(&m, 2 * SEGMENT);
-	maker_phase_end(&m);
-	maker_step(&m, 1);
-	maker_phase(&m, "rollout");
+	builder_tensor_free(&m, SEGMENT, 70 * MIB);
+	builder_driver_free(&m, 2 * SEGMENT);
+	builder_phase_end(&m);
+	builder_step(&m, 1);
+	builder_phase(&m, "rollout");
 	/* The driver refuses, the allocator asks once more and gives up: one error. */
-	maker_event(&m,
-		    (struct mt_event){
-			    .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = frame, .size = 902 * MIB, .result = 2 });
-	maker_event(&m,
-		    (struct mt_event){
-			    .kind = MT_DRIVER_FAIL, .device = m.cuda, .stack = frame, .size = 902 * MIB, .result = 2 });
-	maker_event(&m,
-		    (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .stack = frame, .size = 900 * MIB });
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_FAIL,
+					     .device = m.cuda,
+					     .stack = frame,
+					     .size = 902 * MIB,
+					     .result = 2 });
+	builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_FAIL,
+					     .device = m.cuda,
+					     .stack = frame,
+					     .size = 902 * MIB,
+					     .result = 2 });
+	builder_event(&m,
+		      (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .stack = frame, .size = 900 * MIB });
 	m.device = m.cpu;
 	m.total = 0;
-	maker_tensor_alloc(&m, 9 * SEGMENT, MIB);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_tensor_alloc(&m, 9 * SEGMENT, MIB);
+	builder_phase_end(&m);
+	builder_close(&m);
 }
 
 TEST(a_step_as_a_person_sees_it)
@@ -279,14 +283,14 @@ TEST(a_step_as_a_person_sees_it)
 }
 
 /* Opens a trace with checkpoints every few events, so that damage is a gap and not the end. */
-static void open_with_checkpoints(struct maker *m, const char *path, uint32_t pid)
+static void open_with_checkpoints(struct builder *m, const char *path, uint32_t pid)
 {
 	const struct mt_writer_options options = { .chunk_events = 1000, .checkpoint_events = 3000 };
 	struct mt_process process = { .pid = pid,
 				      .ppid = 1,
 				      .rank = -1,
 				      .depth = 32,
-				      .start_monotonic = MAKER_START,
+				      .start_monotonic = BUILDER_START,
 				      .host = "node",
 				      .boot_id = "boot",
 				      .command = "train" };
@@ -295,9 +299,9 @@ static void open_with_checkpoints(struct maker *m, const char *path, uint32_t pi
 	memset(m, 0, sizeof(*m));
 	CHECK_EQ(mt_writer_open(&m->writer, path, &process, &options), 0);
 	m->defs = mt_writer_defs(m->writer);
-	m->time = MAKER_START;
+	m->time = BUILDER_START;
 	m->thread = m->main_thread = mt_defs_add_thread(m->defs, &thread);
-	m->cuda = m->device = maker_device(m, MT_DEVICE_CUDA, 0, "Test GPU", "GPU-0000", 1024 * MIB);
+	m->cuda = m->device = builder_device(m, MT_DEVICE_CUDA, 0, "Test GPU", "GPU-0000", 1024 * MIB);
 }
 
 /* Segments, tensors in them, segments that go with tensors inside, and another process beside it. */
@@ -308,17 +312,17 @@ static void write_random(const char *path, uint32_t pid, uint64_t seed, uint64_t
 	uint64_t size[64] = { 0 }, i, slot, segment, address;
 	uint8_t there[4] = { 0 };
 	uint32_t stack[6];
-	struct maker m;
+	struct builder m;
 	char name[32];
 
 	if (checkpoints)
 		open_with_checkpoints(&m, path, pid);
 	else
-		maker_open(&m, path, pid, (int)(pid % 10));
+		builder_open(&m, path, pid, (int)(pid % 10));
 	m.time += pid; /* no two processes do something at the same time */
 	for (i = 0; i < MT_ARRAY_SIZE(stack); i++) {
 		snprintf(name, sizeof(name), "layer_%u", (unsigned)i);
-		stack[i] = maker_python(&m, 0, name, "/home/me/net.py", (uint32_t)i + 1);
+		stack[i] = builder_python(&m, 0, name, "/home/me/net.py", (uint32_t)i + 1);
 	}
 	for (i = 0; i < events; i++) {
 		slot = kit_below(&random, MT_ARRAY_SIZE(size));
@@ -326,24 +330,24 @@ static void write_random(const char *path, uint32_t pid, uint64_t seed, uint64_t
 		address = (segment + 1) * SEGMENT + slot / MT_ARRAY_SIZE(there) * MIB;
 		m.stack = stack[kit_below(&random, MT_ARRAY_SIZE(stack))];
 		if (kit_below(&random, 500) == 0) {
-			maker_phase(&m, phases[kit_below(&random, MT_ARRAY_SIZE(phases))]);
+			builder_phase(&m, phases[kit_below(&random, MT_ARRAY_SIZE(phases))]);
 		} else if (kit_below(&random, 400) == 0) {
-			maker_phase_end(&m);
+			builder_phase_end(&m);
 		} else if (kit_below(&random, there[segment] ? 300 : 30) == 0) {
 			there[segment] = !there[segment];
 			if (there[segment])
-				maker_driver_alloc(&m, (segment + 1) * SEGMENT, 16 * MIB);
+				builder_driver_alloc(&m, (segment + 1) * SEGMENT, 16 * MIB);
 			else
-				maker_driver_free(&m, (segment + 1) * SEGMENT);
+				builder_driver_free(&m, (segment + 1) * SEGMENT);
 		} else if (!size[slot]) {
 			size[slot] = 512 * (1 + kit_below(&random, 2048));
-			maker_tensor_alloc(&m, address, size[slot]);
+			builder_tensor_alloc(&m, address, size[slot]);
 		} else {
-			maker_tensor_free(&m, address, size[slot]);
+			builder_tensor_free(&m, address, size[slot]);
 			size[slot] = 0;
 		}
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 /* The kind of a site turns out long after the screen has got to know it. */
@@ -351,19 +355,19 @@ TEST(a_segment_that_gets_tensors_late)
 {
 	char path[] = "late.zst", *paths[] = { path };
 	struct run run;
-	struct maker m;
+	struct builder m;
 	uint32_t i, found = 0;
 
-	maker_open(&m, path, 700, -1);
-	m.stack = maker_python(&m, 0, "segment", "/home/me/a.py", 1);
-	maker_driver_alloc(&m, SEGMENT, 64 * MIB);
-	m.stack = maker_python(&m, 0, "tensor", "/home/me/a.py", 2);
+	builder_open(&m, path, 700, -1);
+	m.stack = builder_python(&m, 0, "segment", "/home/me/a.py", 1);
+	builder_driver_alloc(&m, SEGMENT, 64 * MIB);
+	m.stack = builder_python(&m, 0, "tensor", "/home/me/a.py", 2);
 	for (i = 0; i < 100000; i++) {
-		maker_tensor_alloc(&m, 9 * SEGMENT, 512);
-		maker_tensor_free(&m, 9 * SEGMENT, 512);
+		builder_tensor_alloc(&m, 9 * SEGMENT, 512);
+		builder_tensor_free(&m, 9 * SEGMENT, 512);
 	}
-	maker_tensor_alloc(&m, SEGMENT, MIB);
-	maker_close(&m);
+	builder_tensor_alloc(&m, SEGMENT, MIB);
+	builder_close(&m);
 	read_run(&run, paths, 1);
 	check_run(&run);
 	for (i = 1; i < run.model.sites; i++) {
@@ -408,30 +412,30 @@ static uint64_t tensor_at(uint32_t kind, uint32_t i)
 static void write_replaced_state(const char *path)
 {
 	enum { WEIGHT, GRADIENT, STATE };
-	struct maker m;
+	struct builder m;
 	uint32_t i, main_frame, backward, step;
 
-	maker_open(&m, path, 900, -1);
-	main_frame = maker_python(&m, 0, "main", "/home/me/train.py", 9);
-	backward = maker_python(&m, main_frame, "backward", "/home/me/train.py", 42);
-	step = maker_python(&m, main_frame, "step", "/home/me/train.py", 43);
+	builder_open(&m, path, 900, -1);
+	main_frame = builder_python(&m, 0, "main", "/home/me/train.py", 9);
+	backward = builder_python(&m, main_frame, "backward", "/home/me/train.py", 42);
+	step = builder_python(&m, main_frame, "step", "/home/me/train.py", 43);
 	m.stack = 0;
 	for (i = 0; i < 3 * WEIGHTS; i++)
-		maker_tensor_alloc(&m, tensor_at(WEIGHT, i), MIB);
-	maker_phase(&m, "backward");
+		builder_tensor_alloc(&m, tensor_at(WEIGHT, i), MIB);
+	builder_phase(&m, "backward");
 	m.stack = backward;
 	for (i = 0; i < WEIGHTS; i++)
-		maker_tensor_alloc(&m, tensor_at(GRADIENT, i), MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "optimizer");
+		builder_tensor_alloc(&m, tensor_at(GRADIENT, i), MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "optimizer");
 	m.stack = step;
 	for (i = 0; i < 2 * WEIGHTS; i++) {
-		maker_tensor_alloc(&m, tensor_at(STATE, i), MIB);
-		maker_tensor_free(&m, tensor_at(WEIGHT, WEIGHTS + i), MIB);
+		builder_tensor_alloc(&m, tensor_at(STATE, i), MIB);
+		builder_tensor_free(&m, tensor_at(WEIGHT, WEIGHTS + i), MIB);
 	}
-	maker_phase_end(&m);
-	maker_step(&m, 1);
-	maker_close(&m);
+	builder_phase_end(&m);
+	builder_step(&m, 1);
+	builder_close(&m);
 }
 
 static uint64_t live_bytes(const struct model *model, int64_t time, enum mt_category category)
@@ -599,19 +603,19 @@ TEST(a_peak_right_before_a_gap)
 {
 	char path[] = "gap.zst", *paths[] = { path };
 	struct run run;
-	struct maker m;
+	struct builder m;
 	int i;
 
 	open_with_checkpoints(&m, path, 800);
 	for (i = 0; i < 999; i++)
-		maker_tensor_alloc(&m, SEGMENT + (uint64_t)i * MIB, 512);
-	maker_tensor_alloc(&m, 2 * SEGMENT, 100 * MIB);
-	maker_tensor_free(&m, 2 * SEGMENT, 100 * MIB);
+		builder_tensor_alloc(&m, SEGMENT + (uint64_t)i * MIB, 512);
+	builder_tensor_alloc(&m, 2 * SEGMENT, 100 * MIB);
+	builder_tensor_free(&m, 2 * SEGMENT, 100 * MIB);
 	for (i = 0; i < 6000; i++) {
-		maker_tensor_alloc(&m, 3 * SEGMENT, 512);
-		maker_tensor_free(&m, 3 * SEGMENT, 512);
+		builder_tensor_alloc(&m, 3 * SEGMENT, 512);
+		builder_tensor_free(&m, 3 * SEGMENT, 512);
 	}
-	maker_close(&m);
+	builder_close(&m);
 	damage(path, 1);
 	read_run(&run, paths, 1);
 	CHECK(strstr(run.model.trouble, "everything else is shown"));
@@ -649,16 +653,16 @@ TEST(a_full_disk_ends_reading_and_keeps_what_was_read)
 	struct rlimit limit = { .rlim_cur = 2 << 20, .rlim_max = 2 << 20 };
 	char path[] = "long.zst", *paths[] = { path };
 	struct run run;
-	struct maker m;
+	struct builder m;
 	int i;
 
-	maker_open(&m, path, 500, -1);
-	maker_driver_alloc(&m, SEGMENT, 64 * MIB);
+	builder_open(&m, path, 500, -1);
+	builder_driver_alloc(&m, SEGMENT, 64 * MIB);
 	for (i = 0; i < 40000; i++) {
-		maker_tensor_alloc(&m, SEGMENT, 512);
-		maker_tensor_free(&m, SEGMENT, 512);
+		builder_tensor_alloc(&m, SEGMENT, 512);
+		builder_tensor_free(&m, SEGMENT, 512);
 	}
-	maker_close(&m);
+	builder_close(&m);
 	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	setenv("TMPDIR", ".", 1);
 	read_run(&run, paths, 1);
@@ -677,10 +681,10 @@ TEST(nothing_in_a_trace_is_nothing_on_the_screen)
 {
 	char path[] = "empty.zst", *paths[] = { path };
 	struct run run;
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 600, -1);
-	maker_close(&m);
+	builder_open(&m, path, 600, -1);
+	builder_close(&m);
 	read_run(&run, paths, 1);
 	check_run(&run);
 	CHECK_EQ(run.model.events, 0);

@@ -212,38 +212,38 @@ TEST(steps_and_phases)
 /* Three phases that share a column, and moments of no phase: each phase is reached, and said by the row under the chart. */
 TEST(short_phases_are_found)
 {
-	struct maker maker;
+	struct builder builder;
 	struct kit *kit;
 	int i;
 
 	kit_go_apart();
-	maker_open_on(&maker, "short.zst", 4711, 0, 80 * GIB);
-	maker.total = 0;
-	maker.device = maker.cuda;
+	builder_open_on(&builder, "short.zst", 4711, 0, 80 * GIB);
+	builder.total = 0;
+	builder.device = builder.cuda;
 	for (i = 1; i <= 2; i++) {
-		maker_phase(&maker, "forward");
-		kit_alloc(&maker, KIT_WEIGHTS + (unsigned)i, GIB, 1);
-		kit_wait(&maker, 900);
-		kit_alloc(&maker, KIT_WEIGHTS + (unsigned)i + 20, GIB, 1);
-		maker_phase_end(&maker);
-		kit_wait(&maker, 1);
-		maker_phase(&maker, "backward");
-		kit_alloc(&maker, KIT_GRADIENTS + (unsigned)i, GIB, 1);
-		kit_wait(&maker, 2);
-		kit_alloc(&maker, KIT_GRADIENTS + (unsigned)i + 20, GIB, 1);
-		maker_phase_end(&maker);
-		maker_phase(&maker, "optimizer");
-		kit_alloc(&maker, KIT_STATE + 10 + (unsigned)i, GIB, 1);
-		kit_wait(&maker, 800);
-		kit_alloc(&maker, KIT_STATE + 10 + (unsigned)i + 20, GIB, 1);
-		maker_phase_end(&maker);
-		maker_step(&maker, (uint32_t)i);
-		kit_wait(&maker, 300);
-		maker.stack = 0;
-		kit_alloc(&maker, KIT_KEPT + (unsigned)i, GIB, 1);
-		kit_wait(&maker, 300);
+		builder_phase(&builder, "forward");
+		kit_alloc(&builder, KIT_WEIGHTS + (unsigned)i, GIB, 1);
+		kit_wait(&builder, 900);
+		kit_alloc(&builder, KIT_WEIGHTS + (unsigned)i + 20, GIB, 1);
+		builder_phase_end(&builder);
+		kit_wait(&builder, 1);
+		builder_phase(&builder, "backward");
+		kit_alloc(&builder, KIT_GRADIENTS + (unsigned)i, GIB, 1);
+		kit_wait(&builder, 2);
+		kit_alloc(&builder, KIT_GRADIENTS + (unsigned)i + 20, GIB, 1);
+		builder_phase_end(&builder);
+		builder_phase(&builder, "optimizer");
+		kit_alloc(&builder, KIT_STATE + 10 + (unsigned)i, GIB, 1);
+		kit_wait(&builder, 800);
+		kit_alloc(&builder, KIT_STATE + 10 + (unsigned)i + 20, GIB, 1);
+		builder_phase_end(&builder);
+		builder_step(&builder, (uint32_t)i);
+		kit_wait(&builder, 300);
+		builder.stack = 0;
+		kit_alloc(&builder, KIT_KEPT + (unsigned)i, GIB, 1);
+		kit_wait(&builder, 300);
 	}
-	maker_close(&maker);
+	builder_close(&builder);
 	kit = kit_open("short.zst", NULL);
 	kit_screen(kit, 80, 24, 256, 0);
 	kit_keys(kit, "0 { { ] ]");
@@ -281,28 +281,28 @@ TEST(peak_and_errors)
 /* 60 GiB are held when 15 of them are in use; 40 are held, and all in use, at the end. */
 static void write_two_peaks(const char *path)
 {
-	struct maker maker;
+	struct builder builder;
 
-	maker_open_on(&maker, path, 4711, 0, 80 * GIB);
-	maker.total = 0;
-	maker.device = maker.cuda;
-	maker_phase(&maker, "init");
-	maker_driver_alloc(&maker, KIT_ADDRESS(KIT_KV), 40 * GIB);
-	maker_tensor_alloc(&maker, KIT_ADDRESS(KIT_KV), 10 * GIB);
-	kit_wait(&maker, 500);
-	maker_driver_alloc(&maker, KIT_ADDRESS(KIT_LOGITS), 20 * GIB);
-	maker_tensor_alloc(&maker, KIT_ADDRESS(KIT_LOGITS), 5 * GIB);
-	kit_wait(&maker, 100);
-	kit_free(&maker, KIT_LOGITS, 5 * GIB, 1);
-	maker_phase_end(&maker);
-	maker_phase(&maker, "forward");
-	kit_wait(&maker, 300);
-	maker_tensor_alloc(&maker, KIT_ADDRESS(KIT_KV) + 10 * GIB, 30 * GIB);
-	kit_wait(&maker, 100);
-	maker_tensor_free(&maker, KIT_ADDRESS(KIT_KV) + 10 * GIB, 30 * GIB);
-	kit_wait(&maker, 100);
-	maker_phase_end(&maker);
-	maker_close(&maker);
+	builder_open_on(&builder, path, 4711, 0, 80 * GIB);
+	builder.total = 0;
+	builder.device = builder.cuda;
+	builder_phase(&builder, "init");
+	builder_driver_alloc(&builder, KIT_ADDRESS(KIT_KV), 40 * GIB);
+	builder_tensor_alloc(&builder, KIT_ADDRESS(KIT_KV), 10 * GIB);
+	kit_wait(&builder, 500);
+	builder_driver_alloc(&builder, KIT_ADDRESS(KIT_LOGITS), 20 * GIB);
+	builder_tensor_alloc(&builder, KIT_ADDRESS(KIT_LOGITS), 5 * GIB);
+	kit_wait(&builder, 100);
+	kit_free(&builder, KIT_LOGITS, 5 * GIB, 1);
+	builder_phase_end(&builder);
+	builder_phase(&builder, "forward");
+	kit_wait(&builder, 300);
+	builder_tensor_alloc(&builder, KIT_ADDRESS(KIT_KV) + 10 * GIB, 30 * GIB);
+	kit_wait(&builder, 100);
+	builder_tensor_free(&builder, KIT_ADDRESS(KIT_KV) + 10 * GIB, 30 * GIB);
+	kit_wait(&builder, 100);
+	builder_phase_end(&builder);
+	builder_close(&builder);
 }
 
 TEST(what_is_held_and_what_is_in_use_have_a_peak_each)
@@ -428,23 +428,23 @@ TEST(what_is_cut_is_told_of_the_chosen_row)
 /* As many rows, bytes and allocations as memana top has places: two callers of one line are one. */
 TEST(a_line_is_one_row_and_opens_into_its_parts)
 {
-	struct maker m;
+	struct builder m;
 	struct kit *kit;
 	uint32_t main;
 	int i;
 
 	kit_go_apart();
-	maker_open(&m, "line.zst", 100, -1);
+	builder_open(&m, "line.zst", 100, -1);
 	m.device = m.cuda;
-	main = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	main = builder_python(&m, 0, "main", "/home/me/train.py", 9);
 	for (i = 0; i < 4; i++) {
-		maker_phase(&m, i == 3 ? "backward" : "forward");
-		m.stack = maker_python(&m, main, "block", "/home/me/train.py", 20 + (uint32_t)i);
-		m.stack = maker_python(&m, m.stack, "norm", "/home/me/model.py", 39);
-		maker_driver_alloc(&m, 0x100000000ull * (1 + (uint64_t)i), 2 * MIB);
-		maker_phase_end(&m);
+		builder_phase(&m, i == 3 ? "backward" : "forward");
+		m.stack = builder_python(&m, main, "block", "/home/me/train.py", 20 + (uint32_t)i);
+		m.stack = builder_python(&m, m.stack, "norm", "/home/me/model.py", 39);
+		builder_driver_alloc(&m, 0x100000000ull * (1 + (uint64_t)i), 2 * MIB);
+		builder_phase_end(&m);
 	}
-	maker_close(&m);
+	builder_close(&m);
 	kit = kit_open("line.zst", NULL);
 	kit_screen(kit, 120, 40, 256, 0);
 	CHECK_EQ(kit->app.live.rows, 2);

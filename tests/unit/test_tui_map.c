@@ -122,9 +122,10 @@ TEST(bars_look_as_full_as_they_are)
 #define SEGMENT_B 0x20000000000ull
 #define SEGMENT_C 0x30000000000ull
 
-static uint32_t stack_of(struct maker *m, const char *function, uint32_t line)
+static uint32_t stack_of(struct builder *m, const char *function, uint32_t line)
 {
-	return maker_python(m, maker_python(m, 0, "main", "/home/me/train.py", 9), function, "/home/me/train.py", line);
+	return builder_python(m, builder_python(m, 0, "main", "/home/me/train.py", 9), function, "/home/me/train.py",
+			      line);
 }
 
 /*
@@ -133,32 +134,32 @@ static uint32_t stack_of(struct maker *m, const char *function, uint32_t line)
  */
 static const char *segments_run(void)
 {
-	struct maker m;
+	struct builder m;
 
 	kit_go_apart();
-	maker_open_on(&m, "run.zst", 100, -1, GIB);
-	maker_phase(&m, "init");
+	builder_open_on(&m, "run.zst", 100, -1, GIB);
+	builder_phase(&m, "init");
 	m.stack = stack_of(&m, "Buffer.__init__", 11);
-	maker_driver_alloc(&m, SEGMENT_B, 100 * MIB);
-	maker_tensor_alloc(&m, SEGMENT_B, 30 * MIB);
-	maker_tensor_alloc(&m, SEGMENT_B + 30 * MIB, 2 * MIB);
-	maker_tensor_free(&m, SEGMENT_B, 30 * MIB);
+	builder_driver_alloc(&m, SEGMENT_B, 100 * MIB);
+	builder_tensor_alloc(&m, SEGMENT_B, 30 * MIB);
+	builder_tensor_alloc(&m, SEGMENT_B + 30 * MIB, 2 * MIB);
+	builder_tensor_free(&m, SEGMENT_B, 30 * MIB);
 	m.stack = stack_of(&m, "nccl_init", 5);
-	maker_driver_alloc(&m, 0x50000000000ull, 4 * MIB);
-	maker_driver_alloc(&m, 0x60000000000ull, 3 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "forward");
+	builder_driver_alloc(&m, 0x50000000000ull, 4 * MIB);
+	builder_driver_alloc(&m, 0x60000000000ull, 3 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "forward");
 	m.stack = stack_of(&m, "layer", 22);
-	maker_driver_alloc(&m, SEGMENT_A, 100 * MIB);
-	maker_tensor_alloc(&m, SEGMENT_A, 40 * MIB);
-	maker_tensor_alloc(&m, SEGMENT_A + 60 * MIB, 20 * MIB);
-	maker_driver_alloc(&m, SEGMENT_C, 50 * MIB);
-	maker_tensor_alloc(&m, SEGMENT_C, 50 * MIB);
+	builder_driver_alloc(&m, SEGMENT_A, 100 * MIB);
+	builder_tensor_alloc(&m, SEGMENT_A, 40 * MIB);
+	builder_tensor_alloc(&m, SEGMENT_A + 60 * MIB, 20 * MIB);
+	builder_driver_alloc(&m, SEGMENT_C, 50 * MIB);
+	builder_tensor_alloc(&m, SEGMENT_C, 50 * MIB);
 	m.time += 1000000;
-	maker_tensor_free(&m, SEGMENT_C, 50 * MIB);
-	maker_phase_end(&m);
-	maker_step(&m, 1);
-	maker_close(&m);
+	builder_tensor_free(&m, SEGMENT_C, 50 * MIB);
+	builder_phase_end(&m);
+	builder_step(&m, 1);
+	builder_close(&m);
 	return "run.zst";
 }
 
@@ -294,22 +295,22 @@ TEST(without_a_database_it_says_so)
 /* One place took both segments, by two ways; in the one there is a hole, the other is full of a tensor. */
 TEST(the_flame_says_what_the_list_counts_more)
 {
-	struct maker m;
+	struct builder m;
 	struct kit *kit;
 	uint32_t line;
 
 	kit_go_apart();
-	maker_open_on(&m, "full.zst", 100, -1, GIB);
-	maker_phase(&m, "forward");
+	builder_open_on(&m, "full.zst", 100, -1, GIB);
+	builder_phase(&m, "forward");
 	line = stack_of(&m, "layer", 22);
-	m.stack = maker_python(&m, line, "grow", "/home/me/train.py", 30);
-	maker_driver_alloc(&m, SEGMENT_A, 20 * MIB);
-	maker_tensor_alloc(&m, SEGMENT_A, 20 * MIB);
-	m.stack = maker_python(&m, stack_of(&m, "other", 50), "grow", "/home/me/train.py", 30);
-	maker_driver_alloc(&m, SEGMENT_B, 20 * MIB);
-	maker_tensor_alloc(&m, SEGMENT_B, 8 * MIB);
-	maker_phase_end(&m);
-	maker_close(&m);
+	m.stack = builder_python(&m, line, "grow", "/home/me/train.py", 30);
+	builder_driver_alloc(&m, SEGMENT_A, 20 * MIB);
+	builder_tensor_alloc(&m, SEGMENT_A, 20 * MIB);
+	m.stack = builder_python(&m, stack_of(&m, "other", 50), "grow", "/home/me/train.py", 30);
+	builder_driver_alloc(&m, SEGMENT_B, 20 * MIB);
+	builder_tensor_alloc(&m, SEGMENT_B, 8 * MIB);
+	builder_phase_end(&m);
+	builder_close(&m);
 	kit = kit_open("full.zst", NULL);
 	kit_screen(kit, 120, 40, 256, 0);
 	CHECK(kit_shows(kit, "40.0 MiB of 1.0 GiB, 4 allocations"));

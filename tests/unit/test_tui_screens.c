@@ -181,21 +181,21 @@ static void check_points(const char *path, const char *prefix, size_t count)
 /* Ranks of one GPU: `last` takes the last memory of all, the next one holds most. */
 static void write_sharing(char path[SHARING][32], int last)
 {
-	struct maker maker;
+	struct builder builder;
 	int i;
 
 	for (i = 0; i < SHARING; i++) {
 		snprintf(path[i], sizeof(path[i]), "rank%d.zst", i);
-		maker_open_on(&maker, path[i], 100 + (uint32_t)i, i, 80 * GIB);
-		maker_phase(&maker, "forward");
-		maker.stack = kit_stack(&maker, "forward", "mlp", "model.py", 112);
-		kit_alloc(&maker, 0, i == (last + 1) % SHARING ? 8 * GIB : 2 * GIB, 1);
-		kit_wait(&maker, i == last ? 50 : 10);
-		kit_alloc(&maker, 1, 1 * GIB, 1);
-		kit_wait(&maker, i == last ? 10 : 50);
-		maker_phase_end(&maker);
-		kit_free(&maker, 1, 1 * GIB, 1);
-		maker_close(&maker);
+		builder_open_on(&builder, path[i], 100 + (uint32_t)i, i, 80 * GIB);
+		builder_phase(&builder, "forward");
+		builder.stack = kit_stack(&builder, "forward", "mlp", "model.py", 112);
+		kit_alloc(&builder, 0, i == (last + 1) % SHARING ? 8 * GIB : 2 * GIB, 1);
+		kit_wait(&builder, i == last ? 50 : 10);
+		kit_alloc(&builder, 1, 1 * GIB, 1);
+		kit_wait(&builder, i == last ? 10 : 50);
+		builder_phase_end(&builder);
+		kit_free(&builder, 1, 1 * GIB, 1);
+		builder_close(&builder);
 	}
 }
 
@@ -304,20 +304,20 @@ static void check_highest(const char *path)
 /* Changes of one time: of three the second is the highest, and in a column with others. */
 static void write_at_once(const char *path)
 {
-	struct maker maker;
+	struct builder builder;
 	int i;
 
-	maker_open_on(&maker, path, 100, -1, 80 * GIB);
-	maker.stack = maker_python(&maker, 0, "load", "/home/me/a.py", 1);
+	builder_open_on(&builder, path, 100, -1, 80 * GIB);
+	builder.stack = builder_python(&builder, 0, "load", "/home/me/a.py", 1);
 	for (i = 0; i < 200; i++) {
-		kit_wait(&maker, 1);
-		kit_alloc(&maker, 2 * (unsigned)i, GIB / 8, 1);
-		maker.time -= 2000; /* late events have the time of the one before */
-		kit_alloc(&maker, 2 * (unsigned)i + 1, GIB, 1);
-		maker.time -= 2000; /* late events have the time of the one before */
-		kit_free(&maker, 2 * (unsigned)i + 1, GIB, 1);
+		kit_wait(&builder, 1);
+		kit_alloc(&builder, 2 * (unsigned)i, GIB / 8, 1);
+		builder.time -= 2000; /* late events have the time of the one before */
+		kit_alloc(&builder, 2 * (unsigned)i + 1, GIB, 1);
+		builder.time -= 2000; /* late events have the time of the one before */
+		kit_free(&builder, 2 * (unsigned)i + 1, GIB, 1);
 	}
-	maker_close(&maker);
+	builder_close(&builder);
 }
 
 TEST(a_column_is_as_high_as_its_table)
@@ -344,23 +344,23 @@ TEST(golden_live)
 		{ "timeline", "", NULL }, { "back", "p", NULL },        { "map", "M", NULL },
 		{ "flame", "t", NULL },   { "steps", "2 Enter", NULL },
 	};
-	struct maker maker;
+	struct builder builder;
 	struct kit *kit;
 	size_t i, k;
 	int same = 1;
 
 	kit_go_apart();
-	kit_begin_rl_run(&maker, "run.zst");
-	kit_run_rollout(&maker);
-	CHECK_EQ(mt_writer_flush(maker.writer), 0);
-	kit = kit_open_live("run.zst", maker.time);
+	kit_begin_rl_run(&builder, "run.zst");
+	kit_run_rollout(&builder);
+	CHECK_EQ(mt_writer_flush(builder.writer), 0);
+	kit = kit_open_live("run.zst", builder.time);
 	for (i = 0; i < 3; i++)
 		for (k = 0; k < MT_ARRAY_SIZE(live); k++) {
 			kit_screen(kit, sizes[i].width, sizes[i].height, 256, 0);
 			go_to_scene(kit, &live[k]);
 			same &= is_golden(kit, "live/", &live[k], "", canvas_dump);
 		}
-	maker_close(&maker);
+	builder_close(&builder);
 	kit_close(kit);
 	CHECK(same);
 }

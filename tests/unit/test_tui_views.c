@@ -333,23 +333,23 @@ TEST(a_place_tells_what_it_is)
 /* One line that is called from 12 others: caller i holds i MiB in i allocations. The second one comes through dropout. */
 static struct kit *open_callers(int width, int height)
 {
-	struct maker m;
+	struct builder m;
 	uint32_t main;
 	struct kit *kit;
 	uint64_t i, k, at = 0x100000000;
 
 	kit_go_apart();
-	maker_open(&m, "callers.zst", 100, -1);
-	maker_phase(&m, "forward");
-	main = maker_python(&m, 0, "main", "/home/me/train.py", 9);
+	builder_open(&m, "callers.zst", 100, -1);
+	builder_phase(&m, "forward");
+	main = builder_python(&m, 0, "main", "/home/me/train.py", 9);
 	for (i = 1; i <= CALLERS; i++) {
-		m.stack = maker_python(&m, main, i == 2 ? "dropout" : "block", "/home/me/model.py",
-				       (uint32_t)(100 + i));
-		m.stack = maker_python(&m, m.stack, "linear", "/opt/site-packages/torch/nn/modules/linear.py", 125);
+		m.stack = builder_python(&m, main, i == 2 ? "dropout" : "block", "/home/me/model.py",
+					 (uint32_t)(100 + i));
+		m.stack = builder_python(&m, m.stack, "linear", "/opt/site-packages/torch/nn/modules/linear.py", 125);
 		for (k = 0; k < i; k++, at += 2 * MIB)
-			maker_driver_alloc(&m, at, MIB);
+			builder_driver_alloc(&m, at, MIB);
 	}
-	maker_close(&m);
+	builder_close(&m);
 	kit = kit_open("callers.zst", NULL);
 	for (i = 1; i < kit->model.sites; i++) { /* a helper that a person calls one place */
 		kit->model.site[i].function = model_text(&kit->model, "linear");
@@ -508,21 +508,21 @@ TEST(plumbing_is_one_row)
 static struct kit *open_with_plumbing(void)
 {
 	static const char torch[] = "/opt/site-packages/torch/nn/modules/module.py";
-	struct maker m;
+	struct builder m;
 	uint32_t main, forward;
 	struct kit *kit;
 
 	kit_go_apart();
-	maker_open(&m, "plumbing.zst", 100, -1);
-	maker_phase(&m, "forward");
-	main = maker_python(&m, 0, "main", "/home/me/train.py", 9);
-	forward = maker_python(&m, maker_python(&m, main, "_call_impl", torch, 100), "forward", "/home/me/model.py",
-			       12);
-	m.stack = maker_python(&m, forward, "_call_impl", torch, 100);
-	maker_driver_alloc(&m, 0x100000000, 24 * MIB);
-	m.stack = maker_python(&m, main, "load", "/home/me/load.py", 5);
-	maker_driver_alloc(&m, 0x200000000, 8 * MIB);
-	maker_close(&m);
+	builder_open(&m, "plumbing.zst", 100, -1);
+	builder_phase(&m, "forward");
+	main = builder_python(&m, 0, "main", "/home/me/train.py", 9);
+	forward = builder_python(&m, builder_python(&m, main, "_call_impl", torch, 100), "forward", "/home/me/model.py",
+				 12);
+	m.stack = builder_python(&m, forward, "_call_impl", torch, 100);
+	builder_driver_alloc(&m, 0x100000000, 24 * MIB);
+	m.stack = builder_python(&m, main, "load", "/home/me/load.py", 5);
+	builder_driver_alloc(&m, 0x200000000, 8 * MIB);
+	builder_close(&m);
 	kit = kit_open("plumbing.zst", NULL);
 	kit_screen(kit, 100, 24, 0, 1);
 	kit_keys(kit, "t");
@@ -550,23 +550,23 @@ TEST(plumbing_opens_and_closes)
 }
 
 /* A node of the call of an instance. */
-static uint32_t module_call(struct maker *m, uint32_t parent, uint32_t nest)
+static uint32_t module_call(struct builder *m, uint32_t parent, uint32_t nest)
 {
 	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = 100 };
 
-	frame.function = maker_string(m, "_call_impl");
-	frame.file = maker_string(m, "/opt/site-packages/torch/nn/modules/module.py");
+	frame.function = builder_string(m, "_call_impl");
+	frame.file = builder_string(m, "/opt/site-packages/torch/nn/modules/module.py");
 	return mt_defs_add_node_in(m->defs, parent, mt_defs_add_frame(m->defs, &frame), nest);
 }
 
-static void tell_name(struct maker *m, uint64_t address, const char *name, uint64_t count)
+static void tell_name(struct builder *m, uint64_t address, const char *name, uint64_t count)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
-					  .addr = address,
-					  .size = count,
-					  .name = maker_string(m, name),
-					  .value = maker_string(m, "Net#1"),
-					  .flags = 1 });
+	builder_event(m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
+					    .addr = address,
+					    .size = count,
+					    .name = builder_string(m, name),
+					    .value = builder_string(m, "Net#1"),
+					    .flags = 1 });
 }
 
 /* Two layers are one row, by the name of the module; the function of the layer stands below. */
@@ -574,27 +574,27 @@ TEST(frames_of_modules_have_their_names)
 {
 	static const char layer[] = "/opt/site-packages/torch/nn/modules/activation.py";
 	uint32_t main, net, nest, i, at;
-	struct maker m;
+	struct builder m;
 	struct kit *kit;
 
 	kit_go_apart();
-	maker_open(&m, "modules.zst", 100, -1);
+	builder_open(&m, "modules.zst", 100, -1);
 	m.device = m.cpu;
-	main = maker_python(&m, 0, "main", "/home/me/train.py", 9);
-	nest = mt_defs_add_nest(m.defs, 0, mt_defs_add_instance(m.defs, 0x1000, maker_string(&m, "Net")));
-	net = maker_python(&m, module_call(&m, main, nest), "forward", "/home/me/model.py", 12);
+	main = builder_python(&m, 0, "main", "/home/me/train.py", 9);
+	nest = mt_defs_add_nest(m.defs, 0, mt_defs_add_instance(m.defs, 0x1000, builder_string(&m, "Net")));
+	net = builder_python(&m, module_call(&m, main, nest), "forward", "/home/me/model.py", 12);
 	for (i = 0; i < 2; i++) {
-		at = mt_defs_add_instance(m.defs, 0x2000 + i, maker_string(&m, "MultiheadAttention"));
+		at = mt_defs_add_instance(m.defs, 0x2000 + i, builder_string(&m, "MultiheadAttention"));
 		at = module_call(&m, net, mt_defs_add_nest(m.defs, nest, at));
-		at = maker_python(&m, at, "forward", layer, 1167);
-		m.stack = maker_python(&m, at, "softmax", "/opt/site-packages/torch/nn/functional.py", 1841);
-		maker_tensor_alloc(&m, 0x100000000 * (i + 1), 24 * MIB);
+		at = builder_python(&m, at, "forward", layer, 1167);
+		m.stack = builder_python(&m, at, "softmax", "/opt/site-packages/torch/nn/functional.py", 1841);
+		builder_tensor_alloc(&m, 0x100000000 * (i + 1), 24 * MIB);
 	}
 	tell_name(&m, 0x1000, "", 0);
 	tell_name(&m, 0x2000, "layers.0.self_attn", 0);
 	tell_name(&m, 0x2001, "layers.1.self_attn", 0);
 	tell_name(&m, 0, "", 3);
-	maker_close(&m);
+	builder_close(&m);
 	kit = kit_open("modules.zst", NULL);
 	kit_screen(kit, 100, 24, 0, 1);
 	kit_keys(kit, "t Down Down Down Down");
@@ -682,17 +682,17 @@ TEST(the_flame_follows_the_cursor)
 TEST(the_flame_has_honest_labels)
 {
 	static char path[512];
-	struct maker m;
+	struct builder m;
 	struct kit *kit;
 	uint32_t i;
 
 	snprintf(path, sizeof(path), "%s/run.zst", test_dir());
-	maker_open(&m, path, 100, -1);
-	maker_phase(&m, "forward");
-	maker_driver_alloc(&m, 0x100000000, 8 * MIB);
-	m.stack = maker_python(&m, 0, "main", "/home/me/train.py", 9);
-	maker_driver_alloc(&m, 0x200000000, 24 * MIB);
-	maker_close(&m);
+	builder_open(&m, path, 100, -1);
+	builder_phase(&m, "forward");
+	builder_driver_alloc(&m, 0x100000000, 8 * MIB);
+	m.stack = builder_python(&m, 0, "main", "/home/me/train.py", 9);
+	builder_driver_alloc(&m, 0x200000000, 24 * MIB);
+	builder_close(&m);
 	kit = kit_open(path, NULL);
 	kit_screen(kit, 120, 24, 0, 1);
 	kit_keys(kit, "t Down Right");
@@ -830,22 +830,22 @@ TEST(hostile_names_are_harmless)
 						 "abc",
 						 "" };
 	static char path[512], longest[3000];
-	struct maker m;
+	struct builder m;
 	struct kit *kit;
 	char *text, *at;
 	size_t i;
 
 	memset(longest, 'x', sizeof(longest) - 1);
 	snprintf(path, sizeof(path), "%s/run.zst", test_dir());
-	maker_open(&m, path, 100, -1);
-	maker_phase(&m, "forward");
+	builder_open(&m, path, 100, -1);
+	builder_phase(&m, "forward");
 	for (i = 0; i <= MT_ARRAY_SIZE(functions); i++) {
 		const char *function = i < MT_ARRAY_SIZE(functions) ? functions[i] : longest;
 
-		m.stack = maker_python(&m, maker_python(&m, 0, function, function, 1), function, function, 7);
-		maker_driver_alloc(&m, 0x100000000 * (i + 1), (16 - i) * MIB);
+		m.stack = builder_python(&m, builder_python(&m, 0, function, function, 1), function, function, 7);
+		builder_driver_alloc(&m, 0x100000000 * (i + 1), (16 - i) * MIB);
 	}
-	maker_close(&m);
+	builder_close(&m);
 	kit = kit_open(path, NULL);
 	for (i = 0; i < 12; i++) {
 		kit_screen(kit, i % 2 ? 97 : 40, i % 2 ? 30 : 10, 256, 0);

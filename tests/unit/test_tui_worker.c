@@ -31,19 +31,19 @@ TEST(sites_get_stacks_names_and_evidence)
 TEST(names_are_those_of_the_reports)
 {
 	const char *path = new_path();
-	struct maker m;
+	struct builder m;
 	struct kit *kit;
 
-	maker_open(&m, path, 100, -1);
-	maker_phase(&m, "init");
-	m.stack = maker_python(&m, maker_python(&m, 0, "load", "/home/me/a.py", 1), "helper", "/home/me/h.py", 9);
-	maker_tensor_alloc(&m, 0x100000000, 4 * MIB);
-	maker_phase_end(&m);
-	maker_phase(&m, "forward");
-	m.stack = maker_python(&m, maker_python(&m, 0, "run", "/home/me/a.py", 2), "helper", "/home/me/h.py", 9);
-	maker_tensor_alloc(&m, 0x200000000, 4 * MIB);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_open(&m, path, 100, -1);
+	builder_phase(&m, "init");
+	m.stack = builder_python(&m, builder_python(&m, 0, "load", "/home/me/a.py", 1), "helper", "/home/me/h.py", 9);
+	builder_tensor_alloc(&m, 0x100000000, 4 * MIB);
+	builder_phase_end(&m);
+	builder_phase(&m, "forward");
+	m.stack = builder_python(&m, builder_python(&m, 0, "run", "/home/me/a.py", 2), "helper", "/home/me/h.py", 9);
+	builder_tensor_alloc(&m, 0x200000000, 4 * MIB);
+	builder_phase_end(&m);
+	builder_close(&m);
 	kit = kit_open(path, NULL);
 	CHECK_STR(kit->model.site[site_called(kit, "load")].place, "a.py:1");
 	CHECK_STR(kit->model.site[site_called(kit, "run")].place, "a.py:2");
@@ -199,22 +199,22 @@ TEST(advice_is_what_memana_advise_says)
 /* ---- modules ---- */
 
 /* A call inside of `stack`; both change to those of the module. */
-static void call(struct maker *m, uint32_t *stack, uint32_t *nest, uint64_t address, const char *type)
+static void call(struct builder *m, uint32_t *stack, uint32_t *nest, uint64_t address, const char *type)
 {
 	struct mt_frame frame = { .kind = MT_FRAME_PYTHON, .line = 3 };
 
-	*nest = mt_defs_add_nest(m->defs, *nest, mt_defs_add_instance(m->defs, address, maker_string(m, type)));
+	*nest = mt_defs_add_nest(m->defs, *nest, mt_defs_add_instance(m->defs, address, builder_string(m, type)));
 	*stack = mt_defs_add_node_in(m->defs, *stack, mt_defs_add_frame(m->defs, &frame), *nest);
 }
 
-static void tell(struct maker *m, uint64_t address, const char *name, uint64_t told)
+static void tell(struct builder *m, uint64_t address, const char *name, uint64_t told)
 {
-	maker_event(m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
-					  .addr = address,
-					  .size = told,
-					  .name = maker_string(m, name),
-					  .value = maker_string(m, "Net#1"),
-					  .flags = 1 });
+	builder_event(m, (struct mt_event){ .kind = MT_INSTANCE_NAME,
+					    .addr = address,
+					    .size = told,
+					    .name = builder_string(m, name),
+					    .value = builder_string(m, "Net#1"),
+					    .flags = 1 });
 }
 
 /*
@@ -226,23 +226,23 @@ static struct kit *open_layers(int has_experts)
 	const char *path = new_path();
 	uint32_t i, j, stack, nest, layer[2];
 	char name[32];
-	struct maker m;
+	struct builder m;
 
-	maker_open(&m, path, 100, -1);
-	maker_phase(&m, "forward");
+	builder_open(&m, path, 100, -1);
+	builder_phase(&m, "forward");
 	for (i = 0; i < 3; i++) {
-		stack = maker_python(&m, 0, "main", "/home/me/train.py", 1);
-		nest = mt_defs_add_nest(m.defs, 0, mt_defs_add_instance(m.defs, 0x1000, maker_string(&m, "Net")));
+		stack = builder_python(&m, 0, "main", "/home/me/train.py", 1);
+		nest = mt_defs_add_nest(m.defs, 0, mt_defs_add_instance(m.defs, 0x1000, builder_string(&m, "Net")));
 		call(&m, &stack, &nest, 0x2000 + i, "Layer");
 		m.stack = layer[0] = stack;
 		layer[1] = nest;
 		if (!has_experts)
-			maker_tensor_alloc(&m, 0x100000000 + i * 0x10000000ull, (i < 2 ? 4 : 8) * MIB);
+			builder_tensor_alloc(&m, 0x100000000 + i * 0x10000000ull, (i < 2 ? 4 : 8) * MIB);
 		for (j = 0; j < 2 && has_experts; j++) {
 			stack = layer[0], nest = layer[1];
 			call(&m, &stack, &nest, 0x3000 + 2 * i + j, "Expert");
 			m.stack = stack;
-			maker_tensor_alloc(&m, 0x100000000 + (2 * i + j) * 0x10000000ull, (j ? 5 - i : 1 + i) * MIB);
+			builder_tensor_alloc(&m, 0x100000000 + (2 * i + j) * 0x10000000ull, (j ? 5 - i : 1 + i) * MIB);
 		}
 	}
 	for (i = 0; i < 3; i++) {
@@ -254,8 +254,8 @@ static struct kit *open_layers(int has_experts)
 		}
 	}
 	tell(&m, 0, "", 9);
-	maker_phase_end(&m);
-	maker_close(&m);
+	builder_phase_end(&m);
+	builder_close(&m);
 	return kit_open(path, NULL);
 }
 

@@ -20,7 +20,7 @@
 #include "screen/view/app.h"
 #include "source/source.h"
 #include "test.h"
-#include "trace_maker.h"
+#include "trace_builder.h"
 
 #define GIB (1024 * MIB)
 #define KIT_TRACES_MAX 8
@@ -42,162 +42,162 @@ enum kit_object {
 	KIT_KEPT = 400,
 };
 
-static inline void kit_wait(struct maker *maker, uint64_t milliseconds)
+static inline void kit_wait(struct builder *builder, uint64_t milliseconds)
 {
-	maker->time += milliseconds * 1000000;
+	builder->time += milliseconds * 1000000;
 }
 
-static inline uint32_t kit_stack(struct maker *maker, const char *caller, const char *function, const char *file,
+static inline uint32_t kit_stack(struct builder *builder, const char *caller, const char *function, const char *file,
 				 uint32_t line)
 {
-	uint32_t main = maker_python(maker, 0, "main", "train.py", 210);
+	uint32_t main = builder_python(builder, 0, "main", "train.py", 210);
 
-	return maker_python(maker, maker_python(maker, main, caller, "trainer.py", 40), function, file, line);
+	return builder_python(builder, builder_python(builder, main, caller, "trainer.py", 40), function, file, line);
 }
 
 /* Memory of its own from the driver; the allocator keeps it when the tensor is freed, unless it is given back. */
-static inline void kit_reserve(struct maker *maker, unsigned number, uint64_t size)
+static inline void kit_reserve(struct builder *builder, unsigned number, uint64_t size)
 {
-	maker_driver_alloc(maker, KIT_ADDRESS(number), size);
+	builder_driver_alloc(builder, KIT_ADDRESS(number), size);
 }
 
-static inline void kit_alloc(struct maker *maker, unsigned number, uint64_t size, int reserve)
+static inline void kit_alloc(struct builder *builder, unsigned number, uint64_t size, int reserve)
 {
 	if (reserve)
-		kit_reserve(maker, number, size);
-	maker_tensor_alloc(maker, KIT_ADDRESS(number), size);
+		kit_reserve(builder, number, size);
+	builder_tensor_alloc(builder, KIT_ADDRESS(number), size);
 }
 
-static inline void kit_free(struct maker *maker, unsigned number, uint64_t size, int give_back)
+static inline void kit_free(struct builder *builder, unsigned number, uint64_t size, int give_back)
 {
-	maker_tensor_free(maker, KIT_ADDRESS(number), size);
+	builder_tensor_free(builder, KIT_ADDRESS(number), size);
 	if (give_back)
-		maker_driver_free(maker, KIT_ADDRESS(number));
+		builder_driver_free(builder, KIT_ADDRESS(number));
 }
 
-static inline void kit_run_init(struct maker *maker)
+static inline void kit_run_init(struct builder *builder)
 {
 	unsigned layer;
 
-	maker_phase(maker, "init");
-	maker->stack = kit_stack(maker, "init_model", "load_layer", "model.py", 56);
+	builder_phase(builder, "init");
+	builder->stack = kit_stack(builder, "init_model", "load_layer", "model.py", 56);
 	for (layer = 0; layer < KIT_LAYERS; layer++) {
-		kit_wait(maker, 60);
-		kit_alloc(maker, KIT_WEIGHTS + layer, GIB, 1);
+		kit_wait(builder, 60);
+		kit_alloc(builder, KIT_WEIGHTS + layer, GIB, 1);
 	}
-	maker_phase_end(maker);
+	builder_phase_end(builder);
 }
 
-static inline void kit_run_rollout(struct maker *maker)
+static inline void kit_run_rollout(struct builder *builder)
 {
-	maker_phase(maker, "rollout");
-	maker->stack = kit_stack(maker, "generate", "allocate_kv_cache", "engine.py", 88);
-	kit_wait(maker, 40);
-	kit_alloc(maker, KIT_KV, 26 * GIB, 1);
-	kit_wait(maker, 800);
-	kit_free(maker, KIT_KV, 26 * GIB, 1);
-	maker_phase_end(maker);
-	maker_phase(maker, "logprob");
-	maker->stack = kit_stack(maker, "compute_log_prob", "logits", "model.py", 131);
-	kit_wait(maker, 20);
-	kit_alloc(maker, KIT_LOGITS, 5 * GIB, 1);
-	kit_wait(maker, 160);
-	kit_free(maker, KIT_LOGITS, 5 * GIB, 1);
-	maker_phase_end(maker);
+	builder_phase(builder, "rollout");
+	builder->stack = kit_stack(builder, "generate", "allocate_kv_cache", "engine.py", 88);
+	kit_wait(builder, 40);
+	kit_alloc(builder, KIT_KV, 26 * GIB, 1);
+	kit_wait(builder, 800);
+	kit_free(builder, KIT_KV, 26 * GIB, 1);
+	builder_phase_end(builder);
+	builder_phase(builder, "logprob");
+	builder->stack = kit_stack(builder, "compute_log_prob", "logits", "model.py", 131);
+	kit_wait(builder, 20);
+	kit_alloc(builder, KIT_LOGITS, 5 * GIB, 1);
+	kit_wait(builder, 160);
+	kit_free(builder, KIT_LOGITS, 5 * GIB, 1);
+	builder_phase_end(builder);
 }
 
-static inline void kit_run_forward(struct maker *maker, unsigned step)
+static inline void kit_run_forward(struct builder *builder, unsigned step)
 {
 	unsigned layer;
 
-	maker_phase(maker, "forward");
+	builder_phase(builder, "forward");
 	for (layer = 0; layer < KIT_LAYERS; layer++) {
-		kit_wait(maker, 20);
-		maker->stack = layer % 2 ? kit_stack(maker, "forward", "attention", "model.py", 95)
-					 : kit_stack(maker, "forward", "mlp", "model.py", 112);
-		kit_alloc(maker, KIT_ACTIVATIONS + layer, GIB + GIB / 2, step == 1);
+		kit_wait(builder, 20);
+		builder->stack = layer % 2 ? kit_stack(builder, "forward", "attention", "model.py", 95)
+					   : kit_stack(builder, "forward", "mlp", "model.py", 112);
+		kit_alloc(builder, KIT_ACTIVATIONS + layer, GIB + GIB / 2, step == 1);
 	}
-	maker->stack = kit_stack(maker, "forward", "keep_for_metrics", "metrics.py", 17);
-	kit_alloc(maker, KIT_KEPT + step, 2 * GIB, 1);
-	maker_phase_end(maker);
+	builder->stack = kit_stack(builder, "forward", "keep_for_metrics", "metrics.py", 17);
+	kit_alloc(builder, KIT_KEPT + step, 2 * GIB, 1);
+	builder_phase_end(builder);
 }
 
-static inline void kit_run_backward(struct maker *maker, unsigned step)
+static inline void kit_run_backward(struct builder *builder, unsigned step)
 {
 	unsigned layer;
 
-	maker_phase(maker, "backward");
-	maker->stack = kit_stack(maker, "backward", "accumulate", "grad.py", 33);
+	builder_phase(builder, "backward");
+	builder->stack = kit_stack(builder, "backward", "accumulate", "grad.py", 33);
 	for (layer = KIT_LAYERS; layer-- > 0;) {
-		kit_wait(maker, 40);
-		kit_alloc(maker, KIT_GRADIENTS + layer, GIB, 1);
-		kit_free(maker, KIT_ACTIVATIONS + layer, GIB + GIB / 2, 0);
+		kit_wait(builder, 40);
+		kit_alloc(builder, KIT_GRADIENTS + layer, GIB, 1);
+		kit_free(builder, KIT_ACTIVATIONS + layer, GIB + GIB / 2, 0);
 	}
-	maker_phase_end(maker);
-	maker_phase(maker, "optimizer");
-	maker->stack = kit_stack(maker, "update", "create_state", "optim.py", 64);
-	kit_wait(maker, 30);
+	builder_phase_end(builder);
+	builder_phase(builder, "optimizer");
+	builder->stack = kit_stack(builder, "update", "create_state", "optim.py", 64);
+	kit_wait(builder, 30);
 	if (step == 1)
-		kit_alloc(maker, KIT_STATE, 10 * GIB, 1);
-	kit_wait(maker, 120);
-	maker->stack = kit_stack(maker, "update", "zero_grad", "optim.py", 80);
+		kit_alloc(builder, KIT_STATE, 10 * GIB, 1);
+	kit_wait(builder, 120);
+	builder->stack = kit_stack(builder, "update", "zero_grad", "optim.py", 80);
 	for (layer = 0; layer < KIT_LAYERS; layer++)
-		kit_free(maker, KIT_GRADIENTS + layer, GIB, 1);
-	maker_phase_end(maker);
+		kit_free(builder, KIT_GRADIENTS + layer, GIB, 1);
+	builder_phase_end(builder);
 }
 
-static inline void kit_run_update(struct maker *maker)
+static inline void kit_run_update(struct builder *builder)
 {
-	maker_phase(maker, "weight-update");
-	maker->stack = kit_stack(maker, "send_weights", "fill_bucket", "sync.py", 21);
-	kit_alloc(maker, KIT_BUCKET, 2 * GIB, 1);
-	kit_wait(maker, 90);
-	kit_free(maker, KIT_BUCKET, 2 * GIB, 1);
-	maker_phase_end(maker);
+	builder_phase(builder, "weight-update");
+	builder->stack = kit_stack(builder, "send_weights", "fill_bucket", "sync.py", 21);
+	kit_alloc(builder, KIT_BUCKET, 2 * GIB, 1);
+	kit_wait(builder, 90);
+	kit_free(builder, KIT_BUCKET, 2 * GIB, 1);
+	builder_phase_end(builder);
 }
 
-static inline void kit_run_step(struct maker *maker, unsigned step)
+static inline void kit_run_step(struct builder *builder, unsigned step)
 {
-	kit_run_rollout(maker);
-	kit_run_forward(maker, step);
-	kit_run_backward(maker, step);
-	kit_run_update(maker);
-	maker_step(maker, step);
-	CHECK_EQ(mt_writer_flush(maker->writer), 0);
+	kit_run_rollout(builder);
+	kit_run_forward(builder, step);
+	kit_run_backward(builder, step);
+	kit_run_update(builder);
+	builder_step(builder, step);
+	CHECK_EQ(mt_writer_flush(builder->writer), 0);
 }
 
 /* Its init and three steps; the trace is still open. */
-static inline void kit_begin_rl_run(struct maker *maker, const char *path)
+static inline void kit_begin_rl_run(struct builder *builder, const char *path)
 {
 	unsigned step;
 
-	maker_open_on(maker, path, 4711, 0, 80 * GIB);
-	maker->device = maker->cpu;
-	maker->stack = kit_stack(maker, "init_model", "read_dataset", "data.py", 12);
-	maker_tensor_alloc(maker, 0x1000000, 300 * MIB);
-	maker->total = 0;
-	maker->device = maker->cuda;
-	kit_run_init(maker);
+	builder_open_on(builder, path, 4711, 0, 80 * GIB);
+	builder->device = builder->cpu;
+	builder->stack = kit_stack(builder, "init_model", "read_dataset", "data.py", 12);
+	builder_tensor_alloc(builder, 0x1000000, 300 * MIB);
+	builder->total = 0;
+	builder->device = builder->cuda;
+	kit_run_init(builder);
 	for (step = 1; step <= 3; step++)
-		kit_run_step(maker, step);
+		kit_run_step(builder, step);
 }
 
 static inline void kit_write_rl_run(const char *path)
 {
-	struct maker maker;
+	struct builder builder;
 
-	kit_begin_rl_run(&maker, path);
-	kit_run_rollout(&maker);
-	maker_phase(&maker, "forward");
-	kit_wait(&maker, 20);
-	maker.stack = kit_stack(&maker, "forward", "mlp", "model.py", 112);
-	maker_event(&maker, (struct mt_event){ .kind = MT_TENSOR_OOM,
-					       .device = maker.device,
-					       .stack = maker.stack,
-					       .size = 30 * GIB,
-					       .total = maker.total,
-					       .reserved = maker.total + 21 * GIB });
-	maker_close(&maker);
+	kit_begin_rl_run(&builder, path);
+	kit_run_rollout(&builder);
+	builder_phase(&builder, "forward");
+	kit_wait(&builder, 20);
+	builder.stack = kit_stack(&builder, "forward", "mlp", "model.py", 112);
+	builder_event(&builder, (struct mt_event){ .kind = MT_TENSOR_OOM,
+						   .device = builder.device,
+						   .stack = builder.stack,
+						   .size = 30 * GIB,
+						   .total = builder.total,
+						   .reserved = builder.total + 21 * GIB });
+	builder_close(&builder);
 }
 
 /* ---- where things are ------------------------------------------------------------------------------------------ */

@@ -18,59 +18,59 @@
  */
 static inline void write_steps(const char *path)
 {
-	struct maker m;
+	struct builder m;
 	uint32_t main_frame, weights, activations, leak, backward;
 	uint64_t step, i;
 
-	maker_open(&m, path, 100, -1);
-	main_frame = maker_python(&m, 0, "main", "/home/me/train.py", 9);
-	weights = maker_python(&m, main_frame, "load", "/home/me/model.py", 7);
-	activations = maker_python(&m, main_frame, "attention", "/home/me/model.py", 20);
-	leak = maker_python(&m, main_frame, "keep", "/home/me/metrics.py", 3);
-	backward = maker_python(&m, main_frame, "backward", "/home/me/train.py", 42);
-	maker_phase(&m, "init");
+	builder_open(&m, path, 100, -1);
+	main_frame = builder_python(&m, 0, "main", "/home/me/train.py", 9);
+	weights = builder_python(&m, main_frame, "load", "/home/me/model.py", 7);
+	activations = builder_python(&m, main_frame, "attention", "/home/me/model.py", 20);
+	leak = builder_python(&m, main_frame, "keep", "/home/me/metrics.py", 3);
+	backward = builder_python(&m, main_frame, "backward", "/home/me/train.py", 42);
+	builder_phase(&m, "init");
 	m.stack = weights;
-	maker_tensor_alloc(&m, 0x100000000, 4 * MIB);
-	maker_phase_end(&m);
+	builder_tensor_alloc(&m, 0x100000000, 4 * MIB);
+	builder_phase_end(&m);
 	for (step = 1; step <= STEPS; step++) {
-		maker_phase(&m, "forward");
+		builder_phase(&m, "forward");
 		m.stack = activations;
 		for (i = 0; i < 2; i++)
-			maker_tensor_alloc(&m, 0x200000000 + i * 0x1000000, 3 * MIB);
+			builder_tensor_alloc(&m, 0x200000000 + i * 0x1000000, 3 * MIB);
 		m.stack = leak;
-		maker_tensor_alloc(&m, 0x300000000 + step * 0x1000000, MIB);
-		maker_phase_end(&m);
-		maker_phase(&m, "backward");
+		builder_tensor_alloc(&m, 0x300000000 + step * 0x1000000, MIB);
+		builder_phase_end(&m);
+		builder_phase(&m, "backward");
 		m.stack = backward;
 		m.time += 20000 - 5000;
 		for (i = 0; i < 2; i++)
-			maker_tensor_free(&m, 0x200000000 + i * 0x1000000, 3 * MIB);
-		maker_phase_end(&m);
-		maker_step(&m, step);
+			builder_tensor_free(&m, 0x200000000 + i * 0x1000000, 3 * MIB);
+		builder_phase_end(&m);
+		builder_step(&m, step);
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 /* Many short-lived tensors: something to load. */
 static inline void write_long(const char *path, unsigned rounds)
 {
-	struct maker m;
+	struct builder m;
 	uint32_t stack[50];
 	char name[32];
 	unsigned i;
 
-	maker_open(&m, path, 100, -1);
+	builder_open(&m, path, 100, -1);
 	for (i = 0; i < MT_ARRAY_SIZE(stack); i++) {
 		snprintf(name, sizeof(name), "function_%u", i);
-		stack[i] = maker_python(&m, 0, name, "/home/me/model.py", i + 1);
+		stack[i] = builder_python(&m, 0, name, "/home/me/model.py", i + 1);
 	}
-	maker_phase(&m, "forward");
+	builder_phase(&m, "forward");
 	for (i = 0; i < rounds; i++) {
 		m.stack = stack[i % MT_ARRAY_SIZE(stack)];
-		maker_tensor_alloc(&m, 0x100000000 + i % 1000 * 0x100000, 4096);
-		maker_tensor_free(&m, 0x100000000 + i % 1000 * 0x100000, 4096);
+		builder_tensor_alloc(&m, 0x100000000 + i % 1000 * 0x100000, 4096);
+		builder_tensor_free(&m, 0x100000000 + i % 1000 * 0x100000, 4096);
 	}
-	maker_close(&m);
+	builder_close(&m);
 }
 
 /* A file of the test's own; TMPDIR becomes the folder that it lies in, where temporary files would be. */

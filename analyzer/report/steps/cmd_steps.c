@@ -119,7 +119,7 @@ static const char *lane_device(char store[COLUMN_STORE], const struct steps_lane
 	return store;
 }
 
-static const char *lane_maker(char store[COLUMN_STORE], const struct steps_lane *lane)
+static const char *lane_by(char store[COLUMN_STORE], const struct steps_lane *lane)
 {
 	char word[TEXT_SIZE_MAX];
 
@@ -132,7 +132,7 @@ static const char *lane_maker(char store[COLUMN_STORE], const struct steps_lane 
 	X(T, device, LABEL, "device", lane_device(value->store, it), "device") \
 	X(T, peak, BYTES, "peak", it->highest->peak, "its highest peak")       \
 	X(T, step, NUMBER, "in step", it->highest->step, "step of the peak")   \
-	X(T, by, LABEL, "by", lane_maker(value->store, it), "process that made it")
+	X(T, by, LABEL, "by", lane_by(value->store, it), "process that made it")
 
 COLUMN_TABLE(steps_peak, struct steps_lane, STEPS_PEAK_COLUMNS)
 

@@ -1,6 +1,6 @@
-/* stack_maker.h - stacks, threads and strings for tests of rules and tracker, from plain text. */
-#ifndef STACK_MAKER_H
-#define STACK_MAKER_H
+/* stack_builder.h - stacks, threads and strings for tests of rules and tracker, from plain text. */
+#ifndef STACK_BUILDER_H
+#define STACK_BUILDER_H
 
 #include <stdarg.h>
 #include "memtrace/base.h"
