@@ -174,6 +174,13 @@ check "steps: so it is" bash -c '"$0" steps plateau.zst | tr "\n" " " | grep -q 
 
 # --- views for people
 check "bytes_by_place" bash -c '[ "$("$0" sql grows.db "SELECT place FROM bytes_by_place LIMIT 1")" = train.py:20 ]' "$memana"
+adds_up() { [ "$("$memana" sql grows.db "SELECT count(*), sum(peak.bytes = (SELECT sum(bytes) FROM $1 AS part WHERE part.device = device.number)) FROM peak JOIN device ON device.id = peak.device")" = "$(printf '1\t1')" ]; }
+for view in bytes_by_place bytes_by_module; do check "$view adds up to the peak of each device" adds_up $view; done
+of_steps() {
+	"$memana" sql --json grows.db "SELECT step, peak_bytes, held_bytes FROM bytes_by_step WHERE device = 0" >view.json && "$memana" steps --json grows.db >out.json &&
+		python3 -c 'import json; a, b = (json.load(open(f)) for f in ("view.json", "out.json")); assert len(a) > 3; want = {(s["step"], s["peak_bytes"], s["held_bytes"]) for s in b["processes"][0]["steps"]}; got = {(r["step"], r["peak_bytes"], r["held_bytes"]) for r in a}; assert want and want <= got, (want, got)'
+}
+check "bytes_by_step has the figures of memana steps" of_steps
 check "live_at" bash -c '[ "$("$0" sql grows.db "SELECT sum(bytes) >> 20 FROM live_at WHERE moment = \"step:3:end\" AND memory = \"tensor\"")" = 66 ]' "$memana"
 check "foreign keys hold" bash -c '[ -z "$("$0" sql full.zdb "SELECT * FROM pragma_foreign_key_check")" ]' "$memana"
 "$memana" load grows.zst -o again.db >/dev/null
