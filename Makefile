@@ -54,8 +54,8 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(B)/agent/%.o)
 NOP_OBJ := $(NOP_SRC:%.c=$(B)/agent/%.o)
 
 # Every event passes these files. memana has a copy of them with link-time optimisation, which saves 8 % of the instructions of `top`.
-# Libraries and tests have ordinary objects. `make LTO=` turns the copy off, as do SAN, DEBUG and a compiler without it.
-HOT_SRC := $(wildcard formats/ledger/*.c formats/import/*.c formats/base/addrmap.c analyzer/engine/stream*.c analyzer/timeline/*.c analyzer/store/load*.c \
+# Each file here makes each link slower. Libraries and tests have ordinary objects. `make LTO=` turns the copy off, as do SAN, DEBUG and a compiler without it.
+HOT_SRC := $(wildcard formats/ledger/*.c formats/import/*.c formats/base/addrmap.c analyzer/engine/stream*.c \
 	$(addprefix formats/trace/,decoder.c defs.c encoder.c) formats/ring/emitter.c formats/write/writer.c \
 	$(addprefix formats/phase/,phase.c phase_loss.c phase_marks.c phase_stack.c phase_steps.c) \
 	$(addprefix analyzer/label/,attribution.c category.c category_sizes.c census.c) analyzer/device/gpu_total.c)
