@@ -27,16 +27,14 @@ static int is_right(const struct column *column)
 	return column->unit < COLUMN_FLAG || column->unit == COLUMN_FIGURE;
 }
 
-static struct column_value value_of(const struct column *column, const void *row)
+/* Words of the value may be in its own store: it is not copied. */
+static void get_value(struct column_value *value, const struct column *column, const void *row)
 {
-	struct column_value value;
-
-	value.number = 0;
-	value.text = NULL;
-	value.list = NULL;
-	*value.store = '\0';
-	column->get(&value, row);
-	return value;
+	value->number = 0;
+	value->text = NULL;
+	value->list = NULL;
+	*value->store = '\0';
+	column->get(value, row);
 }
 
 /* ---- text ---- */
@@ -63,8 +61,9 @@ static void number_cell(char out[CELL], enum column_unit unit, int64_t number)
 
 static void cell(char out[CELL], const struct column *column, const void *row)
 {
-	struct column_value value = value_of(column, row);
+	struct column_value value;
 
+	get_value(&value, column, row);
 	if (column->unit < COLUMN_WORD)
 		number_cell(out, column->unit, value.number);
 	else
@@ -185,8 +184,9 @@ static void json_number(struct doc *doc, const struct column *column, int64_t nu
 
 static void json_field(struct doc *doc, const struct column *column, const void *row)
 {
-	struct column_value value = value_of(column, row);
+	struct column_value value;
 
+	get_value(&value, column, row);
 	if (column->unit < COLUMN_WORD)
 		json_number(doc, column, value.number);
 	else if (column->unit == COLUMN_LIST)
