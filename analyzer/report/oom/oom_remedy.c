@@ -403,10 +403,10 @@ static const char infers_kept_knob[] =
 	"kept for a backward, or give it less at a time";
 
 static const char evaluated_knob[] =
-	"run the evaluation within torch.no_grad(), and add up numbers (lost_events.item(), .detach()): each of its forwards keeps all that a backward would "
+	"run the evaluation within torch.no_grad(), and add up numbers (loss.item(), .detach()): each of its forwards keeps all that a backward would "
 	"need, and none comes";
 static const char unwalked_knob[] =
-	"if no backward is to come for these (an evaluation), run them within torch.no_grad(), and add up numbers (lost_events.item(), .detach()); if one is "
+	"if no backward is to come for these (an evaluation), run them within torch.no_grad(), and add up numbers (loss.item(), .detach()); if one is "
 	"to come for all of them, let it come after each, as gradients add up: until now one came sooner";
 
 static const char cache_knob[] =
