@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/clean.h"
@@ -78,6 +79,16 @@ void doc_end(struct doc *doc)
 void doc_int(struct doc *doc, const char *key, int64_t value)
 {
 	put(doc, key, json_integer(value));
+}
+
+void doc_answer(struct doc *doc, const char *command)
+{
+	char type[64];
+
+	snprintf(type, sizeof(type), "urn:memana:%s:1", command);
+	doc_object(doc, NULL);
+	doc_int(doc, "version", 1);
+	doc_string(doc, "schema", type);
 }
 
 void doc_int_or_null(struct doc *doc, const char *key, int64_t value, int known)

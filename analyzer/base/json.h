@@ -35,6 +35,9 @@ void doc_bool(struct doc *doc, const char *key, int value);
 void doc_null(struct doc *doc, const char *key);
 void doc_string(struct doc *doc, const char *key, const char *text); /* bytes that are not UTF-8 become '?' */
 
+/* Opens the document of a command's answer: its version, and the type that it has in docs/schema. */
+void doc_answer(struct doc *doc, const char *command);
+
 /* The fields that every answer has for a device. */
 struct doc_device {
 	int64_t id; /* its number for people */

@@ -304,7 +304,7 @@ static int info(const struct source *source, int json)
 	int error = analysis_run(&analysis, source->input, source->inputs, source->rules, NULL), status = 0;
 
 	if (!error && json)
-		error = report_json(&analysis, json_trace, NULL);
+		error = report_json("info", &analysis, json_trace, NULL);
 	for (i = 0; !error && !json && i < analysis.processes; i++)
 		print_trace(&analysis.process[i]);
 	if (error)

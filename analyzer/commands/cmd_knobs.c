@@ -235,8 +235,7 @@ static int json_all(const struct mt_knobs *knobs, int count, char **framework)
 
 	if (!doc)
 		return -MT_E_MEMORY;
-	doc_object(doc, NULL);
-	doc_int(doc, "version", 1);
+	doc_answer(doc, "knobs");
 	doc_array(doc, "knobs");
 	for (i = 0; i < knobs->files; i++) {
 		file = &knobs->file[i];

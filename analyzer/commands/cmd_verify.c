@@ -277,7 +277,7 @@ static int verify(const struct source *source, int json)
 	if (!error)
 		error = read_records(&verifying, source);
 	if (!error && json)
-		error = report_json(&analysis, json_trace, verifying.records);
+		error = report_json("verify", &analysis, json_trace, verifying.records);
 	for (i = 0; !error && !json && i < analysis.processes; i++)
 		print_trace(&analysis.process[i], &verifying.records[i]);
 	status = error ? command_fail(mt_exit_code(error), "verify: %s", mt_strerror(error))

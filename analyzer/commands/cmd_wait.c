@@ -187,8 +187,7 @@ static int print_json(const struct wish *wish, const struct outcome *outcome, co
 
 	if (!doc)
 		return -MT_E_MEMORY;
-	doc_object(doc, NULL);
-	doc_int(doc, "version", 1);
+	doc_answer(doc, "wait");
 	doc_string(doc, "verdict", verdict);
 	doc_string(doc, "until", wish->words);
 	doc_string(doc, "end", end_words[outcome->end]);

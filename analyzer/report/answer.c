@@ -73,14 +73,13 @@ int answer_parse(struct answer_options *options, const struct answer *answer, in
 
 /* ---- the answer ---- */
 
-int answer_document(struct db *db, int (*fill)(struct doc *doc, void *context), void *context)
+int answer_document(const char *command, struct db *db, int (*fill)(struct doc *doc, void *context), void *context)
 {
 	struct doc *doc = doc_new();
 	int error = -MT_E_MEMORY;
 
 	if (doc) {
-		doc_object(doc, NULL);
-		doc_int(doc, "version", 1);
+		doc_answer(doc, command);
 		error = fill(doc, context);
 		if (!error)
 			error = report_traces(doc, "traces", db);
@@ -107,9 +106,10 @@ static int fill_json(struct doc *doc, void *context)
 	return asked->answer->json(doc, asked->db, asked->options);
 }
 
-static int print_json(const struct answer *answer, struct db *db, const struct answer_options *options)
+static int print_json(const struct answer *answer, struct db *db, const struct answer_options *options,
+		      const char *command)
 {
-	return answer_document(db, fill_json, &(struct asked_json){ answer, db, options });
+	return answer_document(command, db, fill_json, &(struct asked_json){ answer, db, options });
 }
 
 static int print(const struct answer *answer, struct report_input *input, const struct answer_options *options,
@@ -121,7 +121,7 @@ static int print(const struct answer *answer, struct report_input *input, const 
 	int error;
 
 	text_init(&text, stdout);
-	error = options->json ? print_json(answer, db, options) : answer->text(&text, db, options);
+	error = options->json ? print_json(answer, db, options, command) : answer->text(&text, db, options);
 	if (!error)
 		return 0;
 	if (error == -MT_E_ARGUMENT) {

@@ -45,8 +45,8 @@ int answer_command(int argc, char **argv, const struct answer *answer);
  */
 int answer_traces(int argc, char **argv, int (*answer)(const struct source *source, int json));
 
-/* The document of an answer: its version, what `fill` adds, the shape of all. Printed to stdout. 0 or -MT_E_x. */
-int answer_document(struct db *db, int (*fill)(struct doc *doc, void *context), void *context);
+/* The document of the answer of `command`: its version and type, what `fill` adds, the shape of all. Printed to stdout. 0 or -MT_E_x. */
+int answer_document(const char *command, struct db *db, int (*fill)(struct doc *doc, void *context), void *context);
 
 /* The answer for a reader who asks a snapshot without history for times, phases or steps, with the next action. */
 extern const char answer_no_history[];

@@ -65,7 +65,7 @@ static int shape(struct doc *doc, const struct analysis *analysis)
 	return error;
 }
 
-int report_json(const struct analysis *analysis,
+int report_json(const char *command, const struct analysis *analysis,
 		void (*trace)(struct doc *doc, const struct analysis_process *process, uint32_t number,
 			      const void *context),
 		const void *context)
@@ -75,8 +75,7 @@ int report_json(const struct analysis *analysis,
 	int error = -MT_E_MEMORY;
 
 	if (doc) {
-		doc_object(doc, NULL);
-		doc_int(doc, "version", 1);
+		doc_answer(doc, command);
 		doc_array(doc, "traces");
 		for (i = 0; i < analysis->processes; i++)
 			trace(doc, &analysis->process[i], i, context);

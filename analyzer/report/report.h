@@ -9,8 +9,8 @@
 #include "source/source.h"
 #include "store/load.h"
 
-/* Prints {"version": 1, "traces": [...]}; `trace` adds the object of one trace, `number` of `analysis`. 0 or an error. */
-int report_json(const struct analysis *analysis,
+/* Prints {"version": 1, "schema": .., "traces": [...]}; `trace` adds the object of one trace, `number` of `analysis`. 0 or an error. */
+int report_json(const char *command, const struct analysis *analysis,
 		void (*trace)(struct doc *doc, const struct analysis_process *process, uint32_t number,
 			      const void *context),
 		const void *context);

@@ -1,62 +1,114 @@
-"""schema.py SCHEMA [COMMAND FILE...] - is each document what the schema says of the command, and nothing else? Without a
-command: is the schema one?
+"""schema.py SCHEMA [FILE...] - is each document what the schema says? Without a document: is the schema one?
 schema.py SCHEMA --each COMMAND... - the same for the documents COMMAND.*.json of each command, with an "ok" line each.
-
-A document may have more than the schema of its readers knows; here, what is printed has to be written down: objects are
-closed, wherever the schema names their fields.
+schema.py SCHEMA --broken FILE... - breaks the documents, one field after the other: removed, of another type, and a field more in each
+object. So a misspelt field is found, too. Prints what the schema lets pass. A field that its object need not have may be absent, and names
+that are data may be any.
 """
+import copy
 import glob
 import json
 import sys
 
 import jsonschema
 
-
-def close(part, inside_all_of=False):
-    """Fields that the schema does not name are errors; parts of an allOf only know their own."""
-    if isinstance(part, list):
-        return [close(one) for one in part]
-    if not isinstance(part, dict):
-        return part
-    closed = {key: {name: close(one) for name, one in value.items()} if key == "properties" else close(value)
-              for key, value in part.items()}
-    if "properties" in part and not inside_all_of and "additionalProperties" not in part:
-        composed = any(word in part for word in ("allOf", "anyOf", "oneOf", "if", "$ref"))
-        closed["unevaluatedProperties" if composed else "additionalProperties"] = False  # the second is told in a tenth of the time
-    return closed
+TYPE = "urn:memana:%s:1"
 
 
-def checked(schema, command):
-    definitions = {name: close(part, name in ("device", "steps_lane_row")) for name, part in schema["$defs"].items()}
-    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{command}", "$defs": definitions})
-
-
-def errors_of(schema, command, files):
-    validator = checked(schema, command)
+def errors_of(validator, files, command=None):
     for name in files:
-        for error in list(validator.iter_errors(json.load(open(name))))[:3]:
+        document = json.load(open(name))
+        if command not in (None, "sql") and document.get("schema") != TYPE % command:
+            yield f"{name}: it is no {TYPE % command}"
+        for error in list(validator.iter_errors(document))[:3]:
             where = "/".join(map(str, error.absolute_path))
             yield f"{name}: {where}: {error.message[:300]}"
 
 
-def each(schema, commands):
+def each(validator, commands):
     for command in commands:
         files = sorted(glob.glob(f"{command}.*.json"))
-        wrong = list(errors_of(schema, command, files)) or ([] if files else ["no document"])
+        wrong = list(errors_of(validator, files, command)) or ([] if files else ["no document"])
         print(f"{'not ok' if wrong else 'ok'} {command}: {len(files)} documents are as the schema says")
         for line in wrong[:40]:
             print(f"# {line}")
     return 0
 
 
-def main(path, command=None, *files):
+def objects(part, key=None):
+    """Each part of the schema that describes an object, with the name of its field."""
+    if isinstance(part, dict):
+        if "properties" in part or "additionalProperties" in part:
+            yield key, part
+        for name, one in part.items():
+            yield from objects(one, name)
+    elif isinstance(part, list):
+        for one in part:
+            yield from objects(one, key)
+
+
+def shortened(value):
+    """One of each list is enough."""
+    if isinstance(value, list):
+        return [shortened(one) for one in value[:1]]
+    return {key: shortened(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def fields(value, path=()):
+    """Each field, as often as its path differs by more than the place in a list: (object, key, path)"""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield value, key, path + (key,)
+            yield from fields(one, path + (key,))
+    elif isinstance(value, list):
+        for one in value:
+            yield from fields(one, path + ("*",))
+
+
+def breaks(holder, key):
+    """Changes of a field: (name of the change, function that makes it)"""
+    value = holder[key]
+    yield "removed", lambda: holder.pop(key)
+    yield "another type", lambda: holder.update({key: {"no": [value]}})
+    if key == next(iter(holder)):
+        yield "a field more", lambda: holder.update({"colour": 1})
+
+
+def broken(validator, schema, files):
+    described = list(objects(schema["$defs"]))
+    may_lack = {name for _, part in described for name in set(part.get("properties", ())) - set(part.get("required", ()))}
+    maps = {name for name, part in described if isinstance(part.get("additionalProperties"), dict)}
+    passed, tried, seen = [], 0, set()
+    for name in files:
+        document = shortened(json.load(open(name)))
+        for holder, key, path in list(fields(document)):
+            if (document["schema"], path) in seen:
+                continue
+            seen.add((document["schema"], path))
+            before = copy.copy(holder)
+            for what, change in breaks(holder, key):
+                change()
+                tried += 1
+                is_data = len(path) > 1 and path[-2] in maps
+                fine = is_data and what != "another type" or what == "removed" and key in may_lack
+                if not fine and validator.is_valid(document):
+                    passed.append(f"{name}: {'/'.join(path)}: {what}")
+                holder.clear()
+                holder.update(before)
+    print(f"{tried} broken documents, {len(passed)} of them pass", *passed[:40], sep="\n")
+    return bool(passed) or not tried
+
+
+def main(path, *words):
     schema = json.load(open(path))
-    if command is None:
+    if not words:
         jsonschema.Draft202012Validator.check_schema(schema)
         return 0
-    if command == "--each":
-        return each(schema, files)
-    wrong = list(errors_of(schema, command, files))
+    validator = jsonschema.Draft202012Validator(schema)
+    if words[0] == "--each":
+        return each(validator, words[1:])
+    if words[0] == "--broken":
+        return broken(validator, schema, words[1:])
+    wrong = list(errors_of(validator, words))
     print(*wrong, sep="\n")
     return bool(wrong)
 

@@ -136,7 +136,8 @@ static int answer_db(struct db *db, const struct answer_options *options, struct
 	text_init(&text, stdout);
 	nothing = error == -MT_E_MAGIC;
 	if (options->json && (!error || nothing))
-		error = answer_document(db, fill_json, &(struct answered){ nothing ? NULL : &advice, options->limit });
+		error = answer_document("advise", db, fill_json,
+					&(struct answered){ nothing ? NULL : &advice, options->limit });
 	else if (!error && options->brief)
 		advise_brief(&text, &advice);
 	else if (!error)

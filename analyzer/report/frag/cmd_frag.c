@@ -131,8 +131,7 @@ static int print_report(struct frag_report *report)
 	int error = finding_same_places(report->db);
 
 	if (report->doc) {
-		doc_object(report->doc, NULL);
-		doc_int(report->doc, "version", 1);
+		doc_answer(report->doc, "frag");
 		doc_array(report->doc, "devices");
 	}
 	if (!error)

@@ -422,7 +422,7 @@ static int answer(struct check *check, struct db *db)
 	if (!error && check->limits->has_host)
 		error = check_hosts(check, db);
 	if (!error && check->limits->options.json)
-		error = answer_document(db, json_check, check);
+		error = answer_document("check", db, json_check, check);
 	else if (!error)
 		print_text(check);
 	if (error)

@@ -330,8 +330,7 @@ static int print_json(const struct diff *diff, const struct diff_command *comman
 
 	if (!doc)
 		return -MT_E_MEMORY;
-	doc_object(doc, NULL);
-	doc_int(doc, "version", 1);
+	doc_answer(doc, "diff");
 	doc_string(doc, "verdict", words);
 	doc_bool(doc, "equal", !differ);
 	doc_real(doc, "tolerance_percent", (double)command->permille / 10);

@@ -234,7 +234,7 @@ static int report(const struct retained_command *command, struct db *db)
 	if (!error && command->json)
 		error = growth_table_stacks(&retained.batch_table, db, command->limit);
 	if (!error && command->json)
-		error = answer_document(db, json_retained, &(struct retained_answer){ &retained, command });
+		error = answer_document("retained", db, json_retained, &(struct retained_answer){ &retained, command });
 	else if (!error)
 		print_text(&text, &retained, command);
 	retained_release(&retained);

@@ -14,8 +14,6 @@
 #include "report/top_host.h"
 #include "top.h"
 
-#define FORMAT_VERSION 1
-
 struct report {
 	struct doc *doc;
 	struct db *db;
@@ -436,8 +434,7 @@ static int json_report(struct report *report)
 	struct doc *doc = report->doc;
 	int error;
 
-	doc_object(doc, NULL);
-	doc_int(doc, "version", FORMAT_VERSION);
+	doc_answer(doc, "top");
 	doc_string(doc, "at", top_moment_word(report->options));
 	error = report_traces(doc, "traces", report->db);
 	doc_array(doc, "devices");
