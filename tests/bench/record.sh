@@ -135,4 +135,4 @@ for threads in 1 2; do
 	row python 64 8 $threads 0 0
 	row python 64 32 $threads $((first * 1000)) 0
 done
-[ ! "$python" ] || echo "Python: $("$python" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])'). Frames cost more up to 3.11, where code objects have no number."
+[ ! "$python" ] || echo "Python: $("$python" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')."
