@@ -75,7 +75,8 @@ static int by_step(const void *a, const void *b)
 	return (one->step > two->step) - (one->step < two->step);
 }
 
-static int differs(const struct step_end *end, const struct mt_summary *record)
+/* `cut`: the events of a part of the step may be gone, and with them the highest moment. */
+static int differs(const struct step_end *end, const struct mt_summary *record, int cut)
 {
 	uint64_t held = 0, slack = 0, tensors = 0;
 	uint32_t i;
@@ -87,7 +88,9 @@ static int differs(const struct step_end *end, const struct mt_summary *record)
 	}
 	if (held != end->held || slack != end->slack || tensors != end->tensors)
 		return 1;
-	return end->devices == 1 && record->devices == 1 && record->steps == 1 && record->device[0].peak != end->peak;
+	if (end->devices != 1 || record->devices != 1 || record->steps != 1)
+		return 0;
+	return record->device[0].peak < end->peak || (!cut && record->device[0].peak > end->peak);
 }
 
 /* Steps whose events were let go (--keep) have no end to compare with. */
@@ -103,7 +106,7 @@ static int take_record(void *context, const struct mt_summary *record)
 	if (!end)
 		return 0;
 	records->compared++;
-	if (differs(end, record) && !records->differing++)
+	if (differs(end, record, verifying->analysis->process[verifying->process].cuts != 0) && !records->differing++)
 		records->first = record->step;
 	return 0;
 }

@@ -535,6 +535,20 @@ CREATE TABLE step_device (
 	peak_role TEXT NOT NULL           -- role of that process then
 );
 
+-- Steps whose events were let go (--keep), by the records that the recorder kept of them. They are in no other table.
+CREATE TABLE step_let_go (
+	process INTEGER NOT NULL REFERENCES process,
+	device INTEGER NOT NULL REFERENCES device,
+	step INTEGER NOT NULL,            -- the last of the steps that the row stands for
+	steps INTEGER NOT NULL,           -- how many there are
+	end_time INTEGER NOT NULL,        -- end of the last one
+	peak_bytes INTEGER NOT NULL,      -- the most that the process held meanwhile
+	peak_phase TEXT NOT NULL,         -- phase of the event that made the peak
+	held_bytes INTEGER NOT NULL,      -- by the process, at the end of the last one
+	slack_bytes INTEGER NOT NULL,     -- the part reserved by the caching allocator, in no tensor
+	tensor_bytes INTEGER NOT NULL     -- tensors of the process then, resident or not
+);
+
 CREATE TABLE named_moment (
 	-- Instants with a name, such as peak, oom, end, step:3, step:3:end.
 	-- Places in the order of all events. Once for each process and device: start (nothing of the recording has happened), step:N:end

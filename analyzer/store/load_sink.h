@@ -90,6 +90,9 @@ int load_sink_finish(struct load_sink *load);
 
 void load_sink_release(struct load_sink *load);
 
+/* The table `step_let_go` (load_let_go.c), when `step` is filled. 0, -MT_E_MEMORY or an error of the database. */
+int load_let_go(struct db *db, const struct analysis *analysis, const struct analysis_input *input);
+
 /* The table `birth_module` (load_births.c). After load_twins. 0, -MT_E_MEMORY or an error of the database. */
 int load_births(struct db *db, const struct analysis *analysis);
 

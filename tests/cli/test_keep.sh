@@ -86,6 +86,13 @@ print(steps)
 raise SystemExit(not {2, 3, 4, 59, 60} <= set(steps) or 30 in steps)'
 }
 check "the error is in it with the two steps before it, and so are the newest" in_it
+no_gap() {
+	"$memana" growth --json o.zst >growth.json && "$memana" verify o.zst >out && grep -Eq 'records +[1-9][0-9]* steps compared, 0 differ' out &&
+		json growth.json '(p := d["processes"][0], gone := p["let_go"], sum(row["steps"] for row in gone) > 30 and
+			set(range(1, 61)) == {s["step"] for s in p["steps"] if s["ended"]} |
+			{step for row in gone for step in range(row["step"] - row["steps"] + 1, row["step"] + 1)})[-1]'
+}
+check "growth knows all 60 steps, by notes where their events went" no_gap
 live() {
 	"$memana" sql o.zst 'SELECT total(bytes) FROM allocation WHERE free_seq IS NULL' >sql.out &&
 		[ "$(tail -n 1 sql.out | sed 's/\..*//;s/,//g')" = "$(sed -n 's/ bytes live$//p' out)" ]

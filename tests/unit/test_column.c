@@ -131,7 +131,7 @@ static void write_pages(const char *folder)
 	static const struct column_table *const tables[] = {
 		&growth_columns, &growth_device_columns, &growth_phase_columns, &kept_columns,
 		&check_columns,  &ranks_columns,         &ranks_phase_columns,  &segment_columns,
-		&phases_columns, &steps_columns,         &steps_lane_columns
+		&phases_columns, &steps_columns,         &steps_lane_columns,   &let_go_columns
 	};
 	size_t i;
 

@@ -47,6 +47,21 @@ static void make_verdict(struct sentence *sentence, const struct growth_figures 
 
 /* ---- text ---- */
 
+/* The steps before: their events are gone. */
+static int print_let_go(const struct text *text, struct db *db, const struct steps_lane *lane)
+{
+	struct let_go let_go;
+	int error = let_go_load(&let_go, db, lane->process, lane->device);
+
+	if (!error && let_go.count) {
+		let_go_thin(&let_go, STEPS_SHOWN);
+		answer_title(text, "Earlier steps (--keep let their events go)");
+		column_text(text, &let_go_columns, let_go.row, let_go.count, sizeof(*let_go.row));
+	}
+	let_go_release(&let_go);
+	return error;
+}
+
 /* The steps of one lane; of a long run fewer rows, which stand for several steps. */
 static int print_steps(const struct text *text, const struct steps_lane *lane)
 {
@@ -127,8 +142,10 @@ static int print_growth(const struct text *text, struct db *db, const struct ans
 	if (!error) {
 		make_verdict(&sentence, &figures);
 		answer_verdict(text, &sentence);
-		error = lane ? print_steps(text, lane) : 0;
+		error = lane ? print_let_go(text, db, lane) : 0;
 	}
+	if (!error && lane)
+		error = print_steps(text, lane);
 	if (!error && lane) {
 		print_phases(text, &figures, lane);
 		growth_print(text, &figures.growth, PLACES_SHOWN);
@@ -140,12 +157,18 @@ static int print_growth(const struct text *text, struct db *db, const struct ans
 
 /* ---- JSON ---- */
 
-static void json_lane(struct doc *doc, const struct steps_lane *lane)
+static int json_lane(struct doc *doc, struct db *db, const struct steps_lane *lane)
 {
+	struct let_go let_go;
+	int error = let_go_load(&let_go, db, lane->process, lane->device);
+
 	doc_object(doc, NULL);
 	column_json(doc, &steps_lane_columns, lane);
+	column_json_rows(doc, "let_go", &let_go_columns, let_go.row, let_go.count, sizeof(*let_go.row));
 	column_json_rows(doc, "steps", &steps_columns, lane->row, lane->count, sizeof(*lane->row));
 	doc_end(doc);
+	let_go_release(&let_go);
+	return error;
 }
 
 static int json_growth(struct doc *doc, struct db *db, const struct answer_options *options)
@@ -166,8 +189,8 @@ static int json_growth(struct doc *doc, struct db *db, const struct answer_optio
 				 sizeof(*figures.phase));
 		column_json_rows(doc, "per_step", &kept_columns, table->row, table->rows, sizeof(*table->row));
 		doc_array(doc, "processes");
-		for (i = 0; i < figures.steps.count; i++)
-			json_lane(doc, &figures.steps.lane[i]);
+		for (i = 0; i < figures.steps.count && !error; i++)
+			error = json_lane(doc, db, &figures.steps.lane[i]);
 		doc_end(doc);
 	}
 	growth_figures_release(&figures);

@@ -187,3 +187,94 @@ void growth_say_asleep(struct sentence *sentence, const struct growth_figures *f
 	  "most that the device held while the phase ran")
 
 COLUMN_TABLE(growth_phase, struct growth_phase, GROWTH_PHASE_COLUMNS)
+
+/* ---- steps whose events were let go ---- */
+
+static const char *say_let_go(char store[COLUMN_STORE], const struct let_go_row *row)
+{
+	if (row->steps > 1)
+		snprintf(store, COLUMN_STORE, "%lld-%lld", (long long)(row->step - row->steps + 1),
+			 (long long)row->step);
+	else
+		snprintf(store, COLUMN_STORE, "%lld", (long long)row->step);
+	return store;
+}
+
+#define LET_GO_COLUMNS(X, T)                                                                         \
+	X(T, step_range, FIGURE, "step", say_let_go(value->store, it), "steps of the row")           \
+	X(T, step, NUMBER, NULL, it->step, "the last step of the row")                               \
+	X(T, steps, COUNT, NULL, it->steps, "steps that the row stands for")                         \
+	X(T, end_ns, MOMENT, NULL, it->time, "end of the last step, since the run began")            \
+	X(T, peak_bytes, BYTES, "peak", it->peak, "the most that the process held meanwhile")        \
+	X(T, peak_phase, PHASE, "in", it->phase, "phase of the event that made the peak")            \
+	X(T, held_bytes, BYTES, "held at end", it->held, "held at the end of the last step")         \
+	X(T, tensor_bytes, BYTES, "in tensors", it->tensors, "the part in tensors, resident or not") \
+	X(T, slack_bytes, BYTES, NULL, it->slack, "the part in the caching allocator and in no tensor")
+
+COLUMN_TABLE(let_go, struct let_go_row, LET_GO_COLUMNS)
+
+static int take_row(void *context, struct db_stmt *stmt)
+{
+	struct let_go *let_go = context;
+	size_t room = let_go->room ? let_go->room * 2 : 64;
+	struct let_go_row *row;
+
+	if (let_go->count == let_go->room) {
+		row = realloc(let_go->row, room * sizeof(*row));
+		if (!row)
+			return -MT_E_MEMORY;
+		let_go->row = row;
+		let_go->room = room;
+	}
+	row = &let_go->row[let_go->count++];
+	*row = (struct let_go_row){ .step = db_int(stmt, 0),
+				    .steps = db_int(stmt, 1),
+				    .time = db_int(stmt, 2),
+				    .peak = (uint64_t)db_int(stmt, 3),
+				    .held = (uint64_t)db_int(stmt, 5),
+				    .slack = (uint64_t)db_int(stmt, 6),
+				    .tensors = (uint64_t)db_int(stmt, 7) };
+	mt_copy_text(row->phase, sizeof(row->phase), db_text(stmt, 4));
+	return 0;
+}
+
+int let_go_load(struct let_go *let_go, struct db *db, int64_t process, int64_t device)
+{
+	const int64_t parameter[ANSWER_PARAMETERS] = { process, device };
+
+	memset(let_go, 0, sizeof(*let_go));
+	return answer_rows(
+		db,
+		"SELECT step, steps, end_time, peak_bytes, peak_phase, held_bytes, slack_bytes, tensor_bytes FROM step_let_go "
+		"WHERE process = ?1 AND device = ?2 AND ?3 = 0 AND ?4 = 0 AND ?5 = 0 ORDER BY step",
+		parameter, take_row, let_go);
+}
+
+void let_go_release(struct let_go *let_go)
+{
+	free(let_go->row);
+	memset(let_go, 0, sizeof(*let_go));
+}
+
+/* `newer` stands for both. */
+static void join(const struct let_go_row *older, struct let_go_row *newer)
+{
+	newer->steps += older->steps;
+	if (older->peak < newer->peak)
+		return;
+	newer->peak = older->peak;
+	memcpy(newer->phase, older->phase, sizeof(newer->phase));
+}
+
+void let_go_thin(struct let_go *let_go, size_t most)
+{
+	size_t each = (let_go->count + most - 1) / most, i, kept = 0;
+
+	for (i = 0; i < let_go->count; i++) {
+		if (i % each)
+			join(&let_go->row[i - 1], &let_go->row[i]);
+		if (i % each == each - 1 || i + 1 == let_go->count)
+			let_go->row[kept++] = let_go->row[i];
+	}
+	let_go->count = kept;
+}

@@ -6,6 +6,7 @@
 #define MEMANA_FIGURES_H
 
 #include <stddef.h>
+#include "base/column.h"
 #include "database/db.h"
 #include "growth.h"
 #include "query_phases.h"
@@ -57,5 +58,32 @@ void growth_say_state(struct sentence *sentence, const struct growth_figures *fi
 
 /* The bytes of pools that sleep at the end of the last step of the worst lane, if there are any. */
 void growth_say_asleep(struct sentence *sentence, const struct growth_figures *figures);
+
+/* ---- steps whose events a flight recorder (--keep) let go ---- */
+
+/*
+ * The recorder keeps a record of each such step, or one for several. No place, category or phase is known of what was alive then.
+ */
+struct let_go_row {
+	int64_t step, steps;           /* the last one, and how many */
+	int64_t time;                  /* ns: end of the last one */
+	uint64_t peak;                 /* the most that the process held meanwhile */
+	char phase[24];                /* phase of the event that made the peak */
+	uint64_t held, slack, tensors; /* at the end of the last step */
+};
+
+struct let_go {
+	struct let_go_row *row; /* by step */
+	size_t count, room;
+};
+
+extern const struct column_table let_go_columns;
+
+/* Steps of the process (id) on the device (id). 0 or -MT_E_x. Release in any case. */
+int let_go_load(struct let_go *let_go, struct db *db, int64_t process, int64_t device);
+void let_go_release(struct let_go *let_go);
+
+/* At most `most` rows, each of which may stand for more steps. */
+void let_go_thin(struct let_go *let_go, size_t most);
 
 #endif
