@@ -28,7 +28,8 @@ static int hand_out(struct handing *handing)
 	return result;
 }
 
-static int read_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info *info, struct history *history)
+static int read_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info *info, const struct mt_defs *defs,
+		      struct history *history)
 {
 	struct mt_zframe frame;
 	struct mt_cursor payload;
@@ -40,7 +41,7 @@ static int read_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info *
 		error = mt_unpacker_unpack(unpacker, &payload);
 	if (!error && mt_payload_kind(&payload) != MT_CHUNK_SUMMARIES)
 		error = -MT_E_CORRUPT;
-	return error ? error : history_decode(history, &payload);
+	return error ? error : history_decode(history, defs, &payload);
 }
 
 int mt_reader_summaries(struct mt_reader *reader, int (*take)(void *context, const struct mt_summary *summary),
@@ -58,7 +59,8 @@ int mt_reader_summaries(struct mt_reader *reader, int (*take)(void *context, con
 			handing.broken = 1; /* it may have been one */
 		if (list[i].kind != MT_CHUNK_SUMMARIES)
 			continue;
-		damage = list[i].error ? list[i].error : read_chunk(unpacker, &list[i], &handing.history);
+		damage = list[i].error ? list[i].error
+				       : read_chunk(unpacker, &list[i], mt_reader_defs(reader), &handing.history);
 		if (damage == -MT_E_MEMORY || damage == -MT_E_SYSTEM)
 			error = damage;
 		if (!error)

@@ -5,6 +5,7 @@
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "trace/chunk.h"
+#include "trace/defs.h"
 
 #define SECTION_RECORDS 1u
 
@@ -212,10 +213,18 @@ static void put_device(struct mt_buffer *buffer, const struct mt_summary_device 
 	put_difference(buffer, record->time, device->peak_time);
 }
 
-static void put_row(struct mt_buffer *buffer, const struct mt_summary_row *row, const struct mt_summary_row *base,
-		    uint32_t step)
+/* A file numbers stacks in its own way: the node, and which modules it runs in. */
+static uint32_t put_stack(struct mt_buffer *buffer, const struct mt_defs *defs, uint32_t stack, uint32_t base)
 {
-	put_difference(buffer, row->stack, base->stack);
+	struct mt_stack_told told = mt_defs_stack_told(defs, stack);
+
+	put_difference(buffer, told.node, base);
+	put(buffer, told.variant);
+	return told.node;
+}
+
+static void put_row(struct mt_buffer *buffer, const struct mt_summary_row *row, uint32_t step)
+{
 	put(buffer, row->device);
 	put(buffer, (uint64_t)row->phase << 1 | row->driver);
 	put_difference(buffer, step, row->step);
@@ -235,10 +244,10 @@ static const struct mt_summary_device *device_of(const struct mt_summary *record
 	return &none;
 }
 
-static void put_record(struct mt_buffer *buffer, const struct mt_summary *record, const struct mt_summary *before)
+static void put_record(struct mt_buffer *buffer, const struct mt_defs *defs, const struct mt_summary *record,
+		       const struct mt_summary *before)
 {
-	static const struct mt_summary_row none;
-	uint32_t i;
+	uint32_t i, node = 0;
 
 	put_difference(buffer, record->seq, before ? before->seq : 0);
 	put_difference(buffer, record->time, before ? before->time : 0);
@@ -249,17 +258,19 @@ static void put_record(struct mt_buffer *buffer, const struct mt_summary *record
 	for (i = 0; i < record->devices; i++)
 		put_device(buffer, &record->device[i], device_of(before, record->device[i].device), record);
 	put(buffer, record->rows);
-	for (i = 0; i < record->rows; i++)
-		put_row(buffer, &record->row[i], i ? &record->row[i - 1] : &none, record->step);
+	for (i = 0; i < record->rows; i++) {
+		node = put_stack(buffer, defs, record->row[i].stack, node);
+		put_row(buffer, &record->row[i], record->step);
+	}
 }
 
-void history_encode(const struct history *history, struct mt_buffer *payload)
+void history_encode(const struct history *history, const struct mt_defs *defs, struct mt_buffer *payload)
 {
 	struct mt_buffer records = { 0 };
 	size_t i;
 
 	for (i = 0; i < history->records; i++)
-		put_record(&records, &history->record[i], i ? &history->record[i - 1] : NULL);
+		put_record(&records, defs, &history->record[i], i ? &history->record[i - 1] : NULL);
 	mt_payload_begin(payload, MT_CHUNK_SUMMARIES);
 	mt_payload_section(payload, SECTION_RECORDS, records.data, records.size);
 	if (records.error)
@@ -300,12 +311,15 @@ static void take_device(struct mt_cursor *cursor, struct mt_summary_device *devi
 		device->peak_phase = MT_PHASE_OTHER;
 }
 
-static void take_row(struct mt_cursor *cursor, struct mt_summary_row *row, const struct mt_summary_row *base,
+static void take_row(struct mt_cursor *cursor, const struct mt_defs *defs, struct mt_summary_row *row, uint32_t *node,
 		     uint32_t step)
 {
+	struct mt_stack_told told = { 0 };
 	uint32_t kind;
 
-	row->stack = take_u32(cursor, base->stack);
+	told.node = *node = take_u32(cursor, *node);
+	told.variant = mt_cursor_u32(cursor);
+	row->stack = mt_defs_stack_of(defs, told);
 	row->device = mt_cursor_u32(cursor);
 	kind = mt_cursor_u32(cursor);
 	row->phase = kind >> 1 < MT_PHASE_COUNT ? (uint8_t)(kind >> 1) : MT_PHASE_OTHER;
@@ -334,10 +348,10 @@ static void *take_count(struct mt_cursor *cursor, uint32_t *count, uint32_t most
 	return made;
 }
 
-static int take_record(struct mt_cursor *cursor, struct mt_summary *record, const struct mt_summary *before)
+static int take_record(struct mt_cursor *cursor, const struct mt_defs *defs, struct mt_summary *record,
+		       const struct mt_summary *before)
 {
-	static const struct mt_summary_row none;
-	uint32_t i, kind;
+	uint32_t i, kind, node = 0;
 
 	*record = (struct mt_summary){ 0 };
 	record->seq = take_difference(cursor, before ? before->seq : 0);
@@ -350,20 +364,20 @@ static int take_record(struct mt_cursor *cursor, struct mt_summary *record, cons
 	record->device = take_count(cursor, &record->devices, HISTORY_DEVICES_MAX, 9, sizeof(*record->device));
 	for (i = 0; i < record->devices && !cursor->error; i++)
 		take_device(cursor, &record->device[i], before, record);
-	record->row = take_count(cursor, &record->rows, HISTORY_ROWS_MAX, 7, sizeof(*record->row));
+	record->row = take_count(cursor, &record->rows, HISTORY_ROWS_MAX, 8, sizeof(*record->row));
 	for (i = 0; i < record->rows && !cursor->error; i++)
-		take_row(cursor, &record->row[i], i ? &record->row[i - 1] : &none, record->step);
+		take_row(cursor, defs, &record->row[i], &node, record->step);
 	return !record->device || !record->row ? -MT_E_MEMORY : cursor->error;
 }
 
-static int take_records(struct history *history, struct mt_cursor *cursor)
+static int take_records(struct history *history, const struct mt_defs *defs, struct mt_cursor *cursor)
 {
 	struct mt_summary record;
 	size_t first = history->records;
 	int error = 0;
 
 	while (!error && mt_cursor_left(cursor)) {
-		error = take_record(cursor, &record,
+		error = take_record(cursor, defs, &record,
 				    history->records > first ? &history->record[history->records - 1] : NULL);
 		if (!error)
 			error = history_add(history, &record);
@@ -372,7 +386,7 @@ static int take_records(struct history *history, struct mt_cursor *cursor)
 	return error;
 }
 
-int history_decode(struct history *history, struct mt_cursor *payload)
+int history_decode(struct history *history, const struct mt_defs *defs, struct mt_cursor *payload)
 {
 	struct mt_section section = { 0 };
 	int more, error = 0;
@@ -381,7 +395,7 @@ int history_decode(struct history *history, struct mt_cursor *payload)
 		if (more < 0)
 			return more;
 		if (section.number == SECTION_RECORDS)
-			error = take_records(history, &section.content);
+			error = take_records(history, defs, &section.content);
 	}
 	return error;
 }

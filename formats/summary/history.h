@@ -32,13 +32,13 @@ void history_release(struct history *history);
  */
 int history_thin(struct history *history);
 
-/* The payload of a chunk with these records. Out of memory shows in payload->error. */
-void history_encode(const struct history *history, struct mt_buffer *payload);
+/* The payload of a chunk with these records, whose stacks are nodes of `defs`. Out of memory shows in payload->error. */
+void history_encode(const struct history *history, const struct mt_defs *defs, struct mt_buffer *payload);
 
 /*
- * Adds the records of a payload; the cursor stands behind the kind. 0; -MT_E_CORRUPT; -MT_E_LIMIT; -MT_E_MEMORY: those before
+ * Adds the records of a payload; the cursor stands behind the kind. A stack that `defs` does not have becomes 0. 0; -MT_E_CORRUPT; -MT_E_LIMIT; -MT_E_MEMORY: those before
  * the bad one stay.
  */
-int history_decode(struct history *history, struct mt_cursor *payload);
+int history_decode(struct history *history, const struct mt_defs *defs, struct mt_cursor *payload);
 
 #endif

@@ -83,7 +83,7 @@ int writer_pack_records(struct mt_writer *writer, struct mt_chunk_info *info)
 	int error;
 
 	*info = (struct mt_chunk_info){ .kind = MT_CHUNK_SUMMARIES, .offset = writer->end + before };
-	history_encode(&writer->records, &writer->payload);
+	history_encode(&writer->records, writer->defs, &writer->payload);
 	error = writer->payload.error ? writer->payload.error
 				      : mt_packer_pack(writer->packer, &writer->payload, 0, &writer->out);
 	info->size = writer->out.size - before;
@@ -109,7 +109,7 @@ int writer_history_payload(struct mt_writer *writer)
 	if (!writer->told.records)
 		return 0;
 	do
-		history_encode(&writer->told, &writer->payload);
+		history_encode(&writer->told, writer->defs, &writer->payload);
 	while (!writer->payload.error && writer->payload.size > writer->options.keep / HISTORY_PART &&
 	       history_thin(&writer->told) > 0);
 	return writer->payload.error ? writer->payload.error : 1;
