@@ -535,8 +535,9 @@ CREATE TABLE step_device (
 	peak_role TEXT NOT NULL           -- role of that process then
 );
 
--- Steps whose events were let go (--keep), by the records that the recorder kept of them. They are in no other table.
 CREATE TABLE step_let_go (
+	-- Steps whose events were let go (--keep), by the records that the recorder kept of them.
+	-- These steps are in no other table.
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device,
 	step INTEGER NOT NULL,            -- the last of the steps that the row stands for

@@ -224,7 +224,23 @@ void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_ev
 void stream_phase_peaks(struct stream *stream, uint32_t device);
 
 /* Reports may ask for the live set of now: the sink is told, for all processes that share a device with this one. */
-void stream_instant(const struct stream *stream);
+static inline void stream_instant(const struct stream *stream)
+{
+	const struct analysis *analysis = stream->analysis;
+	const struct analysis_device *device;
+	uint32_t i, user;
+
+	if (!stream->sink->instant)
+		return;
+	stream->sink->instant(stream->sink->context, stream->process, stream_process(stream)->last_seq);
+	for (i = 0; i < stream->touched_count; i++) {
+		device = &analysis->device[stream->touched[i]];
+		for (user = 0; user < device->users; user++)
+			if (device->user[user] != stream->process)
+				stream->sink->instant(stream->sink->context, device->user[user],
+						      analysis->process[device->user[user]].last_seq);
+	}
+}
 
 /* ---- stream_resident.c ---- */
 

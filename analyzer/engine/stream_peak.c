@@ -1,24 +1,6 @@
 /* How full devices were at most: in all, and while a phase ran. */
 #include "stream.h"
 
-void stream_instant(const struct stream *stream)
-{
-	const struct analysis *analysis = stream->analysis;
-	const struct analysis_device *device;
-	uint32_t i, user;
-
-	if (!stream->sink->instant)
-		return;
-	stream->sink->instant(stream->sink->context, stream->process, stream_process(stream)->last_seq);
-	for (i = 0; i < stream->touched_count; i++) {
-		device = &analysis->device[stream->touched[i]];
-		for (user = 0; user < device->users; user++)
-			if (device->user[user] != stream->process)
-				stream->sink->instant(stream->sink->context, device->user[user],
-						      analysis->process[device->user[user]].last_seq);
-	}
-}
-
 /* The bytes held stay the same for long; tensors in them come and go. */
 static inline void take_phase_tensors(struct stream *stream, uint32_t number)
 {

@@ -82,7 +82,7 @@ void mt_defs_free(struct mt_defs *defs)
 
 uint32_t mt_defs_count(const struct mt_defs *defs, enum mt_def kind)
 {
-	return kind > 0 && kind < MT_DEF_END ? defs->of[kind].table.count : 0;
+	return defs_count_of(defs, kind);
 }
 
 const char *mt_defs_string(const struct mt_defs *defs, uint32_t id)
@@ -420,7 +420,7 @@ static int index_all(struct store *store, enum mt_def kind)
 	return 0;
 }
 
-uint32_t *defs_slot(struct mt_defs *defs, enum mt_def kind, const void *definition)
+static uint32_t *defs_slot(struct mt_defs *defs, enum mt_def kind, const void *definition)
 {
 	struct store *store = &defs->of[kind];
 	struct key key;
@@ -429,7 +429,7 @@ uint32_t *defs_slot(struct mt_defs *defs, enum mt_def kind, const void *definiti
 	return index_all(store, kind) ? NULL : find_slot(store, kind, &key);
 }
 
-uint32_t defs_fill_slot(struct mt_defs *defs, enum mt_def kind, uint32_t *slot)
+static uint32_t defs_fill_slot(struct mt_defs *defs, enum mt_def kind, uint32_t *slot)
 {
 	struct store *store = &defs->of[kind];
 
@@ -474,6 +474,32 @@ uint32_t mt_defs_add_string(struct mt_defs *defs, const char *text, size_t size)
 	if (id)
 		text_at(defs, id)->is_name = 0;
 	return id;
+}
+
+uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame)
+{
+	return mt_defs_add_node_in(defs, parent, frame, 0);
+}
+
+/* The node comes before its variant: nothing else may be added while a slot is held. */
+uint32_t mt_defs_add_node_in(struct mt_defs *defs, uint32_t parent, uint32_t frame, uint32_t nest)
+{
+	const struct node_entry *around = defs_node_at(defs, parent);
+	union mt_definition definition = { .node = { parent, frame, around && around->in == nest ? 0 : nest } };
+	int is_variant = definition.node.nest || (around && around->plain);
+	uint32_t plain = is_variant ? mt_defs_add_node_in(defs, defs_plain_of(defs, parent), frame, 0) : 0, *slot;
+
+	if (is_variant && !plain)
+		return 0;
+	slot = defs_slot(defs, MT_DEF_NODE, &definition.node);
+	if (!slot || *slot)
+		return slot ? *slot : 0;
+	if (is_variant)
+		definition.variant = (struct mt_variant){ around && around->plain ? parent : 0, plain,
+							  definition.node.nest ? definition.node.nest : around->in };
+	if (mt_defs_append(defs, is_variant ? MT_DEF_VARIANT : MT_DEF_NODE, &definition))
+		return 0;
+	return defs_fill_slot(defs, MT_DEF_NODE, slot);
 }
 
 uint32_t mt_defs_add_module(struct mt_defs *defs, const struct mt_module *module)

@@ -37,11 +37,23 @@ static inline int defs_has(const struct mt_defs *defs, enum mt_def kind, uint32_
 	return id <= defs->of[kind].table.count;
 }
 
-/* The slot of the equal definition, or the empty one where it belongs, until the next call; NULL: out of memory. */
-uint32_t *defs_slot(struct mt_defs *defs, enum mt_def kind, const void *definition);
+static inline uint32_t defs_count_of(const struct mt_defs *defs, enum mt_def kind)
+{
+	return kind > 0 && kind < MT_DEF_END ? defs->of[kind].table.count : 0;
+}
 
-/* The newest definition belongs into this slot. Returns its id. */
-uint32_t defs_fill_slot(struct mt_defs *defs, enum mt_def kind, uint32_t *slot);
+static inline struct node_entry *defs_node_at(const struct mt_defs *defs, uint32_t id)
+{
+	return mt_table_at(&defs->of[MT_DEF_NODE].table, id);
+}
+
+/* The node of a variant; any other id is itself. */
+static inline uint32_t defs_plain_of(const struct mt_defs *defs, uint32_t id)
+{
+	const struct node_entry *entry = defs_node_at(defs, id);
+
+	return entry && entry->plain ? entry->plain : id;
+}
 
 /* defs_node.c: NODE and VARIANT. Are all ids inside the definition defined? */
 int defs_knows_node(const struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition);

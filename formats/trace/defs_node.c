@@ -11,23 +11,11 @@
 #include "defs_impl.h"
 #include "memtrace/error.h"
 
-static struct node_entry *entry_at(const struct mt_defs *defs, uint32_t id)
-{
-	return mt_table_at(&defs->of[MT_DEF_NODE].table, id);
-}
-
 const struct mt_node *mt_defs_node(const struct mt_defs *defs, uint32_t id)
 {
-	const struct node_entry *entry = entry_at(defs, id);
+	const struct node_entry *entry = defs_node_at(defs, id);
 
 	return entry ? &entry->node : NULL;
-}
-
-static uint32_t plain_of(const struct mt_defs *defs, uint32_t id)
-{
-	const struct node_entry *entry = entry_at(defs, id);
-
-	return entry && entry->plain ? entry->plain : id;
 }
 
 int defs_knows_node(const struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition)
@@ -37,10 +25,10 @@ int defs_knows_node(const struct mt_defs *defs, enum mt_def kind, const union mt
 
 	if (kind == MT_DEF_NODE)
 		return defs_has(defs, MT_DEF_NODE, definition->node.parent) &&
-		       plain_of(defs, definition->node.parent) == definition->node.parent &&
+		       defs_plain_of(defs, definition->node.parent) == definition->node.parent &&
 		       defs_has(defs, MT_DEF_FRAME, definition->node.frame);
-	node = entry_at(defs, variant->node);
-	parent = entry_at(defs, variant->parent);
+	node = defs_node_at(defs, variant->node);
+	parent = defs_node_at(defs, variant->parent);
 	if (!node || node->plain || !variant->nest || !defs_has(defs, MT_DEF_NEST, variant->nest))
 		return 0;
 	return !variant->parent || (parent && parent->plain && parent->plain == node->node.parent);
@@ -48,7 +36,7 @@ int defs_knows_node(const struct mt_defs *defs, enum mt_def kind, const union mt
 
 static void make_node(const struct mt_defs *defs, const struct mt_node *node, struct node_entry *entry)
 {
-	const struct node_entry *parent = entry_at(defs, node->parent);
+	const struct node_entry *parent = defs_node_at(defs, node->parent);
 
 	entry->node = (struct mt_node){ node->parent, node->frame, 0 };
 	entry->depth = parent ? parent->depth + 1 : 1;
@@ -58,12 +46,12 @@ static void make_node(const struct mt_defs *defs, const struct mt_node *node, st
 
 static void make_variant(const struct mt_defs *defs, const struct mt_variant *variant, struct node_entry *entry)
 {
-	const struct node_entry *node = entry_at(defs, variant->node), *parent;
+	const struct node_entry *node = defs_node_at(defs, variant->node), *parent;
 
 	entry->node = node->node;
 	if (variant->parent)
 		entry->node.parent = variant->parent;
-	parent = entry_at(defs, entry->node.parent);
+	parent = defs_node_at(defs, entry->node.parent);
 	entry->node.nest = parent && parent->in == variant->nest ? 0 : variant->nest;
 	entry->depth = node->depth;
 	entry->in = variant->nest;
@@ -97,54 +85,28 @@ int defs_append_node(struct mt_defs *defs, enum mt_def kind, const union mt_defi
 
 void defs_nest_node(struct mt_defs *defs, const struct mt_nested *nested)
 {
-	struct node_entry *entry = entry_at(defs, nested->node);
+	struct node_entry *entry = defs_node_at(defs, nested->node);
 
 	if (!entry->node.nest)
 		entry->node.nest = entry->in = nested->nest;
-}
-
-uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame)
-{
-	return mt_defs_add_node_in(defs, parent, frame, 0);
-}
-
-/* The node comes before its variant: nothing else may be added while a slot is held. */
-uint32_t mt_defs_add_node_in(struct mt_defs *defs, uint32_t parent, uint32_t frame, uint32_t nest)
-{
-	const struct node_entry *around = entry_at(defs, parent);
-	union mt_definition definition = { .node = { parent, frame, around && around->in == nest ? 0 : nest } };
-	int is_variant = definition.node.nest || (around && around->plain);
-	uint32_t plain = is_variant ? mt_defs_add_node_in(defs, plain_of(defs, parent), frame, 0) : 0, *slot;
-
-	if (is_variant && !plain)
-		return 0;
-	slot = defs_slot(defs, MT_DEF_NODE, &definition.node);
-	if (!slot || *slot)
-		return slot ? *slot : 0;
-	if (is_variant)
-		definition.variant = (struct mt_variant){ around && around->plain ? parent : 0, plain,
-							  definition.node.nest ? definition.node.nest : around->in };
-	if (mt_defs_append(defs, is_variant ? MT_DEF_VARIANT : MT_DEF_NODE, &definition))
-		return 0;
-	return defs_fill_slot(defs, MT_DEF_NODE, slot);
 }
 
 /* ---- as they are in a file ---- */
 
 uint32_t mt_defs_told(const struct mt_defs *defs, enum mt_def kind)
 {
-	return kind == MT_DEF_NODE ? defs->plain.count : mt_defs_count(defs, kind);
+	return kind == MT_DEF_NODE ? defs->plain.count : defs_count_of(defs, kind);
 }
 
 struct mt_stack_told mt_defs_stack_told(const struct mt_defs *defs, uint32_t id)
 {
-	const struct node_entry *entry = entry_at(defs, id);
+	const struct node_entry *entry = defs_node_at(defs, id);
 
 	if (!entry)
 		return (struct mt_stack_told){ 0 };
 	if (!entry->plain)
 		return (struct mt_stack_told){ entry->number, 0 };
-	return (struct mt_stack_told){ entry_at(defs, entry->plain)->number, entry->number };
+	return (struct mt_stack_told){ defs_node_at(defs, entry->plain)->number, entry->number };
 }
 
 uint32_t mt_defs_stack_of(const struct mt_defs *defs, struct mt_stack_told told)
@@ -154,17 +116,17 @@ uint32_t mt_defs_stack_of(const struct mt_defs *defs, struct mt_stack_told told)
 
 	if (!told.variant)
 		return plain ? *plain : 0;
-	return id && plain && entry_at(defs, *id)->plain == *plain ? *id : 0;
+	return id && plain && defs_node_at(defs, *id)->plain == *plain ? *id : 0;
 }
 
 struct mt_variant mt_defs_variant(const struct mt_defs *defs, uint32_t number)
 {
 	const uint32_t *id = mt_table_at(&defs->of[MT_DEF_VARIANT].table, number);
-	const struct node_entry *entry = id ? entry_at(defs, *id) : NULL, *parent;
+	const struct node_entry *entry = id ? defs_node_at(defs, *id) : NULL, *parent;
 
 	if (!entry)
 		return (struct mt_variant){ 0 };
-	parent = entry_at(defs, entry->node.parent);
+	parent = defs_node_at(defs, entry->node.parent);
 	return (struct mt_variant){ parent && parent->plain ? entry->node.parent : 0, entry->plain, entry->in };
 }
 

@@ -14,8 +14,6 @@
 #define OFFSET_MAX 4096u /* most of anything _Py_DebugOffsets may say */
 #define FRAMES_CHECKED 32u
 
-struct python python_found;
-
 static const struct python_layout known[] = {
 #define PYTHON_ROW(...) { __VA_ARGS__ },
 	PYTHON_LAYOUT_LIST(PYTHON_ROW)

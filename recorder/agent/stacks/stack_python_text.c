@@ -5,6 +5,8 @@
 #include "shared/textbuf.h"
 #include "stack_python_impl.h"
 
+struct python python_found;
+
 #define PIECE 16u
 #define HASHED_MAX 128u
 #define STATE_KIND_SHIFT 2
