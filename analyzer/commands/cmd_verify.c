@@ -37,7 +37,8 @@ struct verifying {
 	struct step_end *end; /* by process, then by step: as the pass tells them, sorted */
 	size_t ends, room;
 	struct records *records; /* by process */
-	uint32_t process;        /* its records are being read */
+	uint32_t process;        /* its records are being read, */
+	uint64_t peak; /* and this is the highest since its newest step ended: an out-of-memory error has a record, too */
 };
 
 static int add_end(void *context, uint32_t process, uint32_t device, uint32_t step,
@@ -76,7 +77,7 @@ static int by_step(const void *a, const void *b)
 }
 
 /* `cut`: the events of a part of the step may be gone, and with them the highest moment. */
-static int differs(const struct step_end *end, const struct mt_summary *record, int cut)
+static int differs(const struct step_end *end, const struct mt_summary *record, uint64_t peak, int cut)
 {
 	uint64_t held = 0, slack = 0, tensors = 0;
 	uint32_t i;
@@ -90,7 +91,7 @@ static int differs(const struct step_end *end, const struct mt_summary *record, 
 		return 1;
 	if (end->devices != 1 || record->devices != 1 || record->steps != 1)
 		return 0;
-	return record->device[0].peak < end->peak || (!cut && record->device[0].peak > end->peak);
+	return peak < end->peak || (!cut && peak > end->peak);
 }
 
 /* Steps whose events were let go (--keep) have no end to compare with. */
@@ -99,14 +100,20 @@ static int take_record(void *context, const struct mt_summary *record)
 	struct verifying *verifying = context;
 	struct records *records = &verifying->records[verifying->process];
 	const struct step_end key = { .process = verifying->process, .step = record->step }, *end;
+	uint64_t peak;
 
-	end = record->why == MT_SUMMARY_STEP && verifying->ends
-		      ? bsearch(&key, verifying->end, verifying->ends, sizeof(key), by_step)
-		      : NULL;
+	if (record->devices && record->device[0].peak > verifying->peak)
+		verifying->peak = record->device[0].peak;
+	if (record->why != MT_SUMMARY_STEP)
+		return 0;
+	peak = verifying->peak;
+	verifying->peak = 0;
+	end = verifying->ends ? bsearch(&key, verifying->end, verifying->ends, sizeof(key), by_step) : NULL;
 	if (!end)
 		return 0;
 	records->compared++;
-	if (differs(end, record, verifying->analysis->process[verifying->process].cuts != 0) && !records->differing++)
+	if (differs(end, record, peak, verifying->analysis->process[verifying->process].cuts != 0) &&
+	    !records->differing++)
 		records->first = record->step;
 	return 0;
 }

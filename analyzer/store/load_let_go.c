@@ -2,6 +2,7 @@
 #include <string.h>
 #include "load_sink.h"
 #include "memtrace/error.h"
+#include "memtrace/ledger.h"
 #include "memtrace/summary.h"
 #include "store.h"
 
@@ -9,6 +10,10 @@ struct filling {
 	const struct analysis *analysis;
 	struct db_stmt *insert;
 	uint32_t process;
+	struct {
+		uint64_t peak;
+		uint32_t phase;
+	} highest[MT_LEDGER_DEVICES]; /* by id, since the newest step ended: an out-of-memory error has a record, too */
 };
 
 /* The device of the run that the process knows by `id`. UINT32_MAX: nothing is known of it any more. */
@@ -43,8 +48,8 @@ static int add_row(struct filling *filling, const struct mt_summary *record, con
 	db_bind(stmt, 3, record->step);
 	db_bind(stmt, 4, record->steps);
 	db_bind(stmt, 5, analysis_time(&filling->analysis->process[filling->process], record->time));
-	db_bind_unsigned(stmt, 6, figures->peak);
-	db_bind_text(stmt, 7, mt_phase_name(figures->peak_phase));
+	db_bind_unsigned(stmt, 6, filling->highest[figures->device].peak);
+	db_bind_text(stmt, 7, mt_phase_name(filling->highest[figures->device].phase));
 	db_bind_unsigned(stmt, 8, figures->held);
 	db_bind_unsigned(stmt, 9, figures->slack);
 	db_bind_unsigned(stmt, 10, figures->tensors);
@@ -53,11 +58,24 @@ static int add_row(struct filling *filling, const struct mt_summary *record, con
 
 static int take_record(void *context, const struct mt_summary *record)
 {
+	struct filling *filling = context;
+	const struct mt_summary_device *figures;
 	uint32_t i;
 	int error = 0;
 
-	for (i = 0; i < record->devices && record->why == MT_SUMMARY_STEP && !error; i++)
-		error = add_row(context, record, &record->device[i]);
+	for (i = 0; i < record->devices && !error; i++) {
+		figures = &record->device[i];
+		if (figures->device >= MT_LEDGER_DEVICES)
+			continue;
+		if (figures->peak >= filling->highest[figures->device].peak) {
+			filling->highest[figures->device].peak = figures->peak;
+			filling->highest[figures->device].phase = figures->peak_phase;
+		}
+		if (record->why != MT_SUMMARY_STEP)
+			continue;
+		error = add_row(filling, record, figures);
+		filling->highest[figures->device].peak = 0;
+	}
 	return error;
 }
 
@@ -67,9 +85,11 @@ int load_let_go(struct db *db, const struct analysis *analysis, const struct ana
 	uint32_t *process = &filling.process;
 	int error = db_prepare(db, &filling.insert, "INSERT INTO step_let_go VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 
-	for (*process = 0; *process < analysis->processes && !error; ++*process)
+	for (*process = 0; *process < analysis->processes && !error; ++*process) {
+		memset(filling.highest, 0, sizeof(filling.highest));
 		if (analysis->process[*process].cuts)
 			error = mt_reader_summaries(input[*process].reader, take_record, &filling);
+	}
 	db_finish(filling.insert);
 	if (error)
 		return error;

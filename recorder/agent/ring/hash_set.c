@@ -10,20 +10,19 @@
 #include "guest_map.h"
 #include "memtrace/error.h"
 
-#define NEAR_ENTRIES (1u << 14)
 #define NEAR_PLACES 8u /* places that a key may have */
 #define HASH_SET_PROBES (NEAR_PLACES + 64u)
 
 static inline _Atomic uint64_t *place_of(const struct hash_set *set, uint64_t key, uint32_t probe)
 {
-	uint64_t near = key & (NEAR_ENTRIES - NEAR_PLACES);
+	uint64_t near = key & (HASH_SET_NEAR - NEAR_PLACES);
 
-	return &set->entry[probe < NEAR_PLACES ? near + probe : NEAR_ENTRIES + ((key + probe) & (set->entries - 1))];
+	return &set->entry[probe < NEAR_PLACES ? near + probe : HASH_SET_NEAR + ((key + probe) & (set->entries - 1))];
 }
 
 static size_t bytes_of(uint32_t entries)
 {
-	return (NEAR_ENTRIES + (size_t)entries) * sizeof(uint64_t);
+	return (HASH_SET_NEAR + (size_t)entries) * sizeof(uint64_t);
 }
 
 int hash_set_init(struct hash_set *set)

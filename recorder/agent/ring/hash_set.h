@@ -14,6 +14,7 @@
 #define HASH_SET_ENTRIES \
 	(1u              \
 	 << 20) /* 8 MiB of address space, those for the first ones apart; the log holds fewer stacks of usual depth */
+#define HASH_SET_NEAR (1u << 14)          /* entries of the near table */
 #define HASH_SET_ENTRIES_LEAST (1u << 14) /* the least, under a limit */
 
 struct hash_set {
