@@ -735,7 +735,7 @@ TEST(answers_scroll_and_lead_on)
 	kit_type(kit, "SELECT * FROM allocations");
 	kit_keys(kit, "Enter");
 	CHECK(kit_shows(kit, "no such table: allocations"));
-	CHECK(kit_shows(kit, "did you mean allocation"));
+	CHECK(kit_shows(kit, "bytes_by_place"));
 	kit_keys(kit, "Enter Left Right j");
 	kit_close(kit);
 }
