@@ -192,11 +192,12 @@ COLUMN_TABLE(growth_phase, struct growth_phase, GROWTH_PHASE_COLUMNS)
 
 static const char *say_let_go(char store[COLUMN_STORE], const struct let_go_row *row)
 {
-	if (row->steps > 1)
-		snprintf(store, COLUMN_STORE, "%lld-%lld", (long long)(row->step - row->steps + 1),
-			 (long long)row->step);
+	int64_t first = row->step - row->steps + 1, last = row->step;
+
+	if (first < last)
+		snprintf(store, COLUMN_STORE, "%lld-%lld", (long long)first, (long long)last);
 	else
-		snprintf(store, COLUMN_STORE, "%lld", (long long)row->step);
+		snprintf(store, COLUMN_STORE, "%lld", (long long)last);
 	return store;
 }
 
