@@ -440,7 +440,7 @@ int callers_second_weights(const struct callers *callers, int64_t process, struc
 		else if (share.bytes > second.bytes)
 			second = share;
 	}
-	/* The one made by somebody's order is the copy of two equally large ones. */
+	/* Two copies may be equally large: the one that a caller asked for comes first. */
 	if (second.caller && first.bytes == second.bytes && *first.caller->by && !*second.caller->by) {
 		share = first;
 		first = second;

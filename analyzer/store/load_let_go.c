@@ -93,9 +93,9 @@ int load_let_go(struct db *db, const struct analysis *analysis, const struct ana
 	db_finish(filling.insert);
 	if (error)
 		return error;
-	/* A row that stands for several steps goes where both ends of them are kept. */
+	/* A step that is kept has its own figures. A row of several steps goes where all of them are kept. */
 	return db_execute(db,
-			  "DELETE FROM step_let_go WHERE EXISTS (SELECT 1 FROM step WHERE step.process = step_let_go.process "
-			  "AND step.step = step_let_go.step) AND EXISTS (SELECT 1 FROM step "
-			  "WHERE step.process = step_let_go.process AND step.step = step_let_go.step - steps + 1)");
+			  "DELETE FROM step_let_go WHERE (process, step) IN (SELECT process, step FROM step) AND "
+			  "(steps = 1 OR steps = (SELECT count(*) FROM step WHERE step.process = step_let_go.process "
+			  "AND step.step BETWEEN step_let_go.step - steps + 1 AND step_let_go.step))");
 }

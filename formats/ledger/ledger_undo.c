@@ -7,7 +7,7 @@ struct undo *ledger_undo_slot(struct mt_ledger *ledger, uint64_t key)
 {
 	struct undo *undo = &ledger->undo[ledger->undos++ % LEDGER_UNDO];
 
-	/* Without the rest of both things: each free of driver memory comes here, and nobody reads what has no kind. */
+	/* The kinds alone are cleared: a thing without a kind is empty, and each free of driver memory comes here. */
 	undo->key = key;
 	undo->serial = ledger->serial;
 	undo->map.kind = undo->memory.kind = 0;

@@ -190,7 +190,7 @@ int main(void)
 	interrupted();
 	expect("ten");
 
-	put(&PyCode_Type, DEALLOC, (uintptr_t)code_dies); /* somebody else has the place: deaths are not heard of */
+	put(&PyCode_Type, DEALLOC, (uintptr_t)code_dies); /* another tool has the slot: the agent hears of no death */
 	kill_caller();
 	make_code(1, "sun");
 	expect("sun");

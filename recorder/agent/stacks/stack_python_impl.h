@@ -135,7 +135,7 @@ uint64_t python_text_hash(const uint8_t *string);
  */
 uint64_t python_bytes_hash(const uint8_t *at, uint64_t size);
 
-/* ---- What tells code objects apart (stack_python_key.c) ---- */
+/* ---- keys of code objects (stack_python_key.c) ---- */
 
 /* A number that no other code object has ever had; 0: this one has none. */
 static inline uint64_t python_number(const struct python_layout *at, const uint8_t *code)
