@@ -12,6 +12,10 @@
 #include <cupti.h>   /* and with it generated_cuda_meta.h, which may be read only once */
 #ifndef WITHOUT_NVTX /* some wheels have no NVTX headers */
 #include <nvtx3/nvToolsExt.h>
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#define WITH_PAYLOADS
+#endif
 #endif
 
 /* Names by which cuda.h means the newest version; here each version is meant by its own. */
@@ -478,5 +482,22 @@ SAME(INDEX_nvtx_register_a, NVTX_CBID_CORE2_DomainRegisterStringA);
 SAME(INDEX_nvtx_register_w, NVTX_CBID_CORE2_DomainRegisterStringW);
 SAME(INDEX_nvtx_domain_create_a, NVTX_CBID_CORE2_DomainCreateA);
 SAME(INDEX_nvtx_domain_create_w, NVTX_CBID_CORE2_DomainCreateW);
+
+#ifdef WITH_PAYLOADS
+enum { NVTX_PAYLOAD_LIST(INDEX) };
+SAME(NVTX_EXTENSION_PAYLOAD, NVTX_EXT_PAYLOAD_MODULEID);
+SAME(INDEX_nvtx_payload_push, NVTX3EXT_CBID_nvtxRangePushPayload);
+SAME(INDEX_nvtx_payload_pop, NVTX3EXT_CBID_nvtxRangePopPayload);
+SAME(INDEX_nvtx_payload_start, NVTX3EXT_CBID_nvtxRangeStartPayload);
+SAME(INDEX_nvtx_payload_end, NVTX3EXT_CBID_nvtxRangeEndPayload);
+SAME_SIZE(struct nvtx_segment, nvtxExtModuleSegment_t);
+SAME_MEMBER(struct nvtx_segment, count, nvtxExtModuleSegment_t, slotCount);
+SAME_MEMBER(struct nvtx_segment, slots, nvtxExtModuleSegment_t, functionSlots);
+SAME_SIZE(struct nvtx_extension, nvtxExtModuleInfo_t);
+SAME_MEMBER(struct nvtx_extension, bytes, nvtxExtModuleInfo_t, structSize);
+SAME_MEMBER(struct nvtx_extension, id, nvtxExtModuleInfo_t, moduleId);
+SAME_MEMBER(struct nvtx_extension, segments, nvtxExtModuleInfo_t, segmentsCount);
+SAME_MEMBER(struct nvtx_extension, segment, nvtxExtModuleInfo_t, segments);
+#endif
 
 #endif

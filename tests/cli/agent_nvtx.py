@@ -47,6 +47,43 @@ class Library:
         return ctypes.CFUNCTYPE(result, *types)(self.pointers[module][index].value)(*arguments)
 
 
+class Segment(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_size_t), ("count", ctypes.c_size_t), ("slots", ctypes.POINTER(ctypes.c_ssize_t))]
+
+
+class Extension(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint16), ("bytes", ctypes.c_uint16), ("id", ctypes.c_uint16), ("compatible", ctypes.c_uint16),
+                ("segments", ctypes.c_size_t), ("segment", ctypes.POINTER(Segment)), ("get_export", ctypes.c_void_p),
+                ("types", ctypes.c_void_p)]
+
+
+def extend(id, size, slots=18):
+    """An extension of a library after the agent was asked to fill its slots: the result, and the slots."""
+    table = (ctypes.c_ssize_t * slots)()
+    segment = Segment(0, slots, ctypes.cast(table, ctypes.POINTER(ctypes.c_ssize_t)))
+    extension = Extension(3, size, id, 0x0104, 1, ctypes.pointer(segment))
+    return hooks.library.InitializeInjectionNvtxExtension(ctypes.byref(extension)), table
+
+
+def use_payloads(nvtx):
+    """As NCCL does: a plain push, and a pop with a payload."""
+    done, slots = extend(2, ctypes.sizeof(Extension))
+    assert done == 1 and [i for i, slot in enumerate(slots) if slot] == [3, 4, 5, 6], list(slots)
+    assert extend(4, ctypes.sizeof(Extension))[0] == 0 and extend(2, 8)[0] == 0 and extend(2, ctypes.sizeof(Extension), 4)[0] == 1
+    pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    call = lambda slot, result, *types: ctypes.CFUNCTYPE(result, pointer, *types, pointer, size)(slots[slot])
+    domain = pointer(nvtx.call(CORE2, 12, pointer, ctypes.c_char_p(b"NCCL")))
+    attributes = Attributes(3, ctypes.sizeof(Attributes), message_type=1,
+                            message=ctypes.cast(ctypes.c_char_p(b"ncclCommInit"), pointer).value)
+    nvtx.call(CORE2, 4, ctypes.c_int, domain, ctypes.pointer(attributes))
+    assert call(4, ctypes.c_int)(domain, None, 1) == -2
+    call(3, ctypes.c_int)(domain, None, 1)
+    call(4, ctypes.c_int)(domain, None, 0)
+    id = call(5, ctypes.c_uint64)(None, None, 1)
+    call(6, None, ctypes.c_uint64)(None, id, None, 1)
+    return id
+
+
 def use(nvtx):
     pointer, text, wide = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_wchar_p
     ascii_text = ctypes.create_string_buffer(b"ex")
@@ -83,6 +120,7 @@ def main():
     hooks.alloc(0x1000)
     first, second = use(library)
     another.call(CORE, 9, ctypes.c_int, ctypes.c_char_p(b"from another library"))
+    third = use_payloads(library)
     ring = hooks.ring()
     assert ring.sources["nvtx"][0] == 1, ring.sources
     got = [(event.what, event.name, event.domain, event.handle) for event in ring.events[1:]]
@@ -92,7 +130,8 @@ def main():
               ("RANGE_PUSH", "w\u00e4it\U0001f600", "", 0), ("RANGE_START", "start", "", first),
               ("RANGE_START", "ex", "NCCL", second), ("RANGE_END", "", "", first), ("RANGE_END", "", "NCCL", second),
               ("MARK", "mark", "", 0), ("MARK", "ex", "NCCL", 0), ("RANGE_PUSH", "", "", 0),
-              ("RANGE_PUSH", "from another library", "", 0)]
+              ("RANGE_PUSH", "from another library", "", 0), ("RANGE_PUSH", "ncclCommInit", "NCCL", 0), ("RANGE_POP", "", "NCCL", 0),
+              ("RANGE_PUSH", "", "NCCL", 0), ("RANGE_POP", "", "NCCL", 0), ("RANGE_START", "", "", third), ("RANGE_END", "", "", third)]
     assert got == wanted, "\n".join(map(str, got))
 
 

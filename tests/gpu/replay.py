@@ -75,7 +75,10 @@ def places(events):
 
 
 def of_the_requests(events):
-    """From the driver call before the first tensor on: what comes earlier is the libraries' own."""
+    """From the driver call before the first tensor on: what comes earlier is the libraries' own.
+
+    PyTorch first asks for a handle that other machines can map (fabric), which most drivers refuse: no request failed."""
+    events = [e for e in events if e.kind != "driver-fail"]
     first = next(i for i, e in enumerate(events) if e.kind == "tensor-alloc")
     while first and events[first - 1].kind in DRIVER:
         first -= 1

@@ -197,16 +197,16 @@ TEST(pops_find_their_domain)
 	send((struct mt_event){ .kind = MT_RANGE_PUSH,
 				.thread = main_thread,
 				.value = nccl,
-				.name = make_string(defs, "ncclAllReduce") });
+				.name = make_string(defs, "kv cache") });
 	mark(MT_PHASE_PUSH, main_thread, "ref");
 	CHECK_PHASE(main_thread, "", "ref");
 	pop(); /* the rollout, which lies below the others */
 	CHECK_PHASE(main_thread, "", "ref");
-	CHECK_EQ(label.category, MT_CATEGORY_NCCL);
+	CHECK_EQ(label.category, MT_CATEGORY_KV_CACHE);
 	mark(MT_PHASE_POP, main_thread, NULL);
 	alloc(main_thread, "");
 	CHECK_EQ(label.phase, MT_PHASE_OTHER);
-	CHECK_EQ(label.category, MT_CATEGORY_NCCL);
+	CHECK_EQ(label.category, MT_CATEGORY_KV_CACHE);
 	send((struct mt_event){ .kind = MT_RANGE_POP, .thread = main_thread, .value = nccl });
 	alloc(main_thread, "");
 	CHECK_EQ(label.category, MT_CATEGORY_OTHER);

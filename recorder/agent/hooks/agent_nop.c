@@ -105,6 +105,7 @@ int cupti_finds_gpu(void)
 MT_EXPORT int InitializeInjection(void);
 MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
 MT_EXPORT int InitializeInjectionNvtx(nvtx_get_table *get_table);
+MT_EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension);
 
 int InitializeInjection(void)
 {
@@ -117,6 +118,11 @@ int InitializeInjectionNvtx2(nvtx_get_table *get_table MT_UNUSED)
 }
 
 int InitializeInjectionNvtx(nvtx_get_table *get_table MT_UNUSED)
+{
+	return 0;
+}
+
+int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension MT_UNUSED)
 {
 	return 0;
 }

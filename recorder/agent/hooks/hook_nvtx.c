@@ -241,6 +241,29 @@ static const void *nvtx_domain_create_w(const wchar_t *wide)
 	return new_wide_string(wide);
 }
 
+/* ---- Ranges with a payload. NCCL ends all of its ranges this way. The name inside a payload is not read. ---- */
+
+static int nvtx_payload_push(const void *domain, const void *payload MT_UNUSED, size_t count MT_UNUSED)
+{
+	mark(MT_RANGE_PUSH, 0, "", string_of(domain));
+	return NVTX_NOT_TRACKED;
+}
+
+static int nvtx_payload_pop(const void *domain, const void *payload MT_UNUSED, size_t count MT_UNUSED)
+{
+	return nvtx_domain_pop(domain);
+}
+
+static uint64_t nvtx_payload_start(const void *domain, const void *payload MT_UNUSED, size_t count MT_UNUSED)
+{
+	return start("", domain);
+}
+
+static void nvtx_payload_end(const void *domain, uint64_t id, const void *payload MT_UNUSED, size_t count MT_UNUSED)
+{
+	nvtx_domain_end(domain, id);
+}
+
 /* ---- Injection ---- */
 
 struct table_row {
@@ -253,7 +276,9 @@ static const struct table_row core[] = {
 	NVTX_CORE_LIST(NVTX_ROW)
 };
 
-static const struct table_row core2[] = { NVTX_CORE2_LIST(NVTX_ROW)
+static const struct table_row core2[] = { NVTX_CORE2_LIST(NVTX_ROW) };
+
+static const struct table_row payload[] = { NVTX_PAYLOAD_LIST(NVTX_ROW)
 #undef NVTX_ROW
 };
 
@@ -285,5 +310,22 @@ int hook_nvtx(nvtx_get_table *get_table)
 		return 0;
 	fill_in(callbacks, NVTX_MODULE_CORE2, core2, MT_ARRAY_SIZE(core2));
 	agent_source(MT_SOURCE_NVTX, MT_SOURCE_ON, "");
+	return 1;
+}
+
+int hook_nvtx_extension(const struct nvtx_extension *extension)
+{
+	const struct nvtx_segment *segment;
+	size_t i;
+
+	if (!agent_options() || !extension || extension->bytes < sizeof(*extension) ||
+	    extension->id != NVTX_EXTENSION_PAYLOAD || !extension->segments || !extension->segment)
+		return 0;
+	segment = &extension->segment[0]; /* the payload extension has one */
+	if (!segment->slots)
+		return 0;
+	for (i = 0; i < MT_ARRAY_SIZE(payload); i++)
+		if (payload[i].index < segment->count)
+			segment->slots[payload[i].index] = (intptr_t)payload[i].function;
 	return 1;
 }

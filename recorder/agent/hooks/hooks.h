@@ -16,4 +16,10 @@ const struct loaded_hook *hook_seccomp_table(size_t *count);   /* threads that m
 /* Puts ours into the table of functions that a library hands out. 1: its ranges and marks are recorded from now on. */
 int hook_nvtx(nvtx_get_table *get_table);
 
+/*
+ * Fills the slots of an NVTX extension; `extension` is the program's and is not kept. 1: its ranges are recorded from now on.
+ * 0: an extension that is not recorded.
+ */
+int hook_nvtx_extension(const struct nvtx_extension *extension);
+
 #endif

@@ -146,6 +146,7 @@ static void injected(const char *variable)
 MT_EXPORT int InitializeInjection(void);
 MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
 MT_EXPORT int InitializeInjectionNvtx(nvtx_get_table *get_table);
+MT_EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension);
 
 /* The driver calls this inside cuInit, wherever the library was loaded from before. 1: fine. */
 int InitializeInjection(void)
@@ -176,4 +177,10 @@ int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 int InitializeInjectionNvtx(nvtx_get_table *get_table)
 {
 	return open_nvtx(get_table);
+}
+
+/* NVTX 3: once for each extension in each library, after InitializeInjectionNvtx2. 0: the extension stays off there. */
+int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension)
+{
+	return hook_nvtx_extension(extension);
 }

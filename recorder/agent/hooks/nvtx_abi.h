@@ -68,4 +68,30 @@ struct nvtx_callbacks {
 
 typedef const void *nvtx_get_table(uint32_t id);
 
+/* ---- The payload extension (nvToolsExtPayload.h): a range that was pushed plainly may be popped with a payload. ---- */
+
+enum { NVTX_EXTENSION_PAYLOAD = 2 }; /* NVTX_EXT_PAYLOAD_MODULEID */
+
+/* X(our function, slot). A slot without a function does nothing. */
+#define NVTX_PAYLOAD_LIST(X)       \
+	X(nvtx_payload_push, 3)    \
+	X(nvtx_payload_pop, 4)     \
+	X(nvtx_payload_start, 5)   \
+	X(nvtx_payload_end, 6)
+
+/* nvtxExtModuleSegment_t */
+struct nvtx_segment {
+	size_t id, count;
+	intptr_t *slots; /* the program's: `count` addresses of functions */
+};
+
+/* nvtxExtModuleInfo_t */
+struct nvtx_extension {
+	uint16_t version, bytes, id, compatible;
+	size_t segments;
+	const struct nvtx_segment *segment;
+	void *get_export;
+	const void *types;
+};
+
 #endif
