@@ -94,7 +94,7 @@ for_samples() { # small ones to be opened by newcomers
 }
 histories() {
 	local mode
-	for mode in train expandable graphs mempool oom sleep; do
+	for mode in train expandable graphs mempool oom sleep compiled; do
 		check "history: $mode equals PyTorch's own" same_history "$mode"
 	done
 	check "history: out of memory" out_of_memory

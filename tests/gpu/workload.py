@@ -108,6 +108,19 @@ def graphs(training):
     return graph, logits
 
 
+def compiled(training):
+    """The forward pass is compiled into graphs, whose pools the compiler rolls back and fills again."""
+    training.step()
+    model = torch.compile(training.model, mode="reduce-overhead")
+    tokens = torch.randint(training.model.words, (4, 64), device="cuda")
+    with torch.no_grad():
+        for _ in range(4):
+            torch.compiler.cudagraph_mark_step_begin()
+            logits = model(tokens).clone()
+    training.step()
+    return model, logits
+
+
 def mempool(training):
     """A pool of the program's own: in use, given up, gone."""
     training.step()
