@@ -260,6 +260,14 @@ for waits in 0 1; do
 	check "cupti: taken and given back while four threads are inside callbacks (unsubscribing waits: $waits)" hammered preload $waits
 done
 
+# An agent without CUPTI has no function of CUPTI to call: neither when the tool finalizes nor when the next one leaves.
+left_alone() {
+	by "$1" "$both" no-cupti=1 tool ./tool.so init alloc start teardown 0 alloc start alloc stop alloc nap mark finalize alloc start stop &&
+		printed "start 0" "start 0" "stop 0" "finalize 0" "start 0" "stop 0" || { cat out err; return 1; }
+}
+check "cupti: --no-cupti: a tool comes, finalizes and leaves" left_alone preload
+check "cupti: --no-cupti: the same (without LD_PRELOAD)" left_alone cuda
+
 late_finalize() { # it is held up before it finalizes, longer than anybody waits
 	by preload "$both" yield-cupti=1 tool ./tool.so init alloc start pound teardown 150 alloc back alloc seen && tail -n 1 out | grep -x 'seen [12]'
 }

@@ -374,7 +374,8 @@ static void come_back(void)
 {
 	int given = GIVEN, ours = 0;
 
-	if (!agent_is_listening() || !may_begin_again()) {
+	/* NONE: no libcupti was looked for (--no-cupti), and none may be asked. */
+	if (!agent_is_listening() || atomic_load(&hold) == NONE || !may_begin_again()) {
 		atomic_store(&left_at, 0);
 		return;
 	}
