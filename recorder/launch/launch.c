@@ -265,12 +265,21 @@ static void say_nothing(int status)
 		    "launcher changes the environment, memrec env says what to set)");
 }
 
+/* A program killed from outside says nothing itself. A shell in between passes the signal on as 128 + N. */
+static void say_signal(const struct launch *launch, int status)
+{
+	if (status > 128 && status < 128 + NSIG && !launch->screen.asked_to_end)
+		say("%s was ended by signal %d (%s)", launch->arguments->operands[0], status - 128,
+		    strsignal(status - 128));
+}
+
 static void report(const struct launch *launch, const struct gathered *gathered, int status)
 {
 	const char *command = last_words_command(gathered->results, gathered->count, status);
 	size_t traces = gather_traces(gathered), dropped = dropped_say(&launch->dropped, !traces), i;
 
 	last_words_print(command, gathered->results, gathered->count, &launch->before);
+	say_signal(launch, status);
 	for (i = 0; i < gathered->count; i++)
 		summary_print(&gathered->results[i]);
 	if (traces)

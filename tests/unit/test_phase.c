@@ -194,10 +194,8 @@ TEST(pops_find_their_domain)
 	setup();
 	nccl = make_string(defs, "NCCL");
 	push("rollout");
-	send((struct mt_event){ .kind = MT_RANGE_PUSH,
-				.thread = main_thread,
-				.value = nccl,
-				.name = make_string(defs, "kv cache") });
+	send((struct mt_event){
+		.kind = MT_RANGE_PUSH, .thread = main_thread, .value = nccl, .name = make_string(defs, "kv cache") });
 	mark(MT_PHASE_PUSH, main_thread, "ref");
 	CHECK_PHASE(main_thread, "", "ref");
 	pop(); /* the rollout, which lies below the others */

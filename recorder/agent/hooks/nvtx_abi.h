@@ -73,10 +73,10 @@ typedef const void *nvtx_get_table(uint32_t id);
 enum { NVTX_EXTENSION_PAYLOAD = 2 }; /* NVTX_EXT_PAYLOAD_MODULEID */
 
 /* X(our function, slot). A slot without a function does nothing. */
-#define NVTX_PAYLOAD_LIST(X)       \
-	X(nvtx_payload_push, 3)    \
-	X(nvtx_payload_pop, 4)     \
-	X(nvtx_payload_start, 5)   \
+#define NVTX_PAYLOAD_LIST(X)     \
+	X(nvtx_payload_push, 3)  \
+	X(nvtx_payload_pop, 4)   \
+	X(nvtx_payload_start, 5) \
 	X(nvtx_payload_end, 6)
 
 /* nvtxExtModuleSegment_t */
