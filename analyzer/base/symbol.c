@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "demangle.h"
+#include "symbol_index.h"
 
 #define FIRST_SLOTS 256u
-#define LEVELS_MAX 8u /* functions inlined into each other at one address */
+#define SYMBOLS_MAX (8 << 20) /* the index of a larger file would be above 256 MiB */
+#define LEVELS_MAX 8u         /* functions inlined into each other at one address */
 
 struct elf_file {
 	struct elf_file *next;
@@ -21,11 +23,12 @@ struct elf_file {
 	Dwfl *dwfl;
 	Dwfl_Module *module; /* NULL: not there, or another build */
 	GElf_Addr bias;
+	struct symbol_index *index; /* made when a symbol is asked for the first time */
 };
 
 /* The names of one address: they are found once. */
 struct place {
-	const struct elf_file *file; /* NULL: free slot */
+	struct elf_file *file; /* NULL: free slot */
 	uint64_t offset;
 	size_t count;
 	struct symbol level[LEVELS_MAX];
@@ -64,6 +67,9 @@ static void free_file(struct elf_file *file)
 {
 	if (file->dwfl)
 		dwfl_end(file->dwfl);
+	if (file->index)
+		symbol_index_release(file->index);
+	free(file->index);
 	free(file->build_id);
 	free(file->path);
 	free(file);
@@ -186,6 +192,94 @@ static struct elf_file *find_file(struct symbols *symbols, const char *path, con
 	return file;
 }
 
+/* ---- the symbol table ---- */
+
+static uint32_t section_of(Dwfl_Module *module, GElf_Addr address)
+{
+	Dwarf_Addr bias;
+	Elf_Scn *section = dwfl_module_address_section(module, &address, &bias);
+	size_t number = section ? elf_ndxscn(section) : SHN_UNDEF;
+
+	return number < SYMBOL_NO_SECTION ? (uint32_t)number : SYMBOL_NO_SECTION - 1;
+}
+
+static unsigned rank_of(const GElf_Sym *symbol)
+{
+	switch (GELF_ST_BIND(symbol->st_info)) {
+	case STB_GLOBAL:
+		return 3;
+	case STB_WEAK:
+		return 2;
+	case STB_LOCAL:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static int names_code(const GElf_Sym *symbol)
+{
+	int type = GELF_ST_TYPE(symbol->st_info);
+
+	return symbol->st_name && symbol->st_shndx != SHN_UNDEF && type != STT_SECTION && type != STT_FILE &&
+	       type != STT_TLS;
+}
+
+/* The name itself is not looked at: names are most of a file's bytes, and few are asked for. */
+static int read_span(Dwfl_Module *module, int number, struct symbol_span *span)
+{
+	GElf_Word section;
+	GElf_Addr start;
+	GElf_Sym symbol;
+
+	if (!dwfl_module_getsym_info(module, number, &symbol, &start, &section, NULL, NULL) || !names_code(&symbol))
+		return 0;
+	span->start = start;
+	span->end = symbol.st_size < UINT64_MAX - start ? start + symbol.st_size : UINT64_MAX;
+	span->number = (uint32_t)number;
+	span->rank = rank_of(&symbol) & 3u;
+	span->section = SYMBOL_NO_SECTION;
+	if (!symbol.st_size && section < SHN_LORESERVE)
+		span->section = section_of(module, start) & SYMBOL_NO_SECTION;
+	return 1;
+}
+
+/* NULL: no symbols, too many, or out of memory. */
+static struct symbol_index *make_index(Dwfl_Module *module)
+{
+	int count = dwfl_module_getsymtab(module), first = dwfl_module_getsymtab_first_global(module), i;
+	struct symbol_index *index = count > 0 && count <= SYMBOLS_MAX ? calloc(1, sizeof(*index)) : NULL;
+
+	if (!index)
+		return NULL;
+	index->span = malloc((size_t)count * sizeof(*index->span));
+	if (!index->span) {
+		free(index);
+		return NULL;
+	}
+	index->first_global = first > 0 ? (uint32_t)first : 0;
+	for (i = 1; i < count; i++)
+		index->count += (size_t)read_span(module, i, &index->span[index->count]);
+	symbol_index_build(index);
+	return index;
+}
+
+/* The name of the symbol around the address. NULL: there is none. */
+static const char *find_symbol(struct elf_file *file, GElf_Addr address)
+{
+	GElf_Addr start;
+	GElf_Off from_start;
+	GElf_Sym symbol;
+	uint32_t number;
+
+	if (!file->index)
+		file->index = make_index(file->module);
+	if (!file->index)
+		return dwfl_module_addrinfo(file->module, address, &from_start, &symbol, NULL, NULL, NULL);
+	number = symbol_index_find(file->index, address, section_of(file->module, address));
+	return number ? dwfl_module_getsym_info(file->module, (int)number, &symbol, &start, NULL, NULL, NULL) : NULL;
+}
+
 /* ---- one address ---- */
 
 static void find_line(struct symbols *symbols, const struct elf_file *file, uint64_t address, struct symbol *found)
@@ -270,10 +364,8 @@ static size_t find_scopes(struct symbols *symbols, const struct elf_file *file, 
 
 static void look_up(struct symbols *symbols, struct place *place)
 {
-	const struct elf_file *file = place->file;
+	struct elf_file *file = place->file;
 	uint64_t address = place->offset + file->bias;
-	GElf_Off from_start;
-	GElf_Sym symbol;
 	const char *name;
 	size_t i;
 
@@ -285,7 +377,7 @@ static void look_up(struct symbols *symbols, struct place *place)
 	place->count = find_scopes(symbols, file, address, place->level);
 	if (place->count)
 		return;
-	name = dwfl_module_addrinfo(file->module, address, &from_start, &symbol, NULL, NULL, NULL);
+	name = find_symbol(file, address);
 	if (name)
 		place->level[0].function = keep_name(symbols, name);
 	place->count = name || place->level[0].line;

@@ -1,8 +1,10 @@
-/* Native frames of this very program: the right name and line, or none. */
+/* Native frames of this very program and of its libraries: the right name and line, or none. */
 #include "base/demangle.h"
 #include "base/symbol.h"
+#include "base/symbol_index.h"
 
 #include <dlfcn.h>
+#include <elfutils/libdwfl.h>
 #include <link.h>
 #include "test.h"
 
@@ -166,6 +168,172 @@ TEST(what_is_no_elf_file_has_no_names)
 	for (i = 0; i < sizeof(paths) / sizeof(*paths); i++)
 		CHECK_EQ(symbols_find(symbols, paths[i], "1234", 4, 0x1000, found, 8), 0);
 	symbols_free(symbols);
+}
+
+/* ---- the symbol table ---- */
+
+/* Functions in functions, two names of one function, and labels without a size. */
+__asm__(".pushsection .text\n"
+	".globl symbols_outer, symbols_alias, symbols_label, symbols_tail\n"
+	".weak symbols_weak\n"
+	".type symbols_outer, @function\n.type symbols_alias, @function\n.type symbols_weak, @function\n"
+	".type symbols_local, @function\n"
+	"symbols_label: .skip 16, 0x90\n"
+	"symbols_outer: .skip 8, 0x90\n"
+	"symbols_weak: symbols_alias: symbols_local: .skip 16, 0x90\n"
+	".size symbols_weak, 16\n.size symbols_alias, 16\n.size symbols_local, 8\n"
+	"symbols_end: .skip 8, 0x90\n"
+	".size symbols_outer, 32\n"
+	"symbols_tail: symbols_local_tail: .skip 16, 0x90\n"
+	".popsection\n");
+extern const char symbols_label[] __attribute__((visibility("hidden")));
+
+static unsigned long symbols_read, walks;
+
+/* In place of the functions of libdw, for symbol.c as well: what is asked of libdw is counted. */
+const char *dwfl_module_getsym_info(Dwfl_Module *module, int number, GElf_Sym *symbol, GElf_Addr *address,
+				    GElf_Word *section, Elf **elf, Dwarf_Addr *bias)
+{
+	static __typeof__(dwfl_module_getsym_info) *original;
+
+	if (!original)
+		*(void **)&original = dlsym(RTLD_NEXT, "dwfl_module_getsym_info");
+	symbols_read++;
+	return original(module, number, symbol, address, section, elf, bias);
+}
+
+const char *dwfl_module_addrinfo(Dwfl_Module *module, GElf_Addr address, GElf_Off *offset, GElf_Sym *symbol,
+				 GElf_Word *section, Elf **elf, Dwarf_Addr *bias)
+{
+	static __typeof__(dwfl_module_addrinfo) *original;
+
+	if (!original)
+		*(void **)&original = dlsym(RTLD_NEXT, "dwfl_module_addrinfo");
+	walks++;
+	return original(module, address, offset, symbol, section, elf, bias);
+}
+
+struct object {
+	struct self self;
+	const char *path;
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	GElf_Addr bias, size;
+};
+
+static struct object open_object(const char *path)
+{
+	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_build_id_find_elf,
+						  .find_debuginfo = dwfl_standard_find_debuginfo,
+						  .section_address = dwfl_offline_section_address };
+	struct object object = { .path = path, .dwfl = dwfl_begin(&callbacks) };
+	const unsigned char *build_id = NULL;
+	GElf_Addr address, start, end;
+	int size;
+
+	object.module = dwfl_report_offline(object.dwfl, "", path, -1);
+	CHECK(object.module && !dwfl_report_end(object.dwfl, NULL, NULL));
+	CHECK(dwfl_module_getelf(object.module, &object.bias));
+	CHECK(dwfl_module_info(object.module, NULL, &start, &end, NULL, NULL, NULL, NULL));
+	object.size = end - start;
+	size = dwfl_module_build_id(object.module, &build_id, &address);
+	if (size <= 0)
+		SKIP("a library has no build-id");
+	object.self.build_id_size = (size_t)size;
+	CHECK(object.self.build_id_size <= sizeof(object.self.build_id));
+	memcpy(object.self.build_id, build_id, object.self.build_id_size);
+	return object;
+}
+
+/* elfutils' own name of the address is the right one, wherever no debug information says more. 1: a symbol named it. */
+static int check_name(struct symbols *symbols, const struct object *object, uint64_t offset)
+{
+	struct symbol found[8];
+	size_t count = symbols_find(symbols, object->path, object->self.build_id, object->self.build_id_size, offset,
+				    found, 8);
+	GElf_Off from_start;
+	GElf_Sym symbol;
+	const char *name = dwfl_module_addrinfo(object->module, offset + object->bias, &from_start, &symbol, NULL, NULL,
+						NULL);
+	char *plain = name ? demangle(name) : NULL;
+
+	if (count && found[0].line)
+		return 0;
+	CHECK_EQ(count, name != NULL);
+	if (name)
+		CHECK_STR(found[0].function, plain ? plain : name);
+	free(plain);
+	return name != NULL;
+}
+
+static const char *path_of(const void *code)
+{
+	Dl_info info;
+
+	CHECK(dladdr(code, &info));
+	return info.dli_fname;
+}
+
+TEST(symbols_name_what_elfutils_names)
+{
+	const void *code[] = { (const void *)&printf, (const void *)&dwfl_begin, (const void *)&elf_version };
+	struct symbols *symbols = symbols_new();
+	struct object object;
+	uint64_t offset;
+	size_t i, named;
+
+	for (i = 0; i < sizeof(code) / sizeof(*code); i++) {
+		object = open_object(path_of(code[i]));
+		for (offset = named = 0; offset < object.size; offset += object.size / 300)
+			named += (size_t)check_name(symbols, &object, offset);
+		CHECK(named > 20);
+		dwfl_end(object.dwfl);
+	}
+	object = open_object(self_path());
+	object.self.bias = find_self().bias;
+	for (i = named = 0; i < 64 + 16; i++)
+		named += (size_t)check_name(symbols, &object, (uintptr_t)symbols_label + i - object.self.bias);
+	CHECK(named > 60);
+	dwfl_end(object.dwfl);
+	symbols_free(symbols);
+}
+
+TEST(a_symbol_is_read_once_for_all_addresses)
+{
+	struct symbols *symbols = symbols_new();
+	struct object object = open_object(path_of((const void *)&printf));
+	unsigned long count = (unsigned long)dwfl_module_getsymtab(object.module);
+	struct symbol found[8];
+	uint64_t offset;
+
+	symbols_read = walks = 0;
+	for (offset = 0; offset < object.size; offset += object.size / 999)
+		symbols_find(symbols, object.path, object.self.build_id, object.self.build_id_size, offset, found, 8);
+	CHECK_EQ(walks, 0);
+	CHECK(symbols_read > 100);
+	CHECK(symbols_read <= count + 1000);
+	symbols_free(symbols);
+	dwfl_end(object.dwfl);
+}
+
+/* A file in which one function is around all others, many of which are in each other. */
+TEST(an_address_costs_no_walk_over_the_symbols)
+{
+	struct symbol_index index = { .count = 100000, .first_global = 1 };
+	uint32_t i;
+
+	index.span = calloc(index.count, sizeof(*index.span));
+	CHECK(index.span != NULL);
+	for (i = 0; i < index.count; i++) {
+		index.span[i].number = (uint32_t)index.count - i;
+		index.span[i].start = i * 16;
+		index.span[i].end = i ? i * 16 + 8 + (i % 7 ? 0 : 64) : UINT64_MAX;
+	}
+	symbol_index_build(&index);
+	for (i = 1; i < index.count; i++)
+		CHECK_EQ(symbol_index_find(&index, i * 16, 1), index.count - i);
+	CHECK(index.looked_at / index.count < 100);
+	symbol_index_release(&index);
 }
 
 /* A pair of pairs of pairs: `levels` of them double the name as often, and the symbol grows by eight bytes. */
