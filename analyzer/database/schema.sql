@@ -50,7 +50,7 @@ CREATE TABLE device (
 	kind TEXT NOT NULL,               -- cuda, cpu
 	name TEXT NOT NULL,
 	uuid TEXT,
-	total_bytes INTEGER               -- null: unknown
+	total_bytes INTEGER               -- that programs can have: by the driver's word to a program, else by NVML's sample; null: unknown
 );
 
 CREATE TABLE thread (

@@ -99,7 +99,7 @@ int gpu_total_finish(struct gpu_total *gpu);
  * Which calls of the driver take memory that no size is named for, and what the bytes then are.
  */
 
-#define DRIVER_MEM_GET_INFO 242u /* cuMemGetInfo_v2: the note has free bytes in `value` */
+#define DRIVER_MEM_GET_INFO 242u /* cuMemGetInfo_v2: the note has free bytes in `value`, total in `size` */
 
 /*
  * CUPTI's callback ids, as in the field `entry` of events: X(id, call, CAUSE, MORE or LESS or BOTH). The notes of

@@ -83,16 +83,26 @@ struct analysis_gpu_total {
 /* Peaks of a device: the peak, then those of the phases. */
 #define ANALYSIS_PEAKS (1 + MT_PHASE_COUNT)
 
+/* The source of a device's total, in order of trust. */
+enum analysis_total {
+	ANALYSIS_TOTAL_UNKNOWN,
+	ANALYSIS_TOTAL_DEFINED, /* definition of the device: some recorders counted what the driver keeps for itself */
+	ANALYSIS_TOTAL_SAMPLE,  /* NVML's sample: NVML of an old driver counts the same */
+	ANALYSIS_TOTAL_DRIVER,  /* cuMemGetInfo: the bytes that a program can have */
+};
+
 /* Strings here and below live as long as the readers. */
 struct analysis_device {
 	uint32_t kind; /* enum mt_device_kind */
 	uint32_t index;
 	int known; /* 0: collects what has no device */
 	const char *name, *uuid, *boot_id;
-	uint64_t total; /* bytes, 0: unknown */
-	int used;       /* something happened on it */
-	int64_t turn;   /* when it was made known: see merge.h */
-	uint32_t *user; /* the processes that use it */
+	uint64_t total; /* bytes that programs can have, by the most trusted source; 0: unknown */
+	enum analysis_total total_by;
+	uint64_t defined; /* total of its definition, bytes; 0: unknown */
+	int used;         /* something happened on it */
+	int64_t turn;     /* when it was made known: see merge.h */
+	uint32_t *user;   /* the processes that use it */
 	uint32_t users;
 	uint64_t tensors_now; /* bytes that tensors fill */
 	struct {
@@ -128,8 +138,9 @@ struct analysis_oom {
 	uint64_t seq, requested;
 	int64_t free; /* bytes, -1: unknown */
 	enum analysis_free free_by;
-	uint64_t held;  /* by the process, of the device */
-	int64_t others; /* bytes of the device that were not the process's, -1: unknown */
+	uint64_t held;     /* by the process, of the device */
+	uint64_t recorded; /* by all recorded processes, of the device */
+	int64_t others;    /* bytes of the device that were not the process's, -1: unknown */
 	uint32_t process, device, stack, step;
 	uint32_t kind;  /* enum mt_kind: TENSOR_OOM or DRIVER_FAIL */
 	uint64_t entry; /* DRIVER_FAIL: of the driver */

@@ -47,7 +47,6 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	struct analysis *analysis = stream->analysis;
 	uint32_t device = stream_device(stream, event->device);
 	struct analysis_oom *oom;
-	uint64_t held;
 
 	if (device == STREAM_NO_DEVICE)
 		return -MT_E_MEMORY;
@@ -59,7 +58,6 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	}
 	if (!analysis->oom && !(analysis->oom = calloc(ANALYSIS_OOMS_MAX, sizeof(*oom))))
 		return -MT_E_MEMORY;
-	held = analysis->attribution.device[device].held;
 	oom = &analysis->oom[analysis->ooms++];
 	if (event->kind == MT_TENSOR_OOM)
 		category_refused(&analysis->categories, stream->process, event->size);
@@ -67,10 +65,11 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	oom->turn = stream->turn;
 	oom->seq = event->seq;
 	oom->requested = event->size;
-	oom->free = analysis->device[device].total > held ? (int64_t)(analysis->device[device].total - held) : -1;
+	oom->recorded = analysis->attribution.device[device].held;
 	oom->others = -1;
 	oom->process = stream->process;
 	oom->device = device;
+	stream_bound_free(analysis, oom);
 	oom->stack = event->stack <= UINT32_MAX ? (uint32_t)event->stack : 0;
 	oom->step = label->step;
 	oom->kind = event->kind;

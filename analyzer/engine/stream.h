@@ -72,6 +72,8 @@ struct stream {
 		int several;           /* threads have CPU tensors */
 	} unsettled;
 
+	uint64_t total[MT_LEDGER_DEVICES]; /* by the process's device id: bytes, by sample or driver; 0: not told */
+	enum analysis_total total_by[MT_LEDGER_DEVICES];
 	struct gpu_total *gpu[MT_LEDGER_DEVICES]; /* by the process's device id; NULL: nothing on it yet, or no GPU */
 	uint8_t no_gpu[MT_LEDGER_DEVICES];        /* the same: it is known, and none */
 	struct stream_import *import;             /* handles to memory of other processes */
@@ -300,6 +302,12 @@ void stream_sample_oom(struct stream *stream, uint32_t id);
 
 /* Events are missing here: what grew meanwhile has no call that explains it. */
 void stream_sample_checkpoint(struct stream *stream);
+
+/* A word for the total of a device of the run; bytes, 0: none. A more trusted word than the ones before counts. */
+void stream_total_tell(struct analysis *analysis, uint32_t number, uint64_t total, enum analysis_total by);
+
+/* Bounds the free bytes by the device's total, if nobody has told them. */
+void stream_bound_free(struct analysis *analysis, struct analysis_oom *oom);
 
 /* Before what the process held goes. 0 or an error. */
 int stream_sample_over(struct stream *stream);

@@ -144,6 +144,42 @@ void stream_sample_oom(struct stream *stream, uint32_t id)
 		stream->waiting[stream->waiting_count++] = number;
 }
 
+/* ---- the total ---- */
+
+void stream_bound_free(struct analysis *analysis, struct analysis_oom *oom)
+{
+	uint64_t total = analysis->device[oom->device].total;
+
+	if (oom->free_by == ANALYSIS_FREE_BOUND)
+		oom->free = total > oom->recorded ? (int64_t)(total - oom->recorded) : -1;
+}
+
+void stream_total_tell(struct analysis *analysis, uint32_t number, uint64_t total, enum analysis_total by)
+{
+	struct analysis_device *device = &analysis->device[number];
+	uint32_t i;
+
+	if (!total || device->total_by >= by)
+		return;
+	device->total = total;
+	device->total_by = by;
+	for (i = 0; i < analysis->ooms; i++)
+		if (analysis->oom[i].device == number)
+			stream_bound_free(analysis, &analysis->oom[i]);
+}
+
+static void tell_total(struct stream *stream, uint32_t id, uint64_t total, enum analysis_total by)
+{
+	uint32_t number = stream->device_of[id];
+
+	if (!total || !id || stream->total_by[id] >= by)
+		return;
+	stream->total[id] = total;
+	stream->total_by[id] = by;
+	if (number != STREAM_NO_DEVICE)
+		stream_total_tell(stream->analysis, number, total, by);
+}
+
 /* ---- samples ---- */
 
 /* The sample that was pending is judged. 0 or an error. */
@@ -179,6 +215,7 @@ static int note_gpu(struct stream *stream, const struct mt_event *event)
 	};
 	struct gpu_total *gpu = gpu_total_of(stream, id);
 
+	tell_total(stream, id, event->value, ANALYSIS_TOTAL_SAMPLE);
 	return gpu && gpu_total_sample(gpu, &sample) ? judged(stream, id, gpu) : 0;
 }
 
@@ -239,6 +276,7 @@ static void note_call(struct stream *stream, const struct mt_event *event)
 		ask_device(stream, event->device, cause, time_of(stream, event));
 	if (event->entry != DRIVER_MEM_GET_INFO || !id)
 		return;
+	tell_total(stream, id, event->size, ANALYSIS_TOTAL_DRIVER);
 	stream->told.device = id;
 	stream->told.time = stream->time;
 	stream->told.free = event->value;

@@ -52,7 +52,7 @@ static int may_be_device(const struct stream *stream, const struct analysis_devi
 	return known->known && known->kind == MT_DEVICE_CUDA && device->kind == MT_DEVICE_CUDA &&
 	       known->index == device->index && !*uuid != !*known->uuid && *info->boot_id &&
 	       !strcmp(known->boot_id, info->boot_id) && (!*name || !*known->name || !strcmp(name, known->name)) &&
-	       (!device->total || !known->total || device->total == known->total) &&
+	       (!device->total || !known->defined || device->total == known->defined) &&
 	       !other_rank(stream->analysis, known, info->rank);
 }
 
@@ -121,8 +121,11 @@ static uint32_t join_device(struct stream *stream, uint32_t id)
 		joined->uuid = uuid;
 	if (device && !*joined->name)
 		joined->name = mt_defs_string(defs, device->name);
-	if (device && !joined->total)
-		joined->total = device->total;
+	if (device && !joined->defined)
+		joined->defined = device->total;
+	if (device)
+		stream_total_tell(analysis, i, device->total, ANALYSIS_TOTAL_DEFINED);
+	stream_total_tell(analysis, i, stream->total[id], stream->total_by[id]);
 	return i;
 }
 

@@ -11,7 +11,7 @@
 
 static void read_one(const struct nvml *nvml, unsigned int index, struct gpu_name *gpu)
 {
-	struct nvml_memory memory;
+	uint64_t used;
 
 	memset(gpu, 0, sizeof(*gpu));
 	if (nvml->by_index(index, &gpu->device)) {
@@ -22,8 +22,8 @@ static void read_one(const struct nvml *nvml, unsigned int index, struct gpu_nam
 		gpu->name[0] = '\0';
 	if (nvml->uuid(gpu->device, gpu->uuid, sizeof(gpu->uuid)))
 		gpu->uuid[0] = '\0';
-	if (!nvml->memory(gpu->device, &memory))
-		gpu->total = memory.total;
+	if (nvml_read_memory(nvml, gpu->device, &used, &gpu->total))
+		gpu->total = 0;
 }
 
 /* Copies the value of `name` out of NAME=VALUE\0NAME=VALUE\0...; NULL when it is not set. */

@@ -28,7 +28,7 @@
 struct gpu_name {
 	char name[96]; /* "": not known */
 	char uuid[96];
-	uint64_t total;             /* bytes */
+	uint64_t total;             /* bytes for programs, as of nvml_read_memory; 0: not known */
 	struct nvml_device *device; /* to ask NVML with; NULL: not known */
 };
 

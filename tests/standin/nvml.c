@@ -159,13 +159,12 @@ EXPORT_NVML(nvmlDeviceGetMemoryInfo(struct nvml_device *handle, struct nvml_memo
 	if (result)
 		return result;
 	account = account_of(index_of(handle));
-	memory->total = standin_config()->memory;
-	memory->used = account ? account_used(account) : 0;
+	memory->total = standin_config()->memory + standin_config()->reserved;
+	memory->used = standin_config()->reserved + (account ? account_used(account) : 0);
 	memory->free = memory->total - memory->used;
 	return NVML_OK;
 }
 
-/* The driver of the stand-in keeps nothing back. */
 EXPORT_NVML(nvmlDeviceGetMemoryInfo_v2(struct nvml_device *handle, struct nvml_memory_v2 *memory))
 {
 	struct nvml_memory figures;
@@ -178,8 +177,8 @@ EXPORT_NVML(nvmlDeviceGetMemoryInfo_v2(struct nvml_device *handle, struct nvml_m
 	if (result)
 		return result;
 	memory->total = figures.total;
-	memory->reserved = 0;
-	memory->used = figures.used;
+	memory->reserved = standin_config()->reserved;
+	memory->used = figures.used - memory->reserved;
 	memory->free = figures.free;
 	return NVML_OK;
 }

@@ -1,5 +1,6 @@
 /* Which physical GPU a process calls number 0: a wrong answer would join traces on the wrong device. */
 #include "collect/gpu_names.c"
+#include "collect/nvml.c"
 #include "test.h"
 
 static const struct gpu_name alike[] = {

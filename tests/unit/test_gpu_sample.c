@@ -106,6 +106,7 @@ static void use_standin(const char *fault)
 	setenv("STANDIN_STATE", test_dir(), 1);
 	setenv("STANDIN_GPUS", "2", 1);
 	setenv("STANDIN_MEM", "1000MiB", 1);
+	setenv("STANDIN_RESERVED", "24MiB", 1);
 	if (fault)
 		setenv("STANDIN_FAULT_NVML", fault, 1);
 	CHECK(dlopen(path, RTLD_NOW) != NULL);
@@ -138,6 +139,8 @@ static void read_once(const char *fault)
 	sampler = gpu_sampler_start(getpid(), "");
 	CHECK(sampler != NULL);
 	CHECK_EQ(gpu_sampler_names(sampler, gpus, LONG_MS, why, sizeof(why)), 2);
+	if (!fault || strcmp(fault, "lost") != 0)
+		CHECK_EQ(gpus[0].total, 1000 * MIB); /* without what the driver keeps */
 	CHECK_STR(gpus[0].name, "Stand-in GPU");
 	CHECK_EQ(gpu_sampler_ask(sampler, &first), 0);
 	CHECK_EQ(gpu_sampler_take(sampler, &reading, LONG_MS), 1);

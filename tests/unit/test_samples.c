@@ -420,9 +420,57 @@ TEST(what_was_free_and_who_says_so)
 	write_oom(path);
 	run_open_one(&run, path, 1);
 	CHECK_STR(ask(&run, "SELECT free_by || ' ' || " M(free_bytes) " FROM oom ORDER BY id"),
-		  "driver 600 nvml 404 bound 724");
+		  "driver 600 nvml 404 bound 700");
 	CHECK_STR(ask(&run, "SELECT " M(others_bytes) " FROM oom ORDER BY id"), "200 200 null");
 	run_close(&run);
+}
+
+/* ---- the total ---- */
+
+/* GPU of 1024 MiB by its definition; each letter of `words` says one total: s, a sample of 1000; d, the driver of 990. */
+static uint64_t total_after(const char *words)
+{
+	const char *path = run_path(test_dir(), "total.zst");
+	struct builder m;
+	struct run run;
+	uint64_t total, i;
+
+	builder_open(&m, path, 100, -1);
+	for (i = 0; words[i]; i++) {
+		at(&m, 100 * (i + 1));
+		if (words[i] == 'a')
+			builder_driver_alloc(&m, A, 300 * MIB);
+		else if (words[i] == 'o')
+			builder_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = MIB });
+		else
+			builder_event(&m, (struct mt_event){ .kind = words[i] == 's' ? MT_GPU_SAMPLE : MT_DRIVER_NOTE,
+							     .device = m.cuda,
+							     .entry = words[i] == 'd' ? MEM_GET_INFO : 0,
+							     .size = words[i] == 'd' ? 990 * MIB : 400 * MIB,
+							     .value = words[i] == 's' ? 1000 * MIB : 0 });
+	}
+	finish(&m, MT_END_EXIT);
+	run_open_one(&run, path, 1);
+	CHECK_EQ(run.analysis.devices, 1);
+	total = run.analysis.device[0].total / MIB;
+	if (strchr(words, 'o') && run.analysis.oom[0].free_by == ANALYSIS_FREE_BOUND)
+		CHECK_EQ((uint64_t)run.analysis.oom[0].free / MIB, total - 300);
+	run_close(&run);
+	return total;
+}
+
+TEST(the_total_is_what_a_program_can_have)
+{
+	static const struct {
+		const char *words;
+		uint64_t want;
+	} row[] = { { "a", 1024 },   { "ao", 1024 },  { "as", 1000 },  { "sa", 1000 }, { "ad", 990 },
+		    { "da", 990 },   { "ads", 990 },  { "sda", 990 },  { "dsa", 990 }, { "saod", 990 },
+		    { "aosd", 990 }, { "aos", 1000 }, { "aaod", 990 }, { "sads", 990 } };
+	size_t i;
+
+	for (i = 0; i < sizeof(row) / sizeof(*row); i++)
+		CHECK_EQ(total_after(row[i].words), row[i].want);
 }
 
 /* ---- the host ---- */

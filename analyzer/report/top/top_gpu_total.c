@@ -100,7 +100,8 @@ static int print_block(void *context, const struct query_gpu_total *row)
 	else
 		print_unknown(block->text, row);
 	print_line(block->text, "in use on the GPU", (int64_t)row->used);
-	text_print(block->text, " of %s\n", text_bytes(total, row->total));
+	text_print(block->text, " of %s\n",
+		   text_bytes(total, block->device->total ? block->device->total : row->total));
 	print_notes(block->text, row);
 	return 0;
 }
