@@ -10,26 +10,12 @@
 struct handing {
 	int (*take)(void *context, const struct mt_summary *summary);
 	void *context;
-	struct history history; /* the records of one chunk */
-	int broken;             /* the next one that begins anew ends it */
+	struct history_reading reading;
+	int broken; /* the next record that begins anew ends it */
 };
 
-static int hand_out(struct handing *handing)
-{
-	size_t i;
-	int result = 0;
-
-	for (i = 0; i < handing->history.records && !result; i++) {
-		handing->broken &= !handing->history.record[i].anew;
-		if (!handing->broken)
-			result = handing->take(handing->context, &handing->history.record[i]);
-	}
-	history_clear(&handing->history);
-	return result;
-}
-
-static int read_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info *info, const struct mt_defs *defs,
-		      struct history *history)
+static int begin_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info *info, const struct mt_defs *defs,
+		       struct history_reading *reading)
 {
 	struct mt_zframe frame;
 	struct mt_cursor payload;
@@ -41,7 +27,20 @@ static int read_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info *
 		error = mt_unpacker_unpack(unpacker, &payload);
 	if (!error && mt_payload_kind(&payload) != MT_CHUNK_SUMMARIES)
 		error = -MT_E_CORRUPT;
-	return error ? error : history_decode(history, defs, &payload);
+	return error ? error : history_reading_begin(reading, defs, &payload);
+}
+
+/* The records of the chunk that was begun, up to damage. *result: what `take` says. 0 or -MT_E_x. */
+static int hand_out(struct handing *handing, int *result)
+{
+	int more = 0;
+
+	while (!*result && (more = history_reading_next(&handing->reading)) > 0) {
+		handing->broken &= !handing->reading.record.anew;
+		if (!handing->broken)
+			*result = handing->take(handing->context, &handing->reading.record);
+	}
+	return more < 0 ? more : 0;
 }
 
 int mt_reader_summaries(struct mt_reader *reader, int (*take)(void *context, const struct mt_summary *summary),
@@ -60,14 +59,14 @@ int mt_reader_summaries(struct mt_reader *reader, int (*take)(void *context, con
 		if (list[i].kind != MT_CHUNK_SUMMARIES)
 			continue;
 		damage = list[i].error ? list[i].error
-				       : read_chunk(unpacker, &list[i], mt_reader_defs(reader), &handing.history);
+				       : begin_chunk(unpacker, &list[i], mt_reader_defs(reader), &handing.reading);
+		if (!damage)
+			damage = hand_out(&handing, &error);
 		if (damage == -MT_E_MEMORY || damage == -MT_E_SYSTEM)
 			error = damage;
-		if (!error)
-			error = hand_out(&handing);
 		handing.broken |= damage != 0;
 	}
 	mt_reader_sleep(reader);
-	history_release(&handing.history);
+	history_reading_release(&handing.reading);
 	return error;
 }

@@ -8,6 +8,8 @@
 #include "trace/defs.h"
 
 #define SECTION_RECORDS 1u
+#define DEVICE_BYTES_MIN 9u /* numbers of a device, a byte each */
+#define ROW_BYTES_MIN 8u    /* the same of a row */
 
 /* ---- the list ---- */
 
@@ -330,72 +332,88 @@ static void take_row(struct mt_cursor *cursor, const struct mt_defs *defs, struc
 	row->count = (int64_t)mt_unzigzag(mt_cursor_varint(cursor));
 }
 
-/* A number of things that take at least `bytes` bytes each; the array for them, which the record owns. */
-static void *take_count(struct mt_cursor *cursor, uint32_t *count, uint32_t most, size_t bytes, size_t size)
+/* How many things come, `most` at most, of at least `bytes` bytes each. */
+static uint32_t take_count(struct mt_cursor *cursor, uint32_t most, size_t bytes)
 {
-	void *made;
+	uint32_t count = mt_cursor_u32(cursor);
 
-	*count = mt_cursor_u32(cursor);
-	if (!cursor->error && *count > most)
+	if (!cursor->error && count > most)
 		cursor->error = -MT_E_LIMIT;
-	if (!cursor->error && *count > mt_cursor_left(cursor) / bytes)
+	if (!cursor->error && count > mt_cursor_left(cursor) / bytes)
 		cursor->error = -MT_E_CORRUPT;
-	if (cursor->error)
-		*count = 0;
-	made = calloc((size_t)*count + 1, size);
-	if (!made)
-		*count = 0;
-	return made;
+	return cursor->error ? 0 : count;
 }
 
-static int take_record(struct mt_cursor *cursor, const struct mt_defs *defs, struct mt_summary *record,
-		       const struct mt_summary *before)
+static void take_devices(struct history_reading *reading, const struct mt_summary *before)
 {
-	uint32_t i, kind, node = 0;
+	struct mt_summary *record = &reading->record;
+	uint32_t i;
 
-	*record = (struct mt_summary){ 0 };
-	record->seq = take_difference(cursor, before ? before->seq : 0);
-	record->time = take_difference(cursor, before ? before->time : 0);
-	record->step = take_u32(cursor, before ? before->step : 0);
-	record->steps = mt_cursor_u32(cursor);
-	kind = mt_cursor_u32(cursor);
+	record->device = reading->device[before->device == reading->device[0]];
+	record->devices = take_count(&reading->rest, HISTORY_DEVICES_MAX, DEVICE_BYTES_MIN);
+	for (i = 0; i < record->devices && !reading->rest.error; i++)
+		take_device(&reading->rest, &record->device[i], before, record);
+}
+
+static int take_rows(struct history_reading *reading)
+{
+	struct mt_summary *record = &reading->record;
+	uint32_t rows = take_count(&reading->rest, HISTORY_ROWS_MAX, ROW_BYTES_MIN), node = 0, i;
+
+	if (rows > reading->row_room) {
+		free(record->row);
+		record->row = malloc(rows * sizeof(*record->row));
+		reading->row_room = record->row ? rows : 0;
+		if (!record->row)
+			return -MT_E_MEMORY;
+	}
+	record->rows = rows;
+	for (i = 0; i < rows && !reading->rest.error; i++)
+		take_row(&reading->rest, reading->defs, &record->row[i], &node, record->step);
+	return 0;
+}
+
+int history_reading_next(struct history_reading *reading)
+{
+	struct mt_summary before = reading->record, *record = &reading->record;
+	struct mt_cursor *rest = &reading->rest;
+	uint32_t kind;
+	int error;
+
+	if (rest->error || !mt_cursor_left(rest))
+		return rest->error;
+	record->seq = take_difference(rest, before.seq);
+	record->time = take_difference(rest, before.time);
+	record->step = take_u32(rest, before.step);
+	record->steps = mt_cursor_u32(rest);
+	kind = mt_cursor_u32(rest);
 	record->why = kind >> 1 < MT_SUMMARY_WHY_COUNT ? kind >> 1 : MT_SUMMARY_EVENTS;
 	record->anew = kind & 1;
-	record->device = take_count(cursor, &record->devices, HISTORY_DEVICES_MAX, 9, sizeof(*record->device));
-	for (i = 0; i < record->devices && !cursor->error; i++)
-		take_device(cursor, &record->device[i], before, record);
-	record->row = take_count(cursor, &record->rows, HISTORY_ROWS_MAX, 8, sizeof(*record->row));
-	for (i = 0; i < record->rows && !cursor->error; i++)
-		take_row(cursor, defs, &record->row[i], &node, record->step);
-	return !record->device || !record->row ? -MT_E_MEMORY : cursor->error;
+	take_devices(reading, &before);
+	error = take_rows(reading);
+	if (error)
+		rest->error = error;
+	return rest->error ? rest->error : 1;
 }
 
-static int take_records(struct history *history, const struct mt_defs *defs, struct mt_cursor *cursor)
-{
-	struct mt_summary record;
-	size_t first = history->records;
-	int error = 0;
-
-	while (!error && mt_cursor_left(cursor)) {
-		error = take_record(cursor, defs, &record,
-				    history->records > first ? &history->record[history->records - 1] : NULL);
-		if (!error)
-			error = history_add(history, &record);
-		release_record(&record);
-	}
-	return error;
-}
-
-int history_decode(struct history *history, const struct mt_defs *defs, struct mt_cursor *payload)
+int history_reading_begin(struct history_reading *reading, const struct mt_defs *defs, struct mt_cursor *payload)
 {
 	struct mt_section section = { 0 };
-	int more, error = 0;
+	int more;
 
-	while (!error && (more = mt_section_next(payload, &section)) != 0) {
-		if (more < 0)
-			return more;
+	reading->record = (struct mt_summary){ .row = reading->record.row };
+	reading->rest = mt_cursor_make(NULL, 0);
+	reading->defs = defs;
+	while ((more = mt_section_next(payload, &section)) > 0)
 		if (section.number == SECTION_RECORDS)
-			error = take_records(history, defs, &section.content);
-	}
-	return error;
+			reading->rest = section.content;
+	if (more < 0)
+		reading->rest = mt_cursor_make(NULL, 0);
+	return more;
+}
+
+void history_reading_release(struct history_reading *reading)
+{
+	free(reading->record.row);
+	*reading = (struct history_reading){ 0 };
 }

@@ -9,7 +9,7 @@
 #include "memtrace/summary.h"
 
 #define HISTORY_DEVICES_MAX 65u     /* a record has no more: MT_LEDGER_DEVICES */
-#define HISTORY_ROWS_MAX (1u << 20) /* a record has no more: 48 MiB of hostile ones */
+#define HISTORY_ROWS_MAX (1u << 20) /* a record has no more: 40 MiB */
 
 /* Zeroed: empty. */
 struct history {
@@ -35,10 +35,24 @@ int history_thin(struct history *history);
 /* The payload of a chunk with these records, whose stacks are nodes of `defs`. Out of memory shows in payload->error. */
 void history_encode(const struct history *history, const struct mt_defs *defs, struct mt_buffer *payload);
 
+/* One record of a payload at a time. Zeroed: nothing is read yet. Memory of the rows is used again for the next record and payload. */
+struct history_reading {
+	struct mt_summary record; /* the newest, until the next call */
+	const struct mt_defs *defs;
+	struct mt_cursor rest;
+	struct mt_summary_device device[2][HISTORY_DEVICES_MAX]; /* the record and the one before, in turns */
+	uint32_t row_room;
+};
+
 /*
- * Adds the records of a payload; the cursor stands behind the kind. A stack that `defs` does not have becomes 0. 0; -MT_E_CORRUPT; -MT_E_LIMIT; -MT_E_MEMORY: those before
- * the bad one stay.
+ * Begins a payload, which lives as long as it is read; the cursor stands behind the kind. Stacks that `defs` does not have
+ * become 0. 0; -MT_E_CORRUPT; -MT_E_LIMIT: nothing of it is read.
  */
-int history_decode(struct history *history, const struct mt_defs *defs, struct mt_cursor *payload);
+int history_reading_begin(struct history_reading *reading, const struct mt_defs *defs, struct mt_cursor *payload);
+
+/* 1: reading->record is the next one. 0: the end. -MT_E_CORRUPT; -MT_E_LIMIT; -MT_E_MEMORY: the rest cannot be read. */
+int history_reading_next(struct history_reading *reading);
+
+void history_reading_release(struct history_reading *reading);
 
 #endif

@@ -66,7 +66,7 @@ static int replay(struct mt_writer *writer, struct mt_reader *reader)
 
 static int take_record(void *context, const struct mt_summary *record)
 {
-	return history_add(&((struct mt_writer *)context)->told, record);
+	return writer_remember(context, record);
 }
 
 /* Takes over what the index will say of the chunks that are there. */

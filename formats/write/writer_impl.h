@@ -77,6 +77,9 @@ int writer_records_due(const struct mt_writer *writer);
 int writer_pack_records(struct mt_writer *writer, struct mt_chunk_info *info);
 void writer_records_written(struct mt_writer *writer);
 
+/* With `keep`: a record that is in the file, which is to be written again when events are let go. 0 or -MT_E_MEMORY. */
+int writer_remember(struct mt_writer *writer, const struct mt_summary *record);
+
 /* The live set was cleared: it is added up anew from what comes, and the next record tells all of it. */
 void writer_recount(struct mt_writer *writer);
 

@@ -90,18 +90,24 @@ int writer_pack_records(struct mt_writer *writer, struct mt_chunk_info *info)
 	return error;
 }
 
-/* A flight recorder writes them again when it lets events go. */
+int writer_remember(struct mt_writer *writer, const struct mt_summary *record)
+{
+	int error = history_add(&writer->told, record);
+
+	while (!error && writer->told.records > RECORDS_MAX && history_thin(&writer->told) > 0)
+		;
+	return error;
+}
+
 void writer_records_written(struct mt_writer *writer)
 {
 	size_t i;
 
 	for (i = 0; writer->keep && i < writer->records.records; i++)
-		if (history_add(&writer->told, &writer->records.record[i]))
+		if (writer_remember(writer, &writer->records.record[i]))
 			give_up(writer);
 	history_clear(&writer->records);
 	writer->since_records = 0;
-	while (writer->told.records > RECORDS_MAX && history_thin(&writer->told) > 0)
-		;
 }
 
 int writer_history_payload(struct mt_writer *writer)

@@ -65,9 +65,9 @@ struct mt_summary {
 
 /*
  * Hands out the records of the trace in their order; each is valid during the call. Stacks are known once the events were read:
- * before, they may be 0. A result of `take` other than 0 ends it
- * and is handed on. Damaged records are left out up to the next one that begins anew. Not between two mt_reader_next of one
- * pass. 0; -MT_E_MEMORY; -MT_E_SYSTEM; or the result of `take`.
+ * before, they may be 0. A result of `take` other than 0 ends the reading and is handed on. Damaged records are left out up to
+ * the next one that begins anew. Not between two mt_reader_next of one pass. Memory: one chunk and one record, 104 MiB at most.
+ * 0; -MT_E_MEMORY; -MT_E_SYSTEM; or the result of `take`.
  */
 int mt_reader_summaries(struct mt_reader *reader, int (*take)(void *context, const struct mt_summary *summary),
 			void *context);

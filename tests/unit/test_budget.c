@@ -29,23 +29,6 @@ static struct mt_trace_state read_file(const char *path)
 	return state;
 }
 
-/* Reads a file in a process of its own, unless `read` is NULL. The memory that the process took. */
-static struct rusage cost_of(void (*read)(const char *path), const char *path)
-{
-	struct rusage usage;
-	int status;
-	pid_t child = fork();
-
-	CHECK(child >= 0);
-	if (!child) {
-		if (read)
-			read(path);
-		_exit(0);
-	}
-	CHECK(wait4(child, &status, 0, &usage) == child && !status);
-	return usage;
-}
-
 static double seconds_of(const struct rusage *usage)
 {
 	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
@@ -69,12 +52,12 @@ static void read_whole(const char *path)
 /* The cost of reading a file is in proportion to it. */
 static void check_cost(const struct bomb_kind *kind, const char *path, void (*read)(const char *path))
 {
-	struct rusage usage, nothing = cost_of(NULL, path);
+	struct rusage usage, nothing = kit_cost_of(NULL, path);
 	struct stat st;
 	long kib;
 
 	CHECK(!stat(path, &st));
-	usage = cost_of(read, path);
+	usage = kit_cost_of(read, path);
 	kib = usage.ru_maxrss - nothing.ru_maxrss;
 	printf("# %-12s %8lld bytes: %7ld KiB, %.2f s\n", kind->name, (long long)st.st_size, kib, seconds_of(&usage));
 	CHECK(kib <= FIXED_KIB + KIB_PER_KIB * st.st_size / 1024);

@@ -1,6 +1,7 @@
 /* test_spec.c - the tables of formats/trace/trace-v1.md are the lists in the code, row by row. */
 #include <ctype.h>
 #include "memtrace/phase.h"
+#include "summary/history.h"
 #include "trace/chunk.h"
 #include "trace/codec.h"
 #include "trace/process.h"
@@ -206,6 +207,8 @@ TEST(limits)
 	CHECK_EQ(MT_DEFS_FEW_MAX, 1 << 16);
 	CHECK_EQ(MT_STACK_DEPTH_MAX, 1024);
 	CHECK_EQ(MT_BUILD_ID_MAX, 32);
+	CHECK_EQ(HISTORY_DEVICES_MAX, 65);
+	CHECK_EQ(HISTORY_ROWS_MAX, 1 << 20);
 	CHECK_EQ(MT_RECOGNITION_MAX, 4096);
 	CHECK_EQ(MT_TRACE_VERSION, 1);
 }

@@ -4,6 +4,8 @@
  */
 #include "memtrace/phase.h"
 #include "memtrace/summary.h"
+#include "summary/history.h"
+#include "trace/chunk.h"
 #include "trace_kit.h"
 
 #define SLOTS 200u
@@ -340,6 +342,123 @@ TEST(damage_takes_records_and_nothing_else)
 	mt_reader_free(reader);
 	CHECK(tried > 1);
 	free(program);
+}
+
+/* ---- hostile records ---- */
+
+/* A record of bytes that are 0: it claims `devices` and `rows`, and has `given` rows. */
+static void put_claim(struct mt_buffer *records, uint32_t devices, uint32_t rows, uint32_t given)
+{
+	size_t zeros[] = { 5, (size_t)devices * 9, (size_t)given * 8 };
+	uint32_t claims[] = { devices, rows };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(zeros); i++) {
+		CHECK(!mt_buffer_reserve(records, zeros[i]));
+		memset(records->data + records->size, 0, zeros[i]);
+		records->size += zeros[i];
+		if (i < MT_ARRAY_SIZE(claims))
+			mt_buffer_put_varint(records, claims[i]);
+	}
+}
+
+/* A trace with one chunk of records. */
+static const char *save_records(const char *name, const struct mt_buffer *records)
+{
+	struct mt_packer *packer = mt_packer_new(1);
+	struct mt_buffer payload = { 0 }, out = { 0 };
+	const char *path = kit_path(name);
+	struct mt_writer *writer;
+	uint8_t *data;
+	size_t size;
+
+	CHECK_EQ(mt_writer_open(&writer, path, &kit_process, NULL), 0);
+	CHECK_EQ(mt_writer_close(writer, 0), 0);
+	data = kit_load(path, &size);
+	mt_buffer_put(&out, data, size);
+	mt_payload_begin(&payload, MT_CHUNK_SUMMARIES);
+	mt_payload_section(&payload, 1, records->data, records->size);
+	CHECK_EQ(mt_packer_pack(packer, &payload, 0, &out), 0);
+	kit_save(path, out.data, out.size);
+	free(data);
+	mt_buffer_release(&payload);
+	mt_buffer_release(&out);
+	mt_packer_free(packer);
+	return path;
+}
+
+struct claims {
+	uint32_t records, devices;
+	uint64_t rows;
+};
+
+static int count_claims(void *context, const struct mt_summary *summary)
+{
+	struct claims *claims = context;
+
+	claims->records++;
+	claims->devices += summary->devices;
+	claims->rows += summary->rows;
+	return 0;
+}
+
+static struct claims read_claims(const char *path)
+{
+	struct claims claims = { 0 };
+	struct mt_reader *reader;
+
+	CHECK_EQ(mt_reader_open(&reader, path), 0);
+	CHECK_EQ(mt_reader_summaries(reader, count_claims, &claims), 0);
+	mt_reader_free(reader);
+	return claims;
+}
+
+#define LARGE 7u /* records of all rows that a record may have: a chunk has no more of them */
+
+static void read_large(const char *path)
+{
+	CHECK_EQ(read_claims(path).rows, LARGE * (uint64_t)HISTORY_ROWS_MAX);
+}
+
+TEST(the_largest_chunk_takes_the_memory_of_one_record)
+{
+	struct mt_buffer records = { 0 };
+	const char *path;
+	long kib;
+	uint32_t i;
+
+	for (i = 0; i < LARGE; i++)
+		put_claim(&records, 0, HISTORY_ROWS_MAX, HISTORY_ROWS_MAX);
+	path = save_records("large.zst", &records);
+	kib = kit_cost_of(read_large, path).ru_maxrss - kit_cost_of(NULL, path).ru_maxrss;
+	printf("# %zu bytes of records: %ld KiB\n", records.size, kib);
+	CHECK(kib < 128 << 10); /* 56 MiB of chunk, 40 MiB of record */
+	mt_buffer_release(&records);
+}
+
+/* The second of three records claims what is wrong: the first is handed out. */
+TEST(a_record_that_claims_too_much_ends_its_chunk)
+{
+	static const struct {
+		uint32_t devices, rows, given, records;
+	} claim[] = {
+		{ HISTORY_DEVICES_MAX, HISTORY_ROWS_MAX, HISTORY_ROWS_MAX, 3 },
+		{ HISTORY_DEVICES_MAX + 1, 0, 0, 1 },
+		{ 0, HISTORY_ROWS_MAX + 1, HISTORY_ROWS_MAX + 1, 1 },
+		{ 0, UINT32_MAX, 1, 1 },
+		{ 1, 1000, 10, 1 },
+	};
+	struct mt_buffer records = { 0 };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(claim); i++) {
+		mt_buffer_clear(&records);
+		put_claim(&records, 1, 2, 2);
+		put_claim(&records, claim[i].devices, claim[i].rows, claim[i].given);
+		put_claim(&records, 1, 0, 0);
+		CHECK_EQ(read_claims(save_records("claims.zst", &records)).records, claim[i].records);
+	}
+	mt_buffer_release(&records);
 }
 
 TEST_MAIN()

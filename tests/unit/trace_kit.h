@@ -6,7 +6,9 @@
 #define TRACE_KIT_H
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
@@ -436,6 +438,23 @@ static inline void kit_save(const char *path, const uint8_t *data, size_t size)
 	FILE *file = fopen(path, "wb");
 
 	CHECK(file && fwrite(data, 1, size, file) == size && !fclose(file));
+}
+
+/* Reads a file in a process of its own, unless `read` is NULL. The memory that the process took. */
+static inline struct rusage kit_cost_of(void (*read)(const char *path), const char *path)
+{
+	struct rusage usage;
+	int status;
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (!child) {
+		if (read)
+			read(path);
+		_exit(0);
+	}
+	CHECK(wait4(child, &status, 0, &usage) == child && !status);
+	return usage;
 }
 
 #endif
