@@ -47,6 +47,13 @@ def trace():
     copy("trace", tree("tests/golden/*.zst") + tree("tests/golden/bad/*.zst"))
 
 
+def summary():
+    subprocess.run([os.path.join(BUILD, "memrec"), "-o", os.path.join(OUT, "summary", "rl_step.zst"), "--",
+                    os.path.join(BUILD, "samples/rl_step"), "--steps", "12"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL,
+                   env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "standin"), "STANDIN_MEM": "400GiB"})
+
+
 def report():
     copy("report", tree("tests/golden/v1-*.zst"))
 
@@ -199,7 +206,7 @@ def ring():
     save("ring", "slot", everything + piece(3, struct.pack("<BH", 0, 104) + bytes(24)))
 
 
-TARGETS = (trace, report, ring, pickle, straight, rules, knobs, config, sql, screen, advice, elf, pyline)
+TARGETS = (trace, summary, report, ring, pickle, straight, rules, knobs, config, sql, screen, advice, elf, pyline)
 
 for target in TARGETS:
     os.makedirs(os.path.join(OUT, target.__name__), exist_ok=True)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/buffer.h"
+#include "base/varint.h"
 
 #define PATHS_MAX 8
 
@@ -149,4 +151,30 @@ void fuzz_in_place(uint8_t *at, size_t size)
 	changed = LLVMFuzzerMutate(copy, size, size);
 	memcpy(at, copy, changed < size ? changed : size);
 	free(copy);
+}
+
+void fuzz_varints(struct fuzz_random *random, struct mt_buffer *content)
+{
+	uint8_t number[MT_VARINT_MAX], *end;
+	struct mt_buffer changed = { 0 };
+	struct mt_cursor rest;
+	size_t skip;
+
+	if (fuzz_below(random, 2) || !content->size) {
+		mt_buffer_reserve(content, FUZZ_VARINTS);
+		content->size = LLVMFuzzerMutate(content->data, content->size, content->size + FUZZ_VARINTS);
+		return;
+	}
+	rest = mt_cursor_make(content->data, content->size);
+	for (skip = fuzz_below(random, content->size); skip && !rest.error; skip--)
+		mt_cursor_varint(&rest);
+	if (rest.error || !mt_cursor_left(&rest))
+		rest = mt_cursor_make(content->data, content->size);
+	mt_buffer_put(&changed, content->data, (size_t)(rest.at - content->data));
+	end = mt_varint_put(number, fuzz_number(random));
+	mt_buffer_put(&changed, number, (size_t)(end - number));
+	mt_cursor_varint(&rest);
+	mt_buffer_put(&changed, rest.at, mt_cursor_left(&rest));
+	mt_buffer_release(content);
+	*content = changed;
 }

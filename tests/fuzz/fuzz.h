@@ -58,6 +58,11 @@ uint64_t fuzz_number(struct fuzz_random *random);                /* small, large
 /* Mutates `size` bytes at `at`; their number stays. */
 void fuzz_in_place(uint8_t *at, size_t size);
 
+/* Another number where a varint begins, or libFuzzer's idea of the bytes. `content` is FUZZ_VARINTS bytes longer at most. */
+#define FUZZ_VARINTS 256u
+struct mt_buffer;
+void fuzz_varints(struct fuzz_random *random, struct mt_buffer *content);
+
 /* Calls commands of memana as its main does. */
 
 #define COMMAND_WORDS_MAX 10
@@ -78,6 +83,11 @@ const struct mt_rules *fuzz_rules(void);
 
 /* Reads the trace twice, event by event. The error it was refused with, or that it tells of; 0: it is sound. */
 int trace_read(const char *path);
+
+/* A record is within its limits, and its ids are those of definitions. */
+struct mt_defs;
+struct mt_summary;
+void trace_check_record(const struct mt_defs *defs, const struct mt_summary *record);
 
 /* Runs the whole analysis over it, with a listener to everything. */
 void trace_analyse(const char *path);

@@ -4,6 +4,8 @@
 #include "fuzz.h"
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
+#include "memtrace/summary.h"
+#include "summary/history.h"
 
 const struct mt_rules *fuzz_rules(void)
 {
@@ -22,6 +24,19 @@ static void check_ids(const struct mt_defs *defs, const struct mt_event *event)
 	FUZZ_CHECK(event->stack <= mt_defs_count(defs, MT_DEF_NODE));
 	FUZZ_CHECK(event->device <= mt_defs_count(defs, MT_DEF_DEVICE));
 	FUZZ_CHECK(event->name <= mt_defs_count(defs, MT_DEF_STRING));
+}
+
+void trace_check_record(const struct mt_defs *defs, const struct mt_summary *record)
+{
+	uint32_t i;
+
+	FUZZ_CHECK(record->devices <= HISTORY_DEVICES_MAX && record->rows <= HISTORY_ROWS_MAX);
+	FUZZ_CHECK(record->why < MT_SUMMARY_WHY_COUNT && record->anew <= 1);
+	for (i = 0; i < record->devices; i++)
+		FUZZ_CHECK(record->device[i].peak_phase < MT_PHASE_COUNT);
+	for (i = 0; i < record->rows; i++)
+		FUZZ_CHECK(record->row[i].stack <= mt_defs_count(defs, MT_DEF_NODE) &&
+			   record->row[i].phase < MT_PHASE_COUNT && record->row[i].driver <= 1);
 }
 
 static void check_symbols(const struct mt_defs *defs)
@@ -48,6 +63,12 @@ static size_t read_all(struct mt_reader *reader)
 	return total;
 }
 
+static int take_record(void *context, const struct mt_summary *record)
+{
+	trace_check_record(context, record);
+	return 0;
+}
+
 int trace_read(const char *path)
 {
 	const struct mt_trace_state *state;
@@ -61,6 +82,7 @@ int trace_read(const char *path)
 	state = mt_reader_state(reader);
 	total = read_all(reader);
 	check_symbols(mt_reader_defs(reader));
+	FUZZ_CHECK(!mt_reader_summaries(reader, take_record, (void *)mt_reader_defs(reader)));
 	first = *state;
 	mt_reader_rewind(reader);
 	FUZZ_CHECK(read_all(reader) == total); /* though more is known of the file by now */

@@ -11,7 +11,6 @@
 
 #define CHUNKS_MAX 256u
 #define SECTIONS_MAX 64u
-#define GROWTH 256u /* bytes that one section may get longer */
 
 struct piece {
 	struct mt_chunk_info info;
@@ -118,33 +117,6 @@ static void mutate_order(struct parts *parts)
 
 /* ---- sections ---- */
 
-/* Another number where a varint begins, or libFuzzer's idea of the bytes. */
-static void mutate_content(struct parts *parts, struct mt_buffer *content)
-{
-	uint8_t number[MT_VARINT_MAX], *end;
-	struct mt_buffer changed = { 0 };
-	struct mt_cursor rest;
-	size_t skip;
-
-	if (fuzz_below(&parts->random, 2) || !content->size) {
-		mt_buffer_reserve(content, GROWTH);
-		content->size = LLVMFuzzerMutate(content->data, content->size, content->size + GROWTH);
-		return;
-	}
-	rest = mt_cursor_make(content->data, content->size);
-	for (skip = fuzz_below(&parts->random, content->size); skip && !rest.error; skip--)
-		mt_cursor_varint(&rest);
-	if (rest.error || !mt_cursor_left(&rest))
-		rest = mt_cursor_make(content->data, content->size);
-	mt_buffer_put(&changed, content->data, (size_t)(rest.at - content->data));
-	end = mt_varint_put(number, fuzz_number(&parts->random));
-	mt_buffer_put(&changed, number, (size_t)(end - number));
-	mt_cursor_varint(&rest);
-	mt_buffer_put(&changed, rest.at, mt_cursor_left(&rest));
-	mt_buffer_release(content);
-	*content = changed;
-}
-
 /* Appends the section, mutated; now and then it goes away or gets another number. */
 static void mutate_section(struct parts *parts, struct mt_buffer *out, const struct mt_section *section)
 {
@@ -158,7 +130,7 @@ static void mutate_section(struct parts *parts, struct mt_buffer *out, const str
 		number += (uint32_t)fuzz_below(&parts->random, 4);
 		/* fall through */
 	default:
-		mutate_content(parts, &content);
+		fuzz_varints(&parts->random, &content);
 		mt_payload_section(out, number, content.data, content.size);
 	}
 	mt_buffer_release(&content);
