@@ -1,202 +1,12 @@
 /* reader.c - reads a trace of any origin: chunk by chunk, everything checked. */
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include "memtrace/error.h"
-#include "reader_file.h"
 #include "reader_impl.h"
-#include "trace/chunk.h"
-#include "trace/chunk_list.h"
-#include "trace/codec.h"
+#include "reader_struct.h"
 #include "trace/defs.h"
-#include "trace/process.h"
 
 /* Events handed out at a time: few enough to stay in a core's cache between decoding and use. */
 #define BATCH MT_READER_BATCH
-
-/* Events cannot be read, or make no sense without those before; a checkpoint ends it. */
-struct gap {
-	int open;
-	int untold;      /* since the newest LOST that stands for it, chunks were passed */
-	int uncounted;   /* nobody knows how many were in one of the chunks */
-	uint64_t missed; /* in the others */
-	uint64_t seq;    /* the largest that one of the chunks has, as far as is known */
-};
-
-struct mt_reader {
-	struct reader_file file;
-	struct mt_process process;
-	struct mt_defs *defs;
-	struct mt_chunk_list list;
-	struct mt_chunk_info *disproved; /* from an index: callers may still look at it */
-	uint32_t vouched;                /* chunks before this one are as the disproved index has them */
-	uint32_t at;                     /* chunk to begin next */
-	uint32_t defs_done;              /* chunks whose definitions are in `defs` */
-	uint64_t seq;                    /* the newest event's, missing ones included */
-	int begun;                       /* there were events */
-	int cut;                         /* one of them a CUT, and no checkpoint since */
-	struct gap gap;
-	int decoding; /* decoder is inside chunk at - 1 */
-	struct mt_event *events;
-	size_t events_room;
-	_Atomic uint64_t *budget; /* see mt_reader_share */
-	uint64_t large;           /* bytes taken off it for the chunk that is being read */
-	struct mt_event lost;     /* stands for a gap, */
-	int told;                 /* and is the newest batch */
-	uint64_t time;            /* the newest event's */
-	size_t held;              /* events of a checkpoint that come after `lost` */
-	struct mt_trace_state state;
-	struct mt_decoder decoder; /* last, for its addresses are not cleared: see READER_CLEARED */
-};
-
-/* Most readers never touch these 64 KiB. */
-#define READER_CLEARED (offsetof(struct mt_reader, decoder) + offsetof(struct mt_decoder, addr))
-
-/* The chunk behind the recognition frame. */
-static int read_process(struct mt_reader *reader, uint64_t offset)
-{
-	struct mt_zframe frame;
-	struct mt_cursor payload;
-	int error = mt_unpacker_find(reader->file.source.unpacker, offset, 0, &frame);
-
-	if (!error)
-		error = mt_unpacker_unpack(reader->file.source.unpacker, &payload);
-	if (error)
-		return error;
-	if (mt_payload_kind(&payload) != MT_CHUNK_PROCESS)
-		return -MT_E_CORRUPT;
-	return mt_process_decode(&reader->process, &payload);
-}
-
-static int open_reader(struct mt_reader *reader, const char *path)
-{
-	uint64_t first;
-	int error = reader_file_open(&reader->file, path);
-
-	if (!error)
-		error = mt_recognition_read(reader->file.source.fd, &first);
-	if (!error)
-		error = read_process(reader, first);
-	if (!error)
-		error = mt_chunk_list_find(&reader->list, &reader->file.source, first);
-	if (reader->file.source.unpacker)
-		mt_unpacker_drop(reader->file.source.unpacker, MT_READER_LARGE_BYTES);
-	if (error)
-		return error;
-	reader->defs = mt_defs_new();
-	if (!reader->defs)
-		return -MT_E_MEMORY;
-	mt_reader_rewind(reader);
-	return 0;
-}
-
-int mt_reader_open(struct mt_reader **out, const char *path)
-{
-	struct mt_reader *reader = malloc(sizeof(*reader));
-	int error;
-
-	*out = NULL;
-	if (!reader)
-		return -MT_E_MEMORY;
-	memset(reader, 0, READER_CLEARED);
-	reader->file.source.fd = -1;
-	error = open_reader(reader, path);
-	if (error)
-		mt_reader_free(reader);
-	else
-		*out = reader;
-	return error;
-}
-
-void mt_reader_free(struct mt_reader *reader)
-{
-	if (!reader)
-		return;
-	reader_file_release(&reader->file);
-	mt_process_release(&reader->process);
-	mt_defs_free(reader->defs);
-	mt_chunk_list_release(&reader->list);
-	free(reader->disproved);
-	free(reader->events);
-	free(reader);
-}
-
-const struct mt_process *mt_reader_process(const struct mt_reader *reader)
-{
-	return &reader->process;
-}
-
-const struct mt_defs *mt_reader_defs(const struct mt_reader *reader)
-{
-	return reader->defs;
-}
-
-struct mt_defs *mt_reader_take_defs(struct mt_reader *reader)
-{
-	struct mt_defs *defs = reader->defs;
-
-	reader->defs = NULL;
-	return defs;
-}
-
-int mt_reader_wake(struct mt_reader *reader, struct mt_unpacker **unpacker)
-{
-	int error = reader_file_wake(&reader->file);
-
-	*unpacker = reader->file.source.unpacker;
-	return error;
-}
-
-void mt_reader_sleep(struct mt_reader *reader)
-{
-	mt_unpacker_drop(reader->file.source.unpacker, MT_READER_LARGE_BYTES);
-	reader_file_sleep(&reader->file);
-}
-
-uint32_t mt_reader_chunk(const struct mt_reader *reader)
-{
-	return reader->at - 1;
-}
-
-int mt_reader_ends_well(const struct mt_reader *reader)
-{
-	int end = reader->list.end_error;
-
-	if (reader->gap.open)
-		return reader->list.error;
-	return end == -MT_E_TRUNCATED ? 0 : end;
-}
-
-const struct mt_trace_state *mt_reader_state(const struct mt_reader *reader)
-{
-	return &reader->state;
-}
-
-const struct mt_chunk_info *mt_reader_chunks(const struct mt_reader *reader, uint32_t *count)
-{
-	*count = reader->list.count;
-	return reader->list.info;
-}
-
-/* The chunk list's view of the file. */
-static void take_over_state(struct mt_reader *reader)
-{
-	reader->state.complete = reader->list.indexed && !reader->list.error;
-	reader->state.error = reader->list.error;
-	reader->state.error_offset = reader->list.error_offset;
-	reader->state.chunks = reader->list.count;
-}
-
-void mt_reader_rewind(struct mt_reader *reader)
-{
-	reader->at = 0;
-	reader->seq = reader->time = 0;
-	reader->begun = reader->cut = reader->decoding = reader->told = 0;
-	reader->gap = (struct gap){ 0 };
-	reader->held = 0;
-	reader->state = (struct mt_trace_state){ .file_bytes = reader->file.source.file_bytes };
-	take_over_state(reader);
-}
 
 static int is_fatal(int error)
 {
@@ -243,7 +53,7 @@ static int note_damage(struct mt_reader *reader, uint32_t at, int error, uint32_
 	chunk->error = error;
 	chunk->good = good;
 	mt_chunk_list_damage(&reader->list, error, chunk->offset);
-	take_over_state(reader);
+	reader_take_over(reader);
 	reader->decoding = 0;
 	pass_damaged(reader, chunk);
 	return is_fatal(error) ? error : 0;
@@ -299,7 +109,7 @@ static int disprove_index(struct mt_reader *reader)
 	reader->disproved = reader->list.info;
 	reader->vouched = reader->at;
 	reader->list = found;
-	take_over_state(reader);
+	reader_take_over(reader);
 	return 0;
 }
 
@@ -420,7 +230,7 @@ static int stands_for_numbers(const struct mt_reader *reader, const struct mt_ch
 static void find_gap(struct mt_reader *reader)
 {
 	mt_chunk_list_damage(&reader->list, -MT_E_CORRUPT, reader->list.info[reader->at - 1].offset);
-	take_over_state(reader);
+	reader_take_over(reader);
 	reader->gap.open = reader->gap.untold = reader->gap.uncounted = 1;
 }
 
@@ -665,33 +475,6 @@ int mt_reader_next_until(struct mt_reader *reader, const struct mt_event **event
 	return error;
 }
 
-int mt_reader_more(struct mt_reader *reader)
-{
-	const struct mt_chunk_info *last = &reader->list.info[reader->list.count - 1];
-	uint32_t before = reader->list.count;
-	struct stat st;
-	int error;
-
-	if (reader->file.rests)
-		return -MT_E_BUSY;
-	if (fstat(reader->file.source.fd, &st))
-		return -MT_E_SYSTEM;
-	if (!st.st_nlink || (uint64_t)st.st_size < last->offset + last->size)
-		return -MT_E_BUSY;
-	if ((uint64_t)st.st_size == reader->file.source.file_bytes)
-		return 0;
-	reader->file.source.file_bytes = reader->state.file_bytes = (uint64_t)st.st_size;
-	mt_unpacker_grow(reader->file.source.unpacker, reader->file.source.file_bytes);
-	error = mt_chunk_list_more(&reader->list, &reader->file.source);
-	take_over_state(reader);
-	return error ? error : reader->list.count > before;
-}
-
-void mt_reader_rest(struct mt_reader *reader, const char *path)
-{
-	reader_file_rest(&reader->file, path);
-}
-
 int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *room)
 {
 	struct mt_event *array = reader->events;
@@ -704,11 +487,4 @@ int mt_reader_trade(struct mt_reader *reader, struct mt_event **events, size_t *
 	*events = array;
 	*room = size;
 	return 1;
-}
-
-uint64_t mt_reader_offset(const struct mt_reader *reader)
-{
-	const struct mt_chunk_info *newest = reader->at ? &reader->list.info[reader->at - 1] : NULL;
-
-	return newest ? newest->offset + newest->size : 0;
 }
