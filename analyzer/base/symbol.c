@@ -200,7 +200,7 @@ static uint32_t section_of(Dwfl_Module *module, GElf_Addr address)
 	Elf_Scn *section = dwfl_module_address_section(module, &address, &bias);
 	size_t number = section ? elf_ndxscn(section) : SHN_UNDEF;
 
-	return number < SYMBOL_NO_SECTION ? (uint32_t)number : SYMBOL_NO_SECTION - 1;
+	return number < SYMBOL_ABSOLUTE ? (uint32_t)number : SHN_UNDEF;
 }
 
 static unsigned rank_of(const GElf_Sym *symbol)
@@ -238,9 +238,9 @@ static int read_span(Dwfl_Module *module, int number, struct symbol_span *span)
 	span->end = symbol.st_size < UINT64_MAX - start ? start + symbol.st_size : UINT64_MAX;
 	span->number = (uint32_t)number;
 	span->rank = rank_of(&symbol) & 3u;
-	span->section = SYMBOL_NO_SECTION;
+	span->section = SYMBOL_ABSOLUTE;
 	if (!symbol.st_size && section < SHN_LORESERVE)
-		span->section = section_of(module, start) & SYMBOL_NO_SECTION;
+		span->section = section_of(module, start) & SYMBOL_ABSOLUTE;
 	return 1;
 }
 
@@ -253,31 +253,43 @@ static struct symbol_index *make_index(Dwfl_Module *module)
 	if (!index)
 		return NULL;
 	index->span = malloc((size_t)count * sizeof(*index->span));
-	if (!index->span) {
-		free(index);
-		return NULL;
-	}
 	index->first_global = first > 0 ? (uint32_t)first : 0;
-	for (i = 1; i < count; i++)
+	for (i = 1; index->span && i < count; i++)
 		index->count += (size_t)read_span(module, i, &index->span[index->count]);
-	symbol_index_build(index);
-	return index;
+	if (index->span && !symbol_index_build(index))
+		return index;
+	symbol_index_release(index);
+	free(index);
+	return NULL;
+}
+
+/* elfutils' own search, a walk over all symbols of the file. */
+static const char *walk_symbols(Dwfl_Module *module, GElf_Addr address)
+{
+	GElf_Off from_start;
+	GElf_Sym symbol;
+
+	return dwfl_module_addrinfo(module, address, &from_start, &symbol, NULL, NULL, NULL);
 }
 
 /* The name of the symbol around the address. NULL: there is none. */
 static const char *find_symbol(struct elf_file *file, GElf_Addr address)
 {
+	uint32_t section = section_of(file->module, address), number;
 	GElf_Addr start;
-	GElf_Off from_start;
 	GElf_Sym symbol;
-	uint32_t number;
+	const char *name;
 
 	if (!file->index)
 		file->index = make_index(file->module);
 	if (!file->index)
-		return dwfl_module_addrinfo(file->module, address, &from_start, &symbol, NULL, NULL, NULL);
-	number = symbol_index_find(file->index, address, section_of(file->module, address));
-	return number ? dwfl_module_getsym_info(file->module, (int)number, &symbol, &start, NULL, NULL, NULL) : NULL;
+		return walk_symbols(file->module, address);
+	number = symbol_index_find(file->index, address, section);
+	name = number ? dwfl_module_getsym_info(file->module, (int)number, &symbol, &start, NULL, NULL, NULL) : NULL;
+	if (!name || !*name)
+		return NULL;
+	/* elfutils decides on a label where no section is known: a label of a damaged file names nothing. */
+	return symbol.st_size || section ? name : walk_symbols(file->module, address);
 }
 
 /* ---- one address ---- */

@@ -8,14 +8,51 @@
  */
 
 #define NEAR_ROOM_MIN 64u
+#define DIGIT_BITS 11
+#define DIGITS (1u << DIGIT_BITS)
 
-static int by_start(const void *left, const void *right)
+static unsigned digit_of(uint64_t start, unsigned shift)
 {
-	const struct symbol_span *a = left, *b = right;
+	return (unsigned)(start >> shift) & (DIGITS - 1);
+}
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->number < b->number ? -1 : a->number > b->number;
+static void sort_by_digit(const struct symbol_span *from, struct symbol_span *to, size_t count, unsigned shift)
+{
+	size_t place[DIGITS] = { 0 }, sum = 0, spans, i;
+
+	for (i = 0; i < count; i++)
+		place[digit_of(from[i].start, shift)]++;
+	for (i = 0; i < DIGITS; i++) {
+		spans = place[i];
+		place[i] = sum;
+		sum += spans;
+	}
+	for (i = 0; i < count; i++)
+		to[place[digit_of(from[i].start, shift)]++] = from[i];
+}
+
+/* By start, and by number where the start is the same. A sort that compares takes several times as long. */
+static int sort_spans(struct symbol_index *index)
+{
+	struct symbol_span *spare = malloc(index->count * sizeof(*spare) + 1), *sorted;
+	uint64_t differ = 0;
+	unsigned shift;
+	size_t i;
+
+	if (!spare)
+		return -1;
+	for (i = 0; i < index->count; i++)
+		differ |= index->span[i].start ^ index->span[0].start;
+	for (shift = 0; shift < 64; shift += DIGIT_BITS) {
+		if (!digit_of(differ, shift))
+			continue;
+		sort_by_digit(index->span, spare, index->count, shift);
+		sorted = spare;
+		spare = index->span;
+		index->span = sorted;
+	}
+	free(spare);
+	return 0;
 }
 
 static size_t middle(size_t low, size_t high)
@@ -39,11 +76,12 @@ static uint64_t fill_reach(struct symbol_span *span, size_t low, size_t high)
 	return span[mid].reach;
 }
 
-void symbol_index_build(struct symbol_index *index)
+int symbol_index_build(struct symbol_index *index)
 {
-	if (index->count)
-		qsort(index->span, index->count, sizeof(*index->span), by_start);
+	if (sort_spans(index))
+		return -1;
 	fill_reach(index->span, 0, index->count);
+	return 0;
 }
 
 /* ---- the spans around an address ---- */

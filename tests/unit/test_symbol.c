@@ -316,24 +316,111 @@ TEST(a_symbol_is_read_once_for_all_addresses)
 	dwfl_end(object.dwfl);
 }
 
-/* A file in which one function is around all others, many of which are in each other. */
+/* A file in which one function is around all others, many of which are in each other; the last one is the first symbol. */
 TEST(an_address_costs_no_walk_over_the_symbols)
 {
 	struct symbol_index index = { .count = 100000, .first_global = 1 };
+	uint64_t start;
 	uint32_t i;
 
 	index.span = calloc(index.count, sizeof(*index.span));
 	CHECK(index.span != NULL);
 	for (i = 0; i < index.count; i++) {
-		index.span[i].number = (uint32_t)index.count - i;
-		index.span[i].start = i * 16;
-		index.span[i].end = i ? i * 16 + 8 + (i % 7 ? 0 : 64) : UINT64_MAX;
+		start = (index.count - 1 - i) * 16;
+		index.span[i].number = i + 1;
+		index.span[i].start = start;
+		index.span[i].end = start ? start + 8 + (i % 7 ? 0 : 64) : UINT64_MAX;
 	}
-	symbol_index_build(&index);
-	for (i = 1; i < index.count; i++)
-		CHECK_EQ(symbol_index_find(&index, i * 16, 1), index.count - i);
+	CHECK_EQ(symbol_index_build(&index), 0);
+	for (i = 0; i < index.count - 1; i++)
+		CHECK_EQ(symbol_index_find(&index, (index.count - 1 - i) * 16, 1), i + 1);
 	CHECK(index.looked_at / index.count < 100);
 	symbol_index_release(&index);
+}
+
+/* ---- the rule of elfutils, on each symbol in turn ---- */
+
+struct walk {
+	const struct symbol_span *best, *label;
+	uint64_t lowest; /* start of a label */
+};
+
+static void walk_step(struct walk *walk, const struct symbol_span *span, uint64_t address, uint32_t section)
+{
+	const struct symbol_span *best = walk->best;
+	int is_label = span->end == span->start;
+
+	if (span->start > address)
+		return;
+	if (span->end > walk->lowest)
+		walk->lowest = span->end;
+	if (!is_label && span->end <= address)
+		return;
+	if (is_label) {
+		if (!best && span->start >= walk->lowest && (span->start == address || span->section == section))
+			walk->label = span;
+	} else if (!best || best->start < span->start || best->rank < span->rank ||
+		   (best->start == span->start && best->rank == span->rank && best->end > span->end)) {
+		walk->best = span;
+	}
+}
+
+static uint32_t walk_all(const struct symbol_span *span, size_t count, uint32_t first_global, uint64_t address,
+			 uint32_t section)
+{
+	struct walk walk = { 0 };
+	size_t i;
+
+	for (i = first_global - 1; i < count; i++)
+		walk_step(&walk, &span[i], address, section);
+	if (!walk.best && (!walk.label || walk.label->start != address))
+		for (i = 0; i < count && i < first_global - 1; i++)
+			walk_step(&walk, &span[i], address, section);
+	if (walk.best)
+		return walk.best->number;
+	return walk.label && walk.label->start >= walk.lowest ? walk.label->number : 0;
+}
+
+#define ADDRESSES 48
+
+static void make_spans(struct symbol_span *span, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		span[i].number = (uint32_t)i + 1;
+		span[i].start = (uint64_t)rand() % ADDRESSES;
+		span[i].end = span[i].start + (uint64_t)(rand() % 3 ? rand() % 16 : 0);
+		span[i].rank = (unsigned)rand() % 4;
+		span[i].section = rand() % 8 ? (unsigned)rand() % 3 : SYMBOL_ABSOLUTE;
+	}
+}
+
+TEST(the_index_and_the_walk_agree)
+{
+	struct symbol_span span[24];
+	struct symbol_index index;
+	uint64_t address;
+	uint32_t i, named = 0, found;
+
+	srand(1);
+	for (i = 0; i < 4000; i++) {
+		memset(span, 0, sizeof(span));
+		index = (struct symbol_index){ .count = (size_t)rand() % 25, .first_global = 1 + (unsigned)rand() % 8 };
+		make_spans(span, index.count);
+		index.span = malloc(sizeof(span));
+		CHECK(index.span != NULL);
+		memcpy(index.span, span, sizeof(span));
+		CHECK_EQ(symbol_index_build(&index), 0);
+		for (address = 0; address < ADDRESSES + 16; address++) {
+			found = symbol_index_find(&index, address, (uint32_t)(address / 16 % 3));
+			CHECK_EQ(found, walk_all(span, index.count, index.first_global, address,
+						 (uint32_t)(address / 16 % 3)));
+			named += found != 0;
+		}
+		symbol_index_release(&index);
+	}
+	CHECK(named > 4000 && named < 4000 * ADDRESSES);
 }
 
 /* A pair of pairs of pairs: `levels` of them double the name as often, and the symbol grows by eight bytes. */
