@@ -94,12 +94,11 @@ for_samples() { # small ones to be opened by newcomers
 }
 histories() {
 	local mode
-	for mode in train expandable graphs mempool oom sleep compiled; do
+	for mode in $MODES; do
 		check "history: $mode equals PyTorch's own" same_history "$mode"
 	done
-	check "history: out of memory" out_of_memory
-	check "history: asleep is alive and not resident" asleep
-	check "samples" for_samples
+	[ ! -s oom.json ] || check "history: out of memory" out_of_memory
+	[ ! -s sleep.json ] || check "history: asleep is alive and not resident" asleep
 }
 
 # ---- order: the allocator's double, which stands for it on machines without a GPU ----

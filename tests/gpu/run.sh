@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # run.sh BUILD [FOLDER] - checks on a real GPU, and measures. Prints ok / not ok / skip lines, the tables of RESULTS.md and
 # "N passed, N failed, N skipped". Small traces for samples/ are left in FOLDER/samples (FOLDER: also by OUT). README.md.
-#   PARTS="driver history"   what is run: any of facts probe driver history order whole profiler others times
+#   PARTS="driver history"   what is run: any of facts probe driver history samples order whole profiler others times
+#   MODES="train oom"        which of workload.py's programs the part history runs
 #   KEEP=FOLDER              what a failed check was about goes there, in archives of at most KEEP_MB each, KEEP_FILES in all
 #   SECONDS_LEFT=N           how long all of it may take; what does not fit is skipped and named
 #   REPEATS=5                rounds of the measurements
@@ -21,7 +22,8 @@ samples=$out/samples
 [ -z "${KEEP:-}" ] || KEEP=$(mkdir -p "$KEEP" && cd "$KEEP" && pwd) || exit 2
 KEEP_MB=${KEEP_MB:-15} KEEP_FILES=${KEEP_FILES:-4}
 REPEATS=${REPEATS:-5}
-PARTS=${PARTS:-driver history order whole profiler others times}
+MODES=${MODES:-train expandable graphs mempool oom sleep compiled}
+PARTS=${PARTS:-driver history samples order whole profiler others times}
 memrec=$BUILD/memrec
 memana=$BUILD/memana
 passed=0 failed=0 skipped=0
@@ -129,6 +131,7 @@ wants facts && facts
 wants probe && probes
 wants driver && check "driver: peak and totals of rl_step are its own" driver
 torch_wants history && histories
+torch_wants samples && check "samples" for_samples
 torch_wants order && orders
 torch_wants whole && check "whole GPU: the ledger and a steady remainder" whole
 torch_wants profiler && profilers

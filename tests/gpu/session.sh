@@ -12,7 +12,7 @@ mkdir -p "$OUT" || exit 2
 export KEEP=$OUT KEEP_FILES=4
 case ${1:-} in
 1) PARTS="facts probe driver" KEEP_FILES=2 ;;
-2) PARTS="history order whole" ;;
+2) PARTS="history samples order whole" ;;
 3) PARTS="profiler others times" ;;
 *)
 	sed -n '2,7s/^# //p' "$0" >&2
