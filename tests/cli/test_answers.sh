@@ -31,7 +31,7 @@ done
 # Sums of lives, and single ones. The golden files have failed frees, checkpoints, gaps and torn ends.
 all_ways() {
 	local trace way
-	for trace in rl_step.zst "$SRC"/tests/golden/*.zst "$SRC"/samples/*.zst; do
+	for trace in rl_step.zst "$SRC"/tests/golden/*.zst "$SRC"/samples/*.zst "$SRC"/samples/gpu/*.zst; do
 		for way in "" --full; do
 			"$memana" "$@" --json $way "$trace" >"with$way" 2>&1
 			echo "$?" >>"with$way"
