@@ -303,12 +303,6 @@ void stream_sample_oom(struct stream *stream, uint32_t id);
 /* Events are missing here: what grew meanwhile has no call that explains it. */
 void stream_sample_checkpoint(struct stream *stream);
 
-/* A word for the total of a device of the run; bytes, 0: none. A more trusted word than the ones before counts. */
-void stream_total_tell(struct analysis *analysis, uint32_t number, uint64_t total, enum analysis_total by);
-
-/* Bounds the free bytes by the device's total, if nobody has told them. */
-void stream_bound_free(struct analysis *analysis, struct analysis_oom *oom);
-
 /* Before what the process held goes. 0 or an error. */
 int stream_sample_over(struct stream *stream);
 
@@ -348,6 +342,12 @@ int stream_import(struct stream *stream, const struct mt_live *live, int change)
 
 /* Makes the process's device known to the run. Its number there, STREAM_NO_DEVICE: out of memory. */
 uint32_t stream_meet_device(struct stream *stream, uint32_t id);
+
+/* A word for the total of a device of the run; bytes, 0: none. A more trusted word than the ones before counts. */
+void stream_total_tell(struct analysis *analysis, uint32_t number, uint64_t total, enum analysis_total by);
+
+/* Bounds the free bytes by the device's total, if nobody has told them. */
+void stream_bound_free(struct analysis *analysis, struct analysis_oom *oom);
 
 /* The run's number of the process's device, made known when it is new. STREAM_NO_DEVICE: out of memory. */
 static inline uint32_t stream_device(struct stream *stream, uint64_t device)

@@ -86,6 +86,28 @@ static uint32_t add_device(struct analysis *analysis)
 	return analysis->devices++;
 }
 
+void stream_bound_free(struct analysis *analysis, struct analysis_oom *oom)
+{
+	uint64_t total = analysis->device[oom->device].total;
+
+	if (oom->free_by == ANALYSIS_FREE_BOUND)
+		oom->free = total > oom->recorded ? (int64_t)(total - oom->recorded) : -1;
+}
+
+void stream_total_tell(struct analysis *analysis, uint32_t number, uint64_t total, enum analysis_total by)
+{
+	struct analysis_device *device = &analysis->device[number];
+	uint32_t i;
+
+	if (!total || device->total_by >= by)
+		return;
+	device->total = total;
+	device->total_by = by;
+	for (i = 0; i < analysis->ooms; i++)
+		if (analysis->oom[i].device == number)
+			stream_bound_free(analysis, &analysis->oom[i]);
+}
+
 /* Joins the process's device with one that is there, or adds it. */
 static uint32_t join_device(struct stream *stream, uint32_t id)
 {
