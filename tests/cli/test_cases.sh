@@ -59,7 +59,7 @@ tells "a GPU, in log-probs" "gpu['kind'] == 'cuda' and d['oom'][-1]['phase'] == 
 says "not the host" 'The host.s memory was not short \(cgroup 60.0 GiB of 200.0 GiB' top
 tells "what each process holds" "{p['pid']: p['bytes'] >> 30 for p in gpu['by_process']} == {4200: 43, 4100: 26}" top
 says "the engine is awake" 'The largest part of what is in use is kv cache, 33.0 GiB: the engine is awake while the trainer works: see whether it is told to sleep, and by whom; else give it a smaller part' oom
-says "how much others have" 'pid 4200 43.0 GiB .* rank 0, which asked 26.6 GiB .* not recorded 900.0 MiB' oom
+says "how much others have" 'pid 4200 43.0 GiB .* rank 0, which asked 26.6 GiB .* other processes 300.0 MiB' oom
 tells "KV cache and graphs told apart" \
 	"($(parts category)['kv cache'], $(parts category)['cuda graphs']) == (33 << 30, 2 << 30)" top
 says "what was not recorded" 'other processes 300.0 MiB' top

@@ -36,6 +36,40 @@ check "the host's line" grep -q '^Host: RSS 30.0 GiB, pinned 2.0 GiB at most; cg
 check "JSON: host" json full.json \
 	'(d["host"]["rss_bytes"] >> 30, d["host"]["cgroup_limit_bytes"] >> 30, d["host"]["verdict"]) == (30, 32, "cgroup")'
 
+# --- all bytes of the GPU at a failed request, for each shape that test_samples.c describes
+cat >shapes.py <<'END'
+import glob, json, re, subprocess, sys
+MIB, failed, seen = 1 << 20, 0, 0
+for name in sorted(glob.glob("shape_*.1.zst")):
+    processes, samples, others, told = re.match(r"shape_(.)(.)(\d+)_(.)", name).groups()
+    processes, others, told, seen = int(processes), int(others), int(told), seen + 1
+    files = [name.replace(".1.", ".%d." % (i + 1)) for i in range(processes)]
+    answer = lambda *command: json.loads(subprocess.run([sys.argv[1], *command, "--json", *files], stdout=subprocess.PIPE, check=True).stdout)
+    failure = answer("oom")["failure"]
+    has = {k[:-6]: v if v is None else v / MIB for k, v in failure["balance"].items() if k.endswith("_bytes")}
+    held, apart = [300, 500][processes - 1], samples in "batmx"
+    lone = samples == "x" and processes == 2
+    beyond, more = 100 * processes + others, 50 * (samples == "m")
+    free = 1000 - held - beyond - more * (not told) if told or samples != "n" else None
+    want = {"total": 1000 if told or samples != "n" else 1024, "free": free, "recorded": held,
+            "context": 100 * (1 if lone else processes) if apart else None, "unexplained": 0 if apart else None,
+            "other_processes": others + more + 100 * lone if apart else None}
+    want["unknown"] = want["total"] - sum(v or 0 for k, v in want.items() if k != "total")
+    wrong = {k: (has[k], v) for k, v in want.items() if has[k] != v}
+    if has["total"] != sum(v or 0 for k, v in has.items() if k != "total"):
+        wrong["sum"] = has
+    if free is not None and failure["unrecorded_bytes"] != (want["total"] - free - held) * MIB:
+        wrong["unrecorded"] = failure["unrecorded_bytes"]
+    if apart and not lone:
+        then = answer("top", "--at", "oom")["devices"][0]
+        wrong.update({k: (v, then[k]) for k, v in failure["balance"].items() if k in then and k not in ("total_bytes", "recorded_bytes") and v != then[k]})
+    if wrong:
+        failed += 1
+        print(name, wrong)
+sys.exit(failed > 0 or seen != 56)
+END
+check "what has the bytes at a failed request adds up to the GPU" python3 shapes.py "$memana"
+
 # --- on the stand-in: rl_step pauses where a program waits for its GPU
 pause=300000000 # ns, for a look
 export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB

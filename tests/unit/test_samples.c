@@ -31,14 +31,19 @@ static void note(struct builder *m, uint64_t entry)
 }
 
 /* In MiB; own 0: not known. */
-static void gpu(struct builder *m, uint64_t used, uint64_t own)
+static void gpu_of(struct builder *m, uint64_t total, uint64_t used, uint64_t own)
 {
 	builder_event(m, (struct mt_event){ .kind = MT_GPU_SAMPLE,
 					    .device = m->cuda,
 					    .size = used * MIB,
 					    .offset = own * MIB,
-					    .value = 1024 * MIB,
+					    .value = total * MIB,
 					    .flags = 20 << 8 | (own ? SAMPLED_OWN : 0) });
+}
+
+static void gpu(struct builder *m, uint64_t used, uint64_t own)
+{
+	gpu_of(m, 1024, used, own);
 }
 
 /* In GiB. */
@@ -149,8 +154,67 @@ static void write_gone(const char *path, uint64_t cgroup, uint64_t limit, uint64
 	finish(&m, why);
 }
 
+/*
+ * A failed request on a GPU of 1000 MiB, as shape_PSO_D.N.zst of process N of P. They hold 300 and 200, and have a context of 100 each.
+ * O: the MiB of others. D: 1 if the driver told of free bytes. S, the samples of NVML:
+ *
+ *     n none, b before, a after, t before and after, x after by process 1 alone
+ *     u after, without the bytes of the processes; m after, when the others had 50 more
+ */
+struct shape {
+	uint64_t processes, others, told;
+	char samples;
+};
+
+static void write_shape(const char *folder, const struct shape *shape, uint64_t number)
+{
+	uint64_t own = number == 1 ? 400 : 300, used = (shape->processes == 1 ? 400 : 700) + shape->others;
+	struct builder m;
+	char name[64];
+
+	snprintf(name, sizeof(name), "shape_%llu%c%llu_%llu.%llu.zst", (unsigned long long)shape->processes,
+		 shape->samples, (unsigned long long)shape->others, (unsigned long long)shape->told,
+		 (unsigned long long)number);
+	builder_open(&m, run_path(folder, name), 100 + (uint32_t)number, -1);
+	at(&m, 1);
+	note(&m, CONTEXT_RETAIN);
+	at(&m, 10);
+	builder_driver_alloc(&m, A, (own - 100) * MIB);
+	at(&m, 50);
+	if (strchr("bt", shape->samples))
+		gpu_of(&m, 1000, used, own);
+	at(&m, 100);
+	if (number == 1)
+		builder_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM, .device = m.cuda, .size = 700 * MIB });
+	if (number == 1 && shape->told)
+		builder_event(&m, (struct mt_event){ .kind = MT_DRIVER_NOTE,
+						     .device = m.cuda,
+						     .entry = MEM_GET_INFO,
+						     .size = 1000 * MIB,
+						     .value = (1000 - used) * MIB });
+	at(&m, 150);
+	if (strchr("atum", shape->samples) || (shape->samples == 'x' && number == 1))
+		gpu_of(&m, 1000, used + (shape->samples == 'm' ? 50 : 0), shape->samples == 'u' ? 0 : own);
+	finish(&m, MT_END_EXIT);
+}
+
+static void write_shapes(const char *folder)
+{
+	struct shape shape;
+	const char *samples;
+	uint64_t number;
+
+	for (shape.processes = 1; shape.processes <= 2; shape.processes++)
+		for (samples = "nbatumx"; *samples; samples++)
+			for (shape.others = 0; shape.others <= 120; shape.others += 120)
+				for (shape.told = 0; shape.told <= 1; shape.told++)
+					for (shape.samples = *samples, number = 1; number <= shape.processes; number++)
+						write_shape(folder, &shape, number);
+}
+
 static void write_all(const char *folder)
 {
+	write_shapes(folder);
 	write_run(run_path(folder, "run.zst"));
 	write_oom(run_path(folder, "oom.zst"));
 	write_gone(run_path(folder, "killed.zst"), 32, 32, 100, 1, MT_END_KILLED);

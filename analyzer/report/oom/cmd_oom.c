@@ -63,15 +63,22 @@ static int print_stack(const struct text *text, struct db *db, int64_t node)
 
 /* ---- the device ---- */
 
-static void print_bytes(const struct text *text, const char *word, uint64_t bytes, const char *note)
+static void print_bytes(const struct text *text, const char *word, int64_t bytes, const char *note)
 {
-	char size[TEXT_SIZE_MAX], clean[64];
+	char size[TEXT_SIZE_MAX], signed_size[TEXT_SIZE_MAX + 1], clean[64];
 
+	text_bytes(size, bytes < 0 ? (uint64_t)-bytes : (uint64_t)bytes);
+	snprintf(signed_size, sizeof(signed_size), "%s%s", bytes < 0 ? "-" : "", size);
 	text_print(text, "  %-*s %10s", WORD_COLUMNS, text_fit(clean, sizeof(clean), word, WORD_COLUMNS, 0),
-		   text_bytes(size, bytes));
+		   signed_size);
 	text_style(text, TEXT_DIM);
 	text_print(text, "%s%s\n", *note ? "  " : "", note);
 	text_style(text, TEXT_PLAIN);
+}
+
+static void print_row(void *context, const char *word, int64_t bytes, const char *note)
+{
+	print_bytes(context, word, bytes, note);
 }
 
 static void print_holders(const struct text *text, const struct oom *oom)
@@ -87,11 +94,12 @@ static void print_holders(const struct text *text, const struct oom *oom)
 		snprintf(word, sizeof(word), "%s%s", answer_process(who, holder->rank, holder->pid),
 			 holder->process == oom->it->process ? ", which asked" : "");
 		snprintf(note, sizeof(note), "%s of it idle", text_bytes(size, holder->slack));
-		print_bytes(text, word, holder->held, holder->slack ? note : "");
+		print_bytes(text, word, (int64_t)holder->held, holder->slack ? note : "");
 	}
 }
 
-static void print_device(const struct text *text, const struct oom *oom)
+/* The rows from "free" to "the device has" add up. */
+static void print_device(const struct text *text, const struct oom *oom, const struct balance *balance)
 {
 	const struct oom_failure *it = oom->it;
 	char title[64], name[TEXT_SIZE_MAX];
@@ -99,22 +107,20 @@ static void print_device(const struct text *text, const struct oom *oom)
 	snprintf(title, sizeof(title), "%s at that moment", answer_device(name, it->number, it->kind));
 	title[0] = title[0] == 't' ? 'T' : title[0];
 	answer_title(text, title);
-	print_bytes(text, "asked for", it->requested, "");
-	if (it->free >= 0)
-		print_bytes(text, "free", (uint64_t)it->free, oom_free_words(it));
+	print_bytes(text, "asked for", (int64_t)it->requested, "");
+	if (balance->free >= 0)
+		print_bytes(text, "free", balance->free,
+			    strcmp(it->free_by, "bound") ? oom_free_words(it) : "by nvidia-smi's count");
 	print_holders(text, oom);
-	if (oom->rule == OOM_UNRECORDED && oom->unseen.bytes)
-		print_bytes(text, "in no recorded call", oom->unseen.bytes, "of the process that asked: not CUDA's");
-	if (oom->unrecorded)
-		print_bytes(text, "not recorded", oom->unrecorded, "other processes, contexts");
-	if (oom->own_slack && oom->hole)
-		print_bytes(text, "largest hole", oom->hole, "in a segment of the process that asked");
-	if (oom->idle_segments)
-		print_bytes(text, "segments with nothing in", oom->idle_segments, "of the process that asked");
-	if (oom->asleep)
-		print_bytes(text, "allocated, but asleep", oom->asleep, "pages unmapped: not counted here");
+	balance_rows(balance, print_row, (void *)text);
 	if (it->total)
-		print_bytes(text, "the device has", it->total, "");
+		print_bytes(text, "the device has", (int64_t)it->total, "");
+	if (oom->own_slack && oom->hole)
+		print_bytes(text, "largest hole", (int64_t)oom->hole, "in a segment of the process that asked");
+	if (oom->idle_segments)
+		print_bytes(text, "segments with nothing in", (int64_t)oom->idle_segments, "of the process that asked");
+	if (oom->asleep)
+		print_bytes(text, "allocated, but asleep", (int64_t)oom->asleep, "pages unmapped: not counted here");
 }
 
 /* ---- who had the rest ---- */
@@ -214,6 +220,7 @@ static int print_host(const struct text *text, struct db *db)
 static int print_it(const struct text *text, struct db *db, const struct oom *oom, const struct answer_options *options)
 {
 	struct sentence sentence = { .size = 0 };
+	struct balance balance;
 	int error;
 
 	oom_verdict(&sentence, oom, options->name);
@@ -225,9 +232,11 @@ static int print_it(const struct text *text, struct db *db, const struct oom *oo
 		error = print_stack(text, db, oom->it->node);
 	if (!error)
 		error = print_running(text, db, oom->it->id);
+	if (!error)
+		error = oom_balance(&balance, oom, db);
 	if (error)
 		return error;
-	print_device(text, oom);
+	print_device(text, oom, &balance);
 	print_sums(text, oom, OOM_BY_CATEGORY, "Who had the rest, by what it is");
 	print_sums(text, oom, OOM_BY_PHASE, "By the phase that allocated it");
 	print_sums(text, oom, OOM_BY_OWNER, "By who asked for it");

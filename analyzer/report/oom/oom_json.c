@@ -227,12 +227,16 @@ static void json_next(struct doc *doc, const struct oom *oom, const char *name)
 static int json_it(struct doc *doc, struct db *db, const struct oom *oom, const struct answer_options *options)
 {
 	struct symbols *symbols = symbols_new();
+	struct balance balance;
 	struct running running;
-	int error;
+	int64_t unrecorded;
+	int error = oom_balance(&balance, oom, db);
 
+	unrecorded = balance_unrecorded(&balance);
 	doc_object(doc, "failure");
 	json_failure(doc, oom->it);
-	error = symbols ? stack_json(doc, db, symbols, oom->it->node) : -MT_E_MEMORY;
+	if (!error)
+		error = symbols ? stack_json(doc, db, symbols, oom->it->node) : -MT_E_MEMORY;
 	symbols_free(symbols);
 	if (!error)
 		error = running_load(&running, db, oom->it->id);
@@ -244,7 +248,8 @@ static int json_it(struct doc *doc, struct db *db, const struct oom *oom, const 
 	doc_int(doc, "idle_segment_bytes", (int64_t)oom->idle_segments);
 	doc_int(doc, "in_use_bytes", (int64_t)oom->in_use);
 	doc_int(doc, "asleep_bytes", (int64_t)oom->asleep);
-	doc_int(doc, "unrecorded_bytes", (int64_t)oom->unrecorded);
+	doc_int(doc, "unrecorded_bytes", unrecorded >= 0 ? unrecorded : (int64_t)oom->unrecorded);
+	balance_json(doc, &balance);
 	doc_bool(doc, "survived", oom->survived);
 	json_holders(doc, oom);
 	json_sums(doc, oom, OOM_BY_CATEGORY, "by_category", "category");

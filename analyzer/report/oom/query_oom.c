@@ -178,6 +178,23 @@ static int find_slept(struct oom *oom, struct db *db)
 	return slept_find(&oom->slept, db, &question);
 }
 
+int oom_balance(struct balance *balance, const struct oom *oom, struct db *db)
+{
+	const struct oom_failure *it = oom->it;
+	struct balance_question question = { .oom = it->id,
+					     .device = it->device,
+					     .time = it->time,
+					     .requested = it->requested,
+					     .total = it->total,
+					     .free = it->free,
+					     .free_by = it->free_by };
+	size_t i;
+
+	for (i = 0; i < oom->holders; i++)
+		question.recorded += oom->holder[i].held;
+	return balance_load(balance, &question, db);
+}
+
 int oom_load(struct oom *oom, struct db *db, int64_t id)
 {
 	int64_t parameter[ANSWER_PARAMETERS] = { 0 };

@@ -12,6 +12,7 @@
 #include "database/db.h"
 #include "memtrace/phase.h"
 #include "query/package.h"
+#include "report/balance/balance.h"
 #include "report/past/slept.h"
 
 struct oom_failure {
@@ -336,6 +337,9 @@ struct oom {
 	int64_t pool_beside;       /* process id of another one that has a pool which can sleep, 0: none has */
 	struct oom_logits logits;  /* LARGEST, TOO_LARGE */
 };
+
+/* All bytes of the device at the failure, which there is. 0 or -MT_E_x. */
+int oom_balance(struct balance *balance, const struct oom *oom, struct db *db);
 
 const char *oom_rule_word(enum oom_rule rule);
 

@@ -6,8 +6,8 @@
 #include "memtrace/error.h"
 #include "query/alive.h"
 #include "report/answer.h"
+#include "report/balance/gpu_moment.h"
 #include "report/frag/frag.h"
-#include "store/store.h"
 
 /* ---- when, on which device ---- */
 
@@ -183,135 +183,7 @@ static int make_peaks(struct db *db, const struct moment *moment)
 	return db_execute(db, sql);
 }
 
-/* ---- what NVML counted then ---- */
-
-struct samples {
-	struct db *db;
-	struct analysis analysis; /* processes, and one device: what store_gpu_totals asks for */
-	struct analysis_device device;
-	uint32_t room;
-	int error;
-};
-
-static int add_process(void *context, struct db_stmt *row)
-{
-	struct samples *samples = context;
-	struct analysis *analysis = &samples->analysis;
-	uint32_t room = analysis->processes ? 2 * samples->room : 8;
-	void *grown;
-
-	if (!analysis->processes || analysis->processes == samples->room) {
-		grown = realloc(analysis->process, room * sizeof(*analysis->process));
-		if (!grown)
-			return -MT_E_MEMORY;
-		analysis->process = grown;
-		samples->room = room;
-	}
-	analysis->process[analysis->processes++] = (struct analysis_process){ .first_time = db_int(row, 1),
-									      .last_time = db_int(row, 2),
-									      .events = (uint64_t)db_int(row, 0) };
-	return 0;
-}
-
-static int take_sample(struct samples *samples, const char *sql, int64_t process, int64_t device, int64_t time,
-		       struct gpu_total_parts *parts)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(samples->db, &stmt, sql), known, cause;
-
-	if (error)
-		return error;
-	db_bind(stmt, 1, process);
-	db_bind(stmt, 2, device);
-	db_bind(stmt, 3, time);
-	known = db_step(stmt);
-	if (known == 1) {
-		parts->sample = (struct gpu_total_sample){ .time = db_int(stmt, 0),
-							   .used = (uint64_t)db_int(stmt, 1),
-							   .total = (uint64_t)db_int(stmt, 2),
-							   .own = (uint64_t)db_int(stmt, 3),
-							   .own_known = db_type(stmt, 3) != DB_NULL };
-		parts->held = (uint64_t)db_int(stmt, 4);
-		for (cause = 0; cause < GPU_TOTAL_CAUSES; cause++)
-			parts->cause[cause] = db_int(stmt, 5 + cause);
-		parts->unexplained = db_int(stmt, 5 + GPU_TOTAL_CAUSES);
-		gpu_total_set_mixed(parts, db_int(stmt, 6 + GPU_TOTAL_CAUSES));
-	}
-	db_finish(stmt);
-	return known;
-}
-
-#define SAMPLE                                                                                                 \
-	"SELECT time, used_bytes, total_bytes, process_bytes, recorded_bytes, context_bytes, code_bytes, "     \
-	"graph_bytes, pool_bytes, earlier_bytes, unexplained_bytes, mixed FROM gpu_sample WHERE process = ?1 " \
-	"AND device = ?2 AND recorded_bytes IS NOT NULL AND time "
-
-/* The samples of one process around the moment. */
-static int add_user(struct samples *samples, uint32_t process, int64_t device, int64_t time)
-{
-	struct analysis_device *into = &samples->device;
-	struct analysis_gpu_total *gpu = &into->gpu[into->users * ANALYSIS_PEAKS];
-	int64_t id = (int64_t)samples->analysis.process[process].events;
-	int after = take_sample(samples, SAMPLE ">= ?3 ORDER BY time, rowid LIMIT 1", id, device, time, &gpu->after);
-	int before = after < 0 ? 0
-			       : take_sample(samples, SAMPLE "< ?3 ORDER BY time DESC, rowid DESC LIMIT 1", id, device,
-					     time, &gpu->before);
-
-	gpu->peak_time = time;
-	gpu->after_known = after == 1;
-	gpu->before_known = before == 1 && (after || samples->analysis.process[process].last_time >= time);
-	into->user[into->users++] = process;
-	return after < 0 ? after : before < 0 ? before : 0;
-}
-
-/* Rows of one device; its id is put in afterwards, for what is stored is called the first. */
-static int add_device(void *context, struct db_stmt *row)
-{
-	struct samples *samples = context;
-	const struct analysis *analysis = &samples->analysis;
-	struct analysis_device *device = &samples->device;
-	uint32_t i;
-	int error = 0;
-
-	*device = (struct analysis_device){ .used = 1, .peak = { .time = db_int(row, 1) } };
-	device->user = calloc(analysis->processes, sizeof(*device->user));
-	device->gpu = calloc((size_t)analysis->processes * ANALYSIS_PEAKS, sizeof(*device->gpu));
-	if (!device->user || !device->gpu)
-		error = -MT_E_MEMORY;
-	for (i = 0; i < analysis->processes && !error; i++) {
-		if ((int64_t)analysis->process[i].events == db_int(row, 2))
-			device->peak.process = i;
-		error = add_user(samples, i, db_int(row, 0), db_int(row, 1));
-	}
-	if (!error)
-		error = store_gpu_totals(samples->db, analysis);
-	if (!error)
-		error = run(samples->db, "UPDATE temp.gpu_total SET device = -?1 WHERE device = ?2", db_int(row, 0),
-			    store_device_id(0));
-	free(device->user);
-	free(device->gpu);
-	return error;
-}
-
-static int make_gpu_totals(struct db *db)
-{
-	struct samples samples = { .db = db };
-	int error = db_execute(db, "CREATE TEMP TABLE gpu_total AS SELECT * FROM main.gpu_total WHERE 0");
-
-	samples.analysis.device = &samples.device;
-	samples.analysis.devices = 1;
-	if (!error)
-		error = answer_rows(db, "SELECT id, first_time, last_time FROM process ORDER BY id", NULL, add_process,
-				    &samples);
-	if (!error)
-		error = answer_rows(db, "SELECT device, at_time, process FROM temp.at", NULL, add_device, &samples);
-	if (!error)
-		error = db_execute(db, "UPDATE temp.gpu_total SET device = -device");
-	if (!error)
-		error = db_execute(db, "INSERT INTO temp.gpu_total SELECT * FROM main.gpu_total WHERE peak <> 'peak'");
-	free(samples.analysis.process);
-	return error;
-}
+/* ---- all of it ---- */
 
 static int take_count(void *context, struct db_stmt *row)
 {
@@ -334,6 +206,6 @@ int top_at(struct db *db, const struct moment *moment)
 	if (!error)
 		error = make_peaks(db, moment);
 	if (!error)
-		error = make_gpu_totals(db);
+		error = gpu_moment_totals(db, "SELECT device, at_time, process FROM temp.at");
 	return error ? error : 1;
 }

@@ -1,0 +1,52 @@
+/*
+ * balance.h - all bytes of a device when a request failed: free, of recorded calls, by NVML's count, and the rest.
+ *
+ *     total = free + recorded + context + code + .. + unexplained + others + unknown
+ *
+ * The parts between `recorded` and `unknown` are those of `memana top --at oom`: one sample of NVML about then. `unknown`
+ * is the rest: 0 if the sample and the driver's word agree, below 0 if the sample has more. Nothing is divided by guess.
+ */
+#ifndef MEMANA_BALANCE_H
+#define MEMANA_BALANCE_H
+
+#include "base/json.h"
+#include "database/db.h"
+#include "query/query.h"
+
+/* The failed request. Bytes are those of the device then. */
+struct balance_question {
+	int64_t oom, device, time; /* ids, ns */
+	uint64_t requested;
+	uint64_t total;      /* 0: unknown */
+	int64_t free;        /* -1: unknown */
+	const char *free_by; /* as in the table oom */
+	uint64_t recorded;   /* all processes of the run hold them by recorded calls */
+};
+
+struct balance {
+	uint64_t total; /* bytes; 0: unknown, and there is no balance */
+	int64_t free;   /* bytes; -1: unknown, and part of `unknown` */
+	uint64_t recorded;
+	int sampled; /* 1: `sample` is there, and tells the processes' bytes */
+	struct query_gpu_total
+		sample;  /* without its strings; `others` has no recorded byte of a process without a sample */
+	int64_t later;   /* ns from the request to the sample */
+	int64_t unknown; /* bytes */
+};
+
+/* 0 or -MT_E_x. */
+int balance_load(struct balance *balance, const struct balance_question *question, struct db *db);
+
+/* Bytes in use that no recorded call tells of; -1: unknown. */
+int64_t balance_unrecorded(const struct balance *balance);
+
+/* One row of a table: bytes, and a note that may be "". */
+typedef void balance_row(void *context, const char *word, int64_t bytes, const char *note);
+
+/* The rows between those of the processes and the total. */
+void balance_rows(const struct balance *balance, balance_row *row, void *context);
+
+/* The field "balance" of the object that is open. */
+void balance_json(struct doc *doc, const struct balance *balance);
+
+#endif
