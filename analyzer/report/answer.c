@@ -133,11 +133,11 @@ static int print(const struct answer *answer, struct report_input *input, const 
 	return report_no_answer(command, db, error);
 }
 
-int answer_command(int argc, char **argv, const struct answer *answer)
+int answer_command(int argc, char **argv, const struct answer *answer, void *own)
 {
 	struct answer_options options;
 	struct report_input input;
-	int status = answer_parse(&options, answer, argc, argv, NULL), closed;
+	int status = answer_parse(&options, answer, argc, argv, own), closed;
 
 	if (status)
 		return status;

@@ -19,7 +19,7 @@ struct answer_options {
 	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
 	int64_t number;   /* --number, 0: not given */
 	const char *name; /* named_words: the traces, for the next command to try */
-	void *own;        /* values of the report's own options */
+	void *own;        /* values of the report's own options, or what answer_command was given */
 };
 
 /* Both functions: 0 or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */
@@ -36,8 +36,8 @@ struct answer {
 /* Reads the options; what is left begins at optind. `own` is for answer->take_own. 0, or the exit code. */
 int answer_parse(struct answer_options *options, const struct answer *answer, int argc, char **argv, void *own);
 
-/* The whole of a command without options of its own: reads the arguments, opens, answers, closes. The exit code. */
-int answer_command(int argc, char **argv, const struct answer *answer);
+/* The whole of a command without options of its own: reads the arguments, opens, answers, closes. `own`: for options->own. The exit code. */
+int answer_command(int argc, char **argv, const struct answer *answer, void *own);
 
 /*
  * The whole of a command that takes traces, --json and nothing else: opens them and lets `answer` print what it has to

@@ -303,5 +303,5 @@ int cmd_oom(int argc, char **argv)
 		.json = oom_json,
 	};
 
-	return answer_command(argc, argv, &answer);
+	return answer_command(argc, argv, &answer, NULL);
 }

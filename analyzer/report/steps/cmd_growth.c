@@ -4,9 +4,7 @@
 #include <string.h>
 #include "figures.h"
 #include "memtrace/error.h"
-#include "report/answer.h"
 #include "report/command.h"
-#include "report/command_option.h"
 
 #define STEPS_SHOWN 12
 #define PLACES_SHOWN 5
@@ -130,28 +128,26 @@ static void print_stacks(const struct text *text, const struct growth *growth)
 		print_stack(text, growth->table.row[i].most->name);
 }
 
-static int print_growth(const struct text *text, struct db *db, const struct answer_options *options)
+static int print_growth(const struct text *text, struct db *db, const struct growth_figures *figures,
+			const struct answer_options *options)
 {
-	const struct steps_lane *lane;
-	struct growth_figures figures;
+	const struct steps_lane *lane = growth_worst_lane(figures);
 	struct sentence sentence;
-	int error = growth_figures_load(&figures, db, GROWTH_ALL);
+	int error;
 
 	(void)options;
-	lane = error ? NULL : growth_worst_lane(&figures);
-	if (!error) {
-		make_verdict(&sentence, &figures);
-		answer_verdict(text, &sentence);
-		error = lane ? print_let_go(text, db, lane) : 0;
-	}
-	if (!error && lane)
+	make_verdict(&sentence, figures);
+	answer_verdict(text, &sentence);
+	if (!lane)
+		return 0;
+	error = print_let_go(text, db, lane);
+	if (!error)
 		error = print_steps(text, lane);
-	if (!error && lane) {
-		print_phases(text, &figures, lane);
-		growth_print(text, &figures.growth, PLACES_SHOWN);
-		print_stacks(text, &figures.growth);
+	if (!error) {
+		print_phases(text, figures, lane);
+		growth_print(text, &figures->growth, PLACES_SHOWN);
+		print_stacks(text, &figures->growth);
 	}
-	growth_figures_release(&figures);
 	return error;
 }
 
@@ -171,47 +167,36 @@ static int json_lane(struct doc *doc, struct db *db, const struct steps_lane *la
 	return error;
 }
 
-static int json_growth(struct doc *doc, struct db *db, const struct answer_options *options)
+static int json_growth(struct doc *doc, struct db *db, const struct growth_figures *figures,
+		       const struct answer_options *options)
 {
-	const struct growth_table *table;
-	struct growth_figures figures;
+	const struct growth_table *table = &figures->growth.table;
 	struct sentence sentence;
-	int error = growth_figures_load(&figures, db, GROWTH_ALL);
 	size_t i;
+	int error = 0;
 
 	(void)options;
-	if (!error) {
-		make_verdict(&sentence, &figures);
-		table = &figures.growth.table;
-		doc_string(doc, "verdict", sentence.text);
-		growth_json(doc, &figures.growth, SIZE_MAX);
-		column_json_rows(doc, "phases", &growth_phase_columns, figures.phase, figures.phase_count,
-				 sizeof(*figures.phase));
-		column_json_rows(doc, "per_step", &kept_columns, table->row, table->rows, sizeof(*table->row));
-		doc_array(doc, "processes");
-		for (i = 0; i < figures.steps.count && !error; i++)
-			error = json_lane(doc, db, &figures.steps.lane[i]);
-		doc_end(doc);
-	}
-	growth_figures_release(&figures);
+	make_verdict(&sentence, figures);
+	doc_string(doc, "verdict", sentence.text);
+	growth_json(doc, &figures->growth, SIZE_MAX);
+	column_json_rows(doc, "phases", &growth_phase_columns, figures->phase, figures->phase_count,
+			 sizeof(*figures->phase));
+	column_json_rows(doc, "per_step", &kept_columns, table->row, table->rows, sizeof(*table->row));
+	doc_array(doc, "processes");
+	for (i = 0; i < figures->steps.count && !error; i++)
+		error = json_lane(doc, db, &figures->steps.lane[i]);
+	doc_end(doc);
 	return error;
 }
 
 int cmd_growth(int argc, char **argv)
 {
-	static const struct command_option options[] = {
-		COMMAND_RULES_OPTION,
-		COMMAND_FULL_OPTION,
-		COMMAND_JSON_OPTION,
-		COMMAND_HELP_OPTION,
-	};
-	static const struct answer answer = {
-		.options = options,
-		.parts = LOAD_SUMS,
+	static const struct growth_answer answer = {
+		.parts = GROWTH_ALL,
 		.limit = INT64_MAX,
 		.text = print_growth,
 		.json = json_growth,
 	};
 
-	return answer_command(argc, argv, &answer);
+	return growth_answer_command(argc, argv, &answer);
 }

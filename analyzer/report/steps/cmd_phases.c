@@ -2,9 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "figures.h"
-#include "report/answer.h"
 #include "report/command.h"
-#include "report/command_option.h"
 
 #define PHASES_SHOWN 16 /* all there are */
 
@@ -148,21 +146,20 @@ static void print_device(const struct text *text, const struct growth *growth, c
 	print_stays(text, device);
 }
 
-static int print_phases(const struct text *text, struct db *db, const struct answer_options *options)
+static int print_phases(const struct text *text, struct db *db, const struct growth_figures *figures,
+			const struct answer_options *options)
 {
-	struct growth_figures figures;
 	size_t i;
-	int error = growth_figures_load(&figures, db, GROWTH_PHASES);
 
-	for (i = 0; i < figures.phases.count && !error; i++) {
+	(void)db;
+	for (i = 0; i < figures->phases.count; i++) {
 		if (i)
 			text_print(text, "\n");
-		print_device(text, &figures.growth, &figures.phases.device[i], options);
+		print_device(text, &figures->growth, &figures->phases.device[i], options);
 	}
-	if (!error && !figures.phases.count)
+	if (!figures->phases.count)
 		text_print(text, "Nothing was held on any device in this recording.\n");
-	growth_figures_release(&figures);
-	return error;
+	return 0;
 }
 
 /* ---- JSON ---- */
@@ -183,39 +180,29 @@ static void json_device(struct doc *doc, const struct growth *growth, const stru
 	doc_end(doc);
 }
 
-static int json_phases(struct doc *doc, struct db *db, const struct answer_options *options)
+static int json_phases(struct doc *doc, struct db *db, const struct growth_figures *figures,
+		       const struct answer_options *options)
 {
-	struct growth_figures figures;
 	size_t i;
-	int error = growth_figures_load(&figures, db, GROWTH_PHASES);
 
-	if (!error) {
-		doc_array(doc, "devices");
-		for (i = 0; i < figures.phases.count; i++)
-			json_device(doc, &figures.growth, &figures.phases.device[i], options);
-		doc_end(doc);
-		growth_json(doc, &figures.growth, SIZE_MAX);
-	}
-	growth_figures_release(&figures);
-	return error;
+	(void)db;
+	doc_array(doc, "devices");
+	for (i = 0; i < figures->phases.count; i++)
+		json_device(doc, &figures->growth, &figures->phases.device[i], options);
+	doc_end(doc);
+	growth_json(doc, &figures->growth, SIZE_MAX);
+	return 0;
 }
 
 int cmd_phases(int argc, char **argv)
 {
-	static const struct command_option options[] = {
-		{ 'n', NULL, "N", "show the N phases with the highest peaks (default: all)" },
-		COMMAND_RULES_OPTION,
-		COMMAND_FULL_OPTION,
-		COMMAND_JSON_OPTION,
-		COMMAND_HELP_OPTION,
-	};
-	static const struct answer answer = {
-		.options = options,
-		.parts = LOAD_SUMS,
+	static const struct growth_answer answer = {
+		.parts = GROWTH_PHASES,
 		.limit = PHASES_SHOWN,
+		.limit_help = "show the N phases with the highest peaks (default: all)",
 		.text = print_phases,
 		.json = json_phases,
 	};
 
-	return answer_command(argc, argv, &answer);
+	return growth_answer_command(argc, argv, &answer);
 }

@@ -4,9 +4,7 @@
 #include <string.h>
 #include "figures.h"
 #include "memtrace/error.h"
-#include "report/answer.h"
 #include "report/command.h"
-#include "report/command_option.h"
 
 #define STEPS_SHOWN 20
 #define PLACES_SHOWN 5
@@ -154,22 +152,20 @@ static int print_lanes(const struct text *text, const struct steps *steps)
 	return 0;
 }
 
-static int print_steps(const struct text *text, struct db *db, const struct answer_options *options)
+static int print_steps(const struct text *text, struct db *db, const struct growth_figures *figures,
+		       const struct answer_options *options)
 {
-	struct growth_figures figures;
 	struct sentence sentence;
-	int error = growth_figures_load(&figures, db, GROWTH_STEPS);
+	int error;
 
-	if (!error) {
-		make_verdict(&sentence, &figures, options);
-		answer_verdict(text, &sentence);
-		error = figures.steps.count > 1 ? print_lanes(text, &figures.steps) : 0;
+	(void)db;
+	make_verdict(&sentence, figures, options);
+	answer_verdict(text, &sentence);
+	error = figures->steps.count > 1 ? print_lanes(text, &figures->steps) : 0;
+	if (!error && growth_worst_lane(figures)) {
+		print_lane(text, growth_worst_lane(figures), options);
+		growth_print(text, &figures->growth, PLACES_SHOWN);
 	}
-	if (!error && growth_worst_lane(&figures)) {
-		print_lane(text, growth_worst_lane(&figures), options);
-		growth_print(text, &figures.growth, PLACES_SHOWN);
-	}
-	growth_figures_release(&figures);
 	return error;
 }
 
@@ -205,46 +201,35 @@ static void json_lane(struct doc *doc, const struct growth *growth, const struct
 	doc_end(doc);
 }
 
-static int json_steps(struct doc *doc, struct db *db, const struct answer_options *options)
+static int json_steps(struct doc *doc, struct db *db, const struct growth_figures *figures,
+		      const struct answer_options *options)
 {
 	const struct steps_lane *high, *low;
-	struct growth_figures figures;
 	struct sentence sentence;
 	size_t i;
-	int error = growth_figures_load(&figures, db, GROWTH_STEPS), ranks;
+	int ranks = find_extremes(&figures->steps, &high, &low);
 
-	if (!error) {
-		make_verdict(&sentence, &figures, options);
-		ranks = find_extremes(&figures.steps, &high, &low);
-		doc_string(doc, "verdict", sentence.text);
-		doc_int_or_null(doc, "imbalance_bytes", ranks ? (int64_t)(high->highest->peak - low->highest->peak) : 0,
-				ranks);
-		growth_json(doc, &figures.growth, SIZE_MAX);
-		doc_array(doc, "processes");
-		for (i = 0; i < figures.steps.count; i++)
-			json_lane(doc, &figures.growth, &figures.steps.lane[i], options);
-		doc_end(doc);
-	}
-	growth_figures_release(&figures);
-	return error;
+	(void)db;
+	make_verdict(&sentence, figures, options);
+	doc_string(doc, "verdict", sentence.text);
+	doc_int_or_null(doc, "imbalance_bytes", ranks ? (int64_t)(high->highest->peak - low->highest->peak) : 0, ranks);
+	growth_json(doc, &figures->growth, SIZE_MAX);
+	doc_array(doc, "processes");
+	for (i = 0; i < figures->steps.count; i++)
+		json_lane(doc, &figures->growth, &figures->steps.lane[i], options);
+	doc_end(doc);
+	return 0;
 }
 
 int cmd_steps(int argc, char **argv)
 {
-	static const struct command_option options[] = {
-		{ 'n', NULL, "N", "show the newest N steps (default 20; 0: all)" },
-		COMMAND_RULES_OPTION,
-		COMMAND_FULL_OPTION,
-		COMMAND_JSON_OPTION,
-		COMMAND_HELP_OPTION,
-	};
-	static const struct answer answer = {
-		.options = options,
-		.parts = LOAD_SUMS,
+	static const struct growth_answer answer = {
+		.parts = GROWTH_STEPS,
 		.limit = STEPS_SHOWN,
+		.limit_help = "show the newest N steps (default 20; 0: all)",
 		.text = print_steps,
 		.json = json_steps,
 	};
 
-	return answer_command(argc, argv, &answer);
+	return growth_answer_command(argc, argv, &answer);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
-#include "report/answer.h"
 
 /* ---- what each phase keeps ---- */
 
@@ -278,4 +277,53 @@ void let_go_thin(struct let_go *let_go, size_t most)
 			let_go->row[kept++] = let_go->row[i];
 	}
 	let_go->count = kept;
+}
+
+/* ---- commands ---- */
+
+struct asked {
+	const struct growth_answer *answer;
+};
+
+/* For one of them. */
+static int print_or_fill(const struct text *text, struct doc *doc, struct db *db, const struct answer_options *options)
+{
+	const struct growth_answer *answer = ((const struct asked *)options->own)->answer;
+	struct growth_figures figures;
+	int error = growth_figures_load(&figures, db, answer->parts);
+
+	if (!error)
+		error = text ? answer->text(text, db, &figures, options) : answer->json(doc, db, &figures, options);
+	growth_figures_release(&figures);
+	return error;
+}
+
+static int print_figures(const struct text *text, struct db *db, const struct answer_options *options)
+{
+	return print_or_fill(text, NULL, db, options);
+}
+
+static int json_figures(struct doc *doc, struct db *db, const struct answer_options *options)
+{
+	return print_or_fill(NULL, doc, db, options);
+}
+
+int growth_answer_command(int argc, char **argv, const struct growth_answer *answer)
+{
+	const struct command_option options[] = {
+		{ 'n', NULL, "N", answer->limit_help },
+		COMMAND_RULES_OPTION,
+		COMMAND_FULL_OPTION,
+		COMMAND_JSON_OPTION,
+		COMMAND_HELP_OPTION,
+	};
+	const struct answer shared = {
+		.options = answer->limit_help ? options : options + 1,
+		.parts = LOAD_SUMS,
+		.limit = answer->limit,
+		.text = print_figures,
+		.json = json_figures,
+	};
+
+	return answer_command(argc, argv, &shared, &(struct asked){ answer });
 }

@@ -11,6 +11,7 @@
 #include "growth.h"
 #include "query_phases.h"
 #include "query_steps.h"
+#include "report/answer.h"
 
 /* The bytes that one phase keeps on one device, over all processes. */
 struct growth_phase {
@@ -85,5 +86,21 @@ void let_go_release(struct let_go *let_go);
 
 /* At most `most` rows, each of which may stand for more steps. */
 void let_go_thin(struct let_go *let_go, size_t most);
+
+/* ---- commands that print parts of the figures: memana growth, steps, phases ---- */
+
+/* Both functions: 0 or -MT_E_x. */
+struct growth_answer {
+	int parts;              /* enum growth_part: those that the functions print */
+	int64_t limit;          /* most rows of lists in text */
+	const char *limit_help; /* the help of -n, which changes the limit; NULL: there is no -n */
+	int (*text)(const struct text *text, struct db *db, const struct growth_figures *figures,
+		    const struct answer_options *options);
+	int (*json)(struct doc *doc, struct db *db, const struct growth_figures *figures,
+		    const struct answer_options *options);
+};
+
+/* The whole of such a command. The exit code. */
+int growth_answer_command(int argc, char **argv, const struct growth_answer *answer);
 
 #endif
