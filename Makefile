@@ -344,13 +344,14 @@ test-gpu:
 
 share := $(DESTDIR)$(PREFIX)/share
 install: programs completion
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/memrec $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/memrec
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/memrec $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/memrec/schema
 	install -m 755 $(B)/memrec $(B)/memana $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/libmemrec.so $(B)/libmemrec-nop.so $(DESTDIR)$(PREFIX)/lib/memrec
 	cp -r $(B)/each $(DESTDIR)$(PREFIX)/lib/memrec
 	install -m 644 include/memrec.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/schema/memana.schema.json docs/ranks.sql $(DESTDIR)$(PREFIX)/share/memrec
+	install -m 644 docs/ranks.sql $(DESTDIR)$(PREFIX)/share/memrec
+	install -m 644 docs/schema/*.schema.json $(DESTDIR)$(PREFIX)/share/memrec/schema
 	install -d $(share)/bash-completion/completions $(share)/zsh/site-functions $(share)/fish/vendor_completions.d
 	for name in memrec memana; do \
 		install -m 644 $(B)/completion/$$name.bash $(share)/bash-completion/completions/$$name && \

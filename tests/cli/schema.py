@@ -1,17 +1,52 @@
-"""schema.py SCHEMA [FILE...] - is each document what the schema says? Without a document: is the schema one?
-schema.py SCHEMA --each COMMAND... - the same for the documents COMMAND.*.json of each command, with an "ok" line each.
-schema.py SCHEMA --broken FILE... - breaks the documents, one field after the other: removed, of another type, and a field more in each
+"""schema.py FOLDER [FILE...] - is each document what its schema in FOLDER (docs/schema) says? Without a document: are all of them schemas?
+schema.py FOLDER --each COMMAND... - the same for the documents COMMAND.*.json of each command, with an "ok" line each.
+schema.py FOLDER --broken FILE... - breaks the documents, one field after the other: removed, of another type, and a field more in each
 object. So a misspelt field is found, too. Prints what the schema lets pass. A field that its object need not have may be absent, and names
 that are data may be any.
 """
 import copy
 import glob
 import json
+import os
 import sys
 
 import jsonschema
 
 TYPE = "urn:memana:%s:1"
+
+
+def load(folder):
+    """The schemas of the folder by their $id. Each file is named for its own."""
+    schemas = {}
+    for path in sorted(glob.glob(f"{folder}/*.schema.json")):
+        schema = json.load(open(path))
+        if schema["$id"] != TYPE % os.path.basename(path).removesuffix(".schema.json"):
+            sys.exit(f"{path}: its $id is {schema['$id']}")
+        schemas[schema["$id"]] = schema
+    return schemas
+
+
+class Validators:
+    """One for each schema. They find each other by $id."""
+
+    def __init__(self, schemas):
+        try:
+            from referencing import Registry, Resource
+            registry = Registry().with_resources((name, Resource.from_contents(one)) for name, one in schemas.items())
+            options = dict.fromkeys(schemas, {"registry": registry})
+        except ImportError:  # jsonschema before 4.18, which joins no fragment to a URN
+            schemas = {name: json.loads(json.dumps(one).replace('"#/', f'"{name}#/')) for name, one in schemas.items()}
+            options = {name: {"resolver": jsonschema.RefResolver(name, one, store=schemas)} for name, one in schemas.items()}
+        self.by_type = {name: jsonschema.Draft202012Validator(one, **options[name]) for name, one in schemas.items()}
+
+    def iter_errors(self, document):
+        """A document says its type. Rows of sql are a list and say none."""
+        kind = TYPE % "sql" if isinstance(document, list) else document.get("schema")
+        validator = self.by_type.get(kind) if isinstance(kind, str) else None
+        return validator.iter_errors(document) if validator else [jsonschema.ValidationError(f"no type: {kind}")]
+
+    def is_valid(self, document):
+        return not any(self.iter_errors(document))
 
 
 def errors_of(validator, files, command=None):
@@ -73,8 +108,8 @@ def breaks(holder, key):
         yield "a field more", lambda: holder.update({"colour": 1})
 
 
-def broken(validator, schema, files):
-    described = list(objects(schema["$defs"]))
+def broken(validator, schemas, files):
+    described = list(objects(schemas))
     may_lack = {name for _, part in described for name in set(part.get("properties", ())) - set(part.get("required", ()))}
     maps = {name for name, part in described if isinstance(part.get("additionalProperties"), dict)}
     passed, tried, seen = [], 0, set()
@@ -98,16 +133,17 @@ def broken(validator, schema, files):
     return bool(passed) or not tried
 
 
-def main(path, *words):
-    schema = json.load(open(path))
+def main(folder, *words):
+    schemas = load(folder)
     if not words:
-        jsonschema.Draft202012Validator.check_schema(schema)
-        return 0
-    validator = jsonschema.Draft202012Validator(schema)
+        for schema in schemas.values():
+            jsonschema.Draft202012Validator.check_schema(schema)
+        return not schemas
+    validator = Validators(schemas)
     if words[0] == "--each":
         return each(validator, words[1:])
     if words[0] == "--broken":
-        return broken(validator, schema, words[1:])
+        return broken(validator, schemas, words[1:])
     wrong = list(errors_of(validator, words))
     print(*wrong, sep="\n")
     return bool(wrong)

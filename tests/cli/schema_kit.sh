@@ -1,5 +1,5 @@
-# schema_kit.sh - for test_schema*.sh, after lib.sh: documents of all commands, held against the schema.
-schema=$SRC/docs/schema/memana.schema.json
+# schema_kit.sh - for test_schema*.sh, after lib.sh: documents of all commands, held against the schemas.
+schema=$SRC/docs/schema
 python=$(for p in "${HOST_PYTHON:-python3}" /usr/bin/python3; do "$p" -c 'import jsonschema' 2>/dev/null && echo "$p" && break; done)
 
 # print COMMAND NAME ARGUMENTS...: COMMAND.NAME.json, if there is an answer; 3 is a damaged trace's, with one all the same.

@@ -17,6 +17,14 @@ completion() { # files in the shells' folders, and not empty
 }
 check "what shells complete is there" completion
 
+schemas() {
+	local file
+	for file in "$SRC"/docs/schema/*.json; do
+		cmp "$file" "dest/usr/share/memrec/schema/${file##*/}" || return 1
+	done
+}
+check "the schemas of the JSON are there" schemas
+
 commands() { # every command of the list has an entry in the manual
 	local word missing=0
 	for word in $(sed -nE 's/^\tX\(([a-z]+),.*/\1/p' "$SRC/analyzer/report/command.h"); do

@@ -1,4 +1,4 @@
-# memana's answers on the cases (tests/cases): as docs/schema/memana.schema.json says, and every report counts the
+# memana's answers on the cases (tests/cases): as docs/schema says, and every report counts the
 # same bytes.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/schema_kit.sh"

@@ -107,6 +107,6 @@ if python3 -c 'import jsonschema' 2>/dev/null; then
 	"$memana" oom --json oom.zst >oom.json
 	for command in steps retained; do "$memana" $command --json leak.zst >$command.json; done
 	for command in top diff oom steps retained; do
-		check "$command: JSON is what the schema says" python3 "$SRC/tests/cli/schema.py" "$SRC/docs/schema/memana.schema.json" $command.json
+		check "$command: JSON is what the schema says" python3 "$SRC/tests/cli/schema.py" "$SRC/docs/schema" $command.json
 	done
 fi
