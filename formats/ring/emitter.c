@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
+#include "memtrace/refusals.h"
 #include "trace/defs.h"
 
 #define OWN_NUMBERS (1u << MT_EMITTER_SHIFT)
 #define END_NUMBER (OWN_NUMBERS - 1) /* kept free for END */
 #define SAMPLE_NUMBERS 40u           /* numbers that samples take from these */
 #define HOST_PLACE 0                 /* place for the host's sample among those of devices: 0 is no device's id */
-#define CUDA_ERROR_OUT_OF_MEMORY 2u
 
 struct mt_emitter {
 	char *path;
@@ -33,6 +33,7 @@ struct mt_emitter {
 	uint64_t source_why[MT_SOURCE_COUNT];       /* string id to it */
 	struct mt_event waiting[MT_LEDGER_DEVICES]; /* samples by device, kind 0: none waits */
 	int samples_wait;
+	struct mt_refusals refusals;
 	struct mt_fold_summary summary;
 };
 
@@ -149,13 +150,8 @@ static void note(struct mt_emitter *emitter, const struct mt_event *event)
 {
 	emitter->summary.events++;
 	note_peak(emitter, event);
+	mt_refusals_event(&emitter->refusals, event);
 	switch (event->kind) {
-	case MT_TENSOR_OOM:
-		emitter->summary.ooms++;
-		break;
-	case MT_DRIVER_FAIL:
-		emitter->summary.ooms += event->result == CUDA_ERROR_OUT_OF_MEMORY;
-		break;
 	case MT_STEP:
 		emitter->summary.steps = event->value > emitter->skip ? event->value - emitter->skip : 0;
 		emitter->step = (uint32_t)event->value + 1;
@@ -482,6 +478,9 @@ int mt_emitter_close(struct mt_emitter *emitter, enum mt_end why, struct mt_fold
 	emitter->summary.keep_error = mt_writer_trim_error(emitter->writer);
 	emitter->summary.cut = mt_writer_cut(emitter->writer);
 	err = mt_writer_close(emitter->writer, 1);
+	mt_refusals_end(&emitter->refusals);
+	emitter->summary.ooms = emitter->refusals.failed;
+	emitter->summary.survived = emitter->refusals.survived;
 	emitter->summary.bytes = stat(emitter->path, &st) ? 0 : (uint64_t)st.st_size;
 	if (summary)
 		*summary = emitter->summary;

@@ -27,9 +27,10 @@ struct mt_fold_summary {
 	uint64_t events, steps, lost, bytes;
 	uint64_t peak_bytes, peak_time; /* largest "held" of one device (ledger.h) */
 	uint32_t peak_device;           /* device id, 0: none */
-	uint64_t ooms;
-	uint64_t cut;   /* events among them that were let go (--keep) */
-	int keep_error; /* 0, or -MT_E_x: why the file is larger than it was to be (--keep) */
+	uint64_t ooms;                  /* failed requests for memory, and ... */
+	uint64_t survived;              /* ... refusals that were none, see refusals.h */
+	uint64_t cut;                   /* events among them that were let go (--keep) */
+	int keep_error;                 /* 0, or -MT_E_x: why the file is larger than it was to be (--keep) */
 };
 
 /* Maps the ring read-write. `options` NULL: as the ring's header says. *fold NULL on error: -MT_E_SYSTEM, -MT_E_MAGIC, -MT_E_VERSION, -MT_E_CORRUPT, -MT_E_TRUNCATED. `rules` must outlive it. */

@@ -19,6 +19,7 @@
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
 #include "memtrace/reader.h"
+#include "memtrace/refusals.h"
 #include "run/rundir.h"
 
 /* ---- What a trace says ---- */
@@ -37,6 +38,7 @@ static int is_of_run(const struct mt_process *process, const char *run_dir)
 struct count {
 	struct run_result *result;
 	struct mt_ledger *ledger;
+	struct mt_refusals refusals;
 };
 
 static int count_event(struct count *count, const struct mt_event *event)
@@ -51,13 +53,13 @@ static int count_event(struct count *count, const struct mt_event *event)
 	if (held > result->peak_bytes)
 		result->peak_bytes = held;
 	result->steps += event->kind == MT_STEP;
-	result->ooms += event->kind == MT_TENSOR_OOM;
+	mt_refusals_event(&count->refusals, event);
 	return 0;
 }
 
 static int count_events(struct mt_reader *reader, struct run_result *result)
 {
-	struct count count = { result, mt_ledger_new(NULL, NULL) };
+	struct count count = { .result = result, .ledger = mt_ledger_new(NULL, NULL) };
 	const struct mt_event *events;
 	size_t size, i;
 	int batch, error = count.ledger ? 0 : -MT_E_MEMORY;
@@ -70,6 +72,9 @@ static int count_events(struct mt_reader *reader, struct run_result *result)
 		for (i = 0; i < size && !error; i++)
 			error = count_event(&count, &events[i]);
 	}
+	mt_refusals_end(&count.refusals);
+	result->ooms = (int64_t)count.refusals.failed;
+	result->survived = (int64_t)count.refusals.survived;
 	result->events = (int64_t)mt_reader_state(reader)->events;
 	result->lost = (int64_t)mt_reader_state(reader)->lost;
 	result->bytes = (int64_t)mt_reader_state(reader)->file_bytes;

@@ -80,7 +80,8 @@ static void print_gone(const struct run_result *result)
 
 void summary_print(const struct run_result *result)
 {
-	char events[32], cut[64] = "", steps[32], ooms[32], lost[48], size[SAY_SIZE], peak[SAY_SIZE];
+	char events[32], cut[64] = "", steps[32], ooms[32], refusals[32], survived[48] = "", lost[48], size[SAY_SIZE],
+			 peak[SAY_SIZE];
 	const char *path = summary_path(result->trace);
 
 	if (is_gone(result)) {
@@ -89,10 +90,13 @@ void summary_print(const struct run_result *result)
 	}
 	if (result->cut)
 		snprintf(cut, sizeof(cut), " (%" PRId64 " let go)", result->cut);
+	if (result->survived)
+		snprintf(survived, sizeof(survived), ", %s survived",
+			 counted(refusals, sizeof(refusals), result->survived, "refusal", "refusals"));
 	if (result->trace[0])
-		say("%s: peak %s, %s, %s, %s%s, %s, %s", path, say_size(peak, (uint64_t)result->peak_bytes),
+		say("%s: peak %s, %s, %s%s, %s%s, %s, %s", path, say_size(peak, (uint64_t)result->peak_bytes),
 		    counted(steps, sizeof(steps), result->steps, "step", "steps"),
-		    result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM",
+		    result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM", survived,
 		    counted(events, sizeof(events), result->events, "event", "events"), cut,
 		    result->lost ? counted(lost, sizeof(lost), result->lost, "event LOST", "events LOST")
 				 : "nothing lost",

@@ -516,6 +516,7 @@ void run_result_summary(struct run_result *result, const struct mt_fold_summary 
 	result->bytes = (int64_t)summary->bytes;
 	result->peak_bytes = (int64_t)summary->peak_bytes;
 	result->ooms = (int64_t)summary->ooms;
+	result->survived = (int64_t)summary->survived;
 	result->cut = (int64_t)summary->cut;
 	result->keep_error = -summary->keep_error;
 }

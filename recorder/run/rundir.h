@@ -35,7 +35,8 @@
 	X(lost, "events")                                                   \
 	X(bytes, "of the trace")                                            \
 	X(peak_bytes, "most that was held of one device")                   \
-	X(ooms, "allocations that failed for want of memory")               \
+	X(ooms, "requests that failed for want of memory")                  \
+	X(survived, "refusals of the driver that led to no failure")        \
 	X(cut, "of the events, let go (--keep)")                            \
 	X(keep_error, "0, or the -MT_E_x that kept some from being let go") \
 	X(noted, "bits (1 << enum mt_source) of sources that work, and have a `why` all the same")

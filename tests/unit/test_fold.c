@@ -178,13 +178,15 @@ TEST(failures_are_counted)
 	struct ring_event event = kit_event(MT_DRIVER_FAIL);
 
 	kit_init(&kit, 1, 1 << 12);
-	put_kind(MT_TENSOR_OOM);
 	event.result = 2;
+	put(0, event);
+	put_kind(MT_TENSOR_OOM); /* the request of the refusal before */
 	put(0, event);
 	event.result = 1;
 	put(0, event);
 	kit_fold(&kit, NULL);
 	CHECK_EQ(kit.summary.ooms, 2);
+	CHECK_EQ(kit.summary.survived, 0);
 	kit_release(&kit);
 }
 
