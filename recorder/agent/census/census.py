@@ -28,6 +28,8 @@ BESIDE = (("main_grad", GRADIENT), ("main_param", MASTER), ("ds_tensor", WEIGHT)
 # nn.Linear, Megatron's.
 SIZES = (("num_embeddings", "embedding_dim"), ("out_features", "in_features"), ("output_size", "input_size"))
 
+# A class of modules with one of these can be called.
+CALLED = ("forward", "__call__", "__getattr__", "__getattribute__")
 # Names that wrappers give to the module inside them.
 WRAPPED = ("_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module")
 
@@ -221,6 +223,7 @@ class Census:
         self.refused = False
         self.seen = set()  # ids of modules
         self.places = []  # (module, its name without parts of wrappers, model)
+        self.runs = {}  # id of a class -> can_run
 
     def look_at_modules(self, tells_names):
         base = modules["torch"].nn.Module
@@ -242,7 +245,8 @@ class Census:
                 continue
             self.seen.add(id(module))
             own = self.own(module)
-            self.places.append((module, place[:-1], model))
+            if can_run(type(module), base, self.runs) or (own and dict.__contains__(own, "forward")):
+                self.places.append((module, place[:-1], model))
             for what, key in ((WEIGHT, "_parameters"), (BUFFER, "_buffers")):
                 for name, tensor in items(own, key):
                     self.meet(what, tensor, prefix + part(name), module, model, said_sizes(own) if name == "weight" else None)
@@ -372,6 +376,23 @@ def items(own, key):
 
 def children(own, base):
     return [(name, child) for name, child in items(own, "_modules") if issubclass(type(child), base)]
+
+
+def can_run(kind, base, known):
+    """Whether a stack can have a call of it. A class without a forward of its own holds modules: ModuleList, ModuleDict."""
+    if id(kind) not in known:
+        own = [names_of(each) for each in lines_of(kind) if not any(each is one for one in lines_of(base))]
+        known[id(kind)] = not own or any(name in names for names in own for name in CALLED)
+    return known[id(kind)]
+
+
+def lines_of(kind):
+    """The class and those it is made of, whatever its metaclass says."""
+    return type.__dict__["__mro__"].__get__(kind)
+
+
+def names_of(kind):
+    return type.__dict__["__dict__"].__get__(kind)
 
 
 def class_of(it):
