@@ -6,8 +6,9 @@
  *     trace.zst: peak 24.0 GiB, 3 steps, 1 OOM; 8123 events    summary.c
  *     next: memana advise trace.zst                           summary.c
  *
- * memana is another program with a time of its own. memrec does not wait longer than ANSWER_SECONDS for an answer about a
- * run that memory ended. An answer about any other run is asked for where the traces are small, with less time. No answer
+ * memana is another program with a time of its own. memrec does not wait longer than ENDED_SECONDS and ANSWER_SECONDS for the answers about a
+ * run that memory ended. The peak comes first: it names what grows, also where the time is too short for advice. An answer about
+ * any other run is asked for where the traces are small, with less time. No answer
  * changes memrec's status. Without memana beside memrec nothing is said.
  */
 #include "launch.h"
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "inject.h"
 #include "memtrace/base.h"
@@ -23,6 +25,9 @@
 
 #define ANSWER_SECONDS 30
 #define PEAK_SECONDS 5
+#define ENDED_SECONDS \
+	15 /* for the peak of a run that memory ended: 19 million events take a third of that on idle processors */
+#define ADVICE_AFTER 3        /* s: where the peak took longer, advice would not be done in ANSWER_SECONDS */
 #define PEAK_BYTES (16 << 20) /* limit of all traces together: a second or two of memana */
 #define TRACES_MAX 64         /* most traces of one machine's ranks; of more, the first */
 #define WORDS 4               /* memana COMMAND --brief -- */
@@ -109,13 +114,18 @@ static int ask_of(const char *command, unsigned seconds, const struct run_result
 
 void last_words_print(const char *command, const struct run_result *results, size_t count, const sigset_t *before)
 {
+	int is_ended = strcmp(command, "top") != 0, is_asked;
 	int64_t bytes = 0;
+	time_t began;
 	size_t i;
 
 	for (i = 0; i < count; i++)
 		bytes += results[i].bytes;
-	if (bytes <= PEAK_BYTES && !ask_of("top", PEAK_SECONDS, results, count, before))
+	is_asked = bytes <= PEAK_BYTES || is_ended;
+	began = time(NULL);
+	if (is_asked && !ask_of("top", is_ended ? ENDED_SECONDS : PEAK_SECONDS, results, count, before))
 		return;
-	if (strcmp(command, "top"))
+	/* Advice takes several times as long as the peak. */
+	if (is_ended && time(NULL) - began <= ADVICE_AFTER)
 		ask_of(command, ANSWER_SECONDS, results, count, before);
 }
