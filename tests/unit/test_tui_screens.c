@@ -20,7 +20,7 @@ struct scene {
 
 static const struct scene scenes[] = {
 	{ "timeline", "", NULL },
-	{ "site", "Enter", NULL },
+	{ "place", "Enter", NULL },
 	{ "flame", "t", NULL },
 	{ "between", "0 g { { { { m } } m d", NULL },
 	{ "retained", "r", NULL },
@@ -81,7 +81,7 @@ TEST(golden_timeline)
 	check_scene(&scenes[0]);
 }
 
-TEST(golden_site)
+TEST(golden_place)
 {
 	check_scene(&scenes[1]);
 }
@@ -153,7 +153,7 @@ static const struct scene points[] = {
 	{ "map", "M", NULL },
 	{ "retained", "r", NULL },
 	{ "wrong-sql", ":", "SELECT place FROM allocations" },
-	{ "site", "Enter", NULL },
+	{ "place", "Enter", NULL },
 };
 
 #define POINTS MT_ARRAY_SIZE(points)

@@ -461,7 +461,7 @@ TEST(enter_opens_the_place)
 	struct screen *screen = screen_of(80, 24, 256, 0);
 
 	press(screen, KEY_CODE_ENTER);
-	CHECK(screen->app.view->ops == &view_site_ops);
+	CHECK(screen->app.view->ops == &view_place_ops);
 	press(screen, 'q');
 	scale_go(&screen->app.scale, 0);
 	refresh(screen);
@@ -576,7 +576,7 @@ TEST(the_mouse_chooses_rows_and_layers)
 	mouse(screen, MOUSE_PRESS, 79, legend);
 	CHECK_STR(screen->app.filter.text, "");
 	mouse(screen, MOUSE_DOUBLE, 30, row);
-	CHECK(screen->app.view->ops == &view_site_ops);
+	CHECK(screen->app.view->ops == &view_place_ops);
 	screen_free(screen);
 }
 

@@ -1,4 +1,4 @@
-/* grid.h - an answer of the worker as a table that scrolls both ways; what view_answer and view_site share. */
+/* grid.h - an answer of the worker as a table that scrolls both ways; what view_answer and view_place share. */
 #ifndef MEMANA_TUI_GRID_H
 #define MEMANA_TUI_GRID_H
 

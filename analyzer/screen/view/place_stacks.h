@@ -1,5 +1,5 @@
 /*
- * place_stacks.h - all stacks of a place as the rows of a tree, innermost frames first; private to view_site.c.
+ * place_stacks.h - all stacks of a place as the rows of a tree, innermost frames first; private to view_place.c.
  *
  *     121.7 MiB  empty_strided          rows of one branch have the indent of its first row, which has the bytes;
  *                linear                 the callers of a frame lie below the frame, the largest first

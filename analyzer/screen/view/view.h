@@ -16,7 +16,7 @@ struct view;
 /* X(NAME) - every view; its operations are view_<name>_ops in view_<name>.c. */
 #define VIEW_LIST(X)                                                         \
 	X(timeline) /* the first screen */                                   \
-	X(site)     /* one place: stack, life, who freed it */               \
+	X(place)    /* one place: stack, life, who freed it */               \
 	X(flame)    /* the live set as an icicle of call stacks */           \
 	X(map)      /* the segments at the cursor, and what lives in them */ \
 	X(answer)   /* a table from the worker: diff, retained, SQL */       \
@@ -52,7 +52,7 @@ VIEW_LIST(VIEW_OPS)
 #undef VIEW_OPS
 
 /* The arguments with which the views are opened. */
-struct view_site_argument {
+struct view_place_argument {
 	uint32_t site;
 	int slack; /* 1: the allocator's slack in the memory that the site took */
 };

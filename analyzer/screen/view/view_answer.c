@@ -122,13 +122,13 @@ static void draw_answer(struct view *view, struct app *app, struct area area)
 
 static void enter(struct view_answer *self, struct app *app)
 {
-	struct view_site_argument argument = { 0 };
+	struct view_place_argument argument = { 0 };
 	uint32_t row = self->grid.list.chosen;
 	char time[TEXT_SIZE_MAX];
 
 	if (self->answer->site[row]) {
 		argument.site = self->answer->site[row];
-		app_open(app, &view_site_ops, &argument);
+		app_open(app, &view_place_ops, &argument);
 	} else if (self->answer->time[row] >= 0) {
 		app_go(app, self->answer->time[row]);
 		app_say(app, "the cursor is at %s now (q: what was alive there)", text_time(time, app->scale.cursor));

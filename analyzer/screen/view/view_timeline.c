@@ -32,7 +32,7 @@ static void timeline_draw(struct view *view, struct app *app, struct area area)
 static int enter_row(struct timeline *timeline, struct app *app)
 {
 	const struct liveset_row *row = timeline_chosen(timeline, app);
-	struct view_site_argument argument = { 0 };
+	struct view_place_argument argument = { 0 };
 
 	if (!row) {
 		app_say(app, "nothing is alive here");
@@ -40,7 +40,7 @@ static int enter_row(struct timeline *timeline, struct app *app)
 	}
 	argument.site = row->site;
 	argument.slack = row->category == MT_CATEGORY_SLACK;
-	app_open(app, &view_site_ops, &argument);
+	app_open(app, &view_place_ops, &argument);
 	return 1;
 }
 

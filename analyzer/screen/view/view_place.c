@@ -12,13 +12,13 @@
 
 #define SERIES_BUDGET 2000000u /* events of the tape that one drawing takes in, a few ms */
 
-enum site_pane { PANE_STACK, PANE_LIFE };
+enum place_pane { PANE_STACK, PANE_LIFE };
 
-struct view_site {
+struct view_place {
 	struct view view;
 	uint32_t site;
 	int slack; /* 1: the allocator's slack in the memory that the site took */
-	enum site_pane pane;
+	enum place_pane pane;
 	struct list stack;
 	struct place_stacks stacks;
 	int place_chosen; /* the frame that the site is called by has been looked for */
@@ -39,19 +39,19 @@ struct view_site {
 };
 
 /* The areas of the parts. */
-struct site_layout {
+struct place_layout {
 	int head, strip, times, stack, life; /* rows of each; stack and life with their titles */
 };
 
 /* ---- beginning and end ---- */
 
-static int open_site(struct view *view, struct app *app, const void *argument)
+static int open_place(struct view *view, struct app *app, const void *argument)
 {
-	struct view_site *self = (struct view_site *)view;
+	struct view_place *self = (struct view_place *)view;
 	struct worker_question question = { .kind = WORKER_LIFE };
 
-	self->site = ((const struct view_site_argument *)argument)->site;
-	self->slack = ((const struct view_site_argument *)argument)->slack;
+	self->site = ((const struct view_place_argument *)argument)->site;
+	self->slack = ((const struct view_place_argument *)argument)->slack;
 	self->worker = app->worker;
 	self->series = series_new();
 	if (!self->series)
@@ -62,9 +62,9 @@ static int open_site(struct view *view, struct app *app, const void *argument)
 	return 0;
 }
 
-static void release_site(struct view *view)
+static void release_place(struct view *view)
 {
-	struct view_site *self = (struct view_site *)view;
+	struct view_place *self = (struct view_place *)view;
 
 	worker_answer_free(self->answer);
 	series_free(self->series);
@@ -74,7 +74,7 @@ static void release_site(struct view *view)
 	place_stacks_release(&self->stacks);
 }
 
-static void fetch(struct view_site *self)
+static void fetch(struct view_place *self)
 {
 	struct worker_question question = { .kind = WORKER_LIFE, .site = self->site };
 
@@ -87,14 +87,14 @@ static void fetch(struct view_site *self)
 
 static int site_waits(struct view *view)
 {
-	const struct view_site *self = (struct view_site *)view;
+	const struct view_place *self = (struct view_place *)view;
 
 	return self->growing || (self->worker && !self->answer);
 }
 
 /* ---- the series ---- */
 
-static uint8_t category_of(const struct view_site *self, const struct model *model)
+static uint8_t category_of(const struct view_place *self, const struct model *model)
 {
 	return model_category(model, TAPE_CELL(self->site, self->slack));
 }
@@ -108,7 +108,7 @@ static int is_hidden(const struct app *app, uint32_t cell)
  * Cells that are one row of the first screen. Hidden ones are left out, as they are in the row, unless the whole place is
  * hidden.
  */
-static void mark_cells(const struct view_site *self, const struct app *app, uint8_t *mine)
+static void mark_cells(const struct view_place *self, const struct app *app, uint8_t *mine)
 {
 	const struct model *model = app->model;
 	int all = is_hidden(app, TAPE_CELL(self->site, self->slack));
@@ -122,7 +122,7 @@ static void mark_cells(const struct view_site *self, const struct app *app, uint
 			  model_category(model, i) == category && (all || !is_hidden(app, i));
 }
 
-static int make_room(struct view_site *self, uint32_t cells)
+static int make_room(struct view_place *self, uint32_t cells)
 {
 	uint8_t *grown;
 
@@ -142,7 +142,7 @@ static int make_room(struct view_site *self, uint32_t cells)
 }
 
 /* Marks the cells of the place. *changed: cells that were known are others now. */
-static int follow_cells(struct view_site *self, const struct app *app, int *changed)
+static int follow_cells(struct view_place *self, const struct app *app, int *changed)
 {
 	uint32_t known = self->cells, i;
 	int error = make_room(self, TAPE_CELL(app->model->sites, 0));
@@ -162,7 +162,7 @@ static int follow_cells(struct view_site *self, const struct app *app, int *chan
 }
 
 /* Takes in the events that the series lacks, some at a time. */
-static int follow(struct view_site *self, const struct app *app)
+static int follow(struct view_place *self, const struct app *app)
 {
 	const struct model *model = app->model;
 	uint32_t known = self->cells;
@@ -187,7 +187,7 @@ static int follow(struct view_site *self, const struct app *app)
 /* ---- the head ---- */
 
 /* The bytes and allocations of the place at the cursor, as its row has them. */
-static struct tape_held held_now(const struct view_site *self, const struct app *app)
+static struct tape_held held_now(const struct view_place *self, const struct app *app)
 {
 	struct tape_held sum = { 0 };
 	const struct tape_held *held;
@@ -203,7 +203,7 @@ static struct tape_held held_now(const struct view_site *self, const struct app 
 	return sum;
 }
 
-static void draw_amounts(const struct view_site *self, const struct app *app, struct area area, int y)
+static void draw_amounts(const struct view_place *self, const struct app *app, struct area area, int y)
 {
 	char now[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], at[TEXT_SIZE_MAX], number[64];
 	struct tape_held held = held_now(self, app);
@@ -223,7 +223,7 @@ static void draw_amounts(const struct view_site *self, const struct app *app, st
 	area_fit(area, x, y, area.width - x, STYLE_PLAIN, sentence.text, 0);
 }
 
-static void draw_words(const struct view_site *self, const struct app *app, struct area area, int y)
+static void draw_words(const struct view_place *self, const struct app *app, struct area area, int y)
 {
 	const struct model *model = app->model;
 	const struct model_site *site = &model->site[self->site];
@@ -248,7 +248,7 @@ static void draw_words(const struct view_site *self, const struct app *app, stru
 }
 
 /* The other bytes of the line at the cursor: "backward gradients 3.0 GiB". If there is nothing: no row. */
-static void draw_parts(const struct view_site *self, const struct app *app, struct area area, int y)
+static void draw_parts(const struct view_place *self, const struct app *app, struct area area, int y)
 {
 	const struct model *model = app->model;
 	const struct liveset_row *row;
@@ -270,7 +270,7 @@ static void draw_parts(const struct view_site *self, const struct app *app, stru
 	area_fit(area, 0, y, area.width, STYLE_PLAIN, sentence.text, 0);
 }
 
-static void draw_head(const struct view_site *self, const struct app *app, struct area area)
+static void draw_head(const struct view_place *self, const struct app *app, struct area area)
 {
 	const struct model_site *site = &app->model->site[self->site];
 	char place[1024];
@@ -292,7 +292,7 @@ static void draw_head(const struct view_site *self, const struct app *app, struc
 
 /* ---- strip, stack and life ---- */
 
-static int draw_strip(struct view_site *self, const struct app *app, struct area area, int times)
+static int draw_strip(struct view_place *self, const struct app *app, struct area area, int times)
 {
 	struct series_column *column = self->column;
 	int cursor, y, width = area.width;
@@ -327,7 +327,7 @@ static void draw_title(struct area area, const char *title, int focus)
 }
 
 /* Chooses the frame that the place is called by: those further in are helpers and libraries. */
-static void choose_place(struct view_site *self, const struct model_site *site)
+static void choose_place(struct view_place *self, const struct model_site *site)
 {
 	char function[512], place[512];
 	uint32_t i;
@@ -370,7 +370,7 @@ static void draw_frame(const struct app *app, struct area row, const struct call
 #define INDENT_MOST 3    /* one part in 3 of a row, at most */
 
 /* A branch of several stacks has its bytes, and lies further to the right than the frame that the branch called. */
-static void draw_row(const struct view_site *self, const struct app *app, struct area row, uint32_t number)
+static void draw_row(const struct view_place *self, const struct app *app, struct area row, uint32_t number)
 {
 	const struct place_stacks_row *it = &self->stacks.row[number];
 	char bytes[TEXT_SIZE_MAX];
@@ -389,7 +389,7 @@ static void draw_row(const struct view_site *self, const struct app *app, struct
 		area_style_row(row, 0, STYLE_CHOSEN);
 }
 
-static void draw_stack_title(const struct view_site *self, struct area area)
+static void draw_stack_title(const struct view_place *self, struct area area)
 {
 	char title[128] = "Stack, innermost first", count[64];
 
@@ -400,7 +400,7 @@ static void draw_stack_title(const struct view_site *self, struct area area)
 	draw_title(area, title, self->pane == PANE_STACK);
 }
 
-static void draw_stack(struct view_site *self, const struct app *app, struct area area)
+static void draw_stack(struct view_place *self, const struct app *app, struct area area)
 {
 	const struct model_site *site = &app->model->site[self->site];
 	int64_t number;
@@ -417,7 +417,7 @@ static void draw_stack(struct view_site *self, const struct app *app, struct are
 	list_bar(&self->stack, self->frames);
 }
 
-static void draw_life(struct view_site *self, struct area area)
+static void draw_life(struct view_place *self, struct area area)
 {
 	char words[128];
 	int y;
@@ -445,9 +445,9 @@ static void draw_life(struct view_site *self, struct area area)
 /* ---- the whole ---- */
 
 /* If there is little room, the pane with the keys has most of it. */
-static struct site_layout layout_of(int height, uint32_t frames, enum site_pane pane)
+static struct place_layout layout_of(int height, uint32_t frames, enum place_pane pane)
 {
-	struct site_layout layout = { .head = height >= 20 ? 5 : height >= 14 ? 4 : height >= 11 ? 3 : 2 };
+	struct place_layout layout = { .head = height >= 20 ? 5 : height >= 14 ? 4 : height >= 11 ? 3 : 2 };
 	int left, wanted = (int)(frames < 1000 ? frames : 1000) + 1;
 
 	layout.strip = height >= 20 ? height / 7 : height >= 14 ? 2 : 1;
@@ -460,10 +460,10 @@ static struct site_layout layout_of(int height, uint32_t frames, enum site_pane 
 	return layout;
 }
 
-static void draw_site(struct view *view, struct app *app, struct area area)
+static void draw_place(struct view *view, struct app *app, struct area area)
 {
-	struct view_site *self = (struct view_site *)view;
-	struct site_layout layout;
+	struct view_place *self = (struct view_place *)view;
+	struct place_layout layout;
 	int error, y;
 
 	if (self->site >= app->model->sites) {
@@ -490,7 +490,7 @@ static void draw_site(struct view *view, struct app *app, struct area area)
 
 /* ---- requests ---- */
 
-static void go_to_row(const struct view_site *self, struct app *app)
+static void go_to_row(const struct view_place *self, struct app *app)
 {
 	char time[TEXT_SIZE_MAX];
 
@@ -501,7 +501,7 @@ static void go_to_row(const struct view_site *self, struct app *app)
 }
 
 /* The whole path of the chosen frame, which has no room in its row. */
-static void tell_frame(const struct view_site *self, struct app *app)
+static void tell_frame(const struct view_place *self, struct app *app)
 {
 	const struct callstack_frame *frame;
 
@@ -516,7 +516,7 @@ static void tell_frame(const struct view_site *self, struct app *app)
 }
 
 /* The next frame, round and round, with the words in it. */
-static void search(struct view_site *self, struct app *app, int on)
+static void search(struct view_place *self, struct app *app, int on)
 {
 	struct list_hits hits = { .from = self->stack.chosen, .on = on };
 	uint32_t i;
@@ -530,7 +530,7 @@ static void search(struct view_site *self, struct app *app, int on)
 	app_say_hits(app, &hits, "frame of these stacks");
 }
 
-static void enter(const struct view_site *self, struct app *app)
+static void enter(const struct view_place *self, struct app *app)
 {
 	if (self->pane == PANE_LIFE)
 		go_to_row(self, app);
@@ -544,7 +544,7 @@ static int is_in(struct area area, const struct input *input)
 	       input->y < area.y + area.height;
 }
 
-static int point(struct view_site *self, struct app *app, const struct input *input)
+static int point(struct view_place *self, struct app *app, const struct input *input)
 {
 	int wheel = input->button == MOUSE_WHEEL_UP ? REQUEST_UP : input->button == MOUSE_WHEEL_DOWN ? REQUEST_DOWN : 0;
 	int64_t row;
@@ -571,9 +571,9 @@ static int point(struct view_site *self, struct app *app, const struct input *in
 	return 1;
 }
 
-static int request_site(struct view *view, struct app *app, enum request request, const struct input *input)
+static int request_place(struct view *view, struct app *app, enum request request, const struct input *input)
 {
-	struct view_site *self = (struct view_site *)view;
+	struct view_place *self = (struct view_place *)view;
 
 	switch (request) {
 	case REQUEST_MOUSE:
@@ -598,14 +598,14 @@ static int request_site(struct view *view, struct app *app, enum request request
 	}
 }
 
-const struct view_ops view_site_ops = {
+const struct view_ops view_place_ops = {
 	.name = "place",
-	.size = sizeof(struct view_site),
-	.open = open_site,
-	.draw = draw_site,
-	.request = request_site,
+	.size = sizeof(struct view_place),
+	.open = open_place,
+	.draw = draw_place,
+	.request = request_place,
 	.hint = "Tab stack, life  Enter go there  q back",
 	.searches = 1,
-	.release = release_site,
+	.release = release_place,
 	.waits = site_waits,
 };
