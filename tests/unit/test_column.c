@@ -45,11 +45,11 @@ COLUMN_TABLE(sample, struct sample, SAMPLE_COLUMNS)
 
 static const struct sample samples[] = { { "a", "forward", 3 << 20, -5, 7, 12, 1 }, { "bb", "init", 0, 0, 7, 0, 0 } };
 
+/* Until the next call. */
 static const char *printed(const void *row, size_t rows, size_t size, int columns)
 {
-	static char *words;
-	static size_t length;
-	struct text text = { .file = open_memstream(&words, &length), .columns = columns };
+	static char words[1024];
+	struct text text = { .file = fmemopen(words, sizeof(words), "w"), .columns = columns };
 
 	CHECK(text.file);
 	column_text(&text, &sample_columns, row, rows, size);
