@@ -325,6 +325,13 @@ int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row 
 	return ask(db, by == QUERY_BY_PROCESS ? by_process : sql[by], device, 0, give_part, ASKER(row, context));
 }
 
+const char *query_known(uint64_t bytes, uint64_t rule, uint64_t probable)
+{
+	uint64_t little = bytes / 100;
+
+	return probable > little ? "probable" : rule + probable > little ? "rule" : "census";
+}
+
 static int give_site(struct db_stmt *stmt, void *asker)
 {
 	struct query_site row = {
@@ -338,11 +345,12 @@ static int give_site(struct db_stmt *stmt, void *asker)
 		.owner = db_text(stmt, 7),
 		.evidence = db_text(stmt, 8),
 		.decided_by = db_text(stmt, 9),
-		.known = db_text(stmt, 10),
-		.parameter = db_text(stmt, 11),
-		.rank = int_or(stmt, 12, -1),
-		.submodule = db_text(stmt, 13),
-		.sites = (uint64_t)db_int(stmt, 14),
+		.rule = (uint64_t)db_int(stmt, 10),
+		.probable = (uint64_t)db_int(stmt, 11),
+		.parameter = db_text(stmt, 12),
+		.rank = int_or(stmt, 13, -1),
+		.submodule = db_text(stmt, 14),
+		.sites = (uint64_t)db_int(stmt, 15),
 	};
 
 	return ANSWER(query_site_row, asker, &row);
@@ -357,7 +365,7 @@ int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 {
 	return ask(db,
 		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner, evidence, "
-		   "decided_by, known, " PARAMETER_OF(
+		   "decided_by, iif(known = 'rule', bytes, 0), iif(known = 'probable', bytes, 0), " PARAMETER_OF(
 			   "part.site") ", rank, ifnull((SELECT path FROM site_module "
 					"JOIN submodule ON submodule.id = submodule WHERE site_module.site = part.site), ''), 1 FROM peak_part AS part "
 					"JOIN site ON site.id = site JOIN process ON process.id = part.process "
@@ -370,18 +378,19 @@ int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 	/* max() alone among the aggregates picks a row: the other columns of a group are those of its largest site. */
 	static const char sql[] =
 		"WITH lone AS (SELECT part.site AS site, node, part.process AS process, bytes, count, part.phase AS phase, "
-		"part.category AS category, part.owner AS owner, evidence, decided_by, known, '' AS submodule, 1 AS sites, part.site AS alike, 0 "
+		"part.category AS category, part.owner AS owner, evidence, decided_by, iif(known = 'rule', bytes, 0) AS rule, "
+		"iif(known = 'probable', bytes, 0) AS probable, '' AS submodule, 1 AS sites, part.site AS alike, 0 "
 		"FROM peak_part AS part JOIN site ON site.id = site WHERE part.device = ?1 AND +part.site > 0 "
 		"AND NOT EXISTS (SELECT 1 FROM site_module WHERE site_module.site = part.site) "
 		"ORDER BY bytes DESC, site LIMIT ?2), "
 		"alike AS (SELECT part.site AS site, site.node AS node, part.process AS process, sum(bytes) AS bytes, "
 		"sum(count) AS count, part.phase AS phase, part.category AS category, part.owner AS owner, evidence, "
-		"decided_by, iif(sum(known = 'probable'), 'probable', iif(sum(known = 'rule'), 'rule', 'census')) AS known, "
+		"decided_by, sum(iif(known = 'rule', bytes, 0)) AS rule, sum(iif(known = 'probable', bytes, 0)) AS probable, "
 		"iif(count(DISTINCT submodule) = 1, path, pattern) AS submodule, count(*) AS sites, alike, max(bytes) "
 		"FROM peak_part AS part JOIN site ON site.id = part.site JOIN site_module ON site_module.site = part.site "
 		"JOIN submodule ON submodule.id = submodule WHERE part.device = ?1 AND +part.site > 0 GROUP BY alike "
 		"ORDER BY 4 DESC, alike LIMIT ?2) "
-		"SELECT site, node, pid, bytes, count, phase, category, owner, evidence, decided_by, known, " PARAMETER_OF(
+		"SELECT site, node, pid, bytes, count, phase, category, owner, evidence, decided_by, rule, probable, " PARAMETER_OF(
 			"line.site") ", rank, submodule, sites FROM (SELECT * FROM lone UNION ALL SELECT * FROM alike) AS line "
 				     "JOIN process ON process.id = line.process ORDER BY bytes DESC, alike LIMIT ?2";
 

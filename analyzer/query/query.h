@@ -95,9 +95,9 @@ struct query_site {
 	int64_t id, node, pid, rank; /* node 0: no stack; rank -1: none */
 	uint64_t bytes, count;
 	const char *phase, *category, *owner;
-	const char *parameter; /* names that the framework has for it: "layers.*.weight and 3 more"; "": none */
-	const char *submodule; /* path of the module that its stack ran in: "layers.3.fc1"; "": none */
-	const char *known;     /* on whose word: census, rule, probable */
+	const char *parameter;   /* names that the framework has for it: "layers.*.weight and 3 more"; "": none */
+	const char *submodule;   /* path of the module that its stack ran in: "layers.3.fc1"; "": none */
+	uint64_t rule, probable; /* bytes with a category by a rule, by a guess; the framework named the rest */
 	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
 	uint64_t sites;                    /* the row stands for several; its other fields are those of the largest */
 };
@@ -165,12 +165,18 @@ int query_devices(struct db *db, query_device_row *row, void *context);
 /* The peak of device `device` (id) in parts, largest first. */
 int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row *row, void *context);
 
+/*
+ * On whose word the category of `bytes` is: census, rule or probable, as in the table `site`. The weakest word counts that stands for
+ * more than a hundredth of them. `rule`, `probable`: the bytes with these words.
+ */
+const char *query_known(uint64_t bytes, uint64_t rule, uint64_t probable);
+
 /* The `limit` largest sites at the peak (-1: all), largest first. */
 int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context);
 
 /*
- * The same, sites of one line together whose modules differ in numbers alone: `submodule` is layers.*.fc1 then, `known` the
- * weakest of theirs. Time: of the sites that have a module, else of those that are given.
+ * The same, sites of one line together whose modules differ in numbers alone: `submodule` is layers.*.fc1 then.
+ * Time: of the sites that have a module, else of those that are given.
  */
 int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context);
 

@@ -60,7 +60,8 @@ static int load_site(void *context, const struct query_site *row)
 	site->category = strdup(row->category);
 	site->evidence = strdup(row->evidence);
 	site->decided_by = strdup(row->decided_by);
-	site->known = strdup(row->known);
+	site->rule = row->rule;
+	site->probable = row->probable;
 	site->parameter = strdup(row->parameter);
 	site->submodule = strdup(row->submodule);
 	site->pattern = strdup(module_path_pattern(pattern, row->submodule));
@@ -69,8 +70,8 @@ static int load_site(void *context, const struct query_site *row)
 	site->sites = row->sites;
 	site->pid = row->pid;
 	site->rank = row->rank;
-	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->known ||
-	    !site->parameter || !site->submodule || !site->pattern || !site->function)
+	if (!site->phase || !site->category || !site->evidence || !site->decided_by || !site->parameter ||
+	    !site->submodule || !site->pattern || !site->function)
 		return -MT_E_MEMORY;
 	return error;
 }
@@ -134,11 +135,6 @@ static uint32_t *slot_of(const struct loading *loading, const struct place_site 
 	return &loading->slot[at];
 }
 
-static int strength(const char *known)
-{
-	return !strcmp(known, "census") ? 2 : !strcmp(known, "rule");
-}
-
 static void add_to_place(struct loading *loading, struct place_site *site)
 {
 	struct places *places = loading->places;
@@ -152,7 +148,6 @@ static void add_to_place(struct loading *loading, struct place_site *site)
 					 .rank = site->rank,
 					 .evidence = site->evidence,
 					 .decided_by = site->decided_by,
-					 .known = site->known,
 					 .parameter = site->parameter,
 					 .submodule = site->submodule,
 					 .first = site,
@@ -162,8 +157,8 @@ static void add_to_place(struct loading *loading, struct place_site *site)
 	}
 	if (strcmp(place->submodule, site->submodule))
 		place->submodule = site->pattern;
-	if (strength(site->known) < strength(place->known))
-		place->known = site->known;
+	place->rule += site->rule;
+	place->probable += site->probable;
 	place->bytes += site->bytes;
 	place->count += site->count;
 	place->stacks += (uint32_t)site->sites;
@@ -256,6 +251,7 @@ static void gather(struct places *places)
 	}
 	for (function = places->function, i = 0; i < places->count; i++) {
 		place = &places->place[i];
+		place->known = query_known(place->bytes, place->rule, place->probable);
 		qsort(function, place->functions, sizeof(*function), by_function_bytes);
 		function += place->functions;
 	}
@@ -315,7 +311,6 @@ void places_release(struct places *places)
 		free(places->site[i].category);
 		free(places->site[i].evidence);
 		free(places->site[i].decided_by);
-		free(places->site[i].known);
 		free(places->site[i].parameter);
 		free(places->site[i].submodule);
 		free(places->site[i].pattern);

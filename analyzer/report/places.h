@@ -35,14 +35,15 @@ struct place_function {
 struct place {
 	const char *phase, *category;
 	uint64_t bytes, count;
-	int64_t pid, rank;                     /* pid and rank of its largest site; rank -1: none */
-	uint32_t processes;                    /* the number of processes that have the place */
-	int64_t ranks[2];                      /* the lowest and the highest of them */
-	const char *evidence, *decided_by;     /* from its largest site; "": nothing */
-	const char *parameter;                 /* from its largest site: the framework's names for it; "": none */
-	const char *submodule;                 /* module of its sites, with * where they differ; "": none */
-	uint32_t stacks;                       /* sites: stacks of processes */
-	const char *known;                     /* the weakest word of its sites: census, rule, probable */
+	int64_t pid, rank;                 /* pid and rank of its largest site; rank -1: none */
+	uint32_t processes;                /* the number of processes that have the place */
+	int64_t ranks[2];                  /* the lowest and the highest of them */
+	const char *evidence, *decided_by; /* from its largest site; "": nothing */
+	const char *parameter;             /* from its largest site: the framework's names for it; "": none */
+	const char *submodule;             /* module of its sites, with * where they differ; "": none */
+	uint32_t stacks;                   /* sites: stacks of processes */
+	uint64_t rule, probable;           /* as of struct query_site, and query_known of them: */
+	const char *known;
 	const struct place_site *first;        /* its largest site, */
 	const struct callstack *stack;         /* and the stack of that one */
 	size_t user;                           /* the frame of the place, CALLSTACK_NO_FRAME: no stack */
@@ -54,10 +55,11 @@ struct place {
 
 /* A site, or several whose stacks differ in the modules alone. All texts are its own. */
 struct place_site {
-	char *phase, *category, *evidence, *decided_by, *known, *parameter, *submodule;
+	char *phase, *category, *evidence, *decided_by, *parameter, *submodule;
 	char *pattern;  /* the module's path with stars: layers.*.fc1 */
 	char *function; /* callstack_work */
 	uint64_t bytes, count, sites;
+	uint64_t rule, probable; /* as of struct query_site */
 	int64_t pid, rank;
 	size_t place; /* index */
 	struct callstack stack;

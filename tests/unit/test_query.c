@@ -544,6 +544,68 @@ TEST(a_place_is_the_line_that_tells_something)
 	run_close(&run);
 }
 
+/* Gives one of the two sites of a place, the "min" or the "max" of their numbers, other bytes and another word. */
+static void retell_site(struct db *db, const char *which, uint64_t bytes, const char *known)
+{
+	char sql[256];
+
+	snprintf(sql, sizeof(sql),
+		 "UPDATE peak_part SET bytes = %llu WHERE site = (SELECT %s(site) FROM peak_part WHERE phase = 'forward')",
+		 (unsigned long long)bytes, which);
+	CHECK_EQ(db_execute(db, sql), 0);
+	snprintf(sql, sizeof(sql),
+		 "UPDATE site SET known = '%s' WHERE id = (SELECT %s(site) FROM peak_part WHERE phase = 'forward')",
+		 known, which);
+	CHECK_EQ(db_execute(db, sql), 0);
+}
+
+/* A guess about a hundredth of a place, or less, says nothing of the place. `modules`: the two sites are one line of query_lines. */
+static void check_known(int modules)
+{
+	static const struct {
+		uint64_t one, two;
+		const char *one_word, *two_word, *want;
+	} row[] = { { 9900, 100, "census", "probable", "census" },   { 9899, 101, "census", "probable", "probable" },
+		    { 1023, 1, "census", "probable", "census" },     { 1, 1023, "census", "probable", "probable" },
+		    { 9900, 100, "census", "rule", "census" },       { 9899, 101, "census", "rule", "rule" },
+		    { 9900, 100, "rule", "probable", "rule" },       { 50, 50, "rule", "probable", "probable" },
+		    { 9900, 100, "probable", "census", "probable" }, { 50, 50, "census", "census", "census" } };
+	const char *path = run_path(test_dir(), "helper.zst");
+	struct symbols *symbols = symbols_new();
+	struct places places;
+	struct run run;
+	size_t i;
+
+	write_helper(path, "/x/site-packages/torch/functional.py");
+	run_open_one(&run, path, 0);
+	if (modules) {
+		CHECK_EQ(db_execute(run.db,
+				    "INSERT INTO submodule SELECT 900 + site, process, NULL, site, 'layers.' || site, "
+				    "'layers.*', NULL, 1, 1 FROM peak_part WHERE phase = 'forward'"),
+			 0);
+		CHECK_EQ(db_execute(run.db,
+				    "INSERT INTO site_module SELECT site, 900 + site, 1 FROM peak_part WHERE phase = 'forward'"),
+			 0);
+	}
+	for (i = 0; i < MT_ARRAY_SIZE(row); i++) {
+		retell_site(run.db, "min", row[i].one << 20, row[i].one_word);
+		retell_site(run.db, "max", row[i].two << 20, row[i].two_word);
+		CHECK_EQ(places_load(&places, run.db, 1, symbols), 0);
+		CHECK_EQ(places.place[0].bytes, (row[i].one + row[i].two) << 20);
+		CHECK_EQ(places.place[0].sites, modules ? 1 : 2);
+		CHECK_STR(places.place[0].known, row[i].want);
+		places_release(&places);
+	}
+	symbols_free(symbols);
+	run_close(&run);
+}
+
+TEST(a_word_on_little_of_a_place_does_not_count)
+{
+	check_known(0);
+	check_known(1);
+}
+
 /* PyTorch is on every stack, but another library's lines tell apart what one line of the user's called for. */
 TEST(lines_of_a_library_are_places_of_their_own)
 {

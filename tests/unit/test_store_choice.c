@@ -113,10 +113,11 @@ static int say_site(void *context, const struct query_site *row)
 
 	together += row->sites > 1;
 	CHECK_EQ(finding_place_of(&named, asking->db, row->node), 0);
-	fprintf(asking->out, "%llu sites %lld %lld %s %s %s %llu %llu %s %s in %s at %s %s\n",
+	fprintf(asking->out, "%llu sites %lld %lld %s %s %s %llu %llu %s %llu %llu in %s at %s %s\n",
 		(unsigned long long)row->sites, (long long)row->id, (long long)row->node, row->phase, row->category,
-		row->owner, (unsigned long long)row->bytes, (unsigned long long)row->count, row->evidence, row->known,
-		row->submodule, named.function, named.place);
+		row->owner, (unsigned long long)row->bytes, (unsigned long long)row->count, row->evidence,
+		(unsigned long long)row->rule, (unsigned long long)row->probable, row->submodule, named.function,
+		named.place);
 	return 0;
 }
 

@@ -78,7 +78,7 @@ static int json_site(void *context, const struct query_site *row)
 	doc_pid(report->doc, "pid", row->pid);
 	doc_string(report->doc, "why", row->evidence);
 	doc_string(report->doc, "decided_by", row->decided_by);
-	doc_string(report->doc, "known", row->known);
+	doc_string(report->doc, "known", query_known(row->bytes, row->rule, row->probable));
 	if (*row->submodule)
 		doc_string(report->doc, "submodule", row->submodule);
 	error = stack_json(report->doc, report->db, report->symbols, row->node);

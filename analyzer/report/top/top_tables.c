@@ -59,13 +59,14 @@ static void print_category_why(const struct top_report *report, const char *cate
 /* On whose word bytes have their category: "known", "by a rule", "probable", "62% known". Slack is counted, not judged. */
 static const char *trust_of(char *out, size_t size, const struct query_part *row)
 {
+	const char *known = query_known(row->bytes, row->rule, row->bytes - row->known - row->rule);
 	char share[TEXT_SIZE_MAX];
 
 	if (!strcmp(row->word, mt_category_name(MT_CATEGORY_OTHER)))
 		snprintf(out, size, "not known");
-	else if (!strcmp(row->word, mt_category_name(MT_CATEGORY_SLACK)) || row->known == row->bytes)
+	else if (!strcmp(row->word, mt_category_name(MT_CATEGORY_SLACK)) || !strcmp(known, "census"))
 		snprintf(out, size, "known");
-	else if (row->known + row->rule == row->bytes)
+	else if (!strcmp(known, "rule"))
 		snprintf(out, size, "by a rule");
 	else if (row->known + row->rule < row->bytes / 2)
 		snprintf(out, size, "probable");
