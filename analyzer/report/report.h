@@ -72,7 +72,7 @@ struct report_input {
 };
 
 /*
- * Opens one database or the traces of one run, of which it loads these parts (--full: LOAD_LIVES for LOAD_SUMS). 0, or after printing why not
+ * Opens one database or the traces of one run, of which it loads these parts (--full: LOAD_LIVES for sums). 0, or after printing why not
  * ("memana: COMMAND: ...") the exit code. Close in any case.
  */
 int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count,

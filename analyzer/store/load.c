@@ -146,9 +146,9 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = load_twins(db, analysis);
 	if (!error)
 		error = load_let_go(db, analysis, input);
-	if (!error && parts != LOAD_SUMS)
+	if (!error && parts > LOAD_SUMS)
 		error = load_births(db, analysis);
-	if (!error && parts != LOAD_SUMS)
+	if (!error && parts > LOAD_SUMS)
 		error = load_handles(db);
 	load_sink_release(&load);
 	if (!error)

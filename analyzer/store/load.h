@@ -8,6 +8,7 @@
 
 /* The uses of the database. */
 enum load_parts {
+	LOAD_STEPS,   /* reports that ask for the ends of steps alone: as LOAD_SUMS, with fewer rows */
 	LOAD_SUMS,    /* reports that ask for instants alone: lives as sums (load_sums.h); birth_module is empty */
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
 	LOAD_TIMELINE /* these, too: for the screen, for advice, and for a file that people keep */
@@ -15,7 +16,7 @@ enum load_parts {
 
 /*
  * Runs the analysis and fills the tables of a new database; the transaction stays open. `analysis` is the caller's to
- * release, also after an error. 0; -MT_E_MEMORY; an error of the database; or, of LOAD_SUMS, -MT_E_BUSY: a free failed, which
+ * release, also after an error. 0; -MT_E_MEMORY; an error of the database; or, of sums, -MT_E_BUSY: a free failed, which
  * sums cannot undo.
  */
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,

@@ -128,7 +128,10 @@ static int add_sum(void *context, uint32_t process, const struct mt_live *live, 
 
 static void add_instant(void *context, uint32_t process, uint64_t seq)
 {
-	load_sums_instant(&((struct load_sink *)context)->sums, process, seq);
+	struct load_sink *load = context;
+
+	if (!load->steps_alone || load->analysis->process[process].step_seq == seq)
+		load_sums_instant(&load->sums, process, seq);
 }
 
 /* A call to free failed, and is told of soon: its row is not written yet, or one of the newest. */
@@ -360,7 +363,8 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	load->analysis = analysis;
 	load->watch = watch;
 	load->resident.db = db;
-	if (parts == LOAD_SUMS) {
+	load->steps_alone = parts == LOAD_STEPS;
+	if (parts <= LOAD_SUMS) {
 		load->sums.rows = &load->rows;
 		sink->gone = add_sum;
 		sink->instant = add_instant;

@@ -75,7 +75,8 @@ struct load_sink {
 	const struct load_watch *watch; /* NULL: no watcher */
 	struct load_freed freed;
 	struct load_rows rows; /* drained before anything else touches the database */
-	struct load_sums sums; /* unused but for LOAD_SUMS */
+	struct load_sums sums; /* unused but for LOAD_STEPS and LOAD_SUMS */
+	int steps_alone;       /* instants are the ends of steps */
 	struct load_resident resident;
 	struct load_timeline timeline; /* unused where it was not asked for */
 	struct db_stmt *forget;

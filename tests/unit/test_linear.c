@@ -75,7 +75,7 @@ static void ask_phases(struct run *run)
 {
 	struct phases phases;
 
-	CHECK_EQ(phases_load(&phases, run->db), 0);
+	CHECK_EQ(phases_load(&phases, run->db, 0), 0);
 	CHECK_EQ(phases.count, 1);
 	phases_release(&phases);
 }
@@ -218,7 +218,7 @@ static void ask_phases_left(struct run *run)
 	struct phases phases;
 	size_t i;
 
-	CHECK_EQ(phases_load(&phases, run->db), 0);
+	CHECK_EQ(phases_load(&phases, run->db, 0), 0);
 	CHECK(phases.count);
 	for (i = 0; i < phases.count; i++) {
 		CHECK_EQ(phases.device[i].row[MT_PHASE_FORWARD].places, 1);

@@ -498,7 +498,7 @@ TEST(a_phase_knows_what_it_leaves)
 
 	write_training(path, 5, 2 * MIB);
 	run_open(&run, path, NULL);
-	CHECK_EQ(phases_load(&phases, run.db), 0);
+	CHECK_EQ(phases_load(&phases, run.db, 0), 0);
 	CHECK_EQ(phases.count, 1);
 	row = &phases.device[0].row[MT_PHASE_FORWARD];
 	CHECK_EQ(row->runs, 5);
@@ -628,7 +628,7 @@ TEST(reports_count_what_is_there)
 			 figures.steps.lane[0].row[i].held);
 	}
 	growth_figures_release(&figures);
-	CHECK_EQ(phases_load(&phases, run.db), 0);
+	CHECK_EQ(phases_load(&phases, run.db, 0), 0);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].bytes, 200 * MIB);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].count, 1);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].left_run, 0);
@@ -656,7 +656,7 @@ TEST(reports_agree_on_the_peak_of_a_plateau)
 	CHECK_EQ(ask(&run, "SELECT step = 2 AND phase = 'optimizer' FROM peak"), 1);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:1' AND in_use"), 90);
 	CHECK_EQ(mib(&run, "SELECT sum(bytes) FROM live_at WHERE moment = 'step:2' AND in_use"), 95);
-	CHECK_EQ(phases_load(&phases, run.db), 0);
+	CHECK_EQ(phases_load(&phases, run.db, 0), 0);
 	CHECK_EQ(phases.device[0].peak_phase, MT_PHASE_OPTIMIZER);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_OPTIMIZER].peak_time, ask(&run, "SELECT time FROM peak"));
 	phases_release(&phases);

@@ -192,7 +192,7 @@ static int json_growth(struct doc *doc, struct db *db, const struct growth_figur
 int cmd_growth(int argc, char **argv)
 {
 	static const struct growth_answer answer = {
-		.parts = GROWTH_ALL,
+		.parts = GROWTH_STEPS | GROWTH_PEAKS | GROWTH_STACKS,
 		.limit = INT64_MAX,
 		.text = print_growth,
 		.json = json_growth,

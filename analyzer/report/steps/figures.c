@@ -84,8 +84,8 @@ int growth_figures_load(struct growth_figures *figures, struct db *db, int parts
 	error = growth_load(&figures->growth, db);
 	if (!error && parts & GROWTH_STEPS)
 		error = steps_load(&figures->steps, db, &figures->growth);
-	if (!error && parts & GROWTH_PHASES)
-		error = phases_load(&figures->phases, db);
+	if (!error && parts & (GROWTH_PHASES | GROWTH_PEAKS))
+		error = phases_load(&figures->phases, db, parts & GROWTH_PEAKS);
 	if (!error && parts & GROWTH_STACKS)
 		error = growth_table_stacks(&figures->growth.table, db, SIZE_MAX);
 	return error ? error : find_phases(figures);
@@ -319,7 +319,7 @@ int growth_answer_command(int argc, char **argv, const struct growth_answer *ans
 	};
 	const struct answer shared = {
 		.options = answer->limit_help ? options : options + 1,
-		.parts = LOAD_SUMS,
+		.parts = answer->parts & GROWTH_PHASES ? LOAD_SUMS : LOAD_STEPS,
 		.limit = answer->limit,
 		.text = print_figures,
 		.json = json_figures,

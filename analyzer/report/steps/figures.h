@@ -27,8 +27,8 @@ struct growth_phase {
 enum growth_part {
 	GROWTH_STEPS = 1,
 	GROWTH_PHASES = 2,
+	GROWTH_PEAKS = 8,  /* of the phases nothing but their peaks */
 	GROWTH_STACKS = 4, /* the stacks of the places that grow */
-	GROWTH_ALL = 7,
 };
 
 struct growth_figures {

@@ -312,6 +312,8 @@ static const char left_sql[] =
 	"AND (process, device) NOT IN temp.replaced GROUP BY site, category) LEFT JOIN place USING (node) "
 	"GROUP BY device, phase, function, file, place, category) WHERE number <= 3 ORDER BY device, phase, number";
 
+#define QUESTIONS_PEAKS 2u /* the devices and the peaks */
+
 static int did_something(const struct phases_row *row)
 {
 	return row->runs || row->count || row->ran_peak;
@@ -340,7 +342,7 @@ static void sort_rows(struct phases_device *device)
 	}
 }
 
-static int load(struct loading *loading, struct db *db)
+static int load(struct loading *loading, struct db *db, int peaks_alone)
 {
 	static const struct {
 		const char *sql;
@@ -365,19 +367,19 @@ static int load(struct loading *loading, struct db *db)
 	int error = find_replaced(db);
 	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(question) && !error; i++)
+	for (i = 0; i < (peaks_alone ? QUESTIONS_PEAKS : MT_ARRAY_SIZE(question)) && !error; i++)
 		error = answer_rows(db, question[i].sql, NULL, question[i].row, loading);
 	return error;
 }
 
-int phases_load(struct phases *phases, struct db *db)
+int phases_load(struct phases *phases, struct db *db, int peaks_alone)
 {
 	struct loading loading = { .phases = phases };
 	size_t i;
 	int error;
 
 	memset(phases, 0, sizeof(*phases));
-	error = load(&loading, db);
+	error = load(&loading, db, peaks_alone);
 	for (i = 0; i < phases->count; i++)
 		sort_rows(&phases->device[i]);
 	free(loading.run);

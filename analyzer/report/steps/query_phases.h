@@ -63,8 +63,8 @@ struct phases {
 
 extern const struct column_table phases_columns;
 
-/* 0 or -MT_E_x. Release in any case. */
-int phases_load(struct phases *phases, struct db *db);
+/* `peaks_alone` 1: of the rows, nothing but peaks. 0 or -MT_E_x. Release in any case. */
+int phases_load(struct phases *phases, struct db *db, int peaks_alone);
 void phases_release(struct phases *phases);
 
 #endif
