@@ -269,7 +269,7 @@ CREATE TABLE gpu_total (
 );
 
 CREATE TABLE host_memory (
-	-- Host memory of a process at its last sample, and the most of two columns. No row: nobody looked.
+	-- Host memory of a process at its last sample while it lived, and the most of two columns. No row: nobody looked.
 	process INTEGER PRIMARY KEY REFERENCES process,
 	time INTEGER NOT NULL,
 	rss_bytes INTEGER NOT NULL,

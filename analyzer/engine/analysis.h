@@ -172,10 +172,11 @@ struct analysis_source {
 /* Host memory of a process and around it, bytes. */
 struct analysis_host {
 	uint64_t samples;
-	int64_t time;                         /* time of the newest */
-	uint64_t resident, pinned, available; /* then; resident: while it lived */
-	uint64_t cgroup, cgroup_limit;        /* then; limit 0: none */
-	uint64_t killed;                      /* processes of its cgroup killed by the kernel for want of memory */
+	int64_t time;       /* time of the newest while the process lived, or of a later one with more of `cgroup` */
+	uint64_t available; /* then */
+	uint64_t cgroup, cgroup_limit; /* then; limit 0: none; both 0: no cgroup is known that holds the process */
+	uint64_t resident, pinned;     /* the newest; resident: while it lived */
+	uint64_t killed;               /* processes of its cgroup killed by the kernel for want of memory */
 	uint64_t most_resident, most_pinned;
 };
 

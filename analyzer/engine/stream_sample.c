@@ -202,16 +202,19 @@ static int note_host(struct stream *stream, const struct mt_event *event)
 	struct analysis_host *host = &stream_process(stream)->host;
 	const struct analysis_sink *sink = stream->sink;
 
-	host->samples++;
-	host->time = time_of(stream, event);
+	host->pinned = mt_ledger_pinned(stream->ledger);
 	if (event->size)
-		host->resident = event->size; /* else the process is gone */
+		host->resident = event->size;
 	if (event->size > host->most_resident)
 		host->most_resident = event->size;
-	host->pinned = mt_ledger_pinned(stream->ledger);
-	host->available = event->handle;
-	host->cgroup = event->value;
-	host->cgroup_limit = event->offset;
+	/* After the process's end its cgroup has given its memory back: only a rise tells of the time before. */
+	if (event->size || !host->samples || event->value > host->cgroup) {
+		host->time = time_of(stream, event);
+		host->available = event->handle;
+		host->cgroup = event->value;
+		host->cgroup_limit = event->offset;
+	}
+	host->samples++;
 	if (event->flags > host->killed)
 		host->killed = event->flags;
 	return sink->host_sample ? sink->host_sample(sink->context, stream->process, event, host->pinned) : 0;

@@ -97,7 +97,7 @@ int host_rose(struct host_rise *rise, struct db *db)
 	static const char sql[] =
 		"SELECT (SELECT rss_bytes FROM host_sample WHERE process = own.process AND rss_bytes IS NOT NULL ORDER BY time DESC LIMIT 1) - "
 		"(SELECT rss_bytes FROM host_sample WHERE process = own.process AND rss_bytes IS NOT NULL ORDER BY time LIMIT 1), "
-		"(SELECT max(cgroup_bytes) - min(cgroup_bytes) FROM host_sample WHERE time >= (SELECT max(first) FROM (SELECT "
+		"(SELECT max(cgroup_bytes) - min(cgroup_bytes) FROM host_sample WHERE rss_bytes IS NOT NULL AND time >= (SELECT max(first) FROM (SELECT "
 		"min(time) AS first FROM host_sample GROUP BY process))) FROM (SELECT DISTINCT process FROM host_sample) AS own";
 	const int64_t none[ANSWER_PARAMETERS] = { 0 };
 

@@ -69,24 +69,23 @@ int host_sum(struct host_sum *sum, struct db *db)
 
 /* ---- words ---- */
 
-/* "cgroup 30.0 GiB of 32.0 GiB" */
-static void say_cgroup(struct sentence *sentence, const struct query_host *host)
-{
-	char use[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX];
+#define PINNED_LEAST 4096 /* bytes: the driver pins whole pages, and the figure is the sum of what was asked for */
 
-	sentence_say(sentence, "cgroup %s", text_bytes(use, host->cgroup));
+/* "cgroup 30.0 GiB of 32.0 GiB, 90.0 GiB available", after `before`; nothing of what is not known. */
+static void say_room(struct sentence *sentence, const char *before, const struct query_host *host)
+{
+	char use[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX], available[TEXT_SIZE_MAX];
+	int is_known = host->cgroup || host->cgroup_limit;
+
+	if (is_known)
+		sentence_say(sentence, "%scgroup %s", before, text_bytes(use, host->cgroup));
 	if (host->cgroup_limit)
 		sentence_say(sentence, " of %s", text_bytes(limit, host->cgroup_limit));
-	else
+	else if (is_known)
 		sentence_say(sentence, " without a limit");
-}
-
-static void say_available(struct sentence *sentence, const struct query_host *host)
-{
-	char available[TEXT_SIZE_MAX];
-
 	if (host->available)
-		sentence_say(sentence, ", %s available", text_bytes(available, host->available));
+		sentence_say(sentence, "%s%s available", is_known ? ", " : before,
+			     text_bytes(available, host->available));
 }
 
 #define OWN_SHARE 4 /* processes that have a quarter of it are worth a look: other ranks were perhaps not recorded */
@@ -203,10 +202,10 @@ static void say_row(struct sentence *sentence, const struct query_host *row, con
 	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX];
 
 	say_verdict(sentence, row);
-	sentence_say(sentence, " (RSS %s, pinned %s, ", text_bytes(resident, row->resident),
-		     text_bytes(pinned, row->pinned));
-	say_cgroup(sentence, row);
-	say_available(sentence, row);
+	sentence_say(sentence, " (RSS %s", text_bytes(resident, row->resident));
+	if (row->pinned >= PINNED_LEAST)
+		sentence_say(sentence, ", pinned %s", text_bytes(pinned, row->pinned));
+	say_room(sentence, ", ", row);
 	sentence_say(sentence, ").");
 	if (is_first)
 		say_share(sentence, sum);
@@ -266,11 +265,11 @@ void top_host_had_room(const struct text *text, const struct host_sum *sum)
 {
 	struct sentence sentence = { .size = 0 };
 
-	if (!sum->processes || *sum->all.pressure || sum->all.killed)
+	if (!sum->processes || *sum->all.pressure || sum->all.killed ||
+	    !(sum->all.cgroup || sum->all.cgroup_limit || sum->all.available))
 		return;
-	sentence_say(&sentence, "The host's memory was not short (");
-	say_cgroup(&sentence, &sum->all);
-	say_available(&sentence, &sum->all);
+	sentence_say(&sentence, "The host's memory was not short");
+	say_room(&sentence, " (", &sum->all);
 	sentence_say(&sentence, ").");
 	text_wrap(text, 2, 0, sentence.text);
 }
@@ -279,16 +278,23 @@ void top_host_line(const struct text *text, const struct host_sum *sum)
 {
 	struct sentence sentence = { .size = 0 };
 	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX], count[64];
+	size_t used;
 
 	if (!sum->processes)
 		return;
-	sentence_say(&sentence, "Host: ");
+	sentence_say(&sentence, "Host:");
 	if (sum->all.most_resident)
-		sentence_say(&sentence, "RSS %s, ", text_bytes(resident, sum->all.most_resident));
-	sentence_say(&sentence, "pinned %s at most; ", text_bytes(pinned, sum->all.most_pinned));
-	say_cgroup(&sentence, &sum->all);
-	say_available(&sentence, &sum->all);
-	sentence_say(&sentence, " at the end.");
+		sentence_say(&sentence, " RSS %s", text_bytes(resident, sum->all.most_resident));
+	if (sum->all.most_pinned >= PINNED_LEAST)
+		sentence_say(&sentence, "%s pinned %s", sum->all.most_resident ? "," : "",
+			     text_bytes(pinned, sum->all.most_pinned));
+	if (sum->all.most_resident || sum->all.most_pinned >= PINNED_LEAST)
+		sentence_say(&sentence, " at most");
+	used = sentence.size;
+	say_room(&sentence, used > strlen("Host:") ? "; " : " ", &sum->all);
+	if (sentence.size > used)
+		sentence_say(&sentence, " at the end");
+	sentence_say(&sentence, "%s.", sentence.size > strlen("Host:") ? "" : " its memory is not known");
 	if (sum->all.killed)
 		sentence_say(&sentence, " The kernel killed %s of the cgroup for want of memory.",
 			     text_count(count, sizeof(count), sum->all.killed, "process"));

@@ -180,8 +180,8 @@ static uint64_t kills(const struct host_sampler *sampler, char text[TEXT_MAX])
 			 "oom_kill");
 }
 
-/* One level. 0: it has no figures (the root of version 2). */
-static int read_level(const struct host_sampler *sampler, size_t length, uint64_t *use, uint64_t *limit,
+/* One level. 0: it has no figures (the root of version 2), or its use has less than half of the process's `own` bytes. */
+static int read_level(const struct host_sampler *sampler, size_t length, uint64_t own, uint64_t *use, uint64_t *limit,
 		      char text[TEXT_MAX])
 {
 	const struct names *name = &names[sampler->version];
@@ -191,6 +191,8 @@ static int read_level(const struct host_sampler *sampler, size_t length, uint64_
 	if (!*read_in(sampler, sampler->cgroup, length, name->use, text))
 		return 0;
 	*use = strtoull(text, NULL, 10);
+	if (*use < own / 2)
+		return 0;
 	read_in(sampler, sampler->cgroup, length, name->limit, text);
 	*limit = *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0; /* "max": none */
 	if (*limit >= NO_LIMIT)
@@ -208,14 +210,15 @@ static uint64_t room(uint64_t use, uint64_t limit)
 }
 
 /* From the innermost level outwards: the limit of any of them counts. */
-static void read_cgroup(const struct host_sampler *sampler, struct host_figures *figures, char text[TEXT_MAX])
+static void read_cgroup(const struct host_sampler *sampler, uint64_t own, struct host_figures *figures,
+			char text[TEXT_MAX])
 {
 	size_t length = strlen(sampler->cgroup);
 	uint64_t use, limit;
 	int any = 0;
 
 	while (sampler->version && length >= sampler->mount && length) {
-		if (read_level(sampler, length, &use, &limit, text) &&
+		if (read_level(sampler, length, own, &use, &limit, text) &&
 		    (!any || room(use, limit) < room(figures->cgroup, figures->cgroup_limit))) {
 			figures->cgroup = use;
 			figures->cgroup_limit = limit;
@@ -230,15 +233,16 @@ static void read_cgroup(const struct host_sampler *sampler, struct host_figures 
 void host_sampler_read(const struct host_sampler *sampler, struct host_figures *figures)
 {
 	char text[TEXT_MAX], path[48];
-	unsigned long long pages = 0;
+	unsigned long long pages = 0, shared = 0;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t now;
 
 	memset(figures, 0, sizeof(*figures));
 	snprintf(path, sizeof(path), "/proc/%d/statm", (int)sampler->pid);
-	if (sscanf(read_text(sampler->root, path, text), "%*s %llu", &pages) == 1)
-		figures->resident = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if (sscanf(read_text(sampler->root, path, text), "%*s %llu %llu", &pages, &shared) >= 1)
+		figures->resident = pages * page;
 	figures->available = number_of(read_text(sampler->root, "/proc/meminfo", text), "MemAvailable") * 1024;
-	read_cgroup(sampler, figures, text);
+	read_cgroup(sampler, shared < pages ? (pages - shared) * page : 0, figures, text);
 	now = kills(sampler, text);
 	figures->killed = now > sampler->killed_before ? now - sampler->killed_before : 0;
 }

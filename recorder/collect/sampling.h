@@ -28,7 +28,8 @@ struct host_figures {
 	uint64_t resident;     /* 0: the process is gone */
 	uint64_t cgroup;       /* bytes of the level with the least room; without file cache, which can be dropped */
 	uint64_t cgroup_limit; /* limit of that level; 0: no level has a limit, and cgroup is the innermost one's */
-	uint64_t available;    /* available bytes of the machine, 0: unknown */
+	/* Both are 0 where no level holds the process: the use of each is below half of its anonymous memory. */
+	uint64_t available; /* available bytes of the machine, 0: unknown */
 	uint64_t killed; /* processes of the cgroup that the kernel killed for want of memory since host_sampler_init */
 };
 

@@ -113,6 +113,26 @@ TEST(version_2_without_a_limit_tells_the_innermost_level)
 	CHECK_EQ(look_first().cgroup, 2 * GIB);
 }
 
+/* RSS is 1 GiB, and all but 1000 pages of it is anonymous. */
+TEST(a_level_that_does_not_hold_the_process_is_not_told)
+{
+	struct host_figures figures;
+
+	put_process("0::/here/child\n", V2_MOUNT);
+	put_level("/here/child", "35651584\n", "137438953472\n", "");
+	put_level("/here", "3221225472\n", "8589934592\n", "");
+	figures = look_first();
+	CHECK_EQ(figures.cgroup, 3 * GIB);
+	CHECK_EQ(figures.cgroup_limit, 8 * GIB);
+	put_level("/here", "35651584\n", "8589934592\n", "");
+	figures = look_first();
+	CHECK_EQ(figures.cgroup, 0);
+	CHECK_EQ(figures.cgroup_limit, 0);
+	CHECK(figures.resident && figures.available);
+	put("proc/77/statm", "900000 262144 262144 1 0 9 0\n"); /* mapped files: their pages are anybody's */
+	CHECK_EQ(look_first().cgroup, 35651584);
+}
+
 TEST(version_1)
 {
 	struct host_figures figures;

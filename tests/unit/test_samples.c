@@ -615,4 +615,36 @@ TEST(host_figures)
 	run_close(&run);
 }
 
+/* cgroup, limit and available GiB at the end, of a process that had 30 GiB and a cgroup of 20 of 32 with 100 available. */
+static const char *after_the_end(uint64_t cgroup, uint64_t available)
+{
+	const char *path = run_path(test_dir(), "after.zst");
+	static char words[64];
+	struct builder m;
+	struct run run;
+
+	builder_open(&m, path, 100, -1);
+	builder_driver_alloc(&m, A, 300 * MIB);
+	at(&m, 10);
+	host(&m, 5, 10, 32, 110, 0);
+	at(&m, 20);
+	host(&m, 30, 20, 32, 100, 0);
+	at(&m, 30);
+	host(&m, 0, cgroup, 32, available, 0);
+	finish(&m, MT_END_KILLED);
+	run_open_one(&run, path, 1);
+	snprintf(words, sizeof(words), "%s",
+		 ask(&run, "SELECT (cgroup_bytes >> 30) || ' ' || (cgroup_limit_bytes >> 30) || ' ' || "
+			   "(available_bytes >> 30) FROM host_memory"));
+	run_close(&run);
+	return words;
+}
+
+TEST(a_cgroup_after_its_process_is_not_what_the_process_met)
+{
+	CHECK_STR(after_the_end(0, 120), "20 32 100");
+	CHECK_STR(after_the_end(19, 101), "20 32 100");
+	CHECK_STR(after_the_end(32, 88), "32 32 88"); /* somebody else took more: that may be why it went */
+}
+
 TEST_MAIN_WRITE(write_all)
