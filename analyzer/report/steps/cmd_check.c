@@ -25,7 +25,8 @@ static const struct command_option own_options[] = {
 	COMMAND_HELP_OPTION,
 };
 
-static const char notes[] = "What cannot be told from the recording does not hold.";
+static const char notes[] =
+	"The shortest: memana check trace.zst --growth 1%. What cannot be told from the recording does not hold.";
 
 struct limits {
 	int has_peak, has_growth, has_host, growth_is_percent;
@@ -111,8 +112,9 @@ static int parse(struct limits *limits, int argc, char **argv)
 	if (limits->phase && !limits->has_peak)
 		return command_fail(EXIT_USAGE, "check: --phase %s: of what (add --max-peak SIZE)", limits->phase);
 	if (!limits->has_peak && !limits->has_growth && !limits->has_host)
-		return command_fail(EXIT_USAGE,
-				    "check: no limit given (--max-peak SIZE, --growth 1%%, --max-host SIZE)");
+		return command_fail(
+			EXIT_USAGE,
+			"check: no limit given (memana check trace.zst --growth 1%%; or --max-peak SIZE, --max-host SIZE)");
 	return 0;
 }
 
