@@ -659,6 +659,9 @@ TEST(reports_agree_on_the_peak_of_a_plateau)
 	CHECK_EQ(phases_load(&phases, run.db, 0), 0);
 	CHECK_EQ(phases.device[0].peak_phase, MT_PHASE_OPTIMIZER);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_OPTIMIZER].peak_time, ask(&run, "SELECT time FROM peak"));
+	CHECK_EQ(phases.device[0].row[MT_PHASE_OPTIMIZER].inherits, 0);
+	CHECK_EQ(phases.device[0].row[MT_PHASE_FORWARD].inherits, 0); /* it took the segment */
+	CHECK_EQ(phases.device[0].row[MT_PHASE_BACKWARD].inherits, 1);
 	phases_release(&phases);
 	CHECK_EQ(growth_figures_load(&figures, run.db, GROWTH_STEPS), 0);
 	CHECK_EQ(figures.steps.lane[0].highest->step, 2);
@@ -666,6 +669,53 @@ TEST(reports_agree_on_the_peak_of_a_plateau)
 	CHECK_STR(figures.steps.lane[0].row[1].peak_phase, "optimizer");
 	growth_figures_release(&figures);
 	run_close(&run);
+}
+
+/* A letter for each of forward, backward and optimizer: t takes a segment of 100 MiB, r gives it back and takes it anew, n does neither. */
+static void check_heirs(const char *what, const char *want)
+{
+	static const char *const names[] = { "forward", "backward", "optimizer" };
+	static const int ids[] = { MT_PHASE_FORWARD, MT_PHASE_BACKWARD, MT_PHASE_OPTIMIZER };
+	const char *path = path_in(test_dir(), "heirs.zst");
+	struct phases phases;
+	struct builder m;
+	struct run run;
+	char got[4] = "";
+	uint64_t i;
+	int taken = 0;
+
+	builder_open(&m, path, 900, -1);
+	for (i = 0; i < 3; i++) {
+		builder_phase(&m, names[i]);
+		if (what[i] == 'r')
+			builder_driver_free(&m, SEGMENT);
+		if (what[i] != 'n')
+			take_segment(&m, SEGMENT, 100 * MIB);
+		taken |= what[i] != 'n';
+		if (taken) {
+			allocate(&m, frame(&m, names[i], 20), SEGMENT, 60 * MIB);
+			builder_tensor_free(&m, SEGMENT, 60 * MIB);
+		}
+		builder_phase_end(&m);
+	}
+	builder_step(&m, 1);
+	builder_close(&m);
+	run_open(&run, path, NULL);
+	CHECK_EQ(phases_load(&phases, run.db, 0), 0);
+	for (i = 0; i < 3; i++)
+		got[i] = phases.device[0].row[ids[i]].inherits ? 'i' : '-';
+	CHECK_STR(got, want);
+	phases_release(&phases);
+	run_close(&run);
+}
+
+TEST(a_phase_that_took_nothing_inherits_the_peak)
+{
+	check_heirs("tnn", "-ii");
+	check_heirs("trn", "--i");
+	check_heirs("tnr", "-i-");
+	check_heirs("ntn", "--i");
+	check_heirs("trr", "---");
 }
 
 TEST(a_failure_takes_its_refusals_in)

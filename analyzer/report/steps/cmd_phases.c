@@ -20,15 +20,27 @@ static int most_left(const struct phases_device *device)
 
 /* ---- the verdict ---- */
 
+/* The next phase that got to its peak itself; NULL: none. */
+static const struct phases_row *second_of(const struct phases_device *device)
+{
+	size_t i = 1;
+
+	while (i < device->rows && device->shown[i]->inherits)
+		i++;
+	return i < device->rows ? device->shown[i] : NULL;
+}
+
 static void say_peak(struct sentence *sentence, const struct phases_device *device)
 {
-	const struct phases_row *first = device->shown[0], *second = device->rows > 1 ? device->shown[1] : NULL;
+	const struct phases_row *first = device->shown[0], *second = second_of(device);
 	char size[TEXT_SIZE_MAX], name[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX], gap[TEXT_SIZE_MAX];
 
 	sentence_say(sentence, "%s has the peak of %s: %s", mt_phase_name((uint32_t)first->phase),
 		     answer_device(name, device->number, device->kind), text_bytes(size, first->peak));
 	if (device->total)
 		sentence_say(sentence, " (%s)", text_percent(share, first->peak, device->total));
+	if (first->ran_peak && device->steps && device->rows > 1 && device->shown[1]->inherits)
+		sentence_say(sentence, " in step %lld", (long long)first->peak_step);
 	if (second && second->peak == first->peak)
 		sentence_say(sentence, ", as high as %s", mt_phase_name((uint32_t)second->phase));
 	else if (second && second->ran_peak)

@@ -134,6 +134,15 @@ static int take_peak(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
+static int take_heir(void *context, struct db_stmt *stmt)
+{
+	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
+
+	if (device)
+		device->row[finding_phase(db_text(stmt, 1))].inherits = 1;
+	return 0;
+}
+
 static int take_runs(void *context, struct db_stmt *stmt)
 {
 	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
@@ -314,6 +323,17 @@ static const char left_sql[] =
 
 #define QUESTIONS_PEAKS 2u /* the devices and the peaks */
 
+/*
+ * Phases as high as the device's peak that only saw what stayed. After the peak a phase gets there by memory that it takes from then on,
+ * before it by any.
+ */
+static const char heirs_sql[] =
+	"SELECT phase_peak.device, phase_peak.phase FROM phase_peak JOIN peak USING (device, bytes) "
+	"JOIN device ON device.id = phase_peak.device WHERE phase_peak.phase <> peak.phase AND NOT EXISTS (SELECT 1 FROM allocation "
+	"WHERE allocation.device = phase_peak.device AND allocation.phase = phase_peak.phase "
+	"AND (memory <> 'tensor' OR device.kind = 'cpu') AND alloc_time <= phase_peak.time "
+	"AND (phase_peak.time <= peak.time OR alloc_time > peak.time))";
+
 static int did_something(const struct phases_row *row)
 {
 	return row->runs || row->count || row->ran_peak;
@@ -355,6 +375,7 @@ static int load(struct loading *loading, struct db *db, int peaks_alone)
 		  "WHERE bytes > 0 AND number IS NOT NULL ORDER BY number",
 		  take_device },
 		{ "SELECT device, phase, bytes, time, step FROM phase_peak", take_peak },
+		{ heirs_sql, take_heir },
 		{ "SELECT device, phase, count(*), sum(last_time - first_time) FROM phase_span "
 		  "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
 		  take_runs },

@@ -36,6 +36,7 @@ struct phases_row {
 	int64_t time;          /* time of all runs, ns */
 	uint64_t bytes, count; /* allocated on the device */
 	int ran_peak;          /* the device has a peak for it: */
+	int inherits;          /* its peak is the device's, and it took nothing to get there: other phases had */
 	uint64_t peak;         /* the device's peak while it ran */
 	int64_t peak_time, peak_step;
 	uint64_t left_run, left_step; /* by the run, and by the step, that left most */
