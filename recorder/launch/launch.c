@@ -279,7 +279,8 @@ static void report(const struct launch *launch, const struct gathered *gathered,
 	size_t traces = gather_traces(gathered), dropped = dropped_say(&launch->dropped, !traces), i;
 
 	last_words_print(command, gathered->results, gathered->count, &launch->before);
-	say_signal(launch, status);
+	if (traces)
+		say_signal(launch, status);
 	for (i = 0; i < gathered->count; i++)
 		summary_print(&gathered->results[i]);
 	if (traces)
