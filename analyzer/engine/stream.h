@@ -346,7 +346,7 @@ uint32_t stream_meet_device(struct stream *stream, uint32_t id);
 /* A word for the total of a device of the run; bytes, 0: none. A more trusted word than the ones before counts. */
 void stream_total_tell(struct analysis *analysis, uint32_t number, uint64_t total, enum analysis_total by);
 
-/* Bounds the free bytes by the device's total, if nobody has told them. */
+/* Bounds the free bytes by the device's total, where no source tells them. */
 void stream_bound_free(struct analysis *analysis, struct analysis_oom *oom);
 
 /* The run's number of the process's device, made known when it is new. STREAM_NO_DEVICE: out of memory. */

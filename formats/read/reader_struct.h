@@ -15,7 +15,7 @@
 struct gap {
 	int open;
 	int untold;      /* since the newest LOST that stands for it, chunks were passed */
-	int uncounted;   /* nobody knows how many were in one of the chunks */
+	int uncounted;   /* the number of events in one of the chunks is unknown */
 	uint64_t missed; /* in the others */
 	uint64_t seq;    /* the largest that one of the chunks has, as far as is known */
 };

@@ -25,8 +25,7 @@
 
 #define ANSWER_SECONDS 30
 #define PEAK_SECONDS 5
-#define ENDED_SECONDS \
-	15 /* for the peak of a run that memory ended: 19 million events take a third of that on idle processors */
+#define ENDED_SECONDS 15      /* for the peak of a run that memory ended: 19 million events took 6 s */
 #define ADVICE_AFTER 3        /* s: where the peak took longer, advice would not be done in ANSWER_SECONDS */
 #define PEAK_BYTES (16 << 20) /* limit of all traces together: a second or two of memana */
 #define TRACES_MAX 64         /* most traces of one machine's ranks; of more, the first */

@@ -265,12 +265,12 @@ static void say_nothing(int status)
 		    "launcher changes the environment, memrec env says what to set)");
 }
 
-/* A program killed from outside says nothing itself. A shell in between passes the signal on as 128 + N. */
+/* A program killed from outside says nothing itself. A shell in between turns the signal into a status of 128 + N. */
 static void say_signal(const struct launch *launch, int status)
 {
 	if (status > 128 && status < 128 + NSIG && !launch->screen.asked_to_end)
-		say("%s was ended by signal %d (%s)", launch->arguments->operands[0], status - 128,
-		    strsignal(status - 128));
+		say("%s ended with status %d, as after signal %d (%s)", launch->arguments->operands[0], status,
+		    status - 128, strsignal(status - 128));
 }
 
 static void report(const struct launch *launch, const struct gathered *gathered, int status)

@@ -7,7 +7,7 @@ echo "# SEED=$random"
 # --- the target alone
 killed() {
 	status 137 record -o k.zst -- --calls "$1" --seed "$1" --account account --end kill && agrees k.zst account &&
-		grep -Eq '^memrec: .* was ended by signal 9 ' err
+		grep -Eq '^memrec: .* ended with status 137, as after signal 9 ' err
 }
 for calls in 1 9 200 5000; do
 	check "kill -9 of the target right after call $calls" killed $calls

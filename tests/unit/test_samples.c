@@ -644,7 +644,7 @@ TEST(a_cgroup_after_its_process_is_not_what_the_process_met)
 {
 	CHECK_STR(after_the_end(0, 120), "20 32 100");
 	CHECK_STR(after_the_end(19, 101), "20 32 100");
-	CHECK_STR(after_the_end(32, 88), "32 32 88"); /* somebody else took more: that may be why it went */
+	CHECK_STR(after_the_end(32, 88), "32 32 88"); /* another process took more: the process may have ended for it */
 }
 
 TEST_MAIN_WRITE(write_all)

@@ -130,7 +130,7 @@ void balance_rows(const struct balance *balance, balance_row *row, void *context
 	if (!balance->unknown)
 		return;
 	if (balance->free < 0)
-		row(context, "free, or not recorded", balance->unknown, "nobody says how much was free");
+		row(context, "free, or not recorded", balance->unknown, "the free bytes are not told");
 	else if (balance->sampled)
 		row(context, "changed in between", balance->unknown, "from the request to that count");
 	else

@@ -374,7 +374,7 @@ static void come_back(void)
 {
 	int given = GIVEN, ours = 0;
 
-	/* NONE: no libcupti was looked for (--no-cupti), and none may be asked. */
+	/* NONE waits for nothing, and with --no-cupti no function of CUPTI is known. */
 	if (!agent_is_listening() || atomic_load(&hold) == NONE || !may_begin_again()) {
 		atomic_store(&left_at, 0);
 		return;
