@@ -12,7 +12,7 @@
 #include <cupti.h>   /* and with it generated_cuda_meta.h, which may be read only once */
 #ifndef WITHOUT_NVTX /* some wheels have no NVTX headers */
 #include <nvtx3/nvToolsExt.h>
-#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#if !defined(WITHOUT_PAYLOADS) && __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExtPayload.h>
 #define WITH_PAYLOADS
 #endif
