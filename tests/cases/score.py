@@ -33,6 +33,7 @@ def bytes_of(text):
 def read_case(path):
     """The expect: and never: lines, and the pid of each process by its name."""
     case = {"expect": [], "never": set(), "pids": {}}
+    loops = []
     with open(path, encoding="utf-8") as file:
         for line in file:
             word = line.split("#")[0].split()
@@ -46,8 +47,15 @@ def read_case(path):
                 case["expect"].append(row)
             elif word[0] == "never:":
                 case["never"].update(word[1].split("|"))
+            elif word[0] == "for":
+                loops.append((word[1],) + tuple(int(end) for end in word[2].split("..")))
+            elif word[0] == "done":
+                loops.pop()
             elif word[0] == "process":
-                case["pids"][word[1]] = int(word[2])
+                rows = [word]
+                for name, first, last in loops:
+                    rows = [[part.replace("{%s}" % name, str(number)) for part in row] for row in rows for number in range(first, last + 1)]
+                case["pids"].update((row[1], int(row[2])) for row in rows)
     return case
 
 
