@@ -153,6 +153,7 @@ $(ANALYZER_OBJ) $(filter $(B)/hot/analyzer/%,$(HOT_OBJ)): CPPFLAGS += -Ianalyzer
 # The rules are data; the program carries a copy (formats/rules/rules.c).
 $(B)/obj/formats/rules/rules.o: $(wildcard formats/rules/*.yaml)
 $(B)/obj/formats/knobs/knobs.o: $(wildcard formats/knobs/*.yaml)
+$(B)/obj/formats/why/why.o: $(wildcard formats/why/*.yaml)
 $(B)/obj/analyzer/database/db.o: analyzer/database/schema.sql
 $(B)/agent/recorder/agent/census/census.o: recorder/agent/census/census.py
 
