@@ -161,13 +161,3 @@ int owner_purpose(const char *name)
 			return owners[i].category;
 	return OWNER_ANY;
 }
-
-int owner_is_named(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(owners); i++)
-		if (!strcmp(owners[i].owner, name))
-			return 1;
-	return 0;
-}

@@ -30,7 +30,4 @@ int owner_passes_on(const char *path);
 /* The enum mt_category of driver memory that this owner takes for one thing only, else OWNER_ANY. */
 int owner_purpose(const char *name);
 
-/* The owner is one that has a name of its own here, and not just the file of a library, which may only hand on a call (libffi). */
-int owner_is_named(const char *name);
-
 #endif

@@ -12,10 +12,4 @@ const char *package_of(const char *file, char out[PACKAGE_MAX]);
 /* 1: the frame is PyTorch's, native, or on every stack, and names no owner. */
 int package_is_nobodys(const struct callstack_frame *frame);
 
-/* The library that the user's own code called: the outermost one inside of it. "": none, it is the user's. */
-void package_below_user(const struct callstack *stack, char out[PACKAGE_MAX]);
-
-/* The package of the innermost frame that names an owner. "": the user's own code, or no owner. */
-void package_inside(const struct callstack *stack, char out[PACKAGE_MAX]);
-
 #endif

@@ -8,7 +8,6 @@
 #define SEEN_MAX 3   /* are told of */
 #define SEEN_ROSE 16 /* are looked at for where they rose */
 #define SEEN_SHARE 8 /* least share of the recorded processes' bytes that is worth a word: 1 / SEEN_SHARE */
-#define ALIKE 10     /* growth that differs by less than 1 / ALIKE is the same */
 
 struct seen {
 	int64_t process, pid, rank;
@@ -103,82 +102,6 @@ int host_rose(struct host_rise *rise, struct db *db)
 
 	*rise = (struct host_rise){ 0 };
 	return answer_rows(db, sql, none, take_rise, rise);
-}
-
-static uint64_t rose_by(const struct seen *seen)
-{
-	return seen->first && seen->last > seen->first ? seen->last - seen->first : 0;
-}
-
-/* `seen`: the one that rose most. */
-static int is_alike(const struct seen *seen, const struct seen *other)
-{
-	return rose_by(other) >= rose_by(seen) - rose_by(seen) / ALIKE && !strcmp(other->function, seen->function);
-}
-
-/* The place of those that rose most together, of what `taken` has not. NULL: none. */
-static const struct seen *place_of_most(const struct seens *seens, const char *taken, uint64_t *together)
-{
-	const struct seen *most = NULL, *one;
-	uint64_t rose;
-	size_t i, j;
-
-	*together = 0;
-	for (i = 0; i < seens->count; i++) {
-		one = &seens->seen[i];
-		if (!rose_by(one) || (taken && !strcmp(one->function, taken)))
-			continue;
-		for (rose = 0, j = 0; j < seens->count; j++)
-			rose += strcmp(seens->seen[j].function, one->function) ? 0 : rose_by(&seens->seen[j]);
-		if (rose > *together || (rose == *together && rose_by(one) > rose_by(most))) {
-			most = one;
-			*together = rose;
-		}
-	}
-	return most;
-}
-
-static void take_growth(struct host_growth *growth, const struct seens *seens, const struct seen *seen)
-{
-	uint32_t beside = 0, near = 0;
-	size_t i;
-
-	for (i = 0; i < seens->count; i++) {
-		growth->alike += (uint32_t)is_alike(seen, &seens->seen[i]);
-		if (&seens->seen[i] == seen || strcmp(seens->seen[i].function, seen->function))
-			continue;
-		beside++;
-		near += rose_by(&seens->seen[i]) >= rose_by(seen) / 2;
-	}
-	growth->apart = beside && !near;
-	growth->pid = seen->pid;
-	growth->rank = seen->rank;
-	growth->first = seen->first;
-	growth->last = seen->last;
-	mt_copy_text(growth->function, sizeof(growth->function), seen->function);
-	mt_copy_text(growth->place, sizeof(growth->place), seen->place);
-}
-
-int host_grew(struct host_growth growth[HOST_PLACES], struct db *db)
-{
-	const int64_t most[ANSWER_PARAMETERS] = { SEEN_ROSE };
-	struct seens seens = { .share = UINT64_MAX };
-	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
-	const struct seen *seen = NULL;
-	int error = answer_rows(db, processes_sql, most, take_process, &seens);
-	size_t i;
-
-	for (i = 0; i < seens.count && !error; i++) {
-		parameter[0] = seens.seen[i].process;
-		error = answer_rows(db, place_sql, parameter, take_place, &seens.seen[i]);
-	}
-	for (i = 0; i < HOST_PLACES; i++) {
-		growth[i] = (struct host_growth){ .rank = -1 };
-		seen = error || (i && !seen) ? NULL : place_of_most(&seens, i ? seen->function : NULL, &growth[i].rose);
-		if (seen)
-			take_growth(&growth[i], &seens, seen);
-	}
-	return error;
 }
 
 int host_seen_say(struct sentence *sentence, struct db *db)

@@ -20,23 +20,4 @@ struct host_rise {
 /* 0: nothing rose, or no samples are in the database. 0 or -MT_E_x. */
 int host_rose(struct host_rise *rise, struct db *db);
 
-#define HOST_PLACES 2
-
-/*
- * Recorded processes whose RSS rose and that allocated last in the same function, told by the one of them that rose
- * most. `alike`: the number that rose by as much, this one among them; `apart`: others were there, and none rose by
- * half as much.
- */
-struct host_growth {
-	int64_t pid, rank;    /* rank -1: none */
-	uint64_t first, last; /* RSS, bytes: at first, at last */
-	uint64_t rose;        /* bytes, by all of them together */
-	uint32_t alike;
-	int apart;
-	char function[256], place[256]; /* "": not known */
-};
-
-/* The places where most of it rose, that of most first; of a place where nothing rose, `rose` is 0. 0 or -MT_E_x. */
-int host_grew(struct host_growth growth[HOST_PLACES], struct db *db);
-
 #endif

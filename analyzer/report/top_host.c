@@ -192,8 +192,7 @@ struct verdicts {
 	const struct text *text;
 	struct db *db;
 	const struct host_sum *sum;
-	struct sentence *sentence; /* NULL if it is not to be printed */
-	uint64_t said;             /* number of processes with it */
+	uint64_t said; /* number of processes with it */
 };
 
 /* The whole verdict on one process; `is_first`: with whose bytes there are. */
@@ -239,26 +238,30 @@ int top_host_verdicts(const struct text *text, struct db *db)
 	return error ? error : query_hosts(db, print_verdict, &verdicts);
 }
 
-static int say_first(void *context, const struct query_host *row)
+static int say_briefly(void *context, const struct query_host *row)
 {
-	struct verdicts *verdicts = context;
+	struct sentence *sentence = context;
+	char words[USED_UP_MAX];
 
-	if (*row->verdict && !verdicts->said++)
-		say_row(verdicts->sentence, row, verdicts->sum, 1);
+	if (!*row->verdict || sentence->size)
+		return 0;
+	if (!strcmp(row->verdict, "killed"))
+		sentence_say(sentence,
+			     "Out of host memory: the kernel killed a process of the cgroup, and pid %lld is gone.",
+			     (long long)row->pid);
+	else if (!strcmp(row->verdict, "left"))
+		sentence_say(sentence,
+			     "Perhaps out of host memory: pid %lld exited normally when %s. Ray ends workers from 95%% on.",
+			     (long long)row->pid, used_up(words, row));
+	else
+		sentence_say(sentence, "Out of host memory: pid %lld was gone without a normal exit when %s.",
+			     (long long)row->pid, used_up(words, row));
 	return 0;
 }
 
-int top_host_say(struct sentence *sentence, struct db *db)
+int top_host_say_briefly(struct sentence *sentence, struct db *db)
 {
-	struct host_sum sum;
-	struct verdicts verdicts = { .db = db, .sum = &sum, .sentence = sentence };
-	int error = host_sum(&sum, db);
-
-	if (!error)
-		error = query_hosts(db, say_first, &verdicts);
-	if (!error && verdicts.said && is_theirs(&sum))
-		error = host_seen_say(sentence, db);
-	return error;
+	return query_hosts(db, say_briefly, sentence);
 }
 
 void top_host_had_room(const struct text *text, const struct host_sum *sum)

@@ -27,8 +27,8 @@ int host_sum_others_rose(const struct host_sum *sum);
 /* "This was not a GPU out-of-memory: ..." for each process of which that can be said. 0 or -MT_E_x. */
 int top_host_verdicts(const struct text *text, struct db *db);
 
-/* The first of them, into a sentence; nothing where it was not the host. 0 or -MT_E_x. */
-int top_host_say(struct sentence *sentence, struct db *db);
+/* The same without its bytes, into an empty sentence. 0 or -MT_E_x. */
+int top_host_say_briefly(struct sentence *sentence, struct db *db);
 
 /* After errors of the GPU: that the host was not short. Nothing where that is not known. */
 void top_host_had_room(const struct text *text, const struct host_sum *sum);

@@ -157,39 +157,54 @@ static int read_models(struct knobs_source *source, const struct knobs_field *fi
 	return error;
 }
 
-static int add_wrapper_seen(struct knobs_source *source, const struct knobs_field *field)
+static int add_named_seen(struct knobs_source *source, const struct knobs_field *field)
 {
-	struct mt_knob_wrapper *wrapper = &source->file->wrapper[source->file->wrappers];
+	struct mt_knob_wrapper *wrapper = source->named;
 
 	return knobs_add_text(source, field, wrapper->seen, &wrapper->seens);
 }
 
-/* "axolotl: [axolotl/cli]" */
-static int add_wrapper(struct knobs_source *source, const struct knobs_field *field)
+/* "axolotl: [axolotl/cli]", one of `list`. */
+static int add_named(struct knobs_source *source, const struct knobs_field *field, struct mt_knob_wrapper *list,
+		     uint32_t *count)
 {
-	struct mt_knob_file *file = source->file;
 	const char *text = yaml_cursor_text(source->yaml);
 	int error;
 
 	if (!text)
-		return knobs_fail(source, "%s is a mapping of programs to lists", field->key);
-	if (file->wrappers == MT_KNOB_WRAPPERS_MAX)
+		return knobs_fail(source, "%s is a mapping of names to lists", field->key);
+	if (*count == MT_KNOB_WRAPPERS_MAX)
 		return knobs_fail(source, "too many of %s", field->key);
-	error = knobs_keep_text(source, text, &file->wrapper[file->wrappers].name);
+	source->named = &list[*count];
+	error = knobs_keep_text(source, text, &list[*count].name);
 	if (!error)
-		error = knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_wrapper_seen, field);
-	file->wrappers += !error;
+		error = knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_named_seen, field);
+	*count += !error;
+	return error;
+}
+
+static int read_named(struct knobs_source *source, const struct knobs_field *field, struct mt_knob_wrapper *list,
+		      uint32_t *count)
+{
+	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
+
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
+		error = add_named(source, field, list, count);
 	return error;
 }
 
 static int read_wrappers(struct knobs_source *source, const struct knobs_field *field)
 {
-	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
-
-	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
-		error = add_wrapper(source, field);
-	return error;
+	return read_named(source, field, source->file->wrapper, &source->file->wrappers);
 }
+
+static int read_backends(struct knobs_source *source, const struct knobs_field *field)
+{
+	return read_named(source, field, source->file->backend, &source->file->backends);
+}
+
+#define LOOP_WORD(name, word) word,
+static const char *const loop_words[] = { MT_KNOB_LOOP_LIST(LOOP_WORD) };
 
 #define FILE_AT(member) offsetof(struct mt_knob_file, member)
 
@@ -207,6 +222,8 @@ static const struct knobs_field file_fields[] = {
 	{ "others", read_others, 0, 0, NULL, 0 },
 	{ "models", read_models, 0, 0, NULL, 0 },
 	{ "wrappers", read_wrappers, 0, 0, NULL, 0 },
+	{ "backends", read_backends, 0, 0, NULL, 0 },
+	{ "loop", read_file_word, 0, FILE_AT(loop), FEW(loop_words, MT_KNOB_LOOPS) },
 	{ "knobs", read_knobs, 1, 0, NULL, 0 },
 };
 

@@ -361,6 +361,8 @@ static int read_constraints(struct knobs_source *source, const struct knobs_fiel
 
 /* ---- a knob ------------------------------------------------------------------------------------------------------ */
 
+#define ACTION_WORD(name, word) word,
+static const char *const action_words[] = { MT_ACTION_LIST(ACTION_WORD) };
 #define WORD(name, number, word, ...) [number] = word,
 static const char *const phase_words[] = { MT_PHASE_LIST(WORD) };
 static const char *const category_words[] = { MT_CATEGORY_LIST(WORD)[MT_KNOB_HOST] = "host" };
@@ -382,6 +384,7 @@ static const struct knobs_field knob_fields[] = {
 	{ "unit", read_unit, 1, AT(measure), FEW(knob_unit_words, MT_KNOB_UNITS) },
 	{ "written", read_word, 0, AT(written), FEW(knob_written_words, MT_KNOB_WRITTENS) },
 	{ "method", read_word, 1, AT(method), FEW(knob_method_words, MT_KNOB_METHODS) },
+	{ "does", read_word, 0, AT(does), LIST(action_words) },
 	{ "copies", read_copies, 0, 0, NULL, 0 },
 	{ "of", read_word, 0, AT(of), FEW(knob_of_words, MT_KNOB_OFS) },
 	{ "leaves", read_word, 0, AT(leaves), FEW(knob_leaves_words, MT_KNOB_LEAVES_WORDS) },
@@ -443,6 +446,7 @@ static int add_knob(struct knobs_source *source)
 	source->name = &source->knob->name;
 	source->name->gone = file->releases;
 	source->knob->line = yaml_cursor_line(source->yaml);
+	source->knob->does = MT_ACTIONS;
 	source->knob->written = MT_KNOB_WRITTENS; /* until the whole file is read */
 	return 0;
 }

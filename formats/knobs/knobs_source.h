@@ -14,8 +14,9 @@ struct knobs_source {
 	struct mt_knobs *knobs;
 	struct mt_knob_file *file;
 	struct yaml_cursor *yaml;
-	struct mt_knob *knob;      /* the row being read; the rest is about it */
-	struct mt_knob_name *name; /* .. the key, or an older one of it */
+	struct mt_knob *knob;          /* the row being read; the rest is about it */
+	struct mt_knob_name *name;     /* .. the key, or an older one of it */
+	struct mt_knob_wrapper *named; /* the wrapper or backend whose list is being read */
 	struct mt_knob_constraint *constraint;
 	uint32_t knobs_max;
 };

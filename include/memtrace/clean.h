@@ -2,8 +2,8 @@
  * clean.h - text of unknown origin on its way to a terminal. All text that either program shows to people goes
  * through here: names in a trace, paths, messages of libraries.
  *
- * Harmful are characters that a terminal acts on (C0, DEL, C1), those that hide or turn round the text after them
- * (bidirectional controls, characters without width or form), and bytes that are no UTF-8.
+ * Harmful are characters that a terminal acts on (C0, DEL, C1), and bytes that are no UTF-8. Harmful are also characters that hide or
+ * turn round the text after them (bidirectional controls, characters without width or form).
  */
 #ifndef MEMTRACE_CLEAN_H
 #define MEMTRACE_CLEAN_H

@@ -172,7 +172,7 @@ enum mt_space {
 enum mt_flag {
 	MT_FLAG_NO_TOTAL = 1, /* allocations: the allocator's totals do not include this block (shared memory maps) */
 	MT_FLAG_REQUESTED =
-		2, /* with it: size is what was asked for, total the bytes of the allocator's blocks on the device; for memory from before the first event, handle is the bytes of its block */
+		2, /* size: requested bytes; total: bytes of the allocator's blocks on the device. Memory from before the first event: handle has the bytes of its block */
 	MT_FLAG_AT_LEAST = 4, /* with it: the blocks are at least that large */
 };
 

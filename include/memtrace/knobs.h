@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "memtrace/phase.h"
+#include "memtrace/why.h"
 
 /* The process that has the memory. X(NAME, word) */
 #define MT_KNOB_PROCESS_LIST(X)   \
@@ -80,6 +81,18 @@
 	X(ENVIRONMENT, "environment") /* VARIABLE=a:1 */     \
 	X(JSON, "json")               /* a path in it */     \
 	X(CODE, "code")               /* in the program */
+
+/* The owner of the train loop: a user can put a call around code of his own loop. X(NAME, word) */
+#define MT_KNOB_LOOP_LIST(X)      \
+	X(FRAMEWORK, "framework") \
+	X(USER, "user")
+
+enum mt_knob_loop {
+#define MT_KNOB_LOOP_ENUM(name, word) MT_KNOB_LOOP_##name,
+	MT_KNOB_LOOP_LIST(MT_KNOB_LOOP_ENUM)
+#undef MT_KNOB_LOOP_ENUM
+		MT_KNOB_LOOPS
+};
 
 /* The kinds of a value. SIZE: bytes. X(NAME) */
 #define MT_KNOB_KIND_LIST(X) \
@@ -293,6 +306,7 @@ struct mt_knob {
 	uint32_t categories;         /* .. enum mt_category and MT_KNOB_HOST */
 	enum mt_knob_saves saves;
 	enum mt_knob_method method;
+	enum mt_action does; /* MT_ACTIONS: method, category and process tell */
 	enum mt_knob_cost cost;
 	uint32_t copies;            /* pieces of a bucket that are alive at once */
 	enum mt_knob_of of;         /* TOKENS */
@@ -363,6 +377,10 @@ struct mt_knob_file {
 	uint32_t models;
 	struct mt_knob_wrapper wrapper[MT_KNOB_WRAPPERS_MAX];
 	uint32_t wrappers;
+	/* The backends, one of which runs the model. A key with a backend's name or word belongs to it. Words are parts of files and functions. */
+	struct mt_knob_wrapper backend[MT_KNOB_WRAPPERS_MAX];
+	uint32_t backends;
+	enum mt_knob_loop loop;                /* the owner of the train loop */
 	const char *other[MT_KNOB_OTHERS_MAX]; /* ends of keys that look like a knob's and are something else */
 	uint32_t others;
 	struct mt_knob *knob;

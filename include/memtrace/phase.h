@@ -187,8 +187,8 @@ void mt_tracker_free(struct mt_tracker *tracker);
  *
  * 3. The optimizer, outside of role functions: where the first event follows on its thread that is not inside the
  *    optimizer after events that were, once per backward; or, where it works in place and is not seen, where gradients
- *    are thrown away (zero_grad) after a backward. Gradients may be accumulated over any number of passes. Optimizers
- *    that each have a backward of their own are a step each: nothing tells a pair of them from two steps of one.
+ *    are thrown away (zero_grad) after a backward. Gradients may be accumulated over any number of passes. Each of
+ *    several optimizers makes a step if it has its own backward: a pair of them looks like two steps of one.
  *
  * 4. Each backward window from the second on; with stacks, in which an optimizer would show up, from the 1024th on.
  */

@@ -34,7 +34,7 @@ void yaml_cursor_free(struct yaml_cursor *cursor); /* NULL is fine */
 
 int yaml_cursor_next(struct yaml_cursor *cursor);
 
-/* The same, where nothing else than `node` may come; `what` in words. */
+/* Like yaml_cursor_next, but any other node than `node` is an error. The message names `what`. */
 int yaml_cursor_expect(struct yaml_cursor *cursor, enum yaml_node node, const char *what);
 
 /* After the last END of the file's map: nothing may follow. */

@@ -2,12 +2,13 @@
  * last_words.c - memana's first answers among memrec's last lines: a user gets them without a second command.
  *
  *     Peak 24.0 GiB ... in backward of step 3. Growing: ...   memana top --brief, by a pipe
- *     Out of memory on GPU 0: 2.0 GiB asked for by ...        memana advise --brief, where memory ended the run
+ *     Out of memory on GPU 0: 2.0 GiB requested, ...          memana oom --brief, where memory ended the run
+ *     1. f (x.py:3) keeps 22.0 GiB ...
  *     trace.zst: peak 24.0 GiB, 3 steps, 1 OOM; 8123 events    summary.c
- *     next: memana advise trace.zst                           summary.c
+ *     next: memana oom trace.zst                              summary.c
  *
  * memana is another program with a time of its own. memrec does not wait longer than ENDED_SECONDS and ANSWER_SECONDS for the answers about a
- * run that memory ended. The peak comes first: it names what grows, also where the time is too short for advice. An answer about
+ * run that memory ended. The peak comes first: it names what grows, also where the time is too short for causes. An answer about
  * any other run is asked for where the traces are small, with less time. No answer
  * changes memrec's status. Without memana beside memrec nothing is said.
  */
@@ -26,7 +27,7 @@
 #define ANSWER_SECONDS 30
 #define PEAK_SECONDS 5
 #define ENDED_SECONDS 15      /* for the peak of a run that memory ended: 19 million events took 6 s */
-#define ADVICE_AFTER 3        /* s: where the peak took longer, advice would not be done in ANSWER_SECONDS */
+#define CAUSES_AFTER 10       /* s: where the peak took longer, causes would not be found in ANSWER_SECONDS */
 #define PEAK_BYTES (16 << 20) /* limit of all traces together: a second or two of memana */
 #define TRACES_MAX 64         /* most traces of one machine's ranks; of more, the first */
 #define WORDS 4               /* memana COMMAND --brief -- */
@@ -39,7 +40,7 @@ const char *last_words_command(const struct run_result *results, size_t count, i
 
 	for (i = 0; i < count; i++)
 		if (results[i].ooms)
-			return "advise";
+			return "oom";
 	return status == KILLED ? "oom" : "top";
 }
 
@@ -58,7 +59,7 @@ static void become_memana(const char *const *words, unsigned seconds, int pipe_e
 	_exit(MEMREC_EXIT_SYSTEM);
 }
 
-/* Hands on what is said, a line at a time, as memrec's own. */
+/* Hands on the answer, a line at a time, as memrec's own. */
 static void hand_on(FILE *said)
 {
 	char *line = NULL;
@@ -67,7 +68,8 @@ static void hand_on(FILE *said)
 
 	while ((size = getline(&line, &room, said)) > 0) {
 		line[size - 1] = line[size - 1] == '\n' ? '\0' : line[size - 1];
-		say("%s", line);
+		if (*line)
+			say("%s", line);
 	}
 	free(line);
 }
@@ -124,7 +126,7 @@ void last_words_print(const char *command, const struct run_result *results, siz
 	began = time(NULL);
 	if (is_asked && !ask_of("top", is_ended ? ENDED_SECONDS : PEAK_SECONDS, results, count, before))
 		return;
-	/* Advice takes several times as long as the peak. */
-	if (is_ended && time(NULL) - began <= ADVICE_AFTER)
+	/* Causes take up to three times as long as the peak. */
+	if (is_ended && time(NULL) - began <= CAUSES_AFTER)
 		ask_of(command, ANSWER_SECONDS, results, count, before);
 }

@@ -89,8 +89,8 @@ void summary_print_next(const char *program, const char *command, const struct r
 
 /* ---- last_words.c: memana's first answers ---- */
 
-/* The command of memana that fits the end of the run: "advise" after an out-of-memory error, "oom" when the program was
- * killed (`status`), else "top". */
+/* The command of memana that fits the end of the run: "oom" after an out-of-memory error and when the program was killed
+ * (`status`), else "top". */
 const char *last_words_command(const struct run_result *results, size_t count, int status);
 
 /*

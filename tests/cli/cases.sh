@@ -62,16 +62,6 @@ never() {
 
 not_said() { ! said "$@" >/dev/null || { cat "$(answer_of text "${@:2}")"; return 1; }; }
 
-# failure TITLE EXPRESSION: true of the failure f that `memana oom --json` tells, and of n, what follows from it.
-failure() {
-	check "$case: $1" told_of_failure "$2"
-}
-
-told_of_failure() {
-	"$memana" oom --json "$case"/*.zst >failure || return 1
-	json failure "(lambda f: (lambda n: $1)(f['next']))(d['failure'])"
-}
-
 # On all rows of `memana advise`: advises TITLE EXPRESSION, true of the document d; row KEY EXPRESSION TITLE, about
 # the row r of the setting whose key ends so.
 told_document() {

@@ -1,18 +1,21 @@
-# memana advise on the cases of people who ran out of memory: the setting that helped them comes up with bytes, and where none
-# helped, none is proposed; what if; what is wrong on the command line.
+# memana advise on the cases of people who ran out of memory: the causes' actions, and settings with bytes against them; what if; what
+# is wrong on the command line.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"
 
 # proposed KEY [EXPRESSION]: the row of a setting whose key ends so, `r`, of which the expression is true.
 proposed() { echo "(lambda r: r and ($2))(next((r for r in d['knobs'] if r['key'].endswith('$1')), None))"; }
-first() { echo "d['knobs'] and d['knobs'][0]['key'].endswith('$1')"; }
-refused() { echo "any(r['reason'] == '$1' and r['no_setting_helps'] for r in d['refusals']) and not d['knobs']"; }
+# action CAUSE KEY: one of the first causes, with the setting against it; refused CAUSE: without one.
+action() { echo "any(a['cause'] == '$1' and (a['key'] or '').endswith('$2') for a in d['actions'])"; }
+refused() { echo "any(r['reason'] == '$1' for r in d['refusals']) and any(a['cause'] == '$1' and a['key'] is None for a in d['actions'])"; }
 GiB="2**30"
 
 play_quietly() { case=$1; check "$case: is true" play "$case"; }
 
 play_quietly nemo-rl-3005
-check "$case: chunks of the log-probs come first" told "$(first logprob_chunk_size)" advise
+check "$case: chunks of the log-probs" told "$(action logits logprob_chunk_size)" advise
+tells "the first action is that of the first cause" \
+	"d['actions'][0]['cause'] == d['causes'][0]['id'] and d['actions'][0]['action_id'] == d['causes'][0]['action_id'] and len(d['actions']) <= 3" advise
 tells "512 rows of each of 4 sequences are an eighth: 9.27 GiB become 1.16, and the model's own logits stay" \
 	"(lambda gone, r: r['low'] <= d['peak']['in_use_bytes'] - gone <= r['high'] < r['low'] + $GiB)(4 * 4096 * 151936 * 4 * 7 // 8, d['predicted']['with_request_bytes'])" \
 	advise --now policy.logprob_batch_size=4 --set policy.logprob_chunk_size=512
@@ -24,48 +27,38 @@ check "$case: one sample was too long" told "$(proposed rollout-max-context-len 
 tells "chunks do nothing where a backward follows: all of them stay" "not any(k['key'] == '--log-probs-chunk-size' for k in d['knobs'])" advise
 
 play_quietly verl-6698
-check "$case: retention: no setting" told "$(refused retention)" advise
-says "says so" 'No setting fixes this.*drop the reference' advise
-
-play_quietly nemo-rl-2619
-check "$case: a neighbour that grows: no setting" told "$(refused retention)" advise
+check "$case: what is kept is no setting's" told "$(refused grows)" advise
 
 play_quietly slime-1086
-check "$case: the cache starves NCCL: no setting" told "$(refused idle-cache)" advise
-says "says what to do" 'empty_cache' advise
+check "$case: the cache starves NCCL: no setting" told "$(refused allocator_idle)" advise
 
 play_quietly host-oom
-check "$case: the host: no setting" told "$(refused host)" advise
+check "$case: the host: no setting of the GPU" told "$(refused host) and not d['knobs']" advise
 
 play_quietly skyrl-1365
-tells "the engine that sleeps and keeps 14 GiB goes before settings" "d['refusals'][0]['reason'] == 'neighbour'" advise
+check "$case: the engine that sleeps and keeps 14 GiB" told "$(refused peer_awake)" advise
 
 play_quietly verl-2820
-tells "a cache that should sleep, and does not" \
-	"any(r['reason'] == 'setting-ignored' and 'free_cache_engine' in r['evidence'] for r in d['refusals'])" advise
-tells "a smaller part for the engine saves where it is awake" "$(proposed rollout.gpu_memory_utilization "$GiB < r['saved_bytes']['low'] < 3 * $GiB and r['fits']")" advise
+check "$case: a smaller part for the engine" told "$(action peer_awake rollout.gpu_memory_utilization)" advise
+tells "it saves where it is awake" "$(proposed rollout.gpu_memory_utilization "$GiB < r['saved_bytes']['low'] < 3 * $GiB and r['fits']")" advise
 tells "what fits costs little before what costs more" \
 	"(lambda c: c == sorted(c))([['free', 'some time', 'much time', 'more GPUs', 'changes results'].index(r['cost']) for r in d['knobs'] if r['fits'] and not r['only_if']])" advise
 never "an engine that is not there" 'mem_fraction_static' advise
 
 play_quietly verl-2448
 tells "pieces that are all kept: smaller ones are only more of them" \
-	"any(r['reason'] == 'setting-ignored' and 'pieces' in r['evidence'] for r in d['refusals']) and not any('chunk' in r['key'] or 'entropy_checkpointing' in r['key'] for r in d['knobs'])" advise
+	"not any('chunk' in r['key'] or 'entropy_checkpointing' in r['key'] for r in d['knobs'])" advise
 tells "a function on the stack proves that it is on" \
 	"any(i['key'].endswith('entropy_from_logits_with_chunking') and 'recorded stacks' in i['why'] for i in d['idle'])" advise
-says "the first thing comes before settings, also in the first sentence" 'Before any setting: let each piece go' advise
 
 play_quietly trl-6684
 never "the gradients are no activations: no smaller batch" 'per_device_train_batch_size' advise
 
-play_quietly nccl-lazy
-says "a run with room has nothing to change" 'nothing failed, and 42.0 GiB was never held' advise
-
 play_quietly verl-3453
-says "a process that did not fill the host" 'this one is not what filled the host' advise
+check "$case: a process that did not fill the host" told "$(refused host) and not d['knobs']" advise
 
 play_quietly open-rl-99
-tells "activations: recompute them" "$(proposed gradient_checkpointing "r['fits'] and r['category'] == 'activations'")" advise
+tells "activations: recompute them" "$(proposed gradient_checkpointing "r['fits'] and r['category'] == 'activations' and r['action_id'] == 'checkpoint'")" advise
 never "Megatron's, of which nothing was seen" 'fine-grained' advise
 
 # Questions "what if".

@@ -23,18 +23,18 @@ words() { sed -n 's/^memrec: //p' err | tr '\n' ' '; }
 
 after_an_error() {
 	runs "$memrec" full
-	[ $? = 5 ] && ! grep -v '^memrec: ' err && [ "$(tail -n 1 err)" = "memrec: next: $memana advise t.zst" ] &&
-		words | grep -q 'Out of memory on GPU 0: 9.0 GiB asked for by .*72.0 GiB, 8 x 9.0 GiB, is kept by '
+	[ $? = 5 ] && ! grep -v '^memrec: ' err && [ "$(tail -n 1 err)" = "memrec: next: $memana oom t.zst" ] &&
+		words | grep -q 'Out of memory on GPU 0, init: 9.0 GiB requested, .* short\. .*1\. Driver.take (gpu_driver.py:[0-9]*) holds 72.0 GiB .*Do: '
 }
-check "after an out-of-memory error: the verdict, and memana advise next" after_an_error
+check "after an out-of-memory error: the request, the first cause and its action, and memana oom next" after_an_error
 as_memana() {
-	"$memana" top --brief t.zst >first && "$memana" advise --brief t.zst >brief &&
-		[ "$(sed -n '/^memrec: t.zst: /q; s/^memrec: //p' err)" = "$(cat first brief)" ]
+	"$memana" top --brief t.zst >first && "$memana" oom --brief t.zst >brief &&
+		[ "$(sed -n '/^memrec: t.zst: /q; s/^memrec: //p' err)" = "$(cat first brief | grep .)" ]
 }
-check "it is what memana top --brief and advise --brief say" as_memana
+check "it is what memana top --brief and oom --brief say" as_memana
 first_words() {
-	"$memana" advise t.zst >all && head -n "$(wc -l <brief)" all | cmp - brief && [ "$(wc -l <all)" -gt "$(wc -l <brief)" ] &&
-		"$memana" oom --brief t.zst >brief && "$memana" oom t.zst >all && head -n "$(wc -l <brief)" all | cmp - brief
+	"$memana" advise --brief t.zst >brief && "$memana" advise t.zst >all && head -n "$(wc -l <brief)" all | cmp - brief &&
+		[ "$(wc -l <all)" -gt "$(wc -l <brief)" ] && "$memana" oom --brief t.zst >brief && "$memana" oom t.zst >all && head -n "$(wc -l <brief)" all | cmp - brief
 }
 check "--brief is how the whole answer begins" first_words
 
@@ -79,7 +79,7 @@ mkdir alone
 cp "$BUILD"/memrec "$BUILD"/libmemrec.so alone
 without() {
 	runs alone/memrec full
-	[ $? = 5 ] && ! grep -q Out.of err && [ "$(tail -n 1 err)" = "memrec: next: alone/memana advise t.zst" ]
+	[ $? = 5 ] && ! grep -q Out.of err && [ "$(tail -n 1 err)" = "memrec: next: alone/memana oom t.zst" ]
 }
 check "no memana beside memrec: no word of it" without
 cat >alone/memana <<'END'
@@ -93,7 +93,7 @@ END
 chmod +x alone/memana
 not_recorded() {
 	runs alone/memrec full
-	[ $? = 5 ] && grep -q '^memrec: advise --brief -- t.zst$' err && grep -q '^memrec: an escape: ?\[31m$' err && ! grep -qE 'PRELOAD|INJ|MEMREC_|this is' err
+	[ $? = 5 ] && grep -q '^memrec: oom --brief -- t.zst$' err && grep -q '^memrec: an escape: ?\[31m$' err && ! grep -qE 'PRELOAD|INJ|MEMREC_|this is' err
 }
 check "memana is not recorded itself, and its errors are not memrec's" not_recorded
 cat >alone/memana <<'END'
@@ -112,6 +112,6 @@ os.execv(sys.argv[1], sys.argv[1:])' alone/memrec -o t.zst -- python3 full.py "$
 	until [ -e asked ] || [ $((tries++)) = 600 ]; do sleep 0.1; done
 	kill -INT -- -$pid
 	wait $pid || got=$?
-	[ "$got" = 5 ] && [ "$(tail -n 1 err)" = "memrec: next: alone/memana advise t.zst" ]
+	[ "$got" = 5 ] && [ "$(tail -n 1 err)" = "memrec: next: alone/memana oom t.zst" ]
 }
 check "who does not want to wait for it presses Ctrl-C" interrupted

@@ -1,12 +1,12 @@
 /*
- * advise_sites.h - a run with places of every process, category and phase, and of every stack that a row of formats/knobs can
- * tell apart, for tests of what settings do to them.
+ * advise_sites.h - a run for tests of settings. The run has places of every process, category and phase, and every stack that a row
+ * of formats/knobs can tell apart.
  */
 #ifndef ADVISE_SITES_H
 #define ADVISE_SITES_H
 
 #include "advise_kit.h"
-#include "report/advise/advise_model.h"
+#include "why/effect/advise_model.h"
 
 #define MIB (1ull << 20)
 #define BUCKET (256 * MIB)

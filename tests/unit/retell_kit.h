@@ -1,7 +1,6 @@
 /*
- * retell_kit.h - for tests that show a recording made a moment ago: the same recording as any machine would have made it. An
- * event comes each EVERY ns, what the collector said between (of the GPU's and the host's memory and of its sources, by a clock of its own) is left
- * out, and nothing is said of machine and process.
+ * retell_kit.h - for tests that show a recording made a moment ago: rewrites it as any machine would have made it. An event comes
+ * each EVERY ns. The copy leaves out machine and process, and the collector's own events: samples of memory, and sources.
  */
 #ifndef RETELL_KIT_H
 #define RETELL_KIT_H

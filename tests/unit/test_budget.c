@@ -1,6 +1,6 @@
 /*
- * test_budget.c - the budget of a file (trace-v1.md, "Limits"): what small files that claim to be large may cost, and that
- * no stream of events, however much it repeats itself, makes a file beyond it.
+ * test_budget.c - the budget of a file (trace-v1.md, "Limits"). A small file that claims to be large costs little. No stream of
+ * events makes a file beyond the budget.
  *
  * With "--write DIR" it only writes the files, for tests/cli/test_bombs.sh: NAME.zst is beyond the budget, NAME-fair.zst
  * is as dense as a file may be.

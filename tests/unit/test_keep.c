@@ -1,6 +1,6 @@
 /*
- * test_keep.c - the flight recorder: whatever goes, the file is a trace, what is alive at its beginning is right, it
- * says how much went, and out-of-memory errors are in it with the steps before them.
+ * test_keep.c - the flight recorder. After any cut the file is a trace with the right live set at its beginning, and with the number
+ * of cut events. Out-of-memory errors stay in the file with the steps before them.
  */
 #include <errno.h>
 #include <signal.h>

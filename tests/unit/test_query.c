@@ -10,7 +10,7 @@
 #include "memtrace/error.h"
 #include "memtrace/fold.h"
 #include "query/callstack.h"
-#include "report/oom/query_oom.h"
+#include "report/failed/failures.h"
 #include "report/places.h"
 #include "ring_builder.h"
 #include "run_kit.h"
@@ -625,8 +625,8 @@ TEST(lines_of_a_library_are_places_of_their_own)
 }
 
 /*
- * A weight and two tensors of Adam's state were there before the recording, all of one size; the optimizer makes `made`
- * of that size, and frees two of those that were there.
+ * A weight and two tensors of Adam's state of equal size exist before the recording. The optimizer makes `made` tensors of this
+ * size, and frees two of the old ones.
  */
 static void write_replaced(const char *path, uint32_t made)
 {

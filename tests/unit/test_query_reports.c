@@ -1,17 +1,17 @@
 /*
  * The base of the reports phases, steps, oom and check: moments, the live set at them, steps per device, places,
- * growth and the rules of oom. With "--write DIR" it only writes the traces that tests/cli/test_reports.sh looks at.
+ * growth and the causes of failed requests. With "--write DIR" it only writes the traces that tests/cli/test_reports.sh looks at.
  */
 #include "database/db.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/finding.h"
-#include "report/oom/query_oom.h"
 #include "report/steps/figures.h"
 #include "source/source.h"
 #include "store/load.h"
 #include "test.h"
 #include "trace_builder.h"
+#include "why/page/why.h"
 
 #define SEGMENT 0x10000000000ull
 #define SEGMENT_2 0x20000000000ull
@@ -518,18 +518,31 @@ TEST(a_phase_knows_what_it_leaves)
 	run_close(&run);
 }
 
-static void check_rule(const char *one, const char *two, int64_t id, enum oom_rule rule, uint64_t bytes)
+/* One of the three first causes of a failed request. */
+static int has_cause(const struct why *why, enum mt_cause cause, uint64_t bytes)
 {
-	struct oom oom;
+	const struct find *find = &why->find;
+	size_t i, rows = 0;
+
+	for (i = 0; i < find->candidates && rows < 3; i++) {
+		rows += find->candidate[i].within == UINT32_MAX;
+		if (find->candidate[i].cause == cause && find->candidate[i].bytes == bytes)
+			return 1;
+	}
+	return 0;
+}
+
+static void check_cause(const char *path, enum mt_cause cause, uint64_t bytes)
+{
+	struct why why;
 	struct run run;
 
-	run_open(&run, one, two);
-	CHECK_EQ(oom_load(&oom, run.db, id), 0);
-	CHECK(oom.it);
-	CHECK_STR(oom_rule_word(oom.rule), oom_rule_word(rule));
-	CHECK_EQ(oom.rule_bytes, bytes * MIB);
-	CHECK_STR(oom.it->place, "train.py:55");
-	oom_release(&oom);
+	run_open(&run, path, NULL);
+	CHECK_EQ(why_load(&why, run.db, 0), 0);
+	CHECK(why.scene.request.failure);
+	CHECK_STR(why.scene.request.failure->place, "train.py:55");
+	CHECK(has_cause(&why, cause, bytes * MIB));
+	why_release(&why);
 	run_close(&run);
 }
 
@@ -538,50 +551,25 @@ TEST(what_follows_from_a_failed_request)
 	const char *folder = test_dir();
 
 	write_all(folder);
-	check_rule(path_in(folder, "trainer.zst"), path_in(folder, "engine.zst"), 0, OOM_NEIGHBOUR, 600);
-	check_rule(path_in(folder, "engine.zst"), NULL, 0, OOM_LARGEST, 200);
-	check_rule(path_in(folder, "fragments.zst"), NULL, 0, OOM_FRAGMENTATION, 450);
-	check_rule(path_in(folder, "full.zst"), NULL, 0, OOM_TOO_LARGE, 2000);
-	check_rule(path_in(folder, "full.zst"), NULL, 1, OOM_LARGEST, 800);
-	check_rule(path_in(folder, "retained.zst"), NULL, 0, OOM_RETAINED, 3 * 64);
+	check_cause(path_in(folder, "fragments.zst"), MT_CAUSE_ALLOCATOR_IDLE, 450);
+	check_cause(path_in(folder, "full.zst"), MT_CAUSE_TOO_LARGE, 2000);
 }
 
-/* With enough steps to tell, the place that grows is named. */
 TEST(a_failure_after_steps_that_grow)
 {
 	const char *path = path_in(test_dir(), "kept.zst");
-	struct oom oom;
-	struct run run;
 
 	write_retained(path, 5, 0, 700 * MIB);
-	run_open(&run, path, NULL);
-	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
-	CHECK_STR(oom_rule_word(oom.rule), "retained");
-	CHECK_EQ(oom.rule_bytes, 5 * 64 * MIB);
-	CHECK_EQ(oom.growth.bytes, 5 * 64 * MIB);
-	CHECK_EQ(oom.growth.each, 64 * MIB);
-	CHECK_EQ(oom.growth.places, 1);
-	CHECK_EQ(oom.growth.by_step, 1);
-	CHECK_STR(oom.growth.place, "train.py:77");
-	oom_release(&oom);
-	run_close(&run);
+	check_cause(path, MT_CAUSE_GROWS, 5 * 64);
 }
 
 /* 40 MiB would fit into the reserve, were it in one piece; but 320 MiB have been kept. */
 TEST(growth_goes_before_a_smaller_reason)
 {
 	const char *path = path_in(test_dir(), "pieces.zst");
-	struct oom oom;
-	struct run run;
 
 	write_retained(path, 5, 484 * MIB, 40 * MIB);
-	run_open(&run, path, NULL);
-	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
-	CHECK(oom.own_slack >= 40 * MIB && oom.own_slack < 320 * MIB);
-	CHECK_STR(oom_rule_word(oom.rule), "retained");
-	CHECK_EQ(oom.rule_bytes, 320 * MIB);
-	oom_release(&oom);
-	run_close(&run);
+	check_cause(path, MT_CAUSE_GROWS, 5 * 64);
 }
 
 /* ---- what sleeps is not held ---- */
@@ -614,7 +602,7 @@ TEST(reports_count_what_is_there)
 	const char *path = path_in(test_dir(), "sleeper.zst");
 	struct phases phases;
 	struct growth_figures figures;
-	struct oom oom;
+	struct why why;
 	struct run run;
 	size_t i;
 
@@ -635,11 +623,11 @@ TEST(reports_count_what_is_there)
 	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].left_end, 0);
 	CHECK_EQ(phases.device[0].row[MT_PHASE_ROLLOUT].asleep_end, 200 * MIB);
 	phases_release(&phases);
-	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
-	CHECK_EQ(oom.in_use, 60 * MIB);
-	CHECK_EQ(oom.asleep, 200 * MIB);
-	CHECK_EQ(oom.in_use + oom.slack, oom.holder[0].held);
-	oom_release(&oom);
+	CHECK_EQ(why_load(&why, run.db, 0), 0);
+	CHECK_EQ(why.scene.in_use, 60 * MIB);
+	CHECK_EQ(why.scene.process[0].asleep, 200 * MIB);
+	CHECK_EQ(why.scene.in_use + why.scene.slack, why.scene.process[0].held);
+	why_release(&why);
 	run_close(&run);
 }
 
@@ -721,23 +709,25 @@ TEST(a_phase_that_took_nothing_inherits_the_peak)
 TEST(a_failure_takes_its_refusals_in)
 {
 	const char *path = path_in(test_dir(), "fragments.zst");
-	struct oom oom;
+	const struct scene_request *request;
+	struct why why;
 	struct run run;
 
 	write_fragments(path);
 	run_open(&run, path, NULL);
-	CHECK_EQ(oom_load(&oom, run.db, 0), 0);
-	CHECK_EQ(oom.all.count, 3);
-	CHECK_STR(oom.it->source, "tensor");
-	CHECK_EQ(oom.it->refusals, 2);
-	CHECK_EQ(oom.own_slack, 450 * MIB);
-	CHECK_EQ(oom.hole, 150 * MIB);
-	CHECK_EQ(oom.idle_segments, 0);
-	CHECK_EQ(oom.in_use, 450 * MIB);
-	CHECK_EQ(oom.asleep, 0);
-	oom_release(&oom);
-	CHECK_EQ(oom_load(&oom, run.db, 99), -MT_E_ARGUMENT);
-	oom_release(&oom);
+	CHECK_EQ(why_load(&why, run.db, 0), 0);
+	request = &why.scene.request;
+	CHECK_EQ(why.scene.failures.count, 3);
+	CHECK_STR(request->failure->source, "tensor");
+	CHECK_EQ(request->failure->refusals, 2);
+	CHECK_EQ(why.scene.process[request->process].slack, 450 * MIB);
+	CHECK_EQ(request->hole, 150 * MIB);
+	CHECK_EQ(request->idle_segments, 0);
+	CHECK_EQ(why.scene.in_use, 450 * MIB);
+	CHECK_EQ(why.scene.process[request->process].asleep, 0);
+	why_release(&why);
+	CHECK_EQ(why_load(&why, run.db, 99), -MT_E_ARGUMENT);
+	why_release(&why);
 	run_close(&run);
 }
 

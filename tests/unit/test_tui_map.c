@@ -129,8 +129,8 @@ static uint32_t stack_of(struct builder *m, const char *function, uint32_t line)
 }
 
 /*
- * Two segments of 100 MiB: in one a tensor of 2 MiB is left, in the other 40 and 20 MiB; one of 50 MiB that is empty at
- * the end; and 7 MiB in two allocations of the driver that have no tensors.
+ * Two segments of 100 MiB: one keeps a tensor of 2 MiB, the other has tensors of 40 and 20 MiB. A segment of 50 MiB is empty at the
+ * end. Two driver allocations of 7 MiB have no tensors.
  */
 static const char *segments_run(void)
 {

@@ -1,6 +1,6 @@
 /*
- * tui_kit.h - for tests of the screen: a run to look at, everything that works for the screen, done at once and in this
- * thread where it can be, keys by their words, and screens as text.
+ * tui_kit.h - for tests of the screen: a run to look at, keys by their words, and screens as text. All work for the screen is done
+ * at once, in this thread if possible.
  *
  *     struct kit *kit = kit_open(kit_rl_run(), NULL);
  *     kit_screen(kit, 80, 24, 256, 0);

@@ -6,7 +6,7 @@
 #include "memtrace/error.h"
 #include "query/callstack.h"
 #include "query/query.h"
-#include "report/oom/query_oom.h"
+#include "report/failed/failures.h"
 #include "report/peak_verdict.h"
 #include "report/places.h"
 #include "report/report.h"

@@ -2,8 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "report/answer.h"
-#include "report/oom/oom_words.h"
-#include "report/oom/query_oom.h"
+#include "report/failed/failures.h"
 #include "top_report.h"
 
 #define OOMS_MAX 5

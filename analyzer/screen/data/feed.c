@@ -11,7 +11,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/query.h"
-#include "report/oom/query_oom.h"
+#include "report/failed/failures.h"
 #include "store/store.h"
 #include "timeline/inflow.h"
 

@@ -5,7 +5,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
-#include "report/oom/query_oom.h"
+#include "report/failed/failures.h"
 #include "store/store.h"
 
 /* ---- the tape ----------------------------------------------------------------------------------------------------- */

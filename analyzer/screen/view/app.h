@@ -6,7 +6,7 @@
 #define MEMANA_TUI_APP_H
 
 #include <stdint.h>
-#include "report/oom/oom_words.h"
+#include "report/failed/failures.h"
 #include "screen/data/feed.h"
 #include "screen/data/liveset.h"
 #include "screen/data/series.h"
@@ -163,7 +163,7 @@ void app_ask_worker(struct app *app, const char *title, const struct worker_ques
 /* "GPU 0", "CPU"; "no device" while none is known. Under the model's lock. */
 const char *app_device_name(const struct app *app, uint32_t device, char out[32]);
 
-/* An error as the reports tell it (oom_words.h), as far as the model knows it. Under the model's lock. */
+/* An error as the reports tell it (failures.h), as far as the model knows it. Under the model's lock. */
 void app_oom(const struct app *app, const struct model_oom *oom, struct oom_failure *failure);
 
 #endif

@@ -8,10 +8,9 @@
  *   WAITING -> NAMING -> LOADING -> READY      questions are answered when READY, and with why not when FAILED
  *        \__________\__________\-> FAILED
  *
- * While the traces are still being written (model->follow) it loads what is recorded by then, and names the sites from that:
- * once at the beginning, then for a question, and for sites that are new, so that loading takes a tenth of its time at
- * most and never more than one processor. Answers say up to when they know. WAITING -> LOADING -> READY then, and back to
- * LOADING for a question.
+ * While the traces are still being written (model->follow), the worker loads the recorded part and names its sites. It loads once at
+ * the beginning, then for a question, and for new sites. Loading takes at most a tenth of the time and one processor. Answers say
+ * up to when they know. The states are then WAITING -> LOADING -> READY, and LOADING again for a question.
  */
 #ifndef MEMANA_TUI_WORKER_H
 #define MEMANA_TUI_WORKER_H
@@ -31,7 +30,7 @@
 	X(BETWEEN)  /* memory born in (from, to] and alive at `to`, place by place */          \
 	X(RETAINED) /* growth per step and micro-batch, crossings of phases (retained.h) */    \
 	X(MODULES)  /* the memory in use at `to` on `device`, module by module */              \
-	X(ADVICE)   /* the settings that would have helped (advise.h) */                       \
+	X(ADVICE)   /* the settings that would have helped (advice.h) */                       \
 	X(MAP)      /* the segments of `device` at `to`: an answer with a map, and no rows */  \
 	X(SEGMENT)  /* the live set at `to` in the segment that begins at `address` */         \
 	X(BESIDE)   /* the driver's memory in use at `to` that is in none of them */           \

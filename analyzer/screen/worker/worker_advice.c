@@ -1,7 +1,8 @@
 /* The settings that would have helped, as `memana advise` says them. Settings are taken from the recording alone. */
 #include "base/text.h"
 #include "memtrace/error.h"
-#include "report/advise/advise.h"
+#include "report/answer.h"
+#include "why/page/advice.h"
 #include "worker_impl.h"
 #include "worker_query.h"
 
@@ -22,28 +23,43 @@ enum advice_column {
 #undef ADVICE_COLUMN_ENUM
 };
 
-static void add_setting(struct worker_table *table, const struct advise_row *row)
+static void add_setting(struct worker_table *table, const struct advice *advice, const struct effect *effect)
 {
-	char range[ADVISE_RANGE_MAX];
+	struct sentence evidence = { .size = 0 };
+	char range[ADVICE_RANGE_MAX], now[ADVICE_WORDS_MAX];
 
-	worker_table_print(table, ADVICE_SAVES, "%s%s", row->probable ? "~" : "",
-			   advise_range_words(range, row->saved));
-	if (row->knob->written == MT_KNOB_WRITTEN_CODE)
-		worker_table_cell(table, ADVICE_SETTING, row->knob->what);
+	worker_table_print(table, ADVICE_SAVES, "%s%s", effect->probable ? "~" : "",
+			   advice_range(range, effect->saved));
+	if (effect->knob->written == MT_KNOB_WRITTEN_CODE)
+		worker_table_cell(table, ADVICE_SETTING, effect->knob->what);
 	else
-		worker_table_print(table, ADVICE_SETTING, "%s = %s", row->knob->name.key, row->to);
-	worker_table_cell(table, ADVICE_NOW, row->now_words);
-	worker_table_cell(table, ADVICE_THEN, advise_range_words(range, row->outcome.peak));
-	worker_table_cell(table, ADVICE_WHERE, answer_phase(mt_phase_name(row->outcome.in)));
-	worker_table_cell(table, ADVICE_FITS, !row->fits ? "" : row->probable ? "probably" : "yes");
-	worker_table_cell(table, ADVICE_COSTS, advise_cost_words(row->cost));
-	worker_table_cell(table, ADVICE_WHY, row->evidence);
+		worker_table_print(table, ADVICE_SETTING, "%s = %s", effect->knob->name.key, advice_proposed(effect));
+	worker_table_cell(table, ADVICE_NOW, advice_now(effect, now));
+	worker_table_cell(table, ADVICE_THEN, advice_range(range, effect->outcome.peak));
+	worker_table_cell(table, ADVICE_WHERE, answer_phase(mt_phase_name(effect->outcome.in)));
+	worker_table_cell(table, ADVICE_FITS, !effect->fits ? "" : effect->probable ? "probably" : "yes");
+	worker_table_cell(table, ADVICE_COSTS, advice_cost(effect->cost));
+	advice_say_evidence(&evidence, advice, effect);
+	worker_table_cell(table, ADVICE_WHY, evidence.text);
+}
+
+/* The request, or that none failed, and the first action. */
+static void say_verdict(struct worker_table *table, const struct advice *advice)
+{
+	struct sentence verdict = advice->verdict;
+
+	if (advice->nothing)
+		sentence_say(&verdict, " %s", advice_nothing_held);
+	if (advice->rows) {
+		sentence_say(&verdict, " ");
+		advice_say_action(&verdict, advice, &advice->row[0]);
+	}
+	worker_table_verdict(table, verdict.text);
 }
 
 int worker_answer_advice(struct worker *worker, const struct worker_question *question, struct worker_table *table)
 {
-	static const struct advise_request request = { .name = "TRACE" };
-	struct sentence verdict = { .size = 0 };
+	static const struct effect_request request = { .fit = 0 };
 	struct advice advice;
 	size_t i;
 	int error = worker_query_forget(worker->db);
@@ -54,16 +70,12 @@ int worker_answer_advice(struct worker *worker, const struct worker_question *qu
 #undef ADVICE_COLUMN_ADD
 	if (error)
 		return error;
-	error = advise(&advice, worker->db, &request);
+	error = advice_load(&advice, worker->db, &request);
 	if (!error) {
-		sentence_say(&verdict, "%s %s", advice.answer.text, advice.verdict.text);
-		worker_table_verdict(table, verdict.text);
-		for (i = 0; i < advice.rows && !worker_table_row(table, 0, -1); i++)
-			add_setting(table, &advice.row[i]);
-	} else if (error == -MT_E_MAGIC) {
-		worker_table_verdict(table, advise_nothing_held);
-		error = 0;
+		say_verdict(table, &advice);
+		for (i = 0; i < advice_settings(&advice) && !worker_table_row(table, 0, -1); i++)
+			add_setting(table, &advice, advice.effects.effect[i]);
 	}
-	advise_release(&advice);
+	advice_release(&advice);
 	return error;
 }

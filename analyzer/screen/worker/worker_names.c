@@ -1,6 +1,6 @@
 /*
- * worker_names.c - gives sites what a person wants to see of them: call stacks with the names of native functions, the
- * largest first; then, when all stacks are known, the line of the user's own code and why the category is what it is.
+ * worker_names.c - gives sites their call stacks with names of native functions, largest site first. Once all stacks are known, it
+ * gives each site the line of the user's code and the reason for its category.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -36,14 +36,14 @@ int worker_query_prepare(struct db *db);
 int worker_query_sites(struct db *db, worker_query_row *row, void *context);
 
 /*
- * The allocations of the site's place, the `limit` largest, largest first: alloc_time, free_time, bytes, step; the phase
- * and step in which it was freed; function and place that freed it, and 1 where that is not known.
+ * The `limit` largest allocations of the site's place, largest first. Columns: alloc_time, free_time, bytes, step; phase and step of
+ * the free; function and place of the free, and 1 if these are not known.
  */
 int worker_query_life(struct db *db, int64_t site, int64_t limit, worker_query_row *row, void *context);
 
 /*
- * One row on all of them: count, bytes, how many were freed, bytes of those that were not, steps in which they were
- * born; shortest, longest and average life in ns; bytes of the largest.
+ * One row on all these allocations. Columns: count, bytes, number of freed ones, bytes of the others, number of steps of birth;
+ * shortest, longest and average life in ns; bytes of the largest.
  */
 int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, void *context);
 

@@ -1,0 +1,72 @@
+/*
+ * detectors.h - the table of detectors: function, kind and sentence of each cause.
+ *
+ * A sentence gives place, bytes and evidence. {name} is a word of why_words.c or a fact of find.h. The page leaves out a part in
+ * [brackets] if one of its words is unknown.
+ */
+#ifndef MEMANA_WHY_DETECTORS_H
+#define MEMANA_WHY_DETECTORS_H
+
+#include "why/find/find.h"
+
+/*
+ * X(NAME of mt_cause, function, kind, sentence)
+ * The kind orders candidates of about equal bytes: 0 is certain, 7 is no evidence.
+ */
+#define DETECTOR_LIST(X)                                                                                                     \
+	X(TOO_LARGE, find_too_large, 0,                                                                                      \
+	  "{place} requests {requested} in one piece[. The GPU has {gpu}][. Earlier pieces had at most {earlier}].")         \
+	X(HOST, find_host, 0,                                                                                                \
+	  "{hosted} {bytes} of host memory[ of {limit} in all][. {rate} more came with each step][. Last seen in {place}].") \
+	X(CRASHED, find_crashed, 0, "{process} ended abruptly, and memory had room: memory was not the reason.")             \
+	X(WRONG_DEVICE, find_wrong_device, 1,                                                                                \
+	  "{process} holds {bytes}{of} on this GPU[, made by {place}][. {processes} processes are here].")                   \
+	X(GROWS, find_grows, 1, "{place} keeps {bytes}{of}[ ({pieces} x {each})][. {rate} more came each time].")            \
+	X(NO_BACKWARD, find_no_backward, 1, "{place} keeps {bytes}{of} for a backward that does not come.")                  \
+	X(SETTING_IGNORED, find_setting_ignored, 1,                                                                          \
+	  "{place} holds {bytes}{of}, although a setting should prevent this.")                                              \
+	X(TWICE, find_twice, 2, "{place} {holds} {bytes}{of} a second time.")                                                \
+	X(PEER_AWAKE, find_peer_awake, 2, "{process} holds {bytes}{of}[, made by {place}], {unneeded}.")                     \
+	X(UNNEEDED, find_unneeded, 2, "{place} holds {bytes}{of} from {phase}[ ({pieces} x {each})], {unneeded}.")           \
+	X(LOGITS, find_logits, 2,                                                                                            \
+	  "{place} makes {bytes} of logits[: {tokens} tokens x {vocabulary} words x {element}].")                            \
+	X(UNEVEN, find_uneven, 2, "{place} holds {bytes}{of}, {excess} more than on other ranks.")                           \
+	X(ALLOCATOR_IDLE, find_allocator_idle, 3,                                                                            \
+	  "The allocator of {process} keeps {bytes} that no tensor uses[. The largest hole has {hole}].")                    \
+	X(OUTSIDE, find_outside, 3,                                                                                          \
+	  "Contexts, libraries and other programs hold {bytes} that no recorded call took[, {expected} of them before].")    \
+	X(UNSHARDED, find_unsharded, 3, "{place} {holds} {bytes}{of}, whole on this GPU[ and on {ranks} ranks].")            \
+	X(ENGINE_SHARE, find_engine_share, 3,                                                                                \
+	  "The engine in {process} holds {bytes}{of}[, made by {place}]. Its share of the GPU sets this size.")              \
+	X(OUTLIER, find_outlier, 3, "{place} {holds} {bytes}{of}[. Earlier pieces had at most {earlier}].")                  \
+	X(AT_ONCE, find_at_once, 3, "{place} holds {bytes}{of} at the same time[: {pieces} x {each}].")                      \
+	X(MORE_THAN_BEFORE, find_more_than_before, 4, "{place} holds {bytes}{of}, {excess} more than {before}.")             \
+	X(LARGEST, find_largest, 6, "{place} holds {bytes}{of}[ ({pieces} x {each})].")                                      \
+	X(NO_EVIDENCE, find_no_evidence, 7, "The recording does not tell what filled the GPU.")
+
+#define DETECTOR_DECLARE(name, function, kind, says) void function(struct find *find);
+DETECTOR_LIST(DETECTOR_DECLARE)
+#undef DETECTOR_DECLARE
+
+/* ---- what detectors share ---- */
+
+/* Whether the process takes turns on the GPU with the requesting process (find_peer_awake.c). */
+int find_takes_turns(const struct scene *scene, uint32_t process);
+
+/* Whether a setting of an engine or a library sets the site's size (find_engine_share.c). */
+int find_is_pool(const struct scene *scene, const struct scene_site *site);
+
+/* Sets node, stack and tags from the takers of the process's empty segments, and of its tensors. Takes these bytes. */
+void find_takers(struct find *find, struct candidate *candidate, uint32_t process, int with_tensors);
+
+/* Bytes of a process's context, from NVML, else an estimate; 0: no bytes on the device (find_outside.c). */
+uint64_t find_context(const struct scene *scene, uint32_t process);
+
+/* The step of the newest optimizer states, if older states of about equal bytes are resident; -1: none (find_over.c). */
+int64_t find_attempt_step(const struct scene *scene);
+
+/* Take bytes of earlier attempts, and weights of models that no longer compute (find_over.c). */
+void find_attempt(struct find *find);
+void find_idle(struct find *find);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * advise_model.h - the effect of a setting's change on the bytes of each site, by the method of its row in formats/knobs.
+ *
+ * Two scenarios give the range: the fewest bytes (lean) and the most bytes (heavy). For an exact method, such as a share of a cache,
+ * both are equal. Changes add up: each change works on the bytes that the changes before have left.
+ */
+#ifndef MEMANA_ADVISE_MODEL_H
+#define MEMANA_ADVISE_MODEL_H
+
+#include "advise_run.h"
+#include "report/settings/advise_config.h"
+
+struct advise_range {
+	uint64_t low, high;
+};
+
+/* The predicted bytes in use: tensors, and driver memory outside of the allocator. */
+struct advise_outcome {
+	struct advise_range phase[MT_PHASE_COUNT]; /* peaks; 0: the device did nothing in it */
+	struct advise_range peak;                  /* the highest */
+	struct advise_range asked;                 /* with the failed request; 0: no request failed */
+	uint8_t in;                                /* enum mt_phase of the peak */
+};
+
+/* A change of one knob: from text to text, as in its configuration. now NULL: not known. */
+struct advise_turn {
+	const struct mt_knob *knob;
+	const char *now, *to;
+};
+
+struct advise_scenario {
+	struct replay_effect *lean, *heavy; /* one for each of run->replay.sites */
+	struct replay_extra lean_extra, heavy_extra;
+};
+
+/* Makes a scenario without changes. 0 or -MT_E_MEMORY. Release after an error, too. */
+int advise_scenario_init(struct advise_scenario *scenario, const struct advise_run *run);
+void advise_scenario_release(struct advise_scenario *scenario);
+
+/* Why a change has no known effect. X(NAME, words) */
+#define ADVISE_SILENCE_LIST(X)                                        \
+	X(NONE, "")                                                   \
+	X(NO_BYTES, "nothing that it moves was there")                \
+	X(NO_METHOD, "it moves no memory of the GPU by itself")       \
+	X(NO_VALUE, "its value now is not known: say it with --now")  \
+	X(SAME, "it stands there already")                            \
+	X(NO_ESTIMATE, "what it moves can be told from no recording") \
+	X(NOT_RECORDED, "what it would add is not in the recording")  \
+	X(FILLED,                                                     \
+	  "the engine fills its share of the GPU: what its weights or a token of its cache take less, its cache has more")
+
+enum advise_silence {
+#define ADVISE_SILENCE_ENUM(name, words) ADVISE_SILENT_##name,
+	ADVISE_SILENCE_LIST(ADVISE_SILENCE_ENUM)
+#undef ADVISE_SILENCE_ENUM
+};
+
+const char *advise_silence_words(enum advise_silence silence);
+
+/*
+ * Bytes of the sites that a change affects, at the moment in question (struct replay_site's `then`). If the change affects no site
+ * then, the sites that it affects in the later phase. By enum mt_category.
+ */
+struct advise_reach {
+	uint64_t bytes[MT_CATEGORY_COUNT], guessed[MT_CATEGORY_COUNT]; /* guessed: of a probable category */
+	uint32_t largest[MT_CATEGORY_COUNT]; /* index of the largest site, if `bytes` is not 0 */
+	uint64_t later;                      /* bytes that these sites gain after the request */
+	uint64_t all;                        /* bytes of all categories, with `later` */
+	uint64_t wanted;                     /* part that is of struct advise_question's process */
+	int request;                         /* 1: the change affects the failed request itself */
+};
+
+/*
+ * Whether the switch keeps a model's bytes on the host while others work. Bytes that the failed phase brought itself (`brought` of
+ * struct replay_site) then stay on the GPU.
+ */
+int advise_waits_on_host(const struct mt_knob *knob);
+
+/* A change in addition to the changes that are made in any case, and its result. */
+struct advise_trial {
+	struct advise_turn turn; /* knob NULL: no additional change */
+	int works;               /* 1: the change has an effect; 0: `silence` says why not */
+	enum advise_silence silence;
+	struct advise_outcome outcome; /* filled without an effect, too */
+	struct advise_reach reach;     /* filled if no other change was made */
+	uint64_t *removed; /* the caller's array, or NULL: removed bytes at the moment, for each site of the replay */
+};
+
+/* Tries each trial by itself. A value that a knob cannot have has no effect. 0 or -MT_E_x. */
+int advise_try(const struct advise_run *run, struct advise_config *config, const struct advise_turn *made, size_t makes,
+	       struct advise_trial *trial, size_t trials);
+
+/* Predicted reserved bytes of the allocator with most idle bytes, at its peak. */
+struct advise_reserved {
+	int known; /* 0: no GPU, few idle bytes, or the model does not match the recording */
+	int64_t process;
+	uint64_t idle, recorded, modelled;
+	int asked, gets; /* asked: the model asked again for the failed request; gets: the request succeeded */
+	double off;      /* error of the model on the recording: |modelled - recorded| / recorded */
+};
+
+/* Predicts reserved bytes with the allocator's settings among the turns (advise_allocator.c). 0 or -MT_E_x. */
+int advise_allocator(const struct advise_run *run, const struct advise_turn *turn, size_t turns,
+		     struct advise_reserved *reserved);
+
+/* The bytes in use of an outcome with the allocator's slack: at least none, at most the recorded slack. */
+struct advise_range advise_held_range(const struct advise_run *run, const struct advise_reserved *reserved,
+				      struct advise_range in_use);
+
+/* Fills the reach of a scenario with one change. */
+void advise_reach(struct advise_reach *reach, const struct advise_run *run, const struct advise_scenario *scenario);
+
+/*
+ * Adds the change to the scenario. 1: it has an effect; 0: no effect, with the reason in *silence. -MT_E_ARGUMENT: the knob cannot
+ * have this value; or -MT_E_x.
+ */
+int advise_model_turn(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
+		      const struct advise_turn *turn, enum advise_silence *silence);
+
+/* Number of samples of a micro-batch in the knob's phases, by the settings; 0: unknown. *sure 0: by a default only. */
+double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob,
+		      int *sure);
+
+/* Rows of the largest logits in phases (bits 1 << enum mt_phase); 0: not known. */
+uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases);
+
+#endif

@@ -1,0 +1,46 @@
+/* effect_impl.h - shared declarations of the files of effect.h. */
+#ifndef MEMANA_WHY_EFFECT_IMPL_H
+#define MEMANA_WHY_EFFECT_IMPL_H
+
+#include "effect.h"
+
+/* ---- evidence of stacks (effect_seen.c) ---- */
+
+/* Whether settings of this part of the configuration have an effect: its code was seen. */
+int effect_is_there(const struct effects *effects, uint32_t part);
+
+/* Whether the setting's class, module, model and backend run here. */
+int effect_is_meant(const struct effects *effects, const struct mt_knob *knob);
+
+/* Whether the setting is on: by words of recorded stacks, a pool that slept, or weights that came back; `why` says which. */
+int effect_is_proved(const struct effects *effects, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX]);
+
+/* 1: the stacks show the backend that the setting needs; -1: they show one that excludes it; 0: neither. */
+int effect_backend(const struct effects *effects, const struct mt_knob *knob);
+
+/* Whether the switch lets an engine release its memory while others work. */
+int effect_lets_sleep(const struct mt_knob *knob);
+
+/* ---- a value (effect_value.c) ---- */
+
+/* Fills `to` and its companions from effect->now. 1: a value to try; 0: none. */
+int effect_propose(const struct effects *effects, struct effect *effect);
+
+/* Sets the present value to one that the recording shows. `value` must outlive the effects. */
+void effect_show(struct effect *effect, const char *value);
+
+/* Whether the failed micro-batch has far more tokens than all before: one long sample, or many samples. */
+int effect_is_outlier(const struct effects *effects);
+
+/* ---- several (effect_plan.c) ---- */
+
+/* Fills effects->plan from --set. 0 or -MT_E_x. */
+int effect_plan_given(struct effects *effects);
+
+/* Fills effects->plan step by step with the best setting, until the request fits. 0 or -MT_E_x. */
+int effect_plan_fit(struct effects *effects);
+
+/* Whether the outcome fits, with the least possible savings. */
+int effect_fits(const struct effects *effects, const struct advise_outcome *outcome);
+
+#endif

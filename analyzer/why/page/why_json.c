@@ -1,0 +1,113 @@
+/* The list of causes in JSON: docs/schema/oom.json. */
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "report/places.h"
+#include "why_words.h"
+
+static const char *const known_words[] = { "census", "rule", "probable" };
+
+static void json_facts(struct doc *doc, const struct candidate *candidate)
+{
+	static const char *const words[] = {
+#define FACT_WORD(name, word, is_bytes) word,
+		FACT_LIST(FACT_WORD)
+#undef FACT_WORD
+	};
+	int i;
+
+	doc_object(doc, "facts");
+	for (i = 0; i < FACTS; i++)
+		if (candidate->fact[i])
+			doc_int(doc, words[i], candidate->fact[i]);
+	doc_end(doc);
+}
+
+/* Writes the place, and the whole stack of the largest part. */
+static int json_place(struct doc *doc, const struct why *why, const struct candidate *candidate)
+{
+	const struct scene *scene = &why->scene;
+	uint32_t node = why_place(why, candidate);
+	const struct callstack_frame *frame;
+	char place[CALLSTACK_PLACE_MAX];
+
+	if (node == SCENE_NONE) {
+		doc_null(doc, "place");
+	} else {
+		frame = &scene->frame[scene->node[node].frame].frame;
+		doc_object(doc, "place");
+		doc_string(doc, "function", frame->function);
+		doc_string(doc, "place", callstack_place(place, sizeof(place), frame));
+		doc_end(doc);
+	}
+	return stack_json(doc, scene->db, NULL, candidate->stack == SCENE_NONE ? 0 : scene->node[candidate->stack].id);
+}
+
+static void json_next_peak(struct doc *doc, const struct candidate *candidate)
+{
+	if (!candidate->next_peak) {
+		doc_null(doc, "next_peak");
+		return;
+	}
+	doc_object(doc, "next_peak");
+	doc_int(doc, "bytes", (int64_t)candidate->next_peak);
+	doc_string(doc, "phase", mt_phase_name((uint32_t)candidate->next_phase));
+	doc_end(doc);
+}
+
+static int json_cause(struct doc *doc, const struct why *why, const struct candidate *candidate)
+{
+	static const char *const references[] = {
+#define REFERENCE_WORD(name, word) word,
+		REFERENCE_LIST(REFERENCE_WORD)
+#undef REFERENCE_WORD
+	};
+	const struct scene *scene = &why->scene;
+	const struct scene_process *process = &scene->process[candidate->process];
+	struct sentence action = { .size = 0 };
+	int error;
+
+	doc_object(doc, NULL);
+	doc_string(doc, "id", mt_cause_word(candidate->cause));
+	doc_int(doc, "process", process->id);
+	doc_pid(doc, "pid", process->pid);
+	doc_int_or_null(doc, "rank", process->rank, process->rank >= 0);
+	error = json_place(doc, why, candidate);
+	doc_string(doc, "category", mt_category_name(candidate->category));
+	doc_string(doc, "phase", mt_phase_name(candidate->phase));
+	doc_int(doc, "bytes", (int64_t)candidate->bytes);
+	doc_int_or_null(doc, "expected_bytes", (int64_t)candidate->expected, candidate->reference != REFERENCE_NONE);
+	doc_string(doc, "reference", references[candidate->reference]);
+	doc_string(doc, "need", mt_need_word(candidate->need));
+	doc_string(doc, "known", known_words[candidate->known]);
+	doc_bool(doc, "fits", candidate->fits);
+	doc_object(doc, "freed");
+	doc_int(doc, "low", (int64_t)candidate->freed_low);
+	doc_int(doc, "high", (int64_t)candidate->freed_high);
+	doc_end(doc);
+	json_next_peak(doc, candidate);
+	why_say_action(&action, why, candidate);
+	doc_string(doc, "action", action.text);
+	doc_string(doc, "action_id", mt_action_word(candidate->fix->action));
+	json_facts(doc, candidate);
+	doc_end(doc);
+	return error;
+}
+
+int why_json(struct doc *doc, const struct why *why, int64_t limit)
+{
+	const struct find *find = &why->find;
+	int64_t shown = 0;
+	int error = 0;
+	size_t i;
+
+	doc_array(doc, "causes");
+	for (i = 0; i < find->candidates && shown < limit && !error; i++) {
+		if (find->candidate[i].within != SCENE_NONE)
+			continue;
+		error = json_cause(doc, why, &find->candidate[i]);
+		shown++;
+	}
+	doc_end(doc);
+	return error;
+}

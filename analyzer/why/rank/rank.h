@@ -1,0 +1,41 @@
+/*
+ * rank.h - the bytes that the removal of each candidate frees, and one order of all candidates.
+ *
+ * The order is strict: it depends on the candidates alone, not on the order of the detectors.
+ */
+#ifndef MEMANA_WHY_RANK_H
+#define MEMANA_WHY_RANK_H
+
+#include "why/find/find.h"
+
+/* Runs all detectors of detectors.h. 0 or -MT_E_x. find_release() in any case. */
+int find_all(struct find *find, const struct scene *scene);
+
+/* Fills freed, fits, next peak and fix of each candidate. */
+void measure_all(struct find *find);
+
+/* Sorts the candidates, best first, and marks those within a better one. */
+void rank_all(struct find *find);
+
+/* The parts of the key in their order, with the words of --why. */
+#define RANK_KEY_LIST(X)                                                             \
+	X(FITS, "fits")    /* 0: without these bytes the request fits */             \
+	X(PLAIN, "plain")  /* 1: the bytes are many, without other evidence */       \
+	X(DOUBT, "doubt")  /* 1: weak evidence */                                    \
+	X(REPEAT, "again") /* number of better rows of the same cause and process */ \
+	X(SHARE, "size")   /* bytes in powers of eight, many first */                \
+	X(KIND, "kind")    /* certainty of the detector (detectors.h) */             \
+	X(NEED, "need")    /* never, later, now */                                   \
+	X(KNOWN, "known")  /* census, rule, probable */                              \
+	X(BYTES, "bytes")                                                            \
+	X(CAUSE, "cause")                                                            \
+	X(SITE, "site")
+
+enum rank_key {
+#define RANK_KEY_ENUM(name, word) RANK_##name,
+	RANK_KEY_LIST(RANK_KEY_ENUM)
+#undef RANK_KEY_ENUM
+		RANK_KEYS
+};
+
+#endif

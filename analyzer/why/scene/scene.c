@@ -1,0 +1,400 @@
+#include "scene.h"
+
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "scene_impl.h"
+
+/* ---- the request ---- */
+
+static const struct oom_failure *choose(const struct oom_failures *all, int64_t id)
+{
+	const struct oom_failure *found = NULL;
+	size_t i;
+
+	for (i = 0; i < all->count; i++)
+		if (id ? all->failure[i].id == id : !all->failure[i].is_part)
+			found = &all->failure[i];
+	return found;
+}
+
+static void take_failure(struct scene_request *request, const struct oom_failure *failure)
+{
+	request->failure = failure;
+	request->device = failure->device;
+	request->number = failure->number;
+	mt_copy_text(request->kind, sizeof(request->kind), failure->kind);
+	request->total = failure->total;
+	request->requested = failure->requested;
+	request->missing = oom_missing(failure);
+	request->free = failure->free;
+	request->when = (struct alive_moment){ .time = failure->time,
+					       .process = failure->process,
+					       .seq = failure->seq };
+	request->category = mt_category_parse(failure->category);
+	request->step = failure->step;
+	request->from_driver = !strcmp(failure->source, "driver");
+}
+
+/* Takes the peak of the fullest device as the moment: no request failed. 1: found, 0: no peak, or -MT_E_x. */
+static int take_peak(struct scene *scene)
+{
+	struct scene_request *request = &scene->request;
+	struct db_stmt *row = NULL;
+	int error = db_prepare(
+		scene->db, &row,
+		"SELECT device, number, kind, ifnull(total_bytes, 0), time, process, seq, step FROM peak JOIN device "
+		"ON device.id = device ORDER BY kind = 'cuda' DESC, bytes * 1.0 / nullif(total_bytes, 0) DESC, "
+		"bytes DESC, device LIMIT 1");
+	int more = error ? error : db_step(row);
+
+	if (more > 0) {
+		request->device = db_int(row, 0);
+		request->number = db_int(row, 1);
+		mt_copy_text(request->kind, sizeof(request->kind), db_text(row, 2));
+		request->total = (uint64_t)db_int(row, 3);
+		request->when = (struct alive_moment){ .time = db_int(row, 4),
+						       .process = db_int(row, 5),
+						       .seq = db_int(row, 6) };
+		request->step = db_int(row, 7);
+		request->free = -1;
+	}
+	db_finish(row);
+	return more;
+}
+
+/* ---- the same place before ---- */
+
+/* Earlier allocations of the requesting place, oldest first. */
+struct earlier {
+	struct {
+		int64_t seq, time;
+		uint64_t bytes;
+		int freed; /* before the request */
+	} * at;
+	size_t count;
+};
+
+static int take_earlier(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct earlier *earlier = context;
+	void *grown = scene_room(earlier->at, earlier->count, sizeof(*earlier->at));
+
+	(void)scene;
+	if (!grown)
+		return -MT_E_MEMORY;
+	earlier->at = grown;
+	earlier->at[earlier->count].seq = db_int(row, 0);
+	earlier->at[earlier->count].time = db_int(row, 1);
+	earlier->at[earlier->count].bytes = (uint64_t)db_int(row, 2);
+	earlier->at[earlier->count++].freed = db_int(row, 3) != 0;
+	return 0;
+}
+
+/* Looks for the request's stack first, then for any stack of its place: a change of line does not make a new place. */
+static int find_earlier(struct scene *scene, struct earlier *earlier)
+{
+	const struct scene_request *request = &scene->request;
+	const int64_t parameter[] = { request->when.process, request->failure->node, request->when.seq };
+	int error = scene_each(
+		scene,
+		"SELECT since_seq, since_time, bytes, ifnull(until_seq < ?3, 0) FROM allocation_span JOIN site ON site.id = site "
+		"WHERE allocation_span.process = ?1 AND site.node = ?2 AND since_seq < ?3 AND bytes > 0 ORDER BY 1",
+		parameter, 3, take_earlier, earlier);
+
+	if (error || earlier->count)
+		return error;
+	return scene_each(
+		scene,
+		"SELECT since_seq, since_time, bytes, ifnull(until_seq < ?3, 0) FROM allocation_span JOIN site ON site.id = site "
+		"JOIN place_node AS mine ON mine.node = ?2 JOIN place_node AS its ON its.node = site.node "
+		"WHERE allocation_span.process = ?1 AND its.place_id = mine.place_id AND since_seq < ?3 AND bytes > 0 "
+		"ORDER BY 1",
+		parameter, 3, take_earlier, earlier);
+}
+
+/* The first index with a seq of at least `seq`. */
+static size_t first_from(const struct earlier *earlier, int64_t seq)
+{
+	size_t low = 0, high = earlier->count, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (earlier->at[middle].seq < seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct scene_span *last_span(const struct scene *scene, const struct scene_process *process)
+{
+	const struct scene_span *span = &scene->span[process->first_span], *found = NULL;
+	uint32_t i;
+
+	for (i = 0; i < process->spans && span[i].first_seq <= scene->request.when.seq; i++)
+		found = &span[i];
+	return found;
+}
+
+/*
+ * The matching call in an earlier span of the phase, newest span first. The number of the place's calls before the matching call
+ * equals the number before the request in its span. Without a match, the last call of the newest span with any. SIZE_MAX: none.
+ */
+static size_t same_call(const struct scene *scene, const struct scene_process *process, const struct scene_span *now,
+			const struct earlier *earlier)
+{
+	size_t call = earlier->count - first_from(earlier, now->first_seq), from, to, best = SIZE_MAX;
+	const struct scene_span *span;
+
+	for (span = now; span-- > &scene->span[process->first_span];) {
+		if (span->phase != now->phase)
+			continue;
+		from = first_from(earlier, span->first_seq);
+		to = first_from(earlier, span->last_seq + 1);
+		if (to - from > call)
+			return from + call;
+		if (to > from && best == SIZE_MAX)
+			best = to - 1;
+	}
+	return best;
+}
+
+/* Counts the place's earlier allocations. Without steps and earlier allocations, freed allocations count as earlier. */
+static void note_earlier(struct scene_request *request, struct scene_moments *moments, const struct earlier *earlier,
+			 int64_t steps)
+{
+	size_t i;
+
+	for (i = 0; i < earlier->count; i++)
+		request->earlier += earlier->at[i].time < moments->early_time;
+	moments->freed_is_early = request->earlier_freed = !request->earlier && !steps;
+	for (i = 0; i < earlier->count; i++) {
+		if (moments->freed_is_early ? !earlier->at[i].freed : earlier->at[i].time >= moments->early_time)
+			continue;
+		request->earlier += (uint64_t)moments->freed_is_early;
+		if (earlier->at[i].bytes > request->earlier_most)
+			request->earlier_most = earlier->at[i].bytes;
+	}
+}
+
+static int find_before(struct scene *scene, struct scene_moments *moments)
+{
+	struct scene_request *request = &scene->request;
+	const struct scene_process *process = &scene->process[request->process];
+	const struct scene_span *now = last_span(scene, process), *span;
+	struct earlier earlier = { NULL, 0 };
+	size_t index;
+	int error = 0;
+
+	moments->early_time = now ? now->first_time : request->when.time;
+	for (span = now; span && span >= &scene->span[process->first_span]; span--)
+		if (span->step == request->step && process->steps)
+			moments->early_time = span->first_time;
+	if (request->failure && request->node != SCENE_NONE)
+		error = find_earlier(scene, &earlier);
+	note_earlier(request, moments, &earlier, process->steps);
+	index = now && earlier.count ? same_call(scene, process, now, &earlier) : SIZE_MAX;
+	if (index != SIZE_MAX) {
+		moments->has[SCENE_BEFORE] = 1;
+		request->has_before = SCENE_SAME_PLACE;
+		moments->at[SCENE_BEFORE] = (struct alive_moment){ .time = earlier.at[index].time,
+								   .process = process->id,
+								   .seq = earlier.at[index].seq - 1 };
+	}
+	free(earlier.at);
+	return error;
+}
+
+static int take_step_before(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct scene_moments *moments = context;
+
+	moments->has[SCENE_BEFORE] = 1;
+	scene->request.has_before = SCENE_STEP_BEFORE;
+	moments->at[SCENE_BEFORE] = (struct alive_moment){ .time = db_int(row, 0),
+							   .process = db_int(row, 1),
+							   .seq = db_int(row, 2) };
+	return 0;
+}
+
+/* The peak of the step before serves a peak, and a place without earlier allocations. */
+static int find_step_before(struct scene *scene, struct scene_moments *moments)
+{
+	const struct scene_request *request = &scene->request;
+	const int64_t parameter[] = { request->step - 1, request->when.process, request->device };
+
+	return scene_each(
+		scene,
+		"SELECT time, process, seq FROM named_moment WHERE name = 'step:' || ?1 AND process = ?2 AND device = ?3",
+		parameter, 3, take_step_before, moments);
+}
+
+/* ---- other ranks ---- */
+
+/* Another rank's peak in the request's step, on another device; without this peak, the end of that rank's recording. */
+static int take_peer(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct scene_moments *moments = context;
+	uint32_t process = scene_process_of(scene, db_int(row, 0));
+	size_t i = scene->peers;
+
+	if (process == SCENE_NONE || i == SCENE_PEERS || (i && scene->peer[i - 1] == process))
+		return 0;
+	scene->peer[i] = process;
+	moments->has[SCENE_PEER + i] = 1;
+	moments->at[SCENE_PEER + i] = (struct alive_moment){ .time = db_int(row, 1),
+							     .process = db_int(row, 2),
+							     .seq = db_int(row, 3) };
+	scene->peers++;
+	return 0;
+}
+
+static int find_peers(struct scene *scene, struct scene_moments *moments)
+{
+	const struct scene_request *request = &scene->request;
+	const int64_t parameter[] = { request->when.process, request->device, request->step };
+
+	if (scene->process[request->process].rank < 0)
+		return 0;
+	return scene_each(
+		scene,
+		"SELECT it.id, named.time, named.process, named.seq FROM process AS it JOIN process AS mine ON mine.id = ?1 "
+		"JOIN named_moment AS named ON named.process = it.id AND named.device <> ?2 AND named.name IN ('step:' || ?3, 'end') "
+		"JOIN device ON device.id = named.device AND device.kind = 'cuda' "
+		"WHERE it.id <> mine.id AND it.rank IS NOT NULL AND it.rank <> mine.rank "
+		"ORDER BY it.command = mine.command DESC, it.id, named.name = 'end'",
+		parameter, 3, take_peer, moments);
+}
+
+int scene_find_moments(struct scene *scene, struct scene_moments *moments)
+{
+	int error = find_before(scene, moments);
+
+	moments->has[SCENE_NOW] = 1;
+	moments->at[SCENE_NOW] = scene->request.when;
+	if (!error && !scene->request.has_before)
+		error = find_step_before(scene, moments);
+	return error ? error : find_peers(scene, moments);
+}
+
+/* ---- what is around ---- */
+
+/* A training function in a forward shows a trainer before its first backward or optimizer. */
+static int is_training(const struct scene_site *site)
+{
+	return (site->tags & MT_TAG_BIT(TRAINING)) && site->phase == MT_PHASE_FORWARD && site->at[SCENE_NOW];
+}
+
+static void tell_who(struct scene *scene)
+{
+	struct scene_process *process;
+	const struct scene_site *site;
+	size_t i;
+
+	for (i = 0; i < scene->sites; i++) {
+		site = &scene->site[i];
+		process = &scene->process[site->process];
+		if (site->engine || site->category == MT_CATEGORY_KV_CACHE)
+			process->engine += site->at[SCENE_NOW] + site->asleep;
+		if (is_training(site))
+			process->who = MT_WHO_TRAINER;
+	}
+	for (process = scene->process; process < scene->process + scene->processes; process++) {
+		if (process->backward_end || process->optimizer_end)
+			process->who = MT_WHO_TRAINER;
+		else if (process->engine > (process->in_use + process->asleep) / 4)
+			process->who = MT_WHO_ENGINE;
+		else if (process->who != MT_WHO_TRAINER)
+			process->who = MT_WHO_MODEL;
+	}
+}
+
+/* ---- all of it ---- */
+
+static int load_processes(struct scene *scene)
+{
+	int error = scene_load_stacks(scene);
+
+	if (!error)
+		error = scene_load_processes(scene);
+	if (!error)
+		error = scene_load_hosts(scene);
+	return error;
+}
+
+static int load_moments(struct scene *scene)
+{
+	struct scene_moments moments = { .has = { 0 } };
+	struct scene_request *request = &scene->request;
+	int error = scene_load_sites(scene);
+
+	if (!error)
+		error = scene_load_models(scene);
+	if (error)
+		return error;
+	request->process = scene_process_of(scene, request->when.process);
+	if (request->process == SCENE_NONE)
+		return -MT_E_CORRUPT;
+	request->node = request->failure ? scene_node_of(scene, request->failure->node) : SCENE_NONE;
+	request->phase = request->failure ? (enum mt_phase)mt_phase_parse(request->failure->phase,
+									  strlen(request->failure->phase))
+					  : scene->process[request->process].phase;
+	error = scene_find_moments(scene, &moments);
+	if (!error)
+		error = scene_load_lives(scene, &moments);
+	if (!error)
+		error = scene_load_outside(scene, &moments);
+	if (!error)
+		error = scene_load_peaks(scene);
+	if (!error && request->failure)
+		error = scene_load_slack(scene);
+	if (!error)
+		tell_who(scene);
+	return error;
+}
+
+int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int64_t oom)
+{
+	int found = 1, error;
+
+	memset(scene, 0, sizeof(*scene));
+	scene->db = db;
+	scene->why = why;
+	scene->outermost = scene->request.node = SCENE_NONE;
+	error = oom_failures_load(&scene->failures, db);
+	if (error)
+		return error;
+	scene->request.failure = choose(&scene->failures, oom);
+	if (oom && !scene->request.failure)
+		return -MT_E_ARGUMENT;
+	if (scene->request.failure)
+		take_failure(&scene->request, scene->request.failure);
+	else
+		found = take_peak(scene);
+	if (found < 0)
+		return found;
+	error = load_processes(scene);
+	return error || !found ? error
+			       : load_moments(scene); /* Without a device, host memory may still show the cause. */
+}
+
+void scene_release(struct scene *scene)
+{
+	struct scene_text *text;
+
+	while ((text = scene->texts)) {
+		scene->texts = text->next;
+		free(text);
+	}
+	oom_failures_release(&scene->failures);
+	free(scene->process);
+	free(scene->span);
+	free(scene->site);
+	free(scene->block);
+	free(scene->node);
+	free(scene->host);
+	free(scene->frame);
+	memset(scene, 0, sizeof(*scene));
+}

@@ -1,0 +1,152 @@
+/* Host memory of the recorded processes, and its growth. */
+#include <string.h>
+#include "memtrace/error.h"
+#include "memtrace/phase.h"
+#include "scene_impl.h"
+
+#define RATE_STEPS 3 /* fewer steps can be a start, a warm-up and one step */
+
+static int take_host(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct scene_host *grown = scene_room(scene->host, scene->hosts, sizeof(*grown)), *host;
+	uint32_t process = scene_process_of(scene, db_int(row, 0));
+
+	(void)context;
+	if (!grown)
+		return -MT_E_MEMORY;
+	scene->host = grown;
+	if (process == SCENE_NONE)
+		return 0;
+	host = &grown[scene->hosts++];
+	host->process = process;
+	host->node = SCENE_NONE;
+	host->phase = MT_PHASE_OTHER;
+	host->resident = (uint64_t)db_int(row, 1);
+	host->used = (uint64_t)db_int(row, 2);
+	host->room = (uint64_t)db_int(row, 3);
+	host->time = db_int(row, 4);
+	host->is_full = db_int(row, 5) != 0;
+	host->machine = (uint32_t)db_int(row, 6);
+	return 0;
+}
+
+const struct scene_span *scene_span_at(const struct scene *scene, uint32_t index, int64_t time)
+{
+	const struct scene_process *process = &scene->process[index];
+	const struct scene_span *span = &scene->span[process->first_span];
+	uint32_t low = 0, high = process->spans, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (span[middle].first_time <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &span[low - 1] : NULL;
+}
+
+void scene_climb(struct scene_climb *climb, const struct scene_span *span, uint64_t bytes)
+{
+	if (!span || span->phase == MT_PHASE_INIT || span->phase == MT_PHASE_BEFORE)
+		return;
+	if (!climb->from) {
+		climb->from = climb->to = span->step;
+		climb->first = climb->last = bytes;
+		return;
+	}
+	if (span->step > climb->to)
+		climb->falls |= bytes <= climb->last;
+	climb->to = span->step;
+	climb->last = bytes;
+}
+
+int64_t scene_climbed(const struct scene_climb *climb)
+{
+	return climb->to - climb->from >= RATE_STEPS && !climb->falls && climb->last > climb->first
+		       ? climb->to - climb->from
+		       : 0;
+}
+
+struct look {
+	struct scene_host *host;
+	const struct scene_span *last;
+	struct scene_climb climb;
+};
+
+static int take_sample(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct look *look = context;
+	struct scene_host *host = look->host;
+	uint64_t resident = (uint64_t)db_int(row, 1);
+
+	if (!host->first) {
+		host->first = host->before = resident;
+		host->used_first = (uint64_t)db_int(row, 2);
+	}
+	if (look->last && db_int(row, 0) < look->last->first_time)
+		host->before = resident;
+	scene_climb(&look->climb, scene_span_at(scene, host->process, db_int(row, 0)), resident);
+	return 0;
+}
+
+static int take_place(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct scene_host *host = context;
+	const struct scene_span *span = scene_span_at(scene, host->process, db_int(row, 1));
+
+	host->node = scene_node_of(scene, db_int(row, 0));
+	host->phase = span ? span->phase : MT_PHASE_OTHER;
+	return 0;
+}
+
+/* The place is the newest allocation or release to the driver: an engine that goes to sleep only releases. */
+static int look_at(struct scene *scene, struct scene_host *host)
+{
+	const int64_t process = scene->process[host->process].id;
+	struct look look = { .host = host, .last = scene_span_at(scene, host->process, INT64_MAX) };
+	int error =
+		scene_each(scene,
+			   "SELECT time, rss_bytes, cgroup_bytes FROM host_sample WHERE process = ?1 AND rss_bytes IS NOT NULL "
+			   "ORDER BY time",
+			   &process, 1, take_sample, &look);
+
+	host->steps = scene_climbed(&look.climb);
+	host->rate = host->steps ? (look.climb.last - look.climb.first) / (uint64_t)host->steps : 0;
+	if (error)
+		return error;
+	return scene_each(
+		scene,
+		"SELECT node, time FROM (SELECT * FROM (SELECT alloc_seq AS seq, node, alloc_time AS time FROM allocation WHERE process = ?1 "
+		"ORDER BY alloc_seq DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT free_seq, free_node, free_time FROM allocation WHERE "
+		"process = ?1 AND memory = 'device' AND free_node IS NOT NULL ORDER BY free_seq DESC LIMIT 1)) ORDER BY seq DESC LIMIT 1",
+		&process, 1, take_place, host);
+}
+
+/* Samples and places are read only where a host was full: they take a pass over all allocations of a process. */
+static int any_is_full(const struct scene *scene)
+{
+	size_t i;
+
+	for (i = 0; i < scene->hosts; i++)
+		if (scene->host[i].is_full)
+			return 1;
+	return 0;
+}
+
+int scene_load_hosts(struct scene *scene)
+{
+	size_t i;
+	int error = scene_each(
+		scene,
+		"SELECT process, rss_bytes, cgroup_bytes, ifnull(cgroup_limit_bytes, cgroup_bytes + available_bytes), time, "
+		"verdict IS NOT NULL, (SELECT count(DISTINCT other.boot_id) FROM process AS other WHERE other.boot_id < it.boot_id) "
+		"FROM host_memory JOIN process AS it ON it.id = process ORDER BY process",
+		NULL, 0, take_host, NULL);
+
+	if (!any_is_full(scene))
+		return error;
+	for (i = 0; i < scene->hosts && !error; i++)
+		error = look_at(scene, &scene->host[i]);
+	return error;
+}

@@ -1,0 +1,156 @@
+/* One pass over the lives of all allocations: bytes of each site at each moment, and resident blocks. */
+#include <string.h>
+#include "memtrace/error.h"
+#include "scene_impl.h"
+
+/* A row of allocation_span, read by the statement below. */
+struct life {
+	int64_t process, since_time, since_seq, until_time, until_seq, seq, time, step, free_step;
+	uint64_t bytes, asleep, count;
+	int ends, at_home, in_use;
+};
+
+static const char lives_sql[] =
+	"SELECT site, bytes, asleep_bytes, since_time, since_seq, until_time, until_seq, alloc_seq, alloc_time, step, "
+	"allocations, in_use, free_seq IS NOT NULL, free_step, phase FROM allocation_span";
+
+static void read_life(struct life *life, const struct scene_site *site, const struct scene *scene,
+		      const struct db_stmt *row)
+{
+	life->process = scene->process[site->process].id;
+	life->bytes = (uint64_t)db_int(row, 1);
+	life->asleep = (uint64_t)db_int(row, 2);
+	life->since_time = db_int(row, 3);
+	life->since_seq = db_int(row, 4);
+	life->ends = db_type(row, 6) != DB_NULL;
+	life->until_time = db_int(row, 5);
+	life->until_seq = db_int(row, 6);
+	life->seq = db_int(row, 7);
+	life->time = db_int(row, 8);
+	life->step = db_int(row, 9);
+	life->count = (uint64_t)db_int(row, 10);
+	life->in_use = db_int(row, 11) != 0;
+	life->free_step = db_type(row, 13) == DB_NULL ? -1 : db_int(row, 13);
+}
+
+/* query/alive.h defines "alive at a moment". */
+static int is_there(const struct life *life, const struct scene_process *process, const struct alive_moment *when)
+{
+	if (!scene_before(life->since_time, life->process, life->since_seq, when))
+		return 0;
+	if (life->ends)
+		return !scene_before(life->until_time, life->process, life->until_seq, when);
+	return process->over_time < 0 || !scene_before(process->over_time, process->id, process->over_seq, when);
+}
+
+static int add_block(struct scene *scene, uint32_t site, const struct life *life)
+{
+	struct scene_block *grown = scene_room(scene->block, scene->blocks, sizeof(*grown));
+
+	if (!grown)
+		return -MT_E_MEMORY;
+	scene->block = grown;
+	grown[scene->blocks++] = (struct scene_block){ .site = site,
+						       .seq = life->seq,
+						       .time = life->time,
+						       .step = life->step,
+						       .bytes = life->bytes,
+						       .asleep = life->asleep,
+						       .count = (uint32_t)life->count };
+	return 0;
+}
+
+static void note_block(struct scene_site *site, const struct life *life)
+{
+	uint64_t each = life->bytes / (life->count ? life->count : 1);
+
+	if (!site->count_at[SCENE_NOW] || each < site->least)
+		site->least = each;
+	if (each > site->most)
+		site->most = each;
+	if (!site->count_at[SCENE_NOW] || life->step < site->first_step)
+		site->first_step = life->step;
+	if (life->step > site->last_step)
+		site->last_step = life->step;
+}
+
+/* The history of a site before the moment: allocations, frees, and frees in the step of birth. */
+static void note_history(struct scene_site *site, const struct life *life, struct scene *scene,
+			 const struct scene_moments *moments)
+{
+	uint64_t each = (life->bytes + life->asleep) / (life->count ? life->count : 1);
+	int is_over;
+
+	if (!scene_before(life->since_time, life->process, life->since_seq, &scene->request.when))
+		return;
+	scene->process[site->process].sleeps |= life->asleep > 0;
+	if (life->since_seq == life->seq)
+		site->made += life->count;
+	site->first_seq = !site->first_seq || life->seq < site->first_seq ? life->seq : site->first_seq;
+	site->last_seq = life->seq > site->last_seq ? life->seq : site->last_seq;
+	is_over = life->ends && scene_before(life->until_time, life->process, life->until_seq, &scene->request.when);
+	if ((moments->freed_is_early ? is_over : life->time < moments->early_time) && each > site->most_before)
+		site->most_before = each;
+	if (is_over) {
+		site->freed += life->count;
+		site->freed_home += life->free_step == life->step ? life->count : 0;
+	}
+}
+
+static int take_life(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	const struct scene_moments *moments = context;
+	uint32_t index = scene_site_of(scene, db_int(row, 0));
+	struct scene_site *site;
+	struct life life;
+	int at, error = 0;
+
+	if (index == SCENE_NONE)
+		return -MT_E_CORRUPT;
+	site = &scene->site[index];
+	read_life(&life, site, scene, row);
+	if (!life.in_use)
+		return 0;
+	site->in_use = 1;
+	note_history(site, &life, scene, moments);
+	for (at = 0; at < SCENE_ATS && !error; at++) {
+		if (!moments->has[at] || (at >= SCENE_PEER && scene->peer[at - SCENE_PEER] != site->process) ||
+		    (at < SCENE_PEER && site->device != scene->request.device) ||
+		    !is_there(&life, &scene->process[site->process], &moments->at[at]))
+			continue;
+		if (at == SCENE_NOW) {
+			note_block(site, &life);
+			site->asleep += life.asleep;
+			error = add_block(scene, index, &life);
+		}
+		site->at[at] += life.bytes;
+		site->count_at[at] += life.count;
+	}
+	return error;
+}
+
+static int block_order(const void *one, const void *two)
+{
+	const struct scene_block *a = one, *b = two;
+
+	if (a->site != b->site)
+		return a->site < b->site ? -1 : 1;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+int scene_load_lives(struct scene *scene, struct scene_moments *moments)
+{
+	int error = scene_each(scene, lives_sql, NULL, 0, take_life, moments);
+	size_t i;
+
+	if (error)
+		return error;
+	if (scene->blocks)
+		qsort(scene->block, scene->blocks, sizeof(*scene->block), block_order);
+	for (i = 0; i < scene->sites; i++) {
+		scene->in_use += scene->site[i].at[SCENE_NOW];
+		scene->process[scene->site[i].process].in_use += scene->site[i].at[SCENE_NOW];
+		scene->process[scene->site[i].process].asleep += scene->site[i].asleep;
+	}
+	return 0;
+}

@@ -1,0 +1,138 @@
+/* Bytes that the driver counts beyond recorded calls, and the peaks of the phases. */
+#include <string.h>
+#include "memtrace/error.h"
+#include "scene_impl.h"
+
+static int take_context(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct scene_process *process = context;
+
+	(void)scene;
+	process->context = (uint64_t)db_int(row, 0);
+	process->unexplained = (uint64_t)db_int(row, 1);
+	process->has_context = 1;
+	return 0;
+}
+
+/* The newest sample gives context and unexplained of a process. */
+static int of_process(struct scene *scene, struct scene_process *process)
+{
+	const int64_t parameter[] = { process->id, scene->request.device };
+
+	return scene_each(
+		scene,
+		"SELECT max(0, process_bytes - recorded_bytes), max(0, ifnull(unexplained_bytes, 0)) FROM gpu_sample WHERE "
+		"process = ?1 AND device = ?2 AND process_bytes IS NOT NULL AND recorded_bytes IS NOT NULL ORDER BY time DESC LIMIT 1",
+		parameter, 2, take_context, process);
+}
+
+static int take_peak(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	(void)context;
+	scene->request.outside = db_int(row, 0) > 0 ? (uint64_t)db_int(row, 0) : 0;
+	scene->request.free = db_int(row, 1);
+	return 0;
+}
+
+/* A peak has no query of free bytes. The samples at the peak give free and outside bytes. */
+static int at_peak(struct scene *scene)
+{
+	const int64_t parameter[] = { scene->request.device, (int64_t)scene->held };
+
+	return scene_each(scene,
+			  "SELECT used_bytes - CASE WHEN absent THEN max(recorded_bytes, ?2) ELSE recorded_bytes END, "
+			  "total_bytes - used_bytes FROM gpu_total WHERE device = ?1 AND peak = 'peak'",
+			  parameter, 2, take_peak, NULL);
+}
+
+/* The used bytes of each sample, less the bytes of recorded calls at this sample. */
+struct count {
+	uint64_t *recorded; /* bytes of each process at its newest sample; before a sample, its held bytes */
+	uint64_t sum, newest;
+	struct scene_climb climb;
+	const struct scene_moments *moments;
+};
+
+static int take_sample(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct count *count = context;
+	uint32_t process = scene_process_of(scene, db_int(row, 0));
+	uint64_t used = (uint64_t)db_int(row, 2);
+	int64_t time = db_int(row, 1);
+
+	if (process == SCENE_NONE)
+		return 0;
+	count->sum += (uint64_t)db_int(row, 3) - count->recorded[process];
+	count->recorded[process] = (uint64_t)db_int(row, 3);
+	count->newest = used > count->sum ? used - count->sum : 0;
+	if (count->moments->has[SCENE_BEFORE] && time <= count->moments->at[SCENE_BEFORE].time)
+		scene->request.outside_before = count->newest;
+	scene_climb(&count->climb, scene_span_at(scene, scene->request.process, time), count->newest);
+	return 0;
+}
+
+/* Without a query of free bytes the newest sample tells, unless the request would fit in this sample. */
+static void tell_free(struct scene_request *request, uint64_t held, uint64_t outside)
+{
+	if (!request->failure || (request->free >= 0 && strcmp(request->failure->free_by, "bound")) || !outside ||
+	    held + outside > request->total || request->total - held - outside >= request->requested)
+		return;
+	request->free = (int64_t)(request->total - held - outside);
+	request->missing = request->requested - (uint64_t)request->free;
+}
+
+static int load_samples(struct scene *scene, const struct scene_moments *moments)
+{
+	struct count count = { .recorded = calloc(scene->processes + 1, sizeof(*count.recorded)), .moments = moments };
+	struct scene_request *request = &scene->request;
+	const int64_t parameter[] = { request->device, request->when.time };
+	size_t i;
+	int error = count.recorded ? 0 : -MT_E_MEMORY;
+
+	for (i = 0; i < scene->processes && !error; i++)
+		count.sum += count.recorded[i] = scene->process[i].held;
+	if (!error)
+		error = scene_each(
+			scene,
+			"SELECT process, time, used_bytes, recorded_bytes FROM gpu_sample WHERE device = ?1 AND time <= ?2 "
+			"AND recorded_bytes IS NOT NULL ORDER BY time",
+			parameter, 2, take_sample, &count);
+	tell_free(request, scene->held, count.newest);
+	request->outside_steps = scene_climbed(&count.climb);
+	request->outside_first = count.climb.first;
+	free(count.recorded);
+	return error;
+}
+
+int scene_load_outside(struct scene *scene, const struct scene_moments *moments)
+{
+	struct scene_request *request = &scene->request;
+	size_t i;
+	int error = request->failure ? 0 : at_peak(scene);
+
+	if (!error)
+		error = load_samples(scene, moments);
+	if (request->failure && request->total && request->free >= 0 &&
+	    (uint64_t)request->free + scene->held < request->total)
+		request->outside = request->total - (uint64_t)request->free - scene->held;
+	for (i = 0; i < scene->processes && !error; i++)
+		error = of_process(scene, &scene->process[i]);
+	return error;
+}
+
+/* The peaks of later phases are the next limit, once the request fits. */
+static int take_phase_peak(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	int phase = mt_phase_parse(db_text(row, 0), strlen(db_text(row, 0)));
+
+	(void)context;
+	if (phase >= 0)
+		scene->phase_peak[phase] = (uint64_t)db_int(row, 1);
+	return 0;
+}
+
+int scene_load_peaks(struct scene *scene)
+{
+	return scene_each(scene, "SELECT phase, bytes FROM phase_peak WHERE device = ?1", &scene->request.device, 1,
+			  take_phase_peak, NULL);
+}

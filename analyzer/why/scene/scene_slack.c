@@ -1,0 +1,92 @@
+/* Slack: bytes that caching allocators reserve outside of tensors. */
+#include <string.h>
+#include "memtrace/error.h"
+#include "report/frag/frag.h"
+#include "scene_impl.h"
+
+#define SMALL_POOL ((uint64_t)2 << 20) /* size of PyTorch's segments for small tensors, of at most half this size */
+
+/* Whether the segment could serve the request: segments of small tensors serve small requests only. */
+static int could_serve(const struct scene_request *request, const struct segment *segment)
+{
+	return !request->failure || request->requested <= SMALL_POOL / 2 || segment->piece_bytes > SMALL_POOL;
+}
+
+/* Adds the free bytes of each segment in use to the site with most bytes in it. `idle`: a zeroed number for each site. */
+static void add_pinned(struct scene *scene, struct scene_process *process, const struct frag_map *map, uint64_t *idle)
+{
+	const struct segment *segment;
+	const struct frag_tensor *holder;
+	uint32_t site;
+	size_t k;
+
+	for (k = 0; k < map->map.count; k++) {
+		segment = &map->map.segment[k];
+		if (!segment->used || !could_serve(&scene->request, segment))
+			continue;
+		process->pinned += segment->bytes - segment->used;
+		holder = frag_holder(map, segment);
+		site = holder ? scene_site_of(scene, holder->site) : SCENE_NONE;
+		if (site == SCENE_NONE)
+			continue;
+		idle[site] += segment->bytes - segment->used;
+		if (process->pin == SCENE_NONE || idle[site] > idle[process->pin])
+			process->pin = site;
+	}
+	if (process->pin != SCENE_NONE && idle[process->pin] < process->pinned / 2)
+		process->pin = SCENE_NONE;
+}
+
+/* Adds empty segments to the site that took them from the driver. */
+static void add_idle(struct scene *scene, const struct frag_map *map)
+{
+	uint32_t site;
+	size_t k;
+
+	for (k = 0; k < map->pieces; k++) {
+		site = map->piece[k].used ? SCENE_NONE : scene_site_of(scene, map->piece[k].id);
+		if (site != SCENE_NONE)
+			scene->site[site].idle += map->piece[k].bytes;
+	}
+}
+
+static int load_process(struct scene *scene, struct scene_process *process, uint64_t *idle)
+{
+	struct scene_request *request = &scene->request;
+	int is_own = process == &scene->process[request->process];
+	struct frag_map map;
+	size_t k;
+	int error;
+
+	memset(&map, 0, sizeof(map));
+	memset(idle, 0, scene->sites * sizeof(*idle));
+	error = frag_load(&map, scene->db, request->device, process->id, &request->when);
+	if (!error) {
+		process->idle = map.map.free_pieces < process->slack ? map.map.free_pieces : process->slack;
+		add_pinned(scene, process, &map, idle);
+		add_idle(scene, &map);
+	}
+	for (k = 0; k < map.map.count && !error; k++)
+		if (is_own && map.map.segment[k].largest_hole > request->hole)
+			request->hole = map.map.segment[k].largest_hole;
+	if (!error && is_own)
+		error = frag_modes(scene->db, &map, request->device, process->id, &request->expandable,
+				   &request->sleeps);
+	frag_release(&map);
+	return error;
+}
+
+int scene_load_slack(struct scene *scene)
+{
+	uint64_t *idle = calloc(scene->sites + 1, sizeof(*idle));
+	size_t i;
+	int error = idle ? 0 : -MT_E_MEMORY;
+
+	for (i = 0; i < scene->processes && !error; i++)
+		if (scene->process[i].slack)
+			error = load_process(scene, &scene->process[i], idle);
+	free(idle);
+	if (!error)
+		scene->request.idle_segments = scene->process[scene->request.process].idle;
+	return error;
+}

@@ -1,0 +1,200 @@
+/* The call stacks as one tree, and the tags of their frames. */
+#include <string.h>
+#include "memtrace/error.h"
+#include "scene_impl.h"
+
+void *scene_room(void *array, size_t count, size_t size)
+{
+	char *grown = array;
+
+	if (!(count & (count - 1)) || !count) { /* a power of two: full */
+		grown = realloc(array, (count ? 2 * count : 1) * size);
+		if (!grown)
+			return NULL;
+	}
+	memset(grown + count * size, 0, size);
+	return grown;
+}
+
+int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, int parameters, scene_take *take,
+	       void *context)
+{
+	struct db_stmt *row = NULL;
+	int error = db_prepare(scene->db, &row, sql), more = 0, i;
+
+	for (i = 0; !error && i < parameters; i++)
+		db_bind(row, i + 1, parameter[i]);
+	while (!error && (more = db_step(row)) > 0)
+		error = take(scene, row, context);
+	db_finish(row);
+	return error ? error : more;
+}
+
+const char *scene_keep(struct scene *scene, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct scene_text *kept = malloc(sizeof(*kept) + size);
+
+	if (!kept)
+		return NULL;
+	memcpy(kept->text, text, size);
+	kept->next = scene->texts;
+	scene->texts = kept;
+	return kept->text;
+}
+
+/* ---- frames ---- */
+
+struct ids {
+	int64_t *id;
+	size_t count;
+};
+
+static int take_frame(struct scene *scene, const struct db_stmt *row, void *context)
+{
+	struct ids *ids = context;
+	int64_t *id = scene_room(ids->id, ids->count, sizeof(*id));
+	struct scene_frame *grown = scene_room(scene->frame, scene->frames, sizeof(*grown));
+	struct callstack_frame *frame;
+
+	ids->id = id ? id : ids->id;
+	scene->frame = grown ? grown : scene->frame;
+	if (!grown || !id)
+		return -MT_E_MEMORY;
+	id[ids->count++] = db_int(row, 0);
+	frame = &grown[scene->frames++].frame;
+	frame->function = scene_keep(scene, db_text(row, 1));
+	frame->file = scene_keep(scene, db_text(row, 2));
+	frame->module = scene_keep(scene, db_text(row, 4));
+	if (!frame->function || !frame->file || !frame->module)
+		return -MT_E_MEMORY;
+	frame->line = (unsigned)db_int(row, 3);
+	frame->native = !strcmp(db_text(row, 5), "native");
+	frame->elided = !strcmp(db_text(row, 5), "elided");
+	callstack_learn(frame);
+	grown[scene->frames - 1].tags = mt_why_tags(scene->why, frame->function, frame->file, frame->module);
+	return 0;
+}
+
+/* ---- nodes ---- */
+
+static int by_id(const void *key, const void *node)
+{
+	int64_t id = *(const int64_t *)key, other = ((const struct scene_node *)node)->id;
+
+	return id < other ? -1 : id > other;
+}
+
+uint32_t scene_node_of(const struct scene *scene, int64_t id)
+{
+	const struct scene_node *found;
+
+	if (!id || !scene->nodes)
+		return SCENE_NONE;
+	found = bsearch(&id, scene->node, scene->nodes, sizeof(*found), by_id);
+	return found ? (uint32_t)(found - scene->node) : SCENE_NONE;
+}
+
+static uint32_t index_of(const struct ids *ids, int64_t id)
+{
+	size_t low = 0, high = ids->count, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (ids->id[middle] < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < ids->count && ids->id[low] == id ? (uint32_t)low : SCENE_NONE;
+}
+
+/* A parent comes before its children: ids follow the order of recording. A parent with a higher id is ignored, against circles. */
+static int take_node(struct scene *scene, const struct db_stmt *row, void *frames)
+{
+	struct scene_node *grown = scene_room(scene->node, scene->nodes, sizeof(*grown)), *node;
+
+	if (!grown)
+		return -MT_E_MEMORY;
+	scene->node = grown;
+	node = &grown[scene->nodes];
+	node->id = db_int(row, 0);
+	node->parent = scene_node_of(scene, db_int(row, 1));
+	node->frame = index_of(frames, db_int(row, 2));
+	if (node->frame == SCENE_NONE)
+		return -MT_E_CORRUPT;
+	node->tags = scene->frame[node->frame].tags;
+	node->child = SCENE_NONE;
+	node->next = node->parent == SCENE_NONE ? scene->outermost : grown[node->parent].child;
+	if (node->parent != SCENE_NONE) {
+		node->depth = grown[node->parent].depth + 1;
+		node->tags |= grown[node->parent].tags;
+		grown[node->parent].child = (uint32_t)scene->nodes;
+	} else {
+		scene->outermost = (uint32_t)scene->nodes;
+	}
+	scene->nodes++;
+	return 0;
+}
+
+int scene_load_stacks(struct scene *scene)
+{
+	struct ids ids = { NULL, 0 };
+	int error =
+		scene_each(scene,
+			   "SELECT frame.id, ifnull(function, ''), ifnull(file, ''), ifnull(line, 0), ifnull(path, ''), kind "
+			   "FROM frame LEFT JOIN elf_file ON elf_file.id = frame.elf_file ORDER BY frame.id",
+			   NULL, 0, take_frame, &ids);
+
+	if (!error)
+		error = scene_each(scene, "SELECT id, ifnull(parent, 0), frame FROM stack_node ORDER BY id", NULL, 0,
+				   take_node, &ids);
+	free(ids.id);
+	return error;
+}
+
+/* ---- questions ---- */
+
+uint32_t scene_common(const struct scene *scene, uint32_t one, uint32_t two)
+{
+	const struct scene_node *node = scene->node;
+
+	while (one != two && one != SCENE_NONE && two != SCENE_NONE) {
+		if (node[one].depth >= node[two].depth)
+			one = node[one].parent;
+		else
+			two = node[two].parent;
+	}
+	return one == two ? one : SCENE_NONE;
+}
+
+int scene_is_in(const struct scene *scene, uint32_t node, uint32_t outer)
+{
+	while (node != SCENE_NONE && node != outer)
+		node = scene->node[node].parent;
+	return outer != SCENE_NONE && node == outer;
+}
+
+/* Whether the frame names the user's or a framework's Python function. `native`: a library's function counts, too. */
+static int tells(const struct scene_frame *frame, int native)
+{
+	if (frame->frame.elided || (frame->tags & MT_TAG_BIT(LOOP)) || !*frame->frame.function)
+		return 0;
+	if (frame->frame.native)
+		return native && !callstack_is_plumbing(&frame->frame);
+	return callstack_is_user(&frame->frame) || callstack_is_library(&frame->frame);
+}
+
+static uint32_t telling(const struct scene *scene, uint32_t node, int native)
+{
+	while (node != SCENE_NONE && !tells(&scene->frame[scene->node[node].frame], native))
+		node = scene->node[node].parent;
+	return node;
+}
+
+uint32_t scene_telling(const struct scene *scene, uint32_t node)
+{
+	uint32_t found = telling(scene, node, 0);
+
+	return found == SCENE_NONE ? telling(scene, node, 1) : found;
+}

@@ -1,0 +1,94 @@
+/* The order of causes is strict: it depends on the candidates, not on the order in which detectors found them. */
+#include <stdlib.h>
+#include "memtrace/base.h"
+#include "test.h"
+#include "why/rank/rank.h"
+
+#define CANDIDATES 60
+#define SHUFFLES 50
+
+static struct oom_failure failure;
+static struct scene scene = { .request = { .failure = &failure, .missing = 1000 } };
+
+/* Many have equal keys but for the last: bytes, kinds and needs are of few values. */
+static void fill(struct find *find, struct candidate *candidate, struct candidate_part *part)
+{
+	uint32_t i;
+
+	*find = (struct find){ .scene = &scene, .candidate = candidate, .candidates = CANDIDATES };
+	for (i = 0; i < CANDIDATES; i++) {
+		part[i] = (struct candidate_part){ .site = i, .bytes = 1024u << i % 3 };
+		candidate[i] = (struct candidate){ .cause = (enum mt_cause)(i % 4),
+						   .need = (enum mt_need)(i % 2),
+						   .freed_high = part[i].bytes,
+						   .bytes = part[i].bytes,
+						   .fits = i % 5 == 0,
+						   .within = SCENE_NONE,
+						   .part = &part[i],
+						   .parts = 1 };
+	}
+}
+
+static void shuffle(struct candidate *candidate)
+{
+	struct candidate other;
+	int i, k;
+
+	for (i = CANDIDATES - 1; i > 0; i--) {
+		k = rand() % (i + 1);
+		other = candidate[i];
+		candidate[i] = candidate[k];
+		candidate[k] = other;
+	}
+}
+
+TEST(the_order_is_strict)
+{
+	struct candidate candidate[CANDIDATES], shuffled[CANDIDATES];
+	struct candidate_part part[CANDIDATES];
+	struct find find, again;
+	int i, round, different = 0;
+
+	srand(1);
+	fill(&find, candidate, part);
+	rank_all(&find);
+	for (round = 0; round < SHUFFLES; round++) {
+		fill(&again, shuffled, part);
+		shuffle(shuffled);
+		rank_all(&again);
+		for (i = 0; i < CANDIDATES; i++)
+			different += candidate[i].part != shuffled[i].part;
+	}
+	CHECK_EQ(different, 0);
+	for (i = 1; i < CANDIDATES; i++)
+		CHECK(candidate[i - 1].fits >= candidate[i].fits);
+}
+
+TEST(a_part_of_a_better_one_is_no_row)
+{
+	struct candidate_part part[] = { { 1, 800 }, { 2, 200 }, { 1, 800 } };
+	struct candidate candidate[] = {
+		{ .cause = MT_CAUSE_GROWS,
+		  .freed_high = 1000,
+		  .bytes = 1000,
+		  .fits = 1,
+		  .within = SCENE_NONE,
+		  .part = part,
+		  .parts = 2 },
+		{ .cause = MT_CAUSE_LARGEST,
+		  .freed_high = 800,
+		  .bytes = 800,
+		  .need = MT_NEED_NOW,
+		  .within = SCENE_NONE,
+		  .part = part + 2,
+		  .parts = 1 },
+	};
+	struct find find = { .scene = &scene, .candidate = candidate, .candidates = MT_ARRAY_SIZE(candidate) };
+
+	rank_all(&find);
+	CHECK_EQ(candidate[0].cause, MT_CAUSE_GROWS);
+	CHECK_EQ(candidate[0].within, SCENE_NONE);
+	CHECK_EQ(candidate[1].within, 0);
+}
+
+TEST_MAIN()
