@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """follow.py - does what CONTRIBUTING.md says under "What to touch for", in a copy of the tree: a driver entry, a hook, an
-option of memrec, a phase rule, a knob, a report, a column of one, a view with its key, an event kind, and a field. Files may be changed only where it names them; then the copy
-is built and each addition tried. Prints "ok ..." and "not ok ...", last "N passed, N failed, 0 skipped".
+option of memrec, a phase rule, a knob, a detector, a report, a column of one, a view with its key, an event kind, and a field. Files
+may be changed only where it names them; then the copy is built and each addition tried. Prints "ok ..." and "not ok ...", last "N passed, N failed, 0 skipped".
 """
 import json
 import os
@@ -123,6 +123,36 @@ def a_knob():
 """)
 
 
+def a_detector():
+    before("include/memtrace/why.h", r"^	X\(LARGEST,", """	X(NEWCOMER, "newcomer", "more than a newcomer wants") \\""")
+    before("docs/schema/parts.schema.json", r'"too_large", "allocator_idle"', '      "newcomer",')
+    after("formats/why/fixes.yaml", r"^fixes:", "  - { cause: newcomer, action: fewer-tokens, text: 'Ask for less.' }")
+    before("analyzer/why/detect/detectors.h", r"^	X\(LARGEST,", """	X(NEWCOMER, find_newcomer, 0, "{place} has {bytes} that a newcomer found.") \\""")
+    write("analyzer/why/detect/find_newcomer.c", """/* Whatever failed. */
+#include "detectors.h"
+
+void find_newcomer(struct find *find)
+{
+	const struct scene_request *request = &find->scene->request;
+
+	if (request->failure)
+		find_add_request(find, MT_CAUSE_NEWCOMER, request->requested);
+}
+""")
+    write("tests/cases/newcomer.case", """# A request that does not fit.
+
+expect: newcomer place=main bytes=600MiB action=fewer-tokens
+
+gpu GPU-1 1GiB
+process trainer 1 GPU-1
+stack main
+	main train.py:1
+at main
+alloc some 600MiB
+alloc much 600MiB fails
+""")
+
+
 def a_report():
     after("analyzer/report/command.h", r"^\tX\(info,", '\tX(greet, "TRACE...", "says hello to a trace")  \\')
     write("analyzer/commands/cmd_greet.c", """/* memana greet - what a newcomer adds. */
@@ -235,7 +265,7 @@ def allowed(section):
 
 
 STEPS = [("a driver entry", a_driver_entry), ("a hook", a_hook),
-         ("an option of memrec", an_option), ("a phase rule", a_phase_rule), ("a knob", a_knob),
+         ("an option of memrec", an_option), ("a phase rule", a_phase_rule), ("a knob", a_knob), ("a detector", a_detector),
          ("a report", a_report), ("a column of a report", a_column), ("a view", a_view), ("a key", a_key), ("an event kind", an_event_kind),
          ("a field of the trace", a_field)]
 
@@ -298,6 +328,8 @@ def try_all():
     rules = run("build/tests/unit/test_rule_cases", env=dict(os.environ, SRC=TREE))
     check("a phase rule: its case passes", rules.returncode == 0, rules.stdout + rules.stderr)
     check("a knob: it is listed", "GRPOConfig.newcomer" in run("build/memana", "knobs", "trl").stdout)
+    scored = run("python3", "tests/cases/score.py", "build", "newcomer").stdout
+    check("a detector: its case is right", re.search(r"^newcomer +first three ten action", scored), scored)
     hello = run("build/memana", "greet", "newcomer.zst")
     check("a report: it answers", hello.stdout == "hello to 1 trace\n", hello.stdout + hello.stderr)
     check("a report: help lists it", "greet" in run("build/memana", "--help").stdout)
@@ -338,7 +370,7 @@ def main():
         sources = sorted(path for path in follow() if path.endswith((".c", ".h")))
         if shutil.which("clang-format"):
             run("clang-format", "-i", *sources)
-        built = run("make", "-j2", "programs", "standin", "samples", "build/tests/unit/test_rule_cases", "build/tests/unit/test_tui_keys",
+        built = run("make", "-j2", "programs", "standin", "samples", "cases", "build/tests/unit/test_rule_cases", "build/tests/unit/test_tui_keys",
                     "build/tests/unit/test_spec", "build/tests/unit/test_column")
         check("it builds", built.returncode == 0, built.stdout + built.stderr)
         if built.returncode == 0:
