@@ -86,6 +86,7 @@ static int read_row(struct why_source *source)
 		error = check_row(source, &row, line);
 	if (!error)
 		keep_row(source->why, &row);
+	source->row = NULL;
 	return error;
 }
 
