@@ -34,8 +34,15 @@ static int take_nearest(void *context, struct db_stmt *stmt)
 
 int oom_none_load(struct oom_none *none, struct db *db)
 {
+	const int64_t parameter[ANSWER_PARAMETERS] = { 0 };
+	int error;
+
 	memset(none, 0, sizeof(*none));
-	return answer_rows(db, nearest_sql, NULL, take_nearest, none);
+	error = answer_rows(db, nearest_sql, NULL, take_nearest, none);
+
+	return error ? error
+		     : answer_flag(db, "SELECT EXISTS (SELECT 1 FROM process WHERE damage IS NOT NULL)", parameter,
+				   &none->damaged);
 }
 
 /* Largest bytes in use: NVML's count for all processes, or the recorded peak. */
@@ -63,7 +70,9 @@ static void say_none(struct sentence *sentence, const struct oom_none *none)
 		sentence_say(sentence, "%s", answer_no_history);
 		return;
 	}
-	sentence_say(sentence, "No request for GPU memory failed in this recording");
+	sentence_say(sentence,
+		     none->damaged ? "No request for GPU memory failed in the part of this recording that can be read"
+				   : "No request for GPU memory failed in this recording");
 	if (!none->device || !strcmp(none->kind, "cpu")) {
 		sentence_say(sentence, none->device
 					       ? ": it has tensors of the CPU only. memana top tells what filled it; "

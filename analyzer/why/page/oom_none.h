@@ -11,6 +11,7 @@ struct oom_none {
 	int64_t device, number, step, steps; /* device 0: no device was recorded; steps: of the run */
 	char kind[8], phase[24];
 	uint64_t peak, total; /* peak: held by recorded processes; total 0: unknown */
+	int damaged;          /* 1: a part of a trace cannot be read */
 	uint64_t used;        /* largest count of nvidia-smi, for all processes; 0: no sample */
 };
 
