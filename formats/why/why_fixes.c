@@ -42,7 +42,7 @@ static int read_facts(struct why_source *source, struct why_fix_row *row)
 	while ((at = strchr(at, '{'))) {
 		fact = fact_at(++at);
 		if (fact < 0)
-			return yaml_cursor_fail(source->yaml, row->line, "nobody knows the fact \"{%.32s\"", at);
+			return yaml_cursor_fail(source->yaml, row->line, "unknown fact \"{%.32s\"", at);
 		row->fix.facts |= 1u << fact;
 	}
 	return 0;

@@ -317,8 +317,8 @@ TEST(bad_fixes_are_refused)
 		      "fixes.yaml:2: text is a sentence, with a capital letter and a full stop");
 	check_refused(&why_fixes_file, FIX "text: 'Do it' }\n",
 		      "fixes.yaml:2: text is a sentence, with a capital letter and a full stop");
-	check_refused(&why_fixes_file, FIX "text: 'Do {it}.' }\n", "fixes.yaml:2: nobody knows the fact \"{it}.\"");
-	check_refused(&why_fixes_file, FIX "text: 'Do {bytes.' }\n", "fixes.yaml:2: nobody knows the fact \"{bytes.\"");
+	check_refused(&why_fixes_file, FIX "text: 'Do {it}.' }\n", "fixes.yaml:2: unknown fact \"{it}.\"");
+	check_refused(&why_fixes_file, FIX "text: 'Do {bytes.' }\n", "fixes.yaml:2: unknown fact \"{bytes.\"");
 	check_refused(&why_fixes_file, FIX "text: 'A b c d e f g h i j k l m n o p q r s t u v w.' }\n",
 		      "fixes.yaml:2: text has 23 words, more than 22");
 	check_refused(&why_fixes_file, FIX "who: any, text: 'Do.' }\n", "fixes.yaml:2: who: any is no condition");

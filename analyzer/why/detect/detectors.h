@@ -18,7 +18,7 @@
 	  "{place} requests {requested} in one piece[. The GPU has {gpu}][. Earlier pieces had at most {earlier}].")         \
 	X(HOST, find_host, 0,                                                                                                \
 	  "{hosted} {bytes} of host memory[ of {limit} in all][. {rate} more came with each step][. Last seen in {place}].") \
-	X(CRASHED, find_crashed, 0, "{process} ended abruptly, and memory had room: memory was not the reason.")             \
+	X(CRASHED, find_crashed, 0, "{process} ended abruptly. GPU and host had room at the last sample.")                   \
 	X(WRONG_DEVICE, find_wrong_device, 1,                                                                                \
 	  "{process} holds {bytes}{of} on this GPU[, made by {place}][. {processes} processes are here].")                   \
 	X(GROWS, find_grows, 1, "{place} keeps {bytes}{of}[ ({pieces} x {each})][. {rate} more came each time].")            \

@@ -23,6 +23,22 @@ static int device_was_full(const struct scene *scene)
 	return request->total && used >= request->total - request->total / FULL;
 }
 
+/* Without a sample of its host, the recording cannot tell that memory had room. */
+static int was_sampled(const struct scene *scene, uint32_t process)
+{
+	size_t i;
+
+	for (i = 0; i < scene->hosts; i++)
+		if (scene->host[i].process == process)
+			return 1;
+	return 0;
+}
+
+static int is_crash(const struct scene *scene, uint32_t process)
+{
+	return scene->process[process].killed && was_sampled(scene, process);
+}
+
 void find_crashed(struct find *find)
 {
 	const struct scene *scene = find->scene;
@@ -32,7 +48,7 @@ void find_crashed(struct find *find)
 	if (scene->failures.count || host_was_full(scene) || device_was_full(scene))
 		return;
 	for (i = 0; i < scene->processes; i++) {
-		if (!scene->process[i].killed)
+		if (!is_crash(scene, i))
 			continue;
 		candidate = find_add_at(find, MT_CAUSE_CRASHED, i, SCENE_NONE, 0);
 		if (!candidate)
@@ -41,12 +57,12 @@ void find_crashed(struct find *find)
 	}
 }
 
-static int any_was_killed(const struct scene *scene)
+static int any_crashed(const struct scene *scene)
 {
-	size_t i;
+	uint32_t i;
 
 	for (i = 0; i < scene->processes; i++)
-		if (scene->process[i].killed)
+		if (is_crash(scene, i))
 			return 1;
 	return 0;
 }
@@ -54,7 +70,7 @@ static int any_was_killed(const struct scene *scene)
 /* Bytes at the peak are a cause only after a failed request, a full host or an abrupt end. */
 static int request_or_loss(const struct scene *scene)
 {
-	return scene->request.failure || host_was_full(scene) || any_was_killed(scene);
+	return scene->request.failure || host_was_full(scene) || any_crashed(scene);
 }
 
 /* Bytes in use on the device that no recorded call explains. */

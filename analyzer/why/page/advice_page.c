@@ -161,7 +161,7 @@ static void print_idle(const struct text *text, const struct advice *advice, int
 		text_print(text, "  %zu more (-n 0 shows all)\n", more);
 }
 
-/* The values above may not hold where nobody has told what is set. */
+/* The values above are defaults where the run's own settings are unknown. */
 static void print_doubt(const struct text *text, const struct advice *advice)
 {
 	const struct advise_config *config = advice->effects.config;
