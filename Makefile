@@ -15,12 +15,24 @@
 #   make lint       the rules of the house, checked
 #   make english    lowers the counts of sentences that are hard to read (docs/english.md)
 #   make tidy       cppcheck and clang-tidy over all sources (a minute)
-#   make install    DESTDIR= PREFIX=/usr/local
+#   make install    prefix=/usr/local bindir= libdir= mandir= datadir= DESTDIR=; install-strip, uninstall, installcheck
+#   make dist       the sources of the newest commit as memrec-VERSION.tar.gz
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
 
 VERSION := 0.1.0
+# The commit of the sources: of this repository, or of the archive that `make dist` made.
+COMMIT := $(or $(shell cat .commit 2>/dev/null),$(shell test -e .git && git rev-parse --short=12 HEAD 2>/dev/null),unknown)
 CC ?= cc
+# PREFIX is an older name of prefix.
 PREFIX ?= /usr/local
+prefix ?= $(PREFIX)
+bindir ?= $(prefix)/bin
+libdir ?= $(prefix)/lib
+includedir ?= $(prefix)/include
+datadir ?= $(prefix)/share
+mandir ?= $(datadir)/man
+pkgconfigdir ?= $(datadir)/pkgconfig
+agentdir = $(libdir)/memrec
 DESTDIR ?=
 
 # Quiet by default: make V=1 shows the commands.
@@ -33,8 +45,12 @@ B ?= build$(VARIANT)
 
 WARN := -Werror=implicit-function-declaration -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wdeclaration-after-statement -Wvla \
 	-Wwrite-strings -Wundef -Wpointer-arith -Wno-missing-field-initializers
-CPPFLAGS += -Iinclude -D_GNU_SOURCE -DMEMREC_VERSION='"$(VERSION)"'
-CFLAGS += -std=gnu11 -g $(if $(DEBUG),-O0,-O2) $(WARN) $(if $(WERROR),-Werror)
+# CPPFLAGS, CFLAGS and LDFLAGS are the user's: they come last, so that the user's word counts.
+ALL_CPPFLAGS = -Iinclude -D_GNU_SOURCE -DMEMREC_VERSION='"$(VERSION)"' $(CPPFLAGS)
+ALL_CFLAGS = -std=gnu11 -g $(if $(DEBUG),-O0,-O2) $(WARN) $(if $(WERROR),-Werror) -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
+ALL_LDFLAGS = $(if $(SAN),,-Wl,-z,relro,-z,now) $(LDFLAGS)
+# memrec and memana read what others wrote. The agent has no guards: each of its calls would pay for them.
+HARDEN := $(if $(SAN)$(DEBUG),,-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 SANFLAGS := $(if $(SAN),-O1 -g1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 DEPFLAGS = -MMD -MP
 
@@ -101,19 +117,19 @@ $(B)/analyzer.a: $(filter-out %/main.o,$(ANALYZER_OBJ))
 MEMANA_OBJ := $(HOT_OBJ) $(filter-out $(HOT_OBJ:$(B)/hot/%=$(B)/obj/%),$(ANALYZER_OBJ))
 $(B)/memana: $(MEMANA_OBJ) $(LIB)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) $(LTO) $(LDFLAGS) -o $@ $(MEMANA_OBJ) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $(MEMANA_OBJ) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS)
 
 $(B)/memrec: $(MEMREC_OBJ) $(LIB)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(MEMREC_OBJ) $(LIB) $(FORMATS_LIBS) -ldl
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ $(MEMREC_OBJ) $(LIB) $(FORMATS_LIBS) -ldl
 
 $(B)/libmemrec.so: $(AGENT_OBJ)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^ -ldl -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^ -ldl -lpthread
 
 $(B)/libmemrec-nop.so: $(NOP_OBJ)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
+	$(Q)$(CC) $(ALL_CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^
 
 # A name for LD_PRELOAD that each loader of the machine reads in its own way (recorder/launch/inject.h): the 64-bit
 # one comes to the agent, a 32-bit one to a library that does nothing. If the compiler makes none there is no such
@@ -130,43 +146,49 @@ $(B)/each/.made:
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) CC $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(HARDEN) $(ALL_CFLAGS) $(SANFLAGS) $(DEPFLAGS) -c -o $@ $<
 
 $(B)/hot/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) CC $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LTO) $(DEPFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(HARDEN) $(ALL_CFLAGS) $(LTO) $(DEPFLAGS) -c -o $@ $<
 
 $(B)/agent/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) CC $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(AGENT_CFLAGS) $(DEPFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(AGENT_CFLAGS) $(DEPFLAGS) -c -o $@ $<
 
 # Times and bytes of a foreign database may add up to anything: modulo 2^64 then, as in a trace, but defined.
-$(ANALYZER_OBJ) $(filter $(B)/hot/analyzer/%,$(HOT_OBJ)): CFLAGS += -fwrapv
+$(ANALYZER_OBJ) $(filter $(B)/hot/analyzer/%,$(HOT_OBJ)): ALL_CFLAGS += -fwrapv
 
 # A file names those of its own room alone, others by their room: "trace/chunk.h". See tools/rooms.txt.
-$(FORMATS_OBJ) $(filter $(B)/hot/formats/%,$(HOT_OBJ)): CPPFLAGS += -Iformats
-$(MEMREC_OBJ) $(AGENT_OBJ) $(NOP_OBJ): CPPFLAGS += -Irecorder
-$(ANALYZER_OBJ) $(filter $(B)/hot/analyzer/%,$(HOT_OBJ)): CPPFLAGS += -Ianalyzer
+$(FORMATS_OBJ) $(filter $(B)/hot/formats/%,$(HOT_OBJ)): ALL_CPPFLAGS += -Iformats
+$(MEMREC_OBJ) $(AGENT_OBJ) $(NOP_OBJ): ALL_CPPFLAGS += -Irecorder
+$(ANALYZER_OBJ) $(filter $(B)/hot/analyzer/%,$(HOT_OBJ)): ALL_CPPFLAGS += -Ianalyzer
 
 # The rules are data; the program carries a copy (formats/rules/rules.c).
 $(B)/obj/formats/rules/rules.o: $(wildcard formats/rules/*.yaml)
 $(B)/obj/formats/knobs/knobs.o: $(wildcard formats/knobs/*.yaml)
 $(B)/obj/formats/why/why.o: $(wildcard formats/why/*.yaml)
 $(B)/obj/analyzer/database/db.o: analyzer/database/schema.sql
+$(B)/commit: force
+	@mkdir -p $(@D)
+	@echo $(COMMIT) | cmp -s - $@ || echo $(COMMIT) >$@
+.PHONY: force
+$(B)/obj/recorder/launch/main.o $(B)/obj/analyzer/commands/main.o: ALL_CPPFLAGS += -DMEMREC_COMMIT='"$(COMMIT)"'
+$(B)/obj/recorder/launch/main.o $(B)/obj/analyzer/commands/main.o: $(B)/commit
 $(B)/agent/recorder/agent/census/census.o: recorder/agent/census/census.py
 
 # A unit test sees the library and the analyzer without its main.
 $(B)/tests/unit/%: tests/unit/%.c $(LIB) $(B)/analyzer.a tests/unit/test.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer $(LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats -Irecorder -Ianalyzer $(ALL_LDFLAGS) -o $@ $< \
 		$(B)/analyzer.a $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl -lm
 
 # --- what people type ---------------------------------------------------------------------------------------------
 
-.PHONY: demo test lint english install bench deps-build deps-test
+.PHONY: demo test lint english bench deps-build deps-test
 deps-build:
 	@tools/deps.sh build
 deps-test:
@@ -234,12 +256,12 @@ TORTURE := $(B)/torture/victim $(B)/torture/victim_library.so
 $(B)/torture/victim: tests/torture/victim.c
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(DEPFLAGS) $(LDFLAGS) -o $@ $< -ldl -lpthread
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(DEPFLAGS) $(ALL_LDFLAGS) -o $@ $< -ldl -lpthread
 
 $(B)/torture/victim_library.so: tests/torture/victim_library.c
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $(LDFLAGS) -o $@ $<
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fPIC -shared $(ALL_LDFLAGS) -o $@ $<
 
 .PHONY: torture victims
 victims: $(TORTURE)
@@ -276,13 +298,13 @@ BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(B)/tests/bench/%)
 $(B)/tests/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Itests/unit -Iformats $(ALL_LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
 
 # The timeline's is built on the analyzer, like a unit test.
 $(B)/tests/bench/bench_tui: tests/bench/bench_tui.c $(LIB) $(B)/analyzer.a
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Ianalyzer $(LDFLAGS) -o $@ $< \
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(SANFLAGS) $(DEPFLAGS) -Ianalyzer $(ALL_LDFLAGS) -o $@ $< \
 		$(B)/analyzer.a $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS) -ldl
 
 bench: programs standin samples $(BENCH_BIN)
@@ -343,22 +365,63 @@ screenshot: programs standin samples
 test-gpu:
 	@tests/gpu/run.sh $(B)
 
-share := $(DESTDIR)$(PREFIX)/share
-install: programs completion
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/memrec $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/memrec/schema
-	install -m 755 $(B)/memrec $(B)/memana $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(B)/libmemrec.so $(B)/libmemrec-nop.so $(DESTDIR)$(PREFIX)/lib/memrec
-	cp -r $(B)/each $(DESTDIR)$(PREFIX)/lib/memrec
-	install -m 644 include/memrec.h $(DESTDIR)$(PREFIX)/include
-	install -m 644 docs/man/memrec.1 docs/man/memana.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 docs/ranks.sql $(DESTDIR)$(PREFIX)/share/memrec
-	install -m 644 docs/schema/*.schema.json $(DESTDIR)$(PREFIX)/share/memrec/schema
-	install -d $(share)/bash-completion/completions $(share)/zsh/site-functions $(share)/fish/vendor_completions.d
-	for name in memrec memana; do \
-		install -m 644 $(B)/completion/$$name.bash $(share)/bash-completion/completions/$$name && \
-		install -m 644 $(B)/completion/$$name.zsh $(share)/zsh/site-functions/_$$name && \
-		install -m 644 $(B)/completion/$$name.fish $(share)/fish/vendor_completions.d/$$name.fish || exit 1; \
-	done
+# --- packages -----------------------------------------------------------------------------------------------------
+
+# Each installed file, once: mode:source:target.
+MANUALS := memrec.1 memana.1
+INSTALLED = 755:$(B)/memrec:$(bindir)/memrec 755:$(B)/memana:$(bindir)/memana \
+	755:$(B)/libmemrec.so:$(agentdir)/libmemrec.so \
+	644:include/memrec.h:$(includedir)/memrec.h \
+	644:$(B)/memrec.pc:$(pkgconfigdir)/memrec.pc \
+	$(foreach page,$(MANUALS),644:docs/man/$(page):$(mandir)/man1/$(page)) \
+	644:docs/ranks.sql:$(datadir)/memrec/ranks.sql \
+	$(foreach schema,$(notdir $(wildcard docs/schema/*.schema.json)),644:docs/schema/$(schema):$(datadir)/memrec/schema/$(schema)) \
+	$(foreach name,memrec memana,644:$(B)/completion/$(name).bash:$(datadir)/bash-completion/completions/$(name) \
+		644:$(B)/completion/$(name).zsh:$(datadir)/zsh/site-functions/_$(name) \
+		644:$(B)/completion/$(name).fish:$(datadir)/fish/vendor_completions.d/$(name).fish)
+part = $(word $(1),$(subst :, ,$(2)))
+
+# install makes folders that all can read, under every umask.
+define install_file
+	$(Q)install -D $(if $(filter 755:%,$(1)),$(STRIP_FLAG)) -m $(call part,1,$(1)) $(call part,2,$(1)) "$(DESTDIR)$(call part,3,$(1))"
+
+endef
+define uninstall_file
+	$(Q)rm -f "$(DESTDIR)$(call part,3,$(1))"
+
+endef
+
+.PHONY: install install-strip installcheck uninstall check dist help
+install: programs completion $(B)/memrec.pc
+	$(foreach file,$(INSTALLED),$(call install_file,$(file)))
+	$(Q)rm -rf "$(DESTDIR)$(agentdir)/each" && cp -r $(B)/each "$(DESTDIR)$(agentdir)/each" && rm "$(DESTDIR)$(agentdir)/each/.made"
+	$(Q)chmod -R a+rX "$(DESTDIR)$(agentdir)/each"
+
+install-strip:
+	@$(MAKE) --no-print-directory install STRIP_FLAG=-s
+
+uninstall:
+	$(foreach file,$(INSTALLED),$(call uninstall_file,$(file)))
+	$(Q)rm -rf "$(DESTDIR)$(agentdir)" "$(DESTDIR)$(datadir)/memrec"
+
+# The installed programs, not those of the build folder, record and read.
+installcheck:
+	@tests/installcheck.sh "$(DESTDIR)$(bindir)" $(B)
+
+$(B)/memrec.pc: Makefile
+	@mkdir -p $(@D)
+	@printf 'prefix=%s\nincludedir=%s\n\nName: memrec\nDescription: marks phases and steps in a recording of GPU memory\nVersion: %s\nCflags: -I$${includedir}\nLibs: -ldl\n' \
+		'$(prefix)' '$(includedir)' '$(VERSION)' >$@
+
+check: test
+
+# The sources of the newest commit.
+dist:
+	@git archive --prefix=memrec-$(VERSION)/ --add-virtual-file=memrec-$(VERSION)/.commit:$(COMMIT) -o memrec-$(VERSION).tar.gz HEAD
+	@echo memrec-$(VERSION).tar.gz
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
 include tests/standin/standin.mk samples/samples.mk
 include tests/allocator/allocator.mk tests/cases/cases.mk tests/gpu/gpu.mk tests/fuzz/fuzz.mk

@@ -76,7 +76,7 @@ static int run(int argc, char **argv)
 	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))
 		return help(stdout);
 	if (!strcmp(argv[1], "--version")) {
-		printf("memana " MEMREC_VERSION "\n");
+		printf("memana " MEMREC_VERSION " (" MEMREC_COMMIT ")\n");
 		return 0;
 	}
 	command = command_find(argv[1]);

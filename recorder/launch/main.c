@@ -13,7 +13,7 @@ static int answer_at_once(const struct arguments *arguments, int *status)
 {
 	*status = MEMREC_EXIT_OK;
 	if (arguments->version)
-		puts("memrec " MEMREC_VERSION);
+		puts("memrec " MEMREC_VERSION " (" MEMREC_COMMIT ")");
 	else if (arguments->help)
 		arguments_print_help(stdout);
 	return arguments->version || arguments->help;

@@ -18,10 +18,10 @@ $(B)/allocator/2.0/libc10_cuda.so: ALLOCATOR_KIND := -DC10_LETTER='"m"' -Wl,-z,l
 $(B)/allocator/%/libc10_cuda.so: $(ALLOCATOR_SRC) $(wildcard tests/allocator/*.h samples/*.h) recorder/agent/cuda/cuda_abi.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(ALLOCATOR_CFLAGS) $(ALLOCATOR_KIND) -shared -Wl,-soname,libc10_cuda.so -o $@ \
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(ALLOCATOR_CFLAGS) $(ALLOCATOR_KIND) -shared -Wl,-soname,libc10_cuda.so -o $@ \
 		$(ALLOCATOR_SRC) -ldl -lpthread
 
 $(B)/allocator/trace_events: tests/allocator/trace_events.c $(LIB)
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) $(LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(SANFLAGS) $(DEPFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB) $(FORMATS_LIBS)

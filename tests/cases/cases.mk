@@ -9,4 +9,4 @@ all: cases
 $(B)/cases/make_case: $(CASES_SRC) tests/cases/world.h $(LIB)
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(CASES_SRC) $(LIB) $(FORMATS_LIBS)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ $(CASES_SRC) $(LIB) $(FORMATS_LIBS)

@@ -16,7 +16,7 @@ check "recover wants one file" refused 2 '^memrec: recover: ' recover
 helps() { status 0 "$memrec" "$1" && grep -q -- '--ring-dir DIR' out && [ ! -s err ]; }
 check "-h" helps -h
 check "--help" helps --help
-version() { status 0 "$memrec" --version && one_line out '^memrec [0-9]+\.[0-9]+\.[0-9]+$'; }
+version() { status 0 "$memrec" --version && one_line out '^memrec [0-9]+\.[0-9]+\.[0-9]+ \([0-9a-z]+\)$'; }
 check "--version" version
 
 manual() {

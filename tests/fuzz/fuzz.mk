@@ -12,12 +12,12 @@ FUZZ_INCLUDE := -Itests/fuzz -Itests/unit -Iformats -Ianalyzer
 
 unit: $(FUZZ_BIN)
 
-$(FUZZ_SHARED) $(B)/obj/tests/fuzz/replay.o: CPPFLAGS += $(FUZZ_INCLUDE)
+$(FUZZ_SHARED) $(B)/obj/tests/fuzz/replay.o: ALL_CPPFLAGS += $(FUZZ_INCLUDE)
 
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(FUZZ_SHARED) $(filter %.o,$(FUZZ_ENGINE)) $(LIB) $(filter-out %/main.o,$(ANALYZER_OBJ))
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(DEPFLAGS) $(FUZZ_INCLUDE) $(LDFLAGS) -o $@ $< $(FUZZ_ENGINE) $(FUZZ_SHARED) \
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(SANFLAGS) $(DEPFLAGS) $(FUZZ_INCLUDE) $(ALL_LDFLAGS) -o $@ $< $(FUZZ_ENGINE) $(FUZZ_SHARED) \
 		$(filter-out %/main.o,$(ANALYZER_OBJ)) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS)
 
 .PHONY: fuzz fuzz-targets deps-fuzz

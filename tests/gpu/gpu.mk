@@ -3,12 +3,12 @@
 $(B)/gpu/libsleeper.so: tests/gpu/sleeper.c samples/cuda_driver.c samples/cuda_driver.h recorder/agent/cuda/cuda_abi.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $(filter %.c,$^) -ldl
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $(filter %.c,$^) -ldl
 
 $(B)/gpu/probe.so: tests/gpu/probe.c recorder/agent/cuda/cuda_abi.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $< -ldl
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $< -ldl
 
 .PHONY: gpu-tools
 gpu-tools: $(B)/gpu/libsleeper.so $(B)/gpu/probe.so

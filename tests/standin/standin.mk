@@ -7,14 +7,14 @@ STANDIN_CUPTI := config cupti
 STANDIN_NVML := config account nvml
 STANDIN_CFLAGS := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -Irecorder
 
-$(B)/obj/tests/standin/%.o: CFLAGS += $(STANDIN_CFLAGS)
+$(B)/obj/tests/standin/%.o: ALL_CFLAGS += $(STANDIN_CFLAGS)
 $(B)/obj/tests/standin/%.o: SANFLAGS :=
 
 define standin_library
 $(B)/standin/$(1): $(2:%=$(B)/obj/tests/standin/%.o)
 	@mkdir -p $$(@D)
 	$$(SAY) LINK $$@
-	$$(Q)$$(CC) $$(CFLAGS) -shared -Wl,-soname,$(1) -Wl,--no-undefined -o $$@ $$^ -ldl -lpthread
+	$$(Q)$$(CC) $$(ALL_CFLAGS) -shared -Wl,-soname,$(1) -Wl,--no-undefined -o $$@ $$^ -ldl -lpthread
 endef
 
 $(eval $(call standin_library,libcuda.so.1,$(STANDIN_CUDA)))
