@@ -9,6 +9,7 @@ shift
 export SRC BUILD LC_ALL=C.UTF-8 TZ=UTC
 export PYTHONDONTWRITEBYTECODE=1 # the tree stays as it is
 unset COLUMNS                    # reports have 80
+export MEMANA_PAGER=             # nobody presses a key
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/memrec-test.XXXXXX")
 export TMPDIR
 leave() { if [ -n "${KEEP:-}" ]; then echo "scratch folders: $TMPDIR"; else rm -rf "$TMPDIR"; fi; }

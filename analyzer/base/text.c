@@ -21,17 +21,57 @@
 #define COLUMNS_LEAST 60
 #define COLUMNS_MOST 200
 
+static enum text_when colour_when;
+static struct {
+	FILE *file; /* behind a pager; NULL: none is */
+	int columns;
+} paged;
+
+void text_set_colour(enum text_when when)
+{
+	colour_when = when;
+}
+
+static int is_terminal(FILE *file)
+{
+	return file == paged.file || isatty(fileno(file));
+}
+
+/* 0: the terminal does not say. */
+static int terminal_columns(FILE *file)
+{
+	struct winsize size;
+
+	if (file == paged.file)
+		return paged.columns;
+	return isatty(fileno(file)) && !ioctl(fileno(file), TIOCGWINSZ, &size) ? size.ws_col : 0;
+}
+
+void text_keep_terminal(FILE *file)
+{
+	paged.columns = terminal_columns(file);
+	paged.file = file;
+}
+
 static int columns_here(FILE *file)
 {
 	const char *said = getenv("COLUMNS");
 	long columns = said ? strtol(said, NULL, 10) : 0;
-	struct winsize size;
 
-	if (columns <= 0 && isatty(fileno(file)) && !ioctl(fileno(file), TIOCGWINSZ, &size))
-		columns = size.ws_col;
+	if (columns <= 0)
+		columns = terminal_columns(file);
 	if (columns <= 0)
 		return TEXT_COLUMNS;
 	return columns < COLUMNS_LEAST ? COLUMNS_LEAST : columns > COLUMNS_MOST ? COLUMNS_MOST : (int)columns;
+}
+
+static int wants_colour(FILE *file)
+{
+	const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (colour_when != TEXT_AUTO)
+		return colour_when == TEXT_ALWAYS;
+	return is_terminal(file) && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb");
 }
 
 int text_columns(const struct text *text)
@@ -41,13 +81,10 @@ int text_columns(const struct text *text)
 
 void text_init(struct text *text, FILE *file)
 {
-	const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-	int is_terminal = isatty(fileno(file));
-
 	text->file = file;
-	text->colour = is_terminal && !(no_colour && *no_colour) && terminal && strcmp(terminal, "dumb");
+	text->colour = wants_colour(file);
 	text->colours = text->colour ? colour_of_terminal() : 0;
-	text->blocks = is_terminal && !strcmp(nl_langinfo(CODESET), "UTF-8");
+	text->blocks = is_terminal(file) && !strcmp(nl_langinfo(CODESET), "UTF-8");
 	text->columns = columns_here(file);
 }
 

@@ -32,7 +32,7 @@ enum text_style {
 /* The destination of text and its limits. */
 struct text {
 	FILE *file;
-	int colour;  /* a terminal, and NO_COLOR is not set */
+	int colour;  /* a terminal, and NO_COLOR is not set; or as text_set_colour says */
 	int colours; /* for phases: 256, 8 or 0 */
 	int blocks;  /* a terminal that shows UTF-8 block characters */
 	int columns; /* columns of a line; 0: TEXT_COLUMNS */
@@ -40,6 +40,24 @@ struct text {
 
 /* A line has the columns that COLUMNS says, else those of the terminal, between 60 and 200; elsewhere TEXT_COLUMNS. */
 void text_init(struct text *text, FILE *file);
+
+/* Whether text has colours. X(NAME, word of --color) */
+#define TEXT_WHEN_LIST(X)   \
+	X(AUTO, "auto")     \
+	X(ALWAYS, "always") \
+	X(NEVER, "never")
+
+enum text_when {
+#define TEXT_WHEN_ENUM(name, word) TEXT_##name,
+	TEXT_WHEN_LIST(TEXT_WHEN_ENUM)
+#undef TEXT_WHEN_ENUM
+};
+
+/* For the whole program, and stronger than NO_COLOR. Before text_init. */
+void text_set_colour(enum text_when when);
+
+/* `file` is a terminal, and a pager's pipe will take its place: text_init sees the terminal. For the whole program. */
+void text_keep_terminal(FILE *file);
 
 /*
  * The facts that the run at hand does not have. Traces of memrec say everything; of PyTorch's snapshots some have no

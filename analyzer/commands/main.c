@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/text.h"
 #include "database/db.h"
 #include "memtrace/error.h"
+#include "pager.h"
 #include "report/command.h"
 
 static int help(FILE *file)
@@ -22,8 +24,11 @@ static int help(FILE *file)
 		fprintf(file, "  %-8s %-21s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
 	fprintf(file, "\nSeveral traces are one run: processes are joined per GPU.\n"
 		      "memana COMMAND --help has the options of a command.\n"
-		      "  -h, --help       show this\n"
-		      "      --version    show the version\n"
+		      "  -h, --help       show this; memana help COMMAND is memana COMMAND --help\n"
+		      "  -V, --version    show the version\n"
+		      "      --color WHEN colours in text\n"
+		      "      --no-pager   no pager on a terminal (else MEMANA_PAGER, PAGER or less)\n"
+		      "  WHEN: auto always never\n"
 		      "Exit status: 0 fine, 1 the answer is no, 2 usage, 3 bad input, 4 system error.\n");
 	return 0;
 }
@@ -64,8 +69,48 @@ static int unknown(const char *word)
 	return command_fail(EXIT_USAGE, "%s: neither a command nor a file (see memana --help)", word);
 }
 
-static int run(int argc, char **argv)
+/* Commands that have the terminal to themselves, or print no answer. */
+static int has_no_pager(const char *name)
 {
+	static const char *const names[] = { "tui", "live", "wait", "load", "import", "export" };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return 1;
+	return 0;
+}
+
+static int run_command(const struct command *command, int argc, char **argv, int paged)
+{
+	if (paged && !has_no_pager(command->name))
+		pager_begin();
+	return runs[command - commands](argc, argv);
+}
+
+/* memana help COMMAND is memana COMMAND --help. */
+static int run_help(int argc, char **argv)
+{
+	static char option[] = "--help";
+	char *arguments[] = { argv[argc - 1], option, NULL };
+	const struct command *command = argc > 2 ? command_find(argv[2]) : NULL;
+
+	if (argc == 2)
+		return help(stdout);
+	return command ? runs[command - commands](2, arguments) : unknown(argv[2]);
+}
+
+static int is_word(const char *word, const char *const *words)
+{
+	while (*words && strcmp(word, *words))
+		words++;
+	return *words != NULL;
+}
+
+static int run(int argc, char **argv, int paged)
+{
+	static const char *const helps[] = { "-h", "--help", "help", NULL };
+	static const char *const versions[] = { "-V", "--version", "version", NULL };
 	static char top[] = "top", tui[] = "tui";
 	const struct command *command;
 
@@ -73,36 +118,79 @@ static int run(int argc, char **argv)
 		help(stderr);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))
-		return help(stdout);
-	if (!strcmp(argv[1], "--version")) {
+	if (is_word(argv[1], helps))
+		return run_help(argc, argv);
+	if (is_word(argv[1], versions)) {
 		printf("memana " MEMREC_VERSION " (" MEMREC_COMMIT ")\n");
 		return 0;
 	}
 	command = command_find(argv[1]);
 	if (command)
-		return runs[command - commands](argc - 1, argv + 1);
-	if (*argv[1] != '-' && !access(argv[1], F_OK)) {
-		if (wants_screen(argc, argv)) {
-			argv[0] = tui;
-			return cmd_tui(argc, argv);
-		}
-		argv[0] = top;
-		return cmd_top(argc, argv);
+		return run_command(command, argc - 1, argv + 1, paged);
+	if (wants_screen(argc, argv) && !access(argv[1], F_OK)) {
+		argv[0] = tui;
+		return cmd_tui(argc, argv);
 	}
-	return unknown(argv[1]);
+	if (*argv[1] != '-' && access(argv[1], F_OK))
+		return unknown(argv[1]);
+	argv[0] = top; /* options of top may stand before the trace */
+	return run_command(command_find(top), argc, argv, paged);
+}
+
+/* 0, or after printing why not the exit code. */
+static int set_colour(const char *word)
+{
+	static const char *const words[] = {
+#define WHEN_WORD(name, word) [TEXT_##name] = word,
+		TEXT_WHEN_LIST(WHEN_WORD)
+#undef WHEN_WORD
+	};
+	size_t i;
+
+	for (i = 0; word && i < MT_ARRAY_SIZE(words); i++) {
+		if (strcmp(word, words[i]) != 0)
+			continue;
+		text_set_colour((enum text_when)i);
+		return 0;
+	}
+	return command_fail(EXIT_USAGE, "--color: must be auto, always or never");
+}
+
+/* Takes the options that every command has out of the command line, up to "--". 0, or after printing why not the exit code. */
+static int take_common(int *argc, char **argv, int *paged)
+{
+	int from, to = 1, status = 0;
+
+	for (from = 1; !status && from < *argc && strcmp(argv[from], "--") != 0; from++) {
+		if (!strcmp(argv[from], "--no-pager"))
+			*paged = 0;
+		else if (!strncmp(argv[from], "--color=", 8))
+			status = set_colour(argv[from] + 8);
+		else if (!strcmp(argv[from], "--color"))
+			status = set_colour(argv[++from]);
+		else
+			argv[to++] = argv[from];
+	}
+	while (from < *argc)
+		argv[to++] = argv[from++];
+	argv[to] = NULL;
+	*argc = to;
+	return status;
 }
 
 int main(int argc, char **argv)
 {
-	int status;
+	int status, paged = 1;
 
 	setlocale(LC_CTYPE, "");
 	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files (ulimit -f) is an error like a full disk */
 	opterr = 0;
-	status = run(argc, argv);
+	status = take_common(&argc, argv, &paged);
+	if (!status)
+		status = run(argc, argv, paged);
 	if (fflush(stdout) || ferror(stdout))
-		return command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: %s (is there space left?)",
-				    strerror(errno));
+		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: %s (is there space left?)",
+				      strerror(errno));
+	pager_end();
 	return status;
 }

@@ -13,6 +13,7 @@
 #include "memtrace/error.h"
 #include "memtrace/nearest.h"
 #include "memtrace/writer.h"
+#include "run/say.h"
 
 /* The effect of an option's value. */
 enum action {
@@ -24,6 +25,8 @@ enum action {
 	SET_FLAG,
 	SET_RING_DIR,
 	SET_LIVE,
+	SET_QUIET,
+	SET_VERBOSE,
 	SET_HELP,
 	SET_VERSION
 };
@@ -59,8 +62,10 @@ enum action {
 	X(0, "no-modules", NULL, SET_FLAG, MEMBER(no_modules), "do not note which module (layer) a frame belongs to") \
 	X(0, "live", NULL, SET_LIVE, 0, "show the timeline while recording; what COMMAND prints goes to FILE.log")    \
 	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                        \
+	X('q', "quiet", NULL, SET_QUIET, 0, "print errors alone: no summary, no last words")                          \
+	X('v', "verbose", NULL, SET_VERBOSE, 0, "print what is recorded how, too")                                    \
 	X('h', "help", NULL, SET_HELP, 0, "this text")                                                                \
-	X(0, "version", NULL, SET_VERSION, 0, "the version")
+	X('V', "version", NULL, SET_VERSION, 0, "the version")
 
 struct option_row {
 	char letter;
@@ -244,6 +249,12 @@ static int apply(struct arguments *arguments, const struct option_row *row, cons
 		return 0;
 	case SET_LIVE:
 		arguments->live = 1;
+		return 0;
+	case SET_QUIET:
+		say_set_level(SAY_QUIET);
+		return 0;
+	case SET_VERBOSE:
+		say_set_level(SAY_VERBOSE);
 		return 0;
 	case SET_HELP:
 		arguments->help = 1;

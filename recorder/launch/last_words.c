@@ -69,7 +69,7 @@ static void hand_on(FILE *said)
 	while ((size = getline(&line, &room, said)) > 0) {
 		line[size - 1] = line[size - 1] == '\n' ? '\0' : line[size - 1];
 		if (*line)
-			say("%s", line);
+			say_result("%s", line);
 	}
 	free(line);
 }

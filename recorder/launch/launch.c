@@ -77,7 +77,7 @@ static void check_libunwind(const struct memrec_options *options)
 	if (library)
 		dlclose(library);
 	else
-		say("native stacks are off: " LIBUNWIND " not found (install libunwind8)");
+		say_result("native stacks are off: " LIBUNWIND " not found (install libunwind8)");
 }
 
 static void report_taken(unsigned taken)
@@ -110,6 +110,7 @@ static int set_injection(struct launch *launch)
 		return mt_exit_code(error);
 	}
 	report_taken(taken);
+	say_detail("the agent is %s; traces go to %s", library, options->output);
 	return 0;
 }
 
@@ -150,6 +151,7 @@ static int open_run(struct launch *launch)
 	output_dir(beside, launch->arguments->options.output);
 	if (rundir_make(launch->run_dir, ring_dir, beside))
 		return system_error(ring_dir ? ring_dir : beside, "no place for the ring; choose one with --ring-dir");
+	say_detail("rings lie in %s", launch->run_dir);
 	name_run(&launch->arguments->options);
 	launch->run_lock = rundir_lock(launch->run_dir);
 	snprintf(launch->arguments->options.run_dir, MEMREC_PATH_MAX, "%s", launch->run_dir);

@@ -70,6 +70,7 @@ static void fill_standard_streams(void)
 int main(int argc, char **argv)
 {
 	static struct arguments arguments;
+	static char help[] = "--help", version[] = "--version";
 	const char *first = argc > 1 ? argv[1] : "";
 	int status;
 
@@ -78,6 +79,8 @@ int main(int argc, char **argv)
 		return collect_main(argv[2]);
 	if (!strcmp(first, "recover"))
 		return recover_main(argc - 1, argv + 1);
+	if (argc == 2 && (!strcmp(first, "help") || !strcmp(first, "version")))
+		argv[1] = *first == 'h' ? help : version;
 	if (!strcmp(first, "env"))
 		return env_command(&arguments, argc, argv);
 	if (read_arguments(&arguments, argc, argv, &status))

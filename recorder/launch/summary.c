@@ -94,13 +94,13 @@ void summary_print(const struct run_result *result)
 		snprintf(survived, sizeof(survived), ", %s survived",
 			 counted(refusals, sizeof(refusals), result->survived, "refusal", "refusals"));
 	if (result->trace[0])
-		say("%s: peak %s, %s, %s%s, %s%s, %s, %s", path, say_size(peak, (uint64_t)result->peak_bytes),
-		    counted(steps, sizeof(steps), result->steps, "step", "steps"),
-		    result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM", survived,
-		    counted(events, sizeof(events), result->events, "event", "events"), cut,
-		    result->lost ? counted(lost, sizeof(lost), result->lost, "event LOST", "events LOST")
-				 : "nothing lost",
-		    say_size(size, (uint64_t)result->bytes));
+		say_result("%s: peak %s, %s, %s%s, %s%s, %s, %s", path, say_size(peak, (uint64_t)result->peak_bytes),
+			   counted(steps, sizeof(steps), result->steps, "step", "steps"),
+			   result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM", survived,
+			   counted(events, sizeof(events), result->events, "event", "events"), cut,
+			   result->lost ? counted(lost, sizeof(lost), result->lost, "event LOST", "events LOST")
+					: "nothing lost",
+			   say_size(size, (uint64_t)result->bytes));
 	if (result->error)
 		print_error(result, path);
 	if (result->keep_error && result->trace[0])
@@ -115,8 +115,9 @@ void summary_print_failures(const struct run_result *result)
 
 	for (i = 0; i < MT_SOURCE_COUNT; i++)
 		if (result->why[i][0])
-			say("process %" PRId64 ": %s%s: %s", result->pid, result->noted >> i & 1 ? "" : "without ",
-			    mt_source_name((uint32_t)i), result->why[i]);
+			say_result("process %" PRId64 ": %s%s: %s", result->pid,
+				   result->noted >> i & 1 ? "" : "without ", mt_source_name((uint32_t)i),
+				   result->why[i]);
 }
 
 void summary_print_next(const char *program, const char *command, const struct run_result *results, size_t count)
@@ -137,5 +138,5 @@ void summary_print_next(const char *program, const char *command, const struct r
 		named++;
 	}
 	if (named)
-		say("%s", line);
+		say_result("%s", line);
 }

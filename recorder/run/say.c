@@ -9,23 +9,44 @@
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 
-void say(const char *format, ...)
+static enum say_level level = SAY_NORMAL;
+
+void say_set_level(enum say_level wanted)
+{
+	level = wanted;
+}
+
+static MT_PRINTF(1, 0) void say_words(const char *format, va_list args)
 {
 	char line[9216];
 	const size_t prefix = sizeof("memrec: ") - 1;
-	va_list args;
 	size_t size;
 	int n;
 
 	memcpy(line, "memrec: ", prefix);
-	va_start(args, format);
 	n = vsnprintf(line + prefix, sizeof(line) - prefix - 1, format, args);
-	va_end(args);
 	size = prefix + (n < 0 ? 0 : strlen(mt_clean(line + prefix, "")));
 	line[size++] = '\n';
 	while (write(STDERR_FILENO, line, size) < 0 && errno == EINTR)
 		;
 }
+
+#define SAY_FUNCTION(name, least)          \
+	void name(const char *format, ...) \
+	{                                  \
+		va_list args;              \
+                                           \
+		if (level < (least))       \
+			return;            \
+		va_start(args, format);    \
+		say_words(format, args);   \
+		va_end(args);              \
+	}
+
+SAY_FUNCTION(say, SAY_QUIET)
+SAY_FUNCTION(say_result, SAY_NORMAL)
+SAY_FUNCTION(say_detail, SAY_VERBOSE)
+#undef SAY_FUNCTION
 
 /* Blocked rather than ignored: programs that memrec starts get back what `before` says. */
 void say_outlive_readers(sigset_t *before)

@@ -15,6 +15,13 @@ enum memrec_exit { MEMREC_EXIT_OK = 0, MEMREC_EXIT_USAGE = 2, MEMREC_EXIT_INPUT 
 /* One line, with "memrec: " before it and the newline after it, in one write; harmful characters (memtrace/clean.h) are '?'. */
 void say(const char *format, ...) MT_PRINTF(1, 2);
 
+/* The same: what came of the recording, which --quiet leaves out; and how it goes on, for --verbose. */
+void say_result(const char *format, ...) MT_PRINTF(1, 2);
+void say_detail(const char *format, ...) MT_PRINTF(1, 2);
+
+enum say_level { SAY_QUIET, SAY_NORMAL, SAY_VERBOSE };
+void say_set_level(enum say_level wanted);
+
 /* From now on a reader of these lines that goes away does not end memrec (SIGPIPE is blocked). *before: what was blocked; or NULL. */
 void say_outlive_readers(sigset_t *before);
 

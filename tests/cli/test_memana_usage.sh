@@ -48,7 +48,28 @@ check "control characters do not reach the terminal" \
 help() { status 0 "$memana" "$@" && grep -q '^Usage: memana' out && [ ! -s err ]; }
 check "-h" help -h
 check "--help" help --help
-check "--version" status 0 "$memana" --version
+check "help" help help
+check "help top" help help top
+check "help of what is no command" bash -c '! "$0" help topp 2>err && grep -q "topp: neither a command nor a file (did you mean memana top?)" err' "$memana"
+for word in --version -V version; do
+	check "$word" bash -c '"$0" "$1" | grep -qE "^memana [0-9.]+ \([0-9a-z]+\)$"' "$memana" "$word"
+done
+check "options of top before the trace" bash -c 'cmp <("$0" --json -n 1 small.zst) <("$0" top --json -n 1 small.zst)' "$memana"
+check "--color=always" bash -c '"$0" top --color=always small.zst | grep -q "$(printf "\033")"' "$memana"
+check "--color never, on a terminal" bash -c '! python3 "$1" "$0" --color never top small.zst | grep -q "$(printf "\033")"' "$memana" "$SRC/tests/cli/on_terminal.py"
+check "--color of what is no word" refused 2 "--color: must be auto, always or never" --color=blue top small.zst
+paged() { # PAGER ARGUMENTS...: the text on a terminal
+	MEMANA_PAGER=$1 TERM=xterm python3 "$SRC/tests/cli/on_terminal.py" "$memana" "${@:2}" >out
+}
+pager() { paged 'sed s/^/PAGER/' top small.zst && grep -q '^PAGER' out && grep -q "$(printf '\033')" out; }
+check "the answer goes through the pager, with colours" pager
+no_pager() { paged 'sed s/^/PAGER/' --no-pager top small.zst && ! grep -q PAGER out && grep -q 'At the peak' out; }
+check "--no-pager" no_pager
+pager_missing() { paged no-such-pager top small.zst && grep -q 'At the peak' out; }
+check "a pager that is not there costs no answer" pager_missing
+pager_status() { ! paged cat\ - top nowhere && [ "$(tail -n 1 out)" = "status 4" ]; }
+check "the exit status is memana's" pager_status
+check "no pager where stdout is no terminal" bash -c '! MEMANA_PAGER="sed s/^/PAGER/" "$0" top small.zst | grep -q PAGER' "$memana"
 nothing() { status 2 "$memana" && grep -q '^Usage: memana' err && [ ! -s out ]; }
 check "no arguments: help on stderr" nothing
 "$memana" --help | sed -n 's/^  \([a-z]*\)  *[[A-Z].*/\1/p' >commands

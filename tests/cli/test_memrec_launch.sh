@@ -18,6 +18,16 @@ check "-h" helps -h
 check "--help" helps --help
 version() { status 0 "$memrec" --version && one_line out '^memrec [0-9]+\.[0-9]+\.[0-9]+ \([0-9a-z]+\)$'; }
 check "--version" version
+for word in -V version; do check "$word" bash -c 'cmp <("$0" "$1") <("$0" --version)' "$memrec" "$word"; done
+check "help" bash -c 'cmp <("$0" help) <("$0" --help)' "$memrec"
+
+quiet() {
+	LD_LIBRARY_PATH=$standin status 0 "$memrec" -q -o quiet.zst -- "$BUILD/samples/rl_step" --steps 1 --quiet && [ ! -s err ] && [ -s quiet.zst ]
+}
+check "-q: a recording without a word" quiet
+check "-q: errors are said" refused 4 '^memrec: .*nosuch: No such file or directory \(' -q -o nosuch/trace.zst -- true
+verbose() { LD_LIBRARY_PATH=$standin status 0 "$memrec" -v -o v.zst -- "$BUILD/samples/rl_step" --steps 1 --quiet && grep -q '^memrec: the agent is .*libmemrec.so; traces go to .*v.zst$' err; }
+check "-v: the agent and the trace" verbose
 
 manual() {
 	local word
