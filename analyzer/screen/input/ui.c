@@ -71,6 +71,18 @@ static struct {
 #define COMMON_TERM "xterm-256color"
 #define IN_WORDS "memana top TRACE says the same in words"
 
+/* 1: terminfo knows the terminal, or its place is taken by a common one, as a line says that stays behind the screen. */
+static int knows(const char *name, int *found)
+{
+	int known = setupterm(NULL, STDOUT_FILENO, found) == OK;
+
+	if (known || setupterm(COMMON_TERM, STDOUT_FILENO, found) != OK)
+		return known;
+	fprintf(stderr, "memana: TERM=%.60s: terminfo does not know it; the screen is drawn as for " COMMON_TERM "\n",
+		name);
+	return !setenv("TERM", COMMON_TERM, 1);
+}
+
 /* Whether terminfo knows a screen on this terminal; words why not. */
 static int check_terminal(char *why, size_t size)
 {
@@ -85,12 +97,10 @@ static int check_terminal(char *why, size_t size)
 		snprintf(why, size, "TERM is not set (try TERM=" COMMON_TERM "; " IN_WORDS ")");
 		return -MT_E_SYSTEM;
 	}
-	if (setupterm(NULL, STDOUT_FILENO, &found) != OK) {
-		snprintf(why, size, "TERM=%.60s: %s (%s; " IN_WORDS ")", name,
-			 found < 0 ? "there is no terminfo database" : "terminfo does not know it",
-			 found < 0 || !strcmp(name, COMMON_TERM)
-				 ? "install ncurses-base, or set TERMINFO to where it lies"
-				 : "try TERM=" COMMON_TERM);
+	if (!knows(name, &found)) {
+		snprintf(why, size,
+			 "TERM=%.60s: %s (install ncurses-base, or set TERMINFO to where it lies; " IN_WORDS ")", name,
+			 found < 0 ? "there is no terminfo database" : "terminfo does not know it");
 		return -MT_E_SYSTEM;
 	}
 	usable = cursor_address && clear_screen;
