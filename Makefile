@@ -16,6 +16,7 @@
 #   make english    lowers the counts of sentences that are hard to read (docs/english.md)
 #   make tidy       cppcheck and clang-tidy over all sources (a minute)
 #   make install    prefix=/usr/local bindir= libdir= mandir= datadir= DESTDIR=; install-strip, uninstall, installcheck
+#   make wheel      a wheel and a tar file that need glibc 2.28 and nothing else: ARCH=x86_64 or aarch64 (build-wheel/dist)
 #   make dist       the sources of the newest commit as memrec-VERSION.tar.gz
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
 
@@ -90,7 +91,9 @@ AGENT_LDFLAGS := -shared -Wl,--no-undefined -Wl,-z,now -Wl,-z,nodelete
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(B)/tests/unit/%)
 
-PROGRAMS := $(B)/memrec $(B)/memana $(B)/libmemrec.so $(B)/libmemrec-nop.so $(B)/each/.made
+# EACH= makes no names for other loaders: for packages without links.
+EACH := $(B)/each/.made
+PROGRAMS := $(B)/memrec $(B)/memana $(B)/libmemrec.so $(B)/libmemrec-nop.so $(EACH)
 STANDIN := $(B)/standin/libcuda.so.1 $(B)/standin/libcupti.so.13 $(B)/standin/libnvidia-ml.so.1
 SAMPLES := $(B)/samples/rl_step
 
@@ -125,7 +128,7 @@ $(B)/memrec: $(MEMREC_OBJ) $(LIB)
 
 $(B)/libmemrec.so: $(AGENT_OBJ)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) -o $@ $^ -ldl -lpthread
+	$(Q)$(CC) $(ALL_CFLAGS) $(AGENT_CFLAGS) $(AGENT_LDFLAGS) $(LDFLAGS) -o $@ $^ -ldl -lpthread
 
 $(B)/libmemrec-nop.so: $(NOP_OBJ)
 	$(SAY) LINK $@
@@ -394,8 +397,8 @@ endef
 .PHONY: install install-strip installcheck uninstall check dist help
 install: programs completion $(B)/memrec.pc
 	$(foreach file,$(INSTALLED),$(call install_file,$(file)))
-	$(Q)rm -rf "$(DESTDIR)$(agentdir)/each" && cp -r $(B)/each "$(DESTDIR)$(agentdir)/each" && rm "$(DESTDIR)$(agentdir)/each/.made"
-	$(Q)chmod -R a+rX "$(DESTDIR)$(agentdir)/each"
+	$(if $(EACH),$(Q)rm -rf "$(DESTDIR)$(agentdir)/each" && cp -r $(B)/each "$(DESTDIR)$(agentdir)/each" && rm "$(DESTDIR)$(agentdir)/each/.made")
+	$(if $(EACH),$(Q)chmod -R a+rX "$(DESTDIR)$(agentdir)/each")
 
 install-strip:
 	@$(MAKE) --no-print-directory install STRIP_FLAG=-s
@@ -412,6 +415,20 @@ $(B)/memrec.pc: Makefile
 	@mkdir -p $(@D)
 	@printf 'prefix=%s\nincludedir=%s\n\nName: memrec\nDescription: marks phases and steps in a recording of GPU memory\nVersion: %s\nCflags: -I$${includedir}\nLibs: -ldl\n' \
 		'$(prefix)' '$(includedir)' '$(VERSION)' >$@
+
+# A wheel and a tar file for machines with glibc 2.28 or newer: ARCH=x86_64 or aarch64. The first build of the libraries takes some minutes.
+ARCH ?= x86_64
+.PHONY: wheel tarball deps-wheel
+deps-wheel:
+	@tools/deps.sh build wheel
+wheel tarball: deps-wheel
+	@packaging/make_wheel.sh $(ARCH) build-wheel $(VERSION)
+
+# The wheel in a fresh environment, and in a folder with libc alone.
+.PHONY: test-wheel
+test-wheel: deps-wheel
+	@$(MAKE) --no-print-directory -j2 all wheel ARCH=x86_64
+	@tests/wheel.sh build-wheel/dist/memrec-$(VERSION)-py3-none-*_x86_64.whl $(B)
 
 check: test
 

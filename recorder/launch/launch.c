@@ -23,6 +23,7 @@
 #include "screen.h"
 
 #define LIBUNWIND "libunwind.so.8"
+#define LIBUNWIND_COPY "libmemrec-unwind.so" /* beside the agent, where the package has one */
 
 enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 }; /* as shells have it */
 
@@ -67,11 +68,14 @@ static int check_output(const char *pattern)
 	return 0;
 }
 
-static void check_libunwind(const struct memrec_options *options)
+static void check_libunwind(const struct memrec_options *options, const char *agent)
 {
+	const char *slash = strrchr(agent, '/');
+	char copy[MEMREC_PATH_MAX];
 	void *library;
 
-	if (!(options->stacks & MEMREC_STACKS_NATIVE) || !options->depth)
+	snprintf(copy, sizeof(copy), "%.*s/" LIBUNWIND_COPY, slash ? (int)(slash - agent) : 0, agent);
+	if (!(options->stacks & MEMREC_STACKS_NATIVE) || !options->depth || !access(copy, R_OK))
 		return;
 	library = dlopen(LIBUNWIND, RTLD_LAZY | RTLD_LOCAL);
 	if (library)
@@ -104,6 +108,7 @@ static int set_injection(struct launch *launch)
 		say("%s: not found (build or install memrec as a whole)", library);
 		return MEMREC_EXIT_SYSTEM;
 	}
+	check_libunwind(options, library);
 	error = inject_set(library, options, &taken);
 	if (error) {
 		say("cannot set the command's environment: %s", say_why(error, errno));
@@ -344,7 +349,6 @@ int launch_main(const char *program, struct arguments *arguments)
 	if (status)
 		return status;
 	screen_init(&launch.screen);
-	check_libunwind(&arguments->options);
 	step_out(&arguments->options);
 	status = open_run(&launch);
 	if (status)

@@ -12,8 +12,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "agent/loaded/loaded.h"
@@ -23,6 +26,8 @@
 #include "readable.h"
 
 #define LIBRARY "libunwind.so.8"
+/* A copy in the agent's folder comes first. The copy has a name of its own, so that no library of the program gets bound to it. */
+#define COPY "libmemrec-unwind.so"
 #define NO_PIPE (-1)
 #define OWN_FRAMES 16u /* most frames of ours that lie on top */
 
@@ -93,13 +98,28 @@ static long unwinder_syscall(long number, long a, long b, long c, long d, long e
 }
 
 /* 1: from its first use on it keeps no descriptor. */
-static int take_pipe_away(void)
+static int take_pipe_away(const char *library)
 {
-	int writes = loaded_patch(LIBRARY, "write", (void *)unwinder_write) +
-		     loaded_patch(LIBRARY, "syscall", (void *)unwinder_syscall);
+	int writes = loaded_patch(library, "write", (void *)unwinder_write) +
+		     loaded_patch(library, "syscall", (void *)unwinder_syscall);
 
-	return writes && loaded_patch(LIBRARY, "read", (void *)unwinder_read) &&
-	       loaded_patch(LIBRARY, "pipe", (void *)no_pipe) + loaded_patch(LIBRARY, "pipe2", (void *)no_pipe2);
+	return writes && loaded_patch(library, "read", (void *)unwinder_read) &&
+	       loaded_patch(library, "pipe", (void *)no_pipe) + loaded_patch(library, "pipe2", (void *)no_pipe2);
+}
+
+/* The path of the copy, or the name that the loader looks for. */
+static const char *find_library(char *path, size_t size)
+{
+	Dl_info agent;
+	const char *slash;
+
+	if (!dladdr((void *)(uintptr_t)stack_native_open, &agent) || !agent.dli_fname)
+		return LIBRARY;
+	slash = strrchr(agent.dli_fname, '/');
+	if (!slash ||
+	    (size_t)snprintf(path, size, "%.*s/" COPY, (int)(slash - agent.dli_fname), agent.dli_fname) >= size)
+		return LIBRARY;
+	return access(path, R_OK) ? LIBRARY : path;
 }
 
 static void find_steps(void *library)
@@ -119,12 +139,14 @@ static int can_step(void)
 
 int stack_native_open(void)
 {
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	char path[PATH_MAX];
+	const char *name = find_library(path, sizeof(path));
+	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	backtrace_function *function = library ? (backtrace_function *)dlsym(library, "unw_backtrace") : NULL;
 
 	if (!function)
 		return -MT_E_MISSING;
-	if (!take_pipe_away())
+	if (!take_pipe_away(name))
 		return -MT_E_VERSION;
 	find_steps(library);
 	unwind.backtrace = function;
