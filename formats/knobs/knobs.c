@@ -141,25 +141,15 @@ static int unknown_framework(const struct mt_knob_file *file, size_t line, const
 	return -MT_E_RULES;
 }
 
-static int has_key(const struct mt_knob_file *file, const char *key)
-{
-	uint32_t i;
-
-	for (i = 0; i < file->knobs; i++)
-		if (!strcmp(file->knob[i].name.key, key))
-			return 1;
-	return 0;
-}
-
 /* The key is of the file, or of one that it builds on by name; those are there. */
 static int has_key_below(const struct mt_knobs *knobs, const struct mt_knob_file *file, const char *key)
 {
 	uint32_t i;
 
 	for (i = 0; i < file->below; i++)
-		if (has_key(mt_knobs_find(knobs, file->builds_on[i]), key))
+		if (mt_knob_find(mt_knobs_find(knobs, file->builds_on[i]), key))
 			return 1;
-	return has_key(file, key);
+	return mt_knob_find(file, key) != NULL;
 }
 
 int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_size)
@@ -239,6 +229,21 @@ const struct mt_knob_file *mt_knobs_find(const struct mt_knobs *knobs, const cha
 	for (i = 0; i < knobs->files; i++)
 		if (!strcmp(knobs->file[i].framework, framework))
 			return &knobs->file[i];
+	return NULL;
+}
+
+const struct mt_knob *mt_knob_find(const struct mt_knob_file *file, const char *key)
+{
+	const struct mt_knob *knob;
+	uint32_t k;
+
+	for (knob = file->knob; knob < file->knob + file->knobs; knob++) {
+		if (!strcmp(knob->name.key, key))
+			return knob;
+		for (k = 0; k < knob->olders; k++)
+			if (!strcmp(knob->older[k].key, key))
+				return knob;
+	}
 	return NULL;
 }
 

@@ -55,48 +55,27 @@ static int read_releases(struct knobs_source *source, const struct knobs_field *
 	return knobs_read_list(source, field->key, MT_KNOB_RELEASES_MAX, add_release, field);
 }
 
-static int add_below(struct knobs_source *source, const struct knobs_field *field)
+static int add_text(struct knobs_source *source, const struct knobs_field *field)
 {
-	const char *text = yaml_cursor_text(source->yaml);
+	char *file = (char *)source->file;
 
-	if (!text || !*text)
-		return knobs_fail(source, "%s is a list of frameworks", field->key);
-	return knobs_keep_text(source, text, &source->file->builds_on[source->file->below++]);
+	return knobs_add_text(source, field, (const char **)(file + field->at), (uint32_t *)(file + field->words));
 }
 
-static int read_builds_on(struct knobs_source *source, const struct knobs_field *field)
+static int read_texts(struct knobs_source *source, const struct knobs_field *field)
 {
-	return knobs_read_list(source, field->key, MT_KNOB_FRAMEWORKS_MAX, add_below, field);
+	return knobs_read_list(source, field->key, MT_KNOB_FRAMES_MAX, add_text, field);
 }
 
-static int add_frame(struct knobs_source *source, const struct knobs_field *field)
+/* All of the mapping that comes next: `add` is called with the cursor on each of its keys. */
+static int read_map(struct knobs_source *source, const struct knobs_field *field,
+		    int (*add)(struct knobs_source *source, const struct knobs_field *field))
 {
-	return knobs_add_text(source, field, source->file->frame, &source->file->frames);
-}
+	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
 
-static int read_frames(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_read_list(source, field->key, MT_KNOB_FRAMES_MAX, add_frame, field);
-}
-
-static int add_variable(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_add_text(source, field, source->file->variable, &source->file->variables);
-}
-
-static int read_variables(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_read_list(source, field->key, MT_KNOB_VARIABLES_MAX, add_variable, field);
-}
-
-static int add_other(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_add_text(source, field, source->file->other, &source->file->others);
-}
-
-static int read_others(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_read_list(source, field->key, MT_KNOB_OTHERS_MAX, add_other, field);
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
+		error = add(source, field);
+	return error;
 }
 
 static int add_hand(struct knobs_source *source, const struct knobs_field *field)
@@ -115,11 +94,7 @@ static int add_hand(struct knobs_source *source, const struct knobs_field *field
 
 static int read_hands(struct knobs_source *source, const struct knobs_field *field)
 {
-	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
-
-	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
-		error = add_hand(source, field);
-	return error;
+	return read_map(source, field, add_hand);
 }
 
 static int add_model_seen(struct knobs_source *source, const struct knobs_field *field)
@@ -150,11 +125,7 @@ static int add_model(struct knobs_source *source, const struct knobs_field *fiel
 
 static int read_models(struct knobs_source *source, const struct knobs_field *field)
 {
-	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
-
-	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
-		error = add_model(source, field);
-	return error;
+	return read_map(source, field, add_model);
 }
 
 static int add_named_seen(struct knobs_source *source, const struct knobs_field *field)
@@ -164,10 +135,11 @@ static int add_named_seen(struct knobs_source *source, const struct knobs_field 
 	return knobs_add_text(source, field, wrapper->seen, &wrapper->seens);
 }
 
-/* "axolotl: [axolotl/cli]", one of `list`. */
-static int add_named(struct knobs_source *source, const struct knobs_field *field, struct mt_knob_wrapper *list,
-		     uint32_t *count)
+/* "axolotl: [axolotl/cli]", one of a list of the file. */
+static int add_named(struct knobs_source *source, const struct knobs_field *field)
 {
+	struct mt_knob_wrapper *list = (struct mt_knob_wrapper *)((char *)source->file + field->at);
+	uint32_t *count = (uint32_t *)((char *)source->file + field->words);
 	const char *text = yaml_cursor_text(source->yaml);
 	int error;
 
@@ -183,24 +155,9 @@ static int add_named(struct knobs_source *source, const struct knobs_field *fiel
 	return error;
 }
 
-static int read_named(struct knobs_source *source, const struct knobs_field *field, struct mt_knob_wrapper *list,
-		      uint32_t *count)
+static int read_named(struct knobs_source *source, const struct knobs_field *field)
 {
-	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping");
-
-	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
-		error = add_named(source, field, list, count);
-	return error;
-}
-
-static int read_wrappers(struct knobs_source *source, const struct knobs_field *field)
-{
-	return read_named(source, field, source->file->wrapper, &source->file->wrappers);
-}
-
-static int read_backends(struct knobs_source *source, const struct knobs_field *field)
-{
-	return read_named(source, field, source->file->backend, &source->file->backends);
+	return read_map(source, field, add_named);
 }
 
 #define LOOP_WORD(name, word) word,
@@ -209,70 +166,44 @@ static const char *const loop_words[] = { MT_KNOB_LOOP_LIST(LOOP_WORD) };
 #define FILE_AT(member) offsetof(struct mt_knob_file, member)
 
 static const struct knobs_field file_fields[] = {
-	{ "framework", read_file_text, 1, offsetof(struct mt_knob_file, framework), NULL, 0 },
-	{ "package", read_file_text, 0, offsetof(struct mt_knob_file, package), NULL, 0 },
-	{ "repository", read_file_text, 0, offsetof(struct mt_knob_file, repository), NULL, 0 },
+	{ "framework", read_file_text, 1, FILE_AT(framework), NULL, 0 },
+	{ "package", read_file_text, 0, FILE_AT(package), NULL, 0 },
+	{ "repository", read_file_text, 0, FILE_AT(repository), NULL, 0 },
 	{ "releases", read_releases, 1, 0, NULL, 0 },
-	{ "builds-on", read_builds_on, 0, 0, NULL, 0 },
+	{ "builds-on", read_texts, 0, FILE_AT(builds_on), NULL, FILE_AT(below) },
 	{ "written", read_file_word, 1, FILE_AT(written), FEW(knob_written_words, MT_KNOB_WRITTENS) },
 	{ "class", read_file_text, 0, FILE_AT(class_), NULL, 0 },
-	{ "frames", read_frames, 0, 0, NULL, 0 },
-	{ "variables", read_variables, 0, 0, NULL, 0 },
+	{ "frames", read_texts, 0, FILE_AT(frame), NULL, FILE_AT(frames) },
+	{ "variables", read_texts, 0, FILE_AT(variable), NULL, FILE_AT(variables) },
 	{ "hands-on", read_hands, 0, 0, NULL, 0 },
-	{ "others", read_others, 0, 0, NULL, 0 },
 	{ "models", read_models, 0, 0, NULL, 0 },
-	{ "wrappers", read_wrappers, 0, 0, NULL, 0 },
-	{ "backends", read_backends, 0, 0, NULL, 0 },
+	{ "wrappers", read_named, 0, FILE_AT(wrapper), NULL, FILE_AT(wrappers) },
+	{ "trainers", read_named, 0, FILE_AT(trainer), NULL, FILE_AT(trainers) },
+	{ "backends", read_named, 0, FILE_AT(backend), NULL, FILE_AT(backends) },
 	{ "loop", read_file_word, 0, FILE_AT(loop), FEW(loop_words, MT_KNOB_LOOPS) },
 	{ "knobs", read_knobs, 1, 0, NULL, 0 },
 };
 
-/* Is it a key of the file, of today or older? */
-static int has_key(const struct mt_knob_file *file, const char *key)
+static int check_key(struct knobs_source *source, const struct mt_knob *knob, const char *key)
 {
-	uint32_t i, k;
-
-	for (i = 0; i < file->knobs; i++) {
-		if (!strcmp(file->knob[i].name.key, key))
-			return 1;
-		for (k = 0; k < file->knob[i].olders; k++)
-			if (!strcmp(file->knob[i].older[k].key, key))
-				return 1;
-	}
-	return 0;
-}
-
-/* "full: --recompute-method=uniform" */
-static int has_companion(const struct mt_knob_file *file, const char *with)
-{
-	const char *colon = strstr(with, ": "), *equals = colon ? strchr(colon, '=') : NULL;
-	uint32_t i;
-
-	for (i = 0; equals && i < file->knobs; i++)
-		if (strlen(file->knob[i].name.key) == (size_t)(equals - colon - 2) &&
-		    !strncmp(file->knob[i].name.key, colon + 2, (size_t)(equals - colon - 2)))
-			return 1;
-	return 0;
+	if (!key || mt_knob_find(source->file, key))
+		return 0;
+	return yaml_cursor_fail(source->yaml, knob->line, "no knob of the file is %s", key);
 }
 
 static int check_references(struct knobs_source *source, const struct mt_knob *knob)
 {
-	const struct mt_knob_constraint *constraint;
 	uint32_t i;
+	int error = 0;
 
-	for (i = 0; i < knob->constraints; i++) {
-		constraint = &knob->constraint[i];
-		if (constraint->key && !has_key(source->file, constraint->key))
-			return yaml_cursor_fail(source->yaml, knob->line, "no knob of the file is %s", constraint->key);
-		if (constraint->times && !has_key(source->file, constraint->times))
-			return yaml_cursor_fail(source->yaml, knob->line, "no knob of the file is %s",
-						constraint->times);
+	for (i = 0; i < knob->constraints && !error; i++) {
+		error = check_key(source, knob, knob->constraint[i].key);
+		if (!error)
+			error = check_key(source, knob, knob->constraint[i].times);
 	}
-	for (i = 0; i < knob->withs; i++)
-		if (!has_companion(source->file, knob->with[i]))
-			return yaml_cursor_fail(source->yaml, knob->line,
-						"no \"VALUE: KEY=VALUE\" of a knob of the file: %s", knob->with[i]);
-	return 0;
+	for (i = 0; i < knob->withs && !error; i++)
+		error = check_key(source, knob, knob->with[i].key);
+	return error;
 }
 
 /* The file's words for all rows that have none of their own. */
@@ -286,6 +217,17 @@ static int check_written(struct knobs_source *source, struct mt_knob *knob)
 		return yaml_cursor_fail(source->yaml, knob->line,
 					"%s is an argument of nothing, and no \"class\" is given", knob->name.key);
 	return 0;
+}
+
+/* "GRPOConfig.max_length" is of the trainer GRPOConfig. */
+static void find_trainer(const struct mt_knob_file *file, struct mt_knob *knob)
+{
+	size_t size = strcspn(knob->name.key, ".");
+	uint32_t i;
+
+	for (i = 0; i < file->trainers; i++)
+		if (strlen(file->trainer[i].name) == size && !memcmp(file->trainer[i].name, knob->name.key, size))
+			knob->trainer = file->trainer[i].name;
 }
 
 static int check_file(struct knobs_source *source)
@@ -304,6 +246,7 @@ static int check_file(struct knobs_source *source)
 			if (!strcmp(file->knob[k].name.key, file->knob[i].name.key))
 				return yaml_cursor_fail(source->yaml, file->knob[i].line, "%s is there twice",
 							file->knob[i].name.key);
+		find_trainer(file, &file->knob[i]);
 		error = check_references(source, &file->knob[i]);
 		if (!error)
 			error = check_written(source, &file->knob[i]);

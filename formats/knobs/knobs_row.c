@@ -130,49 +130,32 @@ static int read_copies(struct knobs_source *source, const struct knobs_field *fi
 	return 0;
 }
 
-static int add_within(struct knobs_source *source, const struct knobs_field *field)
+static int add_text(struct knobs_source *source, const struct knobs_field *field)
 {
-	return knobs_add_text(source, field, source->knob->within, &source->knob->withins);
+	char *knob = (char *)source->knob;
+
+	return knobs_add_text(source, field, (const char **)(knob + field->at), (uint32_t *)(knob + field->words));
 }
 
-static int read_within(struct knobs_source *source, const struct knobs_field *field)
+static int read_texts(struct knobs_source *source, const struct knobs_field *field)
 {
-	return knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_within, field);
+	return knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_text, field);
 }
 
-static int add_outside(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_add_text(source, field, source->knob->outside, &source->knob->outsides);
-}
-
-static int read_outside(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_outside, field);
-}
-
-static int add_seen(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_add_text(source, field, source->knob->seen, &source->knob->seens);
-}
-
-static int read_seen(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_seen, field);
-}
-
-static int add_proof(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_add_text(source, field, source->knob->proof, &source->knob->proofs);
-}
-
-static int read_proof(struct knobs_source *source, const struct knobs_field *field)
-{
-	return knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_proof, field);
-}
-
+/* "full: --recompute-method=uniform" */
 static int add_with(struct knobs_source *source, const struct knobs_field *field)
 {
-	return knobs_add_text(source, field, source->knob->with, &source->knob->withs);
+	struct mt_knob_with *with = &source->knob->with[source->knob->withs];
+	const char *text = yaml_cursor_text(source->yaml), *colon = text ? strstr(text, ": ") : NULL,
+		   *equals = colon ? strchr(colon, '=') : NULL;
+
+	if (!equals)
+		return knobs_fail(source, "%s is a list of \"VALUE: KEY=VALUE\"", field->key);
+	source->knob->withs++;
+	with->value = knobs_keep(source->knobs, text, (size_t)(colon - text));
+	with->key = knobs_keep(source->knobs, colon + 2, (size_t)(equals - colon) - 2);
+	with->to = knobs_keep(source->knobs, equals + 1, strlen(equals + 1));
+	return with->value && with->key && with->to ? 0 : -MT_E_MEMORY;
 }
 
 static int read_with(struct knobs_source *source, const struct knobs_field *field)
@@ -389,10 +372,10 @@ static const struct knobs_field knob_fields[] = {
 	{ "of", read_word, 0, AT(of), FEW(knob_of_words, MT_KNOB_OFS) },
 	{ "leaves", read_word, 0, AT(leaves), FEW(knob_leaves_words, MT_KNOB_LEAVES_WORDS) },
 	{ "while", read_word, 0, AT(while_), FEW(knob_while_words, MT_KNOB_WHILES) },
-	{ "within", read_within, 0, 0, NULL, 0 },
-	{ "outside", read_outside, 0, 0, NULL, 0 },
-	{ "proof", read_proof, 0, 0, NULL, 0 },
-	{ "seen", read_seen, 0, 0, NULL, 0 },
+	{ "within", read_texts, 0, AT(within), NULL, AT(withins) },
+	{ "outside", read_texts, 0, AT(outside), NULL, AT(outsides) },
+	{ "proof", read_texts, 0, AT(proof), NULL, AT(proofs) },
+	{ "seen", read_texts, 0, AT(seen), NULL, AT(seens) },
 	{ "with", read_with, 0, 0, NULL, 0 },
 	{ "turned-on", read_knob_text, 0, AT(turned_on), NULL, 0 },
 	{ "turned-off", read_knob_text, 0, AT(turned_off), NULL, 0 },

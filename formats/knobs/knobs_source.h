@@ -26,9 +26,9 @@ struct knobs_field {
 	const char *key;
 	int (*read)(struct knobs_source *source, const struct knobs_field *field);
 	int required;
-	size_t at; /* offset in the struct that the mapping is; for read_text and read_words */
+	size_t at; /* offset in the struct that the mapping is */
 	const char *const *word;
-	size_t words;
+	size_t words; /* number of words; a list of texts has the offset of its count here */
 };
 
 /* An error at the cursor's line: its words into the message, with `about` where they have a %s. Returns it. */

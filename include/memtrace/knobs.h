@@ -244,7 +244,6 @@ enum mt_knob_constraint_kind {
 
 /* Limits of a file. */
 #define MT_KNOB_RELEASES_MAX 32u
-#define MT_KNOB_FRAMEWORKS_MAX 16u /* frameworks that one builds on */
 #define MT_KNOB_OLDER_MAX 4u
 #define MT_KNOB_DEFAULTS_MAX 6u
 #define MT_KNOB_CONSTRAINTS_MAX 6u
@@ -252,11 +251,9 @@ enum mt_knob_constraint_kind {
 #define MT_KNOB_WITHIN_MAX 8u
 #define MT_KNOB_WEIGHS_MAX 32u
 #define MT_KNOB_WEIGHT_MAX 64u
-#define MT_KNOB_FRAMES_MAX 16u
-#define MT_KNOB_VARIABLES_MAX 4u
+#define MT_KNOB_FRAMES_MAX 16u /* paths of code, frameworks that one builds on, variables */
 #define MT_KNOB_HANDS_MAX 8u
 #define MT_KNOB_WRAPPERS_MAX 8u
-#define MT_KNOB_OTHERS_MAX 64u
 
 struct mt_knob_release {
 	const char *version;
@@ -289,8 +286,14 @@ struct mt_knob_constraint {
 	uint32_t values;
 };
 
+/* With the value, a knob takes another one of its file: "VALUE: KEY=TO". */
+struct mt_knob_with {
+	const char *value, *key, *to;
+};
+
 struct mt_knob {
 	struct mt_knob_name name; /* today's */
+	const char *trainer;      /* the one of `trainers` that has the row alone; NULL: all have it */
 	struct mt_knob_name older[MT_KNOB_OLDER_MAX];
 	uint32_t olders;
 	const char *what;
@@ -322,8 +325,7 @@ struct mt_knob {
 	uint32_t proofs;
 	const char *seen[MT_KNOB_WITHIN_MAX]; /* the same: it can be set only where one of these runs */
 	uint32_t seens;                       /* 0: anywhere */
-	const char *
-		with[MT_KNOB_WITHIN_MAX]; /* "VALUE: KEY=VALUE": with that value it takes another setting, of this file */
+	struct mt_knob_with with[MT_KNOB_WITHIN_MAX];
 	uint32_t withs;
 	const char *turned_on;  /* a word: the one that turns it on; NULL: it needs none, or weighs say it */
 	const char *turned_off; /* a word that saves where it is off: the one that turns it off; of others NULL */
@@ -363,13 +365,13 @@ struct mt_knob_file {
 	const char *repository;                               /* OWNER/NAME on GitHub; NULL: not needed */
 	struct mt_knob_release release[MT_KNOB_RELEASES_MAX]; /* oldest first */
 	uint32_t releases;
-	const char *builds_on[MT_KNOB_FRAMEWORKS_MAX]; /* files with knobs that hold, too */
+	const char *builds_on[MT_KNOB_FRAMES_MAX]; /* files with knobs that hold, too */
 	uint32_t below;
 	enum mt_knob_written written; /* a row's own word goes before */
 	const char *class_;           /* class of arguments with a key that has no class or function; NULL: none */
 	const char *frame[MT_KNOB_FRAMES_MAX]; /* paths of its code: "verl/trainer" */
 	uint32_t frames;
-	const char *variable[MT_KNOB_VARIABLES_MAX]; /* names in the environment, the first holds in all releases */
+	const char *variable[MT_KNOB_FRAMES_MAX]; /* names in the environment, the first holds in all releases */
 	uint32_t variables;
 	struct mt_knob_hand hand[MT_KNOB_HANDS_MAX];
 	uint32_t hands;
@@ -377,12 +379,13 @@ struct mt_knob_file {
 	uint32_t models;
 	struct mt_knob_wrapper wrapper[MT_KNOB_WRAPPERS_MAX];
 	uint32_t wrappers;
+	/* The trainers, one of which runs. A key that begins with a trainer's name and a dot belongs to it. Words are files or folders. */
+	struct mt_knob_wrapper trainer[MT_KNOB_WRAPPERS_MAX];
+	uint32_t trainers;
 	/* The backends, one of which runs the model. A key with a backend's name or word belongs to it. Words are parts of files and functions. */
 	struct mt_knob_wrapper backend[MT_KNOB_WRAPPERS_MAX];
 	uint32_t backends;
-	enum mt_knob_loop loop;                /* the owner of the train loop */
-	const char *other[MT_KNOB_OTHERS_MAX]; /* ends of keys that look like a knob's and are something else */
-	uint32_t others;
+	enum mt_knob_loop loop; /* the owner of the train loop */
 	struct mt_knob *knob;
 	uint32_t knobs;
 };
@@ -431,6 +434,9 @@ int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_s
 
 /* NULL: no file is about it. */
 const struct mt_knob_file *mt_knobs_find(const struct mt_knobs *knobs, const char *framework);
+
+/* The knob of the file that has the key, as today's name or an older one; NULL: none has. */
+const struct mt_knob *mt_knob_find(const struct mt_knob_file *file, const char *key);
 
 /* The default in a release of the file; NULL: nothing of its own. */
 const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release);

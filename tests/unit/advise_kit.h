@@ -82,8 +82,7 @@ static inline const struct mt_knob *knob_of(const char *framework, const char *k
 /* The present value of a knob of the main framework. */
 static inline void check_now(const char *key, const char *value, const char *where)
 {
-	struct advise_value now = advise_config_value(config, knob_of(config->part[0].file->framework, key),
-						      ADVISE_AS_IS);
+	struct advise_value now = advise_config_value(config, knob_of(config->part[0].file->framework, key));
 
 	CHECK_STR(now.text, value);
 	CHECK_STR(now.where, where);

@@ -5,7 +5,7 @@ static char words[ADVISE_WORDS_MAX];
 
 static void check_bad(const char *text, const char *message)
 {
-	CHECK_EQ(advise_config_set(config, text), -MT_E_ARGUMENT);
+	CHECK_EQ(advise_config_pair(config, text, ADVISE_SET), -MT_E_ARGUMENT);
 	CHECK_STR(config->message, message);
 }
 
@@ -15,16 +15,12 @@ TEST(values_are_held_against_the_unit)
 	check_bad("use_dynamic_bsz", "--set use_dynamic_bsz: not KEY=VALUE");
 	check_bad("=1", "--set =1: not KEY=VALUE");
 	check_bad("use_dynamic_bsz=maybe",
-		  "--set actor_rollout_ref.actor.use_dynamic_bsz=maybe: use_dynamic_bsz is true or "
-		  "false, in switch");
+		  "--set actor_rollout_ref.actor.use_dynamic_bsz=maybe: not a value of the unit switch");
 	check_bad("ppo_mini_batch_size=1.5",
-		  "--set actor_rollout_ref.actor.ppo_mini_batch_size=1.5: ppo_mini_batch_size is a whole number, in samples");
-	check_bad("gpu_memory_utilization=1.5", "--set actor_rollout_ref.rollout.gpu_memory_utilization=1.5: "
-						"gpu_memory_utilization is a share from 0 to 1, in share");
-	check_bad("param_offload=true",
-		  "--set param_offload: which one? actor_rollout_ref.actor.fsdp_config.param_offload, "
-		  "actor_rollout_ref.actor.megatron.param_offload, actor_rollout_ref.ref.fsdp_config.param_offload, "
-		  "critic.fsdp.param_offload");
+		  "--set actor_rollout_ref.actor.ppo_mini_batch_size=1.5: not a value of the unit samples");
+	check_bad("gpu_memory_utilization=1.5",
+		  "--set actor_rollout_ref.rollout.gpu_memory_utilization=1.5: not a value of the unit share");
+	check_bad("param_offload=true", "--set param_offload: 2 keys of \"memana knobs verl\" end so: say more of it");
 	CHECK_EQ(config->settings, 0);
 	end_run();
 }
@@ -79,11 +75,11 @@ static const struct advise_facts facts = {
 	.fact = { [MT_KNOB_FACT_LONGEST_SAMPLE] = 9000, [MT_KNOB_FACT_ATTENTION_HEADS] = 28 }
 };
 
-static enum advise_holds holds(const char *key, uint32_t number, const char *value)
+static enum advise_holds holds(const char *key, uint32_t number)
 {
 	const struct mt_knob *knob = knob_of(config->part[0].file->framework, key);
 
-	return advise_constraint_holds(config, knob, &knob->constraint[number], value, ADVISE_WITH_SET, &facts, words);
+	return advise_constraint_holds(config, knob, &knob->constraint[number], words);
 }
 
 TEST(constraints_are_held_against_settings_and_facts)
@@ -92,46 +88,36 @@ TEST(constraints_are_held_against_settings_and_facts)
 	const struct mt_knob *budget;
 
 	begin("verl");
-	CHECK_EQ(advise_config_now(config, "use_dynamic_bsz=true"), 0);
-	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 1, "1"), ADVISE_HOLDS_YES);
-	CHECK_STR(words, "use_dynamic_bsz is true (--now)");
-	CHECK_EQ(advise_config_set(config, "use_dynamic_bsz=0"), 0);
-	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 1, "1"), ADVISE_HOLDS_NO);
-	CHECK_STR(words, "counts with dynamic batches only: use_dynamic_bsz is 0 (--set)");
-	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 0, "8999"), ADVISE_HOLDS_NO);
-	CHECK_STR(words, "8,999 is less than the longest sample, 9,000");
-	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 0, "9000"), ADVISE_HOLDS_YES);
+	CHECK_EQ(advise_config_pair(config, "use_dynamic_bsz=true", ADVISE_NOW), 0);
+	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 1), ADVISE_HOLDS_YES);
+	CHECK_EQ(advise_config_pair(config, "use_dynamic_bsz=0", ADVISE_NOW), 0);
+	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 1), ADVISE_HOLDS_NO);
+	CHECK_STR(words, "counts with dynamic batches only: use_dynamic_bsz is 0 (--now)");
+	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 0), ADVISE_HOLDS_UNKNOWN);
 	budget = knob_of("verl", ACTOR "ppo_max_token_len_per_gpu");
-	CHECK_EQ(advise_floor(config, budget, ADVISE_WITH_SET, &facts), 9000);
-	CHECK_EQ(advise_floor(config, budget, ADVISE_WITH_SET, &none), 0);
-	CHECK_EQ(advise_constraint_holds(config, budget, &budget->constraint[0], "1", ADVISE_AS_IS, &none, words),
-		 ADVISE_HOLDS_UNKNOWN);
-	CHECK_STR(words, "the budget holds the longest sample; at that size it is at its floor");
-	CHECK_EQ(advise_config_set(config, "actor_rollout_ref.actor.ulysses_sequence_parallel_size=4"), 0);
-	CHECK_EQ(advise_floor(config, budget, ADVISE_WITH_SET, &facts), 2250);
-	CHECK_EQ(advise_floor(config, budget, ADVISE_AS_IS, &facts), 9000);
-	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 0, "2249"), ADVISE_HOLDS_NO);
-	CHECK_STR(words, "2,249 times 4 (ulysses_sequence_parallel_size) is less than the longest sample, 9,000");
-	CHECK_EQ(holds(ROLLOUT "tensor_model_parallel_size", 0, "3"), ADVISE_HOLDS_NO);
-	CHECK_STR(words, "3 does not divide the attention heads, 28");
-	CHECK_EQ(holds(ROLLOUT "tensor_model_parallel_size", 0, "4"), ADVISE_HOLDS_YES);
+	CHECK_EQ(advise_floor(config, budget, &facts), 9000);
+	CHECK_EQ(advise_floor(config, budget, &none), 0);
+	CHECK_EQ(advise_config_pair(config, "actor_rollout_ref.actor.ulysses_sequence_parallel_size=4", ADVISE_SET), 0);
+	CHECK_EQ(advise_floor(config, budget, &facts), 9000); /* it is only asked what that would do */
+	CHECK_EQ(advise_config_pair(config, "actor_rollout_ref.actor.ulysses_sequence_parallel_size=4", ADVISE_NOW), 0);
+	CHECK_EQ(advise_floor(config, budget, &facts), 2250);
 	end_run();
 }
 
 static enum advise_standing standing(const char *framework, const char *key)
 {
-	return advise_config_standing(config, knob_of(framework, key), ADVISE_AS_IS, &facts, words);
+	return advise_config_standing(config, knob_of(framework, key), &facts, words);
 }
 
 TEST(how_a_knob_stands_is_said)
 {
 	begin("verl");
 	CHECK_EQ(advise_config_command_line(config, verl_command), 0);
-	CHECK_EQ(advise_config_now(config, ACTOR "ppo_max_token_len_per_gpu=9000"), 0);
+	CHECK_EQ(advise_config_pair(config, ACTOR "ppo_max_token_len_per_gpu=9000", ADVISE_NOW), 0);
 	CHECK_EQ(standing("verl", "actor_rollout_ref.model.enable_gradient_checkpointing"), ADVISE_STANDING_ALREADY);
 	CHECK_STR(words, "already on (the command line)");
 	CHECK_EQ(standing("verl", ACTOR "ppo_max_token_len_per_gpu"), ADVISE_STANDING_FLOOR);
-	CHECK_STR(words, "at its floor: 9,000 (--now)");
+	CHECK_STR(words, "at its floor: 9000 (--now)");
 	CHECK_EQ(standing("verl", ACTOR "ppo_micro_batch_size_per_gpu"), ADVISE_STANDING_NO_EFFECT);
 	CHECK_STR(words,
 		  "has no effect here: is not read with dynamic batches: use_dynamic_bsz is True (the command line)");
@@ -142,13 +128,11 @@ TEST(how_a_knob_stands_is_said)
 	CHECK_STR(words, "");
 	CHECK_EQ(standing("verl", ACTOR "megatron.grad_offload"), ADVISE_STANDING_ABSENT);
 	CHECK_EQ(standing("trl", "GRPOConfig.beta"), ADVISE_STANDING_ABSENT);
-	CHECK_STR(words, "is of a framework that is not here");
 	end_run();
 	begin_run("");
 	add_frame(1, "/v/trl/trainer/grpo_trainer.py", 1);
 	choose(NULL);
 	CHECK_EQ(standing("trl", "SFTConfig.packing"), ADVISE_STANDING_ABSENT);
-	CHECK_STR(words, "is another trainer's: this one has a GRPOConfig");
 	CHECK_EQ(standing("trl", "GRPOConfig.max_completion_length"), ADVISE_STANDING_OPEN);
 	end_run();
 }
@@ -164,7 +148,7 @@ static void check_paste(const char *const *set, size_t count, const char *wanted
 
 	config->settings = 0;
 	for (i = 0; i < count; i++) {
-		CHECK_EQ(advise_config_set(config, set[i]), 0);
+		CHECK_EQ(advise_config_pair(config, set[i], ADVISE_SET), 0);
 		CHECK_EQ(config->settings, i + 1);
 		change[i].knob = config->setting[i].knob;
 		change[i].value = config->setting[i].value;
@@ -223,7 +207,7 @@ TEST(flags_are_pasted)
 {
 	begin("slime");
 	PASTE("--max-tokens-per-gpu 4096\n--recompute-loss-function\n# leave out --colocate\n--recompute-granularity full\n"
-	      "--sglang-cuda-graph-bs-decode 1 2\n--recompute-method uniform\n--recompute-num-layers 1\n",
+	      "--sglang-cuda-graph-bs-decode '[1, 2]'\n--recompute-method uniform\n--recompute-num-layers 1\n",
 	      "max-tokens-per-gpu=4096", "recompute_loss_function=true", "colocate=false", "recompute-granularity=full",
 	      "cuda_graph_bs_decode=[1, 2]");
 	end_run();
@@ -232,7 +216,7 @@ TEST(flags_are_pasted)
 	      "vllm.enable_sleep=1");
 	end_run();
 	begin("vllm");
-	PASTE("--gpu-memory-utilization 0.5\n--enforce-eager\n", "gpu_memory_utilization=50%", "enforce_eager=true");
+	PASTE("--gpu-memory-utilization 0.5\n--enforce-eager\n", "gpu_memory_utilization=0.5", "enforce_eager=true");
 	end_run();
 }
 

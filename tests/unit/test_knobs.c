@@ -199,7 +199,7 @@ TEST(frameworks_that_are_not_there_are_named)
 TEST(how_values_are_written_is_said_by_the_file_or_the_row)
 {
 	static const char text[] = FILE_HEAD
-		"class: C\nframes: [a/b, c.py]\nvariables: [V]\nhands-on: { f: x.y. }\nothers: [kk]\nknobs:\n" ROW("k")
+		"class: C\nframes: [a/b, c.py]\nvariables: [V]\nhands-on: { f: x.y. }\nknobs:\n" ROW("k")
 			ROW("e") "    written: environment\n";
 	struct mt_knobs knobs;
 
@@ -213,7 +213,6 @@ TEST(how_values_are_written_is_said_by_the_file_or_the_row)
 	CHECK_STR(knobs.file->frame[1], "c.py");
 	CHECK_STR(knobs.file->hand[0].before, "x.y.");
 	CHECK_STR(knobs.file->variable[0], "V");
-	CHECK_STR(knobs.file->other[0], "kk");
 	drop(&knobs);
 	check_refused(FILE_HEAD "knobs:\n" ROW("k"),
 		      "x.yaml:6: k is an argument of nothing, and no \"class\" is given");
@@ -229,7 +228,7 @@ TEST(what_stacks_tell_is_said_by_file_and_row)
 {
 	static const char text[] = FILE_HEAD
 		"class: C\nmodels: { critic: [update_critic, dp.py], reward: [score] }\nknobs:\n" ROW(
-			"k") "    outside: [gather]\n    proof: [a.py, b/, f > g]\n    seen: [h]\n    turned-on: w\n    with: ['a: k=1']\n";
+			"k") "    outside: [gather]\n    proof: [a.py, b/, f > g]\n    seen: [h]\n    turned-on: w\n    with: ['a: k=1=2']\n";
 	const struct mt_knob *knob;
 	struct mt_knobs knobs;
 
@@ -247,7 +246,9 @@ TEST(what_stacks_tell_is_said_by_file_and_row)
 	CHECK_EQ(knob->seens, 1);
 	CHECK_STR(knob->turned_on, "w");
 	CHECK_EQ(knob->withs, 1);
-	CHECK_STR(knob->with[0], "a: k=1");
+	CHECK_STR(knob->with[0].value, "a");
+	CHECK_STR(knob->with[0].key, "k");
+	CHECK_STR(knob->with[0].to, "1=2");
 	drop(&knobs);
 	check_refused(FILE_HEAD "class: C\nknobs:\n" ROW("k") "    turned-off: none\n",
 		      "x.yaml:7: \"turned-off\" goes with a word that saves where it is off");

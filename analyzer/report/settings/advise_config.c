@@ -6,27 +6,89 @@
 #include <stdlib.h>
 #include <string.h>
 #include "advise_config_impl.h"
-#include "base/text.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 
+/* Texts, newest first. */
+struct advise_text {
+	struct advise_text *next;
+	char text[];
+};
+
+const char *advise_keep(struct advise_config *config, const char *text, size_t size)
+{
+	struct advise_text *kept = malloc(sizeof(*kept) + size + 1);
+
+	if (!kept)
+		return NULL;
+	memcpy(kept->text, text, size);
+	kept->text[size] = '\0';
+	mt_clean(kept->text, "");
+	kept->next = config->texts;
+	config->texts = kept;
+	return kept->text;
+}
+
+int advise_no_memory(struct advise_config *config)
+{
+	snprintf(config->message, sizeof(config->message), "%s", mt_strerror(MT_E_MEMORY));
+	return -MT_E_MEMORY;
+}
+
+int advise_fail(struct advise_config *config, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(config->message, sizeof(config->message), format, args);
+	va_end(args);
+	mt_clean(config->message, "");
+	return -MT_E_ARGUMENT;
+}
+
+int advise_warn(struct advise_config *config, const char *format, ...)
+{
+	char words[ADVISE_WORDS_MAX];
+	const char *kept;
+	va_list args;
+	uint32_t i;
+
+	va_start(args, format);
+	vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	if (config->warnings == ADVISE_WARNINGS_MAX)
+		return 0;
+	kept = advise_keep(config, words, strlen(words));
+	if (!kept)
+		return advise_no_memory(config);
+	for (i = 0; i < config->warnings; i++)
+		if (!strcmp(config->warning[i], kept))
+			return 0;
+	config->warning[config->warnings++] = kept;
+	return 0;
+}
+
 int advise_config_new(struct advise_config **config, const struct mt_knobs *knobs)
 {
-	*config = calloc(1, sizeof(**config));
-	if (!*config)
+	struct advise_config *made = calloc(1, sizeof(*made));
+
+	*config = made;
+	if (!made)
 		return -MT_E_MEMORY;
-	(*config)->knobs = knobs;
-	return 0;
+	made->knobs = knobs;
+	made->setting = calloc(ADVISE_SETTINGS_MAX, sizeof(*made->setting));
+	made->warning = calloc(ADVISE_WARNINGS_MAX, sizeof(*made->warning));
+	return made->setting && made->warning ? 0 : advise_no_memory(made);
 }
 
 void advise_config_free(struct advise_config *config)
 {
-	struct advise_text *text, *following;
+	struct advise_text *text;
 
 	if (!config)
 		return;
-	for (text = config->texts; text; text = following) {
-		following = text->next;
+	while ((text = config->texts)) {
+		config->texts = text->next;
 		free(text);
 	}
 	free(config->setting);
@@ -35,153 +97,73 @@ void advise_config_free(struct advise_config *config)
 	free(config);
 }
 
-/* ---- taking in --------------------------------------------------------------------------------------------------- */
-
-static struct advise_setting *next_setting(struct advise_config *config)
+const struct advise_part *advise_config_part(const struct advise_config *config, const struct mt_knob *knob)
 {
-	uint32_t room = config->settings_room ? config->settings_room * 2 : 64;
-	struct advise_setting *larger;
-
-	if (config->settings == config->settings_room) {
-		larger = realloc(config->setting, room * sizeof(*larger));
-		if (!larger)
-			return NULL;
-		config->setting = larger;
-		config->settings_room = room;
-	}
-	return &config->setting[config->settings];
-}
-
-static int by_hand(enum advise_origin origin)
-{
-	return origin == ADVISE_NOW || origin == ADVISE_SET;
-}
-
-/* 'a' and "a" are a: what is left of quotes that a shell, or YAML, has not taken. */
-static const char *without_quotes(const char *text, size_t *size)
-{
-	*size = strlen(text);
-	if (*size < 2 || (*text != '"' && *text != '\'') || text[*size - 1] != *text)
-		return text;
-	*size -= 2;
-	return text + 1;
-}
-
-static int check_value(struct advise_config *config, const struct mt_knob *knob, const char *value, const char *where)
-{
-	static const char *const words[] = {
-		[MT_KNOB_KIND_SWITCH] = "true or false", [MT_KNOB_KIND_COUNT] = "a whole number",
-		[MT_KNOB_KIND_SIZE] = "a size (1GiB)",   [MT_KNOB_KIND_SHARE] = "a share from 0 to 1",
-		[MT_KNOB_KIND_NUMBER] = "a number",      [MT_KNOB_KIND_WORD] = "a word",
-	};
-	double number;
-
-	if (advise_value_number(knob, value, &number) >= 0)
-		return 0;
-	return advise_fail(config, "%s %.128s=%.64s: %s is %s, in %s", where, knob->name.key, value,
-			   advise_short_key(knob->name.key), words[mt_knob_unit_kind(knob->measure)], knob->unit);
-}
-
-/* A name that the release does not have, or has no more: what to write instead. */
-static int warn_of_name(struct advise_config *config, const struct advise_setting *setting)
-{
-	const struct advise_part *part = advise_config_part(config, setting->knob);
-	const struct mt_knob_name *name = setting->name;
-	const struct mt_knob_file *file = part->file;
-	const char *older = *part->version ? "" : "; an older one reads it";
-
-	if (name->gone < file->releases && (!*part->version || part->release >= name->gone))
-		return advise_warn(config, "%s: %.128s: gone since %s %s%s%.200s%s", setting->where, setting->key,
-				   file->framework, file->release[name->gone].version,
-				   name == &setting->knob->name ? ": " : ", it is ",
-				   name == &setting->knob->name ? setting->knob->instead : setting->knob->name.key,
-				   older);
-	if (*part->version && part->release < name->since)
-		return advise_warn(config, "%s: %.128s: %s has it from %s on, and this is %s", setting->where,
-				   setting->key, file->framework, file->release[name->since].version, part->version);
-	return 0;
-}
-
-static int add(struct advise_config *config, const struct mt_knob *knob, const struct mt_knob_name *name,
-	       const char *key, const char *value, const char *where, enum advise_origin origin)
-{
-	const struct advise_part *part = advise_config_part(config, knob);
-	struct advise_setting *setting = next_setting(config);
-	size_t size;
-
-	if (!setting)
-		return advise_no_memory(config);
-	memset(setting, 0, sizeof(*setting));
-	setting->knob = knob;
-	setting->name = name;
-	setting->origin = origin;
-	setting->counts = !*part->version || advise_name_in(name, part->release);
-	setting->key = advise_keep(config, key, strlen(key));
-	setting->where = advise_keep(config, where, strlen(where));
-	if (value) {
-		value = without_quotes(value, &size);
-		setting->value = advise_keep(config, value, size);
-	}
-	if (!setting->key || !setting->where || (value && !setting->value))
-		return advise_no_memory(config);
-	config->settings++;
-	return warn_of_name(config, setting);
-}
-
-/* Which keys could be meant, for a sentence. */
-static int fail_several(struct advise_config *config, const char *key, const char *where)
-{
-	char words[300] = "", canonical[ADVISE_KEY_MAX];
-	size_t used = 0, size = advise_canonical(canonical, key, strlen(key));
-	const struct advise_key *other;
+	const struct mt_knob_file *file;
 	uint32_t i;
 
-	for (i = 0; i < config->keys && used < sizeof(words); i++) {
-		other = &config->key[i];
-		if (other->size > size && !strcmp(other->text + other->size - size, canonical) &&
-		    other->text[other->size - size - 1] == '.' && other->name == &other->knob->name)
-			used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s", used ? ", " : "",
-						 other->name->key);
+	for (i = 0; i < config->parts; i++) {
+		file = config->part[i].file;
+		if (knob >= file->knob && knob < file->knob + file->knobs)
+			return &config->part[i];
 	}
-	return advise_fail(config, "%s %.128s: which one? %s", where, key, words);
+	return NULL;
+}
+
+/* ---- taking in --------------------------------------------------------------------------------------------------- */
+
+static int add(struct advise_config *config, const struct mt_knob *knob, const struct mt_knob_name *name,
+	       const char *value, const char *where, enum advise_origin origin)
+{
+	const struct advise_part *part = advise_config_part(config, knob);
+	struct advise_setting *setting = &config->setting[config->settings];
+
+	*setting = (struct advise_setting){ .knob = knob, .origin = origin };
+	setting->counts = !*part->version || advise_name_in(name, part->release);
+	setting->where = advise_keep(config, where, strlen(where));
+	setting->value = value ? advise_keep(config, value, strlen(value)) : NULL;
+	if (!setting->where || (value && !setting->value))
+		return advise_no_memory(config);
+	config->settings++;
+	return 0;
 }
 
 int advise_say(struct advise_config *config, const char *key, const char *value, const char *where,
 	       enum advise_origin origin)
 {
-	struct advise_match match;
+	int by_hand = origin == ADVISE_NOW || origin == ADVISE_SET;
+	struct advise_match match = advise_match(config, key);
+	const struct advise_part *part;
 	const struct mt_knob *through;
+	double number;
 	int error;
 
-	if (config->settings == ADVISE_SETTINGS_MAX)
+	if (config->settings == ADVISE_SETTINGS_MAX || (!by_hand && (!match.knob || match.is_end)))
 		return 0;
-	match = advise_match(config, key);
-	if (match.several > 1)
-		return by_hand(origin) ? fail_several(config, key, where) : 0;
+	if (match.several)
+		return advise_fail(config, "%s %.128s: %u keys of \"memana knobs %s\" end so: say more of it", where,
+				   key, match.several + 1, config->part[0].file->framework);
 	if (!match.knob)
-		return advise_unknown(config, key, where, origin);
-	if (match.is_weak && !by_hand(origin))
-		return 0;
+		return advise_unknown(config, key, where);
 	through = advise_config_through(config, match.knob);
 	if (through) {
 		match.knob = through;
 		match.name = &through->name;
 	}
-	if (by_hand(origin) && value) {
-		error = check_value(config, match.knob, value, where);
-		if (error)
-			return error;
-	}
-	error = add(config, match.knob, match.name, key, value, where, origin);
-	if (error || !match.others || !by_hand(origin))
+	if (by_hand && advise_value_number(match.knob, value, &number) < 0)
+		return advise_fail(config, "%s %.128s=%.64s: not a value of the unit %s", where, match.knob->name.key,
+				   value, match.knob->unit);
+	error = add(config, match.knob, match.name, value, where, origin);
+	if (error || !by_hand || config->setting[config->settings - 1].counts)
 		return error;
-	return advise_warn(config, "%s: %.128s: taken for %s (%u more end so: say more of the key for them)", where,
-			   key, match.name->key, match.others);
+	part = advise_config_part(config, match.knob);
+	return advise_warn(config, "%s: %.128s: %s %s does not have it", where, key, part->file->framework,
+			   part->version);
 }
 
-static int say_pair(struct advise_config *config, const char *text, const char *where, enum advise_origin origin)
+int advise_config_pair(struct advise_config *config, const char *text, enum advise_origin origin)
 {
-	const char *equals = strchr(text, '=');
+	const char *equals = strchr(text, '='), *where = origin == ADVISE_NOW ? "--now" : "--set";
 	char key[ADVISE_KEY_MAX];
 
 	if (!equals || equals == text || (size_t)(equals - text) >= sizeof(key))
@@ -191,78 +173,44 @@ static int say_pair(struct advise_config *config, const char *text, const char *
 	return advise_say(config, key, equals + 1, where, origin);
 }
 
-int advise_config_now(struct advise_config *config, const char *text)
-{
-	return say_pair(config, text, "--now", ADVISE_NOW);
-}
-
-int advise_config_set(struct advise_config *config, const char *text)
-{
-	return say_pair(config, text, "--set", ADVISE_SET);
-}
-
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
-/* What is said of the knob by whom is to be trusted most; NULL: nobody says anything. */
-static const struct advise_setting *said(const struct advise_config *config, const struct mt_knob *knob,
-					 enum advise_when when)
+#define FOLLOW_MAX 16 /* knobs with the value of another one: ${a}, which is ${b}, which is ... */
+
+static struct advise_value value_of(struct advise_config *config, const struct mt_knob *knob, int depth);
+
+/* The most trusted setting of the knob; NULL: nobody says anything. */
+static const struct advise_setting *said(const struct advise_config *config, const struct mt_knob *knob)
 {
 	const struct advise_setting *best = NULL, *setting;
-	uint32_t i;
 
-	for (i = 0; i < config->settings; i++) {
-		setting = &config->setting[i];
-		if (setting->knob == knob && setting->counts &&
-		    (setting->origin != ADVISE_SET || when == ADVISE_WITH_SET) &&
+	for (setting = config->setting; setting < config->setting + config->settings; setting++)
+		if (setting->knob == knob && setting->counts && setting->origin != ADVISE_SET &&
 		    (!best || setting->origin >= best->origin))
 			best = setting;
-	}
 	return best;
 }
 
-/* The knob of another framework to which this one hands its value on. */
-static const struct mt_knob *passed_to(const struct advise_config *config, const struct mt_knob *knob)
+const struct mt_knob_name *advise_name_at(const struct advise_part *part, const struct mt_knob *knob)
 {
-	char mine[ADVISE_KEY_MAX];
-	size_t size = knob->passes ? advise_canonical(mine, knob->name.key, strlen(knob->name.key)) : 0;
-	const struct advise_key *key, *best = NULL;
+	const struct mt_knob_name *name = &knob->name;
 	uint32_t i;
 
-	for (i = 0; size && i < config->keys; i++) {
-		key = &config->key[i];
-		if (!strcmp(config->part[key->part].file->framework, knob->passes) && key->size <= size &&
-		    !strcmp(mine + size - key->size, key->text) &&
-		    (key->size == size || strchr("._", mine[size - key->size - 1])) &&
-		    (!best || key->size > best->size))
-			best = key;
-	}
-	return best ? best->knob : NULL;
-}
-
-static const char *default_of(const struct mt_knob *knob, uint32_t release)
-{
-	const char *value = NULL;
-	uint32_t i;
-
-	if (advise_name_in(&knob->name, release))
-		value = mt_knob_default_in(&knob->name, release);
-	for (i = 0; i < knob->olders && !value; i++)
-		if (advise_name_in(&knob->older[i], release))
-			value = mt_knob_default_in(&knob->older[i], release);
-	return value;
+	for (i = 0; i < knob->olders && !advise_name_in(name, part->release); i++)
+		name = &knob->older[i];
+	return advise_name_in(name, part->release) ? name : NULL;
 }
 
 const char *advise_default(const struct advise_config *config, const struct mt_knob *knob,
 			   const struct advise_part **part)
 {
-	const char *value;
+	const struct mt_knob_name *name;
+	const char *value = NULL;
 
-	*part = advise_config_part(config, knob);
-	value = *part ? default_of(knob, (*part)->release) : NULL;
-	if (!value && knob->passes) {
-		knob = passed_to(config, knob);
-		*part = knob ? advise_config_part(config, knob) : NULL;
-		value = *part ? default_of(knob, (*part)->release) : NULL;
+	for (; knob && !value; knob = advise_passed_to(config, knob)) {
+		*part = advise_config_part(config, knob);
+		name = *part ? advise_name_at(*part, knob) : NULL;
+		value = name ? mt_knob_default_in(name, (*part)->release) : NULL;
 	}
 	return value;
 }
@@ -272,53 +220,9 @@ int advise_config_is_blind(const struct advise_config *config)
 	uint32_t i;
 
 	for (i = 0; i < config->settings; i++)
-		if (config->setting[i].knob && config->setting[i].origin > ADVISE_SHOWN &&
-		    config->setting[i].origin < ADVISE_SET)
+		if (config->setting[i].origin < ADVISE_SET)
 			return 0;
 	return 1;
-}
-
-const char *advise_example(const struct mt_knob *knob)
-{
-	static const char ends[] = ".yaml";
-	const char *at = knob->name.source ? strstr(knob->name.source, "examples/") : NULL,
-		   *slash = at ? strrchr(at, '/') : NULL;
-	size_t size = slash ? strlen(slash) : 0;
-
-	return size >= sizeof(ends) && !strcmp(slash + size + 1 - sizeof(ends), ends) ? slash + 1 : "";
-}
-
-static const char *make_default_words(struct advise_config *config, const struct advise_part *part, const char *example)
-{
-	char words[256];
-
-	snprintf(words, sizeof(words), "default of %.64s%s%s %s%s%s%s", example, *example ? " of " : "",
-		 part->file->framework, part->file->release[part->release].version,
-		 *part->version ? "" : ", the newest read", advise_config_is_blind(config) ? ", if it is not set" : "",
-		 config->elsewhere && part == config->part ? ", if no file that the configuration names says otherwise"
-							   : "");
-	return advise_keep(config, words, strlen(words));
-}
-
-/* "default of verl 0.9.1"; made once, after all that is said has been: for the framework, and for each of its examples. */
-static const char *default_words(struct advise_config *config, const struct advise_part *of, const struct mt_knob *knob)
-{
-	struct advise_part *part = &config->part[of - config->part];
-	const char *example = advise_example(knob), **words = &part->by_default;
-	uint32_t i = 0;
-
-	if (*example) {
-		while (i < part->examples && strcmp(part->example[i].name, example) != 0)
-			i++;
-		if (i == ADVISE_EXAMPLES_MAX)
-			return "default";
-		part->example[i].name = example;
-		part->examples += i == part->examples;
-		words = &part->example[i].words;
-	}
-	if (!*words)
-		*words = make_default_words(config, part, example);
-	return *words ? *words : "default";
 }
 
 int advise_is_anybodys(const struct mt_knob *knob)
@@ -327,65 +231,70 @@ int advise_is_anybodys(const struct mt_knob *knob)
 	       knob->written == MT_KNOB_WRITTEN_JSON;
 }
 
-/* The knob of these frameworks that has the key; NULL: none has. */
-static const struct mt_knob *knob_with_key(const struct advise_config *config, const char *key)
-{
-	uint32_t part, i;
-
-	for (part = 0; part < config->parts; part++)
-		for (i = 0; i < config->part[part].file->knobs; i++)
-			if (!strcmp(config->part[part].file->knob[i].name.key, key))
-				return &config->part[part].file->knob[i];
-	return NULL;
-}
-
-static struct advise_value default_value(struct advise_config *config, const struct mt_knob *knob)
+static struct advise_value default_value(struct advise_config *config, const struct mt_knob *knob, int depth)
 {
 	const struct advise_part *part;
-	struct advise_value value = { advise_default(config, knob, &part), "", ADVISE_NOBODY };
-	const struct mt_knob *other = knob->unset && value.text && advise_is_null(value.text)
-					      ? knob_with_key(config, knob->unset)
-					      : NULL;
+	const char *text = advise_default(config, knob, &part);
+	const struct mt_knob *other = NULL;
 
-	if (config->wrapper && !advise_is_anybodys(knob))
+	if (!text || (config->wrapper && !advise_is_anybodys(knob)))
 		return (struct advise_value){ NULL, "", ADVISE_NOBODY };
-	if (other && other != knob && !other->unset)
-		return advise_config_value(config, other, ADVISE_AS_IS);
-	if (value.text) {
-		value.where = default_words(config, part, knob);
-		value.origin = ADVISE_DEFAULT;
-	}
-	return value;
+	if (knob->unset && advise_is_null(text) && depth < FOLLOW_MAX)
+		other = advise_match(config, knob->unset).knob;
+	if (other)
+		return value_of(config, other, depth + 1);
+	return (struct advise_value){ text, part->by_default, ADVISE_DEFAULT };
 }
 
-struct advise_value advise_config_value(struct advise_config *config, const struct mt_knob *knob, enum advise_when when)
+/* ${PATH} has the value of another knob; ${oc.select:PATH, TEXT} the text where that one has none. */
+static const char *follow(struct advise_config *config, const char *pointer, int depth)
 {
-	const struct advise_setting *setting = said(config, knob, when);
+	static const char select[] = "${oc.select:";
+	const char *path = pointer + (strncmp(pointer, select, sizeof(select) - 1) ? 2 : sizeof(select) - 1);
+	size_t size = strcspn(path, ",}:$"), rest = strspn(path + size, ", ");
+	char key[ADVISE_KEY_MAX];
+	const struct mt_knob *knob;
+	const char *text = NULL;
+
+	if (size >= sizeof(key) || strchr(pointer, '}') != pointer + strlen(pointer) - 1)
+		return NULL;
+	snprintf(key, sizeof(key), "%.*s", (int)size, path);
+	knob = advise_match(config, key).knob;
+	if (knob && depth < FOLLOW_MAX)
+		text = value_of(config, knob, depth + 1).text;
+	if (text || path[size] != ',')
+		return path[size] == '}' || path[size] == ',' ? text : NULL;
+	return advise_keep(config, path + size + rest, strcspn(path + size + rest, "}"));
+}
+
+static struct advise_value value_of(struct advise_config *config, const struct mt_knob *knob, int depth)
+{
+	const struct advise_setting *setting = said(config, knob);
 	const struct mt_knob *through = setting ? NULL : advise_config_through(config, knob);
-	struct advise_value value;
+	const char *text = setting ? setting->value : NULL;
 
 	if (through)
-		return advise_config_value(config, through, when);
+		return value_of(config, through, depth);
 	if (!setting)
-		return default_value(config, knob);
-	value.text = setting->value;
-	value.where = setting->where;
-	value.origin = setting->origin;
-	return value;
+		return default_value(config, knob, depth);
+	if (text && strstr(text, "${"))
+		text = !strncmp(text, "${", 2) ? follow(config, text, depth) : NULL;
+	return (struct advise_value){ text, setting->where, setting->origin };
+}
+
+struct advise_value advise_config_value(struct advise_config *config, const struct mt_knob *knob)
+{
+	return value_of(config, knob, 0);
 }
 
 uint32_t advise_config_names(const struct advise_config *config, const struct mt_knob *knob,
 			     const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1])
 {
 	const struct advise_part *part = advise_config_part(config, knob);
-	uint32_t count = 0, i;
+	uint32_t i;
 
-	if (!part || !*part->version || advise_name_in(&knob->name, part->release))
-		name[count++] = &knob->name;
-	if (count && part && *part->version)
-		return count;
-	for (i = 0; i < knob->olders; i++)
-		if (!part || !*part->version || advise_name_in(&knob->older[i], part->release))
-			name[count++] = &knob->older[i];
-	return count;
+	name[0] = part && *part->version ? advise_name_at(part, knob) : &knob->name;
+	for (i = 0; i < knob->olders && !(part && *part->version); i++)
+		name[i + 1] = &knob->older[i];
+	return name[0] ? i + 1 : 0;
 }

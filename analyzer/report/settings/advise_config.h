@@ -2,7 +2,7 @@
  * advise_config.h - what is set in the run at hand, and what is to be set, as rows of formats/knobs (memtrace/knobs.h).
  *
  *   advise_config_new, advise_config_framework     whose knobs hold
- *   advise_config_command, _file, _now, _set       what is said of them; in any order, after the framework
+ *   advise_config_command, _file, _pair            what is said of them; in any order, after the framework
  *   advise_config_value, _standing, ..., paste     asking
  *
  * Whom to trust when two say something: --now before the configuration before the command line before the default; of one
@@ -22,55 +22,39 @@
 #define ADVISE_SETTINGS_MAX 65536u    /* keys of one, and of all command lines */
 #define ADVISE_COMMAND_MAX (1u << 20) /* bytes of a command line that are read */
 #define ADVISE_WORDS_MAX 512          /* bytes of a sentence, with NUL */
-#define ADVISE_PARTS_MAX (MT_KNOB_FRAMEWORKS_MAX + 1)
+#define ADVISE_PARTS_MAX (MT_KNOB_FRAMES_MAX + 1)
 
-/* Who says so, the least trusted first. X(NAME) */
-#define ADVISE_ORIGIN_LIST(X)                                \
-	X(NOBODY)                                            \
-	X(DEFAULT)                                           \
-	X(SHOWN) /* by the recording, of what nobody says */ \
-	X(COMMAND)                                           \
-	X(CONFIG)                                            \
-	X(NOW)                                               \
-	X(SET)
-
+/* The source of a value, the least trusted first. */
 enum advise_origin {
-#define ADVISE_ORIGIN_ENUM(name) ADVISE_##name,
-	ADVISE_ORIGIN_LIST(ADVISE_ORIGIN_ENUM)
-#undef ADVISE_ORIGIN_ENUM
+	ADVISE_NOBODY,
+	ADVISE_DEFAULT,
+	ADVISE_SHOWN, /* the recording shows it, and nobody says it */
+	ADVISE_COMMAND,
+	ADVISE_CONFIG,
+	ADVISE_NOW,
+	ADVISE_SET, /* a change to try: no value of the run */
 };
-
-/* As the run is, or as it would be with all of --set. */
-enum advise_when { ADVISE_AS_IS, ADVISE_WITH_SET };
-
-#define ADVISE_EXAMPLES_MAX 8 /* examples that defaults of one framework are taken from */
 
 /* A framework whose knobs hold in the run. */
 struct advise_part {
 	const struct mt_knob_file *file;
 	int seen;         /* 1: the trace shows it, or --framework says so; 0: only because another one builds on it */
 	char version[32]; /* "": the trace does not tell */
-	uint32_t release; /* of the file: whose keys and defaults count; the newest where the version is not known */
-	char class_[32];  /* of rows "GRPOConfig.max_length": whose rows count; "": all */
-	const char *by_default; /* "default of verl 0.9.1"; NULL: nobody has asked yet */
-	struct {
-		const char *name, *words; /* "grpo_math_1B.yaml"; as by_default, of that */
-	} example[ADVISE_EXAMPLES_MAX];
-	uint32_t examples;
-	uint32_t frames; /* places in its code that call stacks go through */
+	uint32_t release; /* index in the file: its keys and defaults count; the newest where the version is not known */
+	const char *trainer; /* its rows count, and no other trainer's; NULL: all rows do */
+	char by_default[96]; /* "default of verl 0.9.1" */
 };
 
-/* Something that is said of a key. */
+/* Something that is said of a knob. */
 struct advise_setting {
-	const char *key, *value; /* as written; value NULL: nobody can know it from here (an interpolation, an alias) */
-	const char *where;       /* "config.yaml:12", "the command line", "--now", "--set" */
+	const char *value; /* as written; NULL: nobody can know it from here (an interpolation, an alias) */
+	const char *where; /* "config.yaml:12", "the command line", "--now", "--set" */
 	enum advise_origin origin;
-	const struct mt_knob *knob;      /* what it is about; NULL: none of ours */
-	const struct mt_knob_name *name; /* which of its names that is */
-	int counts;                      /* 0: this version of the framework does not read the key */
+	const struct mt_knob *knob;
+	int counts; /* 0: this version of the framework does not read the key */
 };
 
-struct advise_text; /* what the texts lie in */
+struct advise_text; /* storage of the texts */
 struct advise_key;  /* the names of the knobs, for finding */
 
 struct advise_config {
@@ -80,17 +64,15 @@ struct advise_config {
 	uint32_t parts;
 	char evidence[ADVISE_WORDS_MAX]; /* why that framework: a sentence */
 	const char *wrapper; /* a program on the stacks that has keys and defaults of its own for these; NULL: none is */
-	struct advise_setting *setting;
-	uint32_t settings, settings_room;
+	struct advise_setting *setting; /* room for ADVISE_SETTINGS_MAX */
+	uint32_t settings;
 	const char **warning; /* for the caller to print, each a line without "memana: " */
-	uint32_t warnings, warnings_room;
-	const char *variable, *variable_words; /* of the environment, as set for the allocator; NULL: none is */
-	int elsewhere; /* 1: the configuration takes values from other files, so that defaults may not hold */
+	uint32_t warnings;
+	const char *variable, *variable_words; /* the allocator's variable of the environment; NULL: not set */
 	struct advise_text *texts;
 	struct advise_key *key;
-	uint32_t keys, keys_room;
-	uint32_t looked_at;             /* keys that were compared with all others */
-	char message[ADVISE_WORDS_MAX]; /* of the newest error */
+	uint32_t keys;
+	char message[ADVISE_WORDS_MAX]; /* the newest error */
 };
 
 /* `knobs` outlive it. 0 or -MT_E_MEMORY. */
@@ -98,39 +80,24 @@ int advise_config_new(struct advise_config **config, const struct mt_knobs *knob
 void advise_config_free(struct advise_config *config); /* NULL is fine */
 
 /*
- * Whose knobs hold. `wanted`: a framework of formats/knobs, or "auto" or NULL for the one that the database shows, pytorch where
+ * Finds the frameworks with knobs that hold. `wanted`: a framework of formats/knobs, or "auto" or NULL for the one that the database shows, pytorch where
  * it shows none. -MT_E_ARGUMENT: there is no such framework.
  */
 int advise_config_framework(struct advise_config *config, struct db *db, const char *wanted);
 
-/* What the command lines of all processes say; and of one that is given. */
+/* Reads the command lines of all processes; or a given one. */
 int advise_config_command(struct advise_config *config, struct db *db);
 int advise_config_command_line(struct advise_config *config, const char *command);
 
-/* What a YAML or JSON file says. -MT_E_RULES: it is none, or beyond the limits. */
+/* Reads a YAML or JSON file. -MT_E_RULES: it is none, or beyond the limits. */
 int advise_config_file(struct advise_config *config, const char *path);
 int advise_config_yaml(struct advise_config *config, const char *name, const char *text, size_t size);
 
 /*
- * "KEY=VALUE" of --now and --set. -MT_E_ARGUMENT: no "=", a value that the knob cannot have, or a key that several knobs
+ * "KEY=VALUE" of --now (ADVISE_NOW) and --set (ADVISE_SET). -MT_E_ARGUMENT: no "=", a value that the knob cannot have, or a key that several knobs
  * end in. A key that is no knob is 0 and a warning.
  */
-int advise_config_now(struct advise_config *config, const char *text);
-int advise_config_set(struct advise_config *config, const char *text);
-
-/*
- * Which knob is it? `key` is any of its names, an end of one ("use_dynamic_bsz") or one before which something stands
- * ("args.max_length"), with - for _ or not. Of several the one of the main framework, then that of the trainer alone. NULL: none, or
- * several that are alike, whose number is in *several then (else 0 or 1).
- */
-const struct mt_knob *advise_config_find(const struct advise_config *config, const char *key,
-					 const struct mt_knob_name **name, uint32_t *several);
-
-/*
- * The example that the default is taken from, where the framework has none of its own: "grpo_math_1B.yaml", which a run of another kind
- * does not begin with; "": it is the framework's.
- */
-const char *advise_example(const struct mt_knob *knob);
+int advise_config_pair(struct advise_config *config, const char *text, enum advise_origin origin);
 
 /* It is the same whoever runs the framework: a variable of the environment, the program's own code, a file that is read as it is. */
 int advise_is_anybodys(const struct mt_knob *knob);
@@ -153,20 +120,18 @@ int advise_config_is_blind(const struct advise_config *config);
 
 /* A value. Text and where live as long as the configuration. */
 struct advise_value {
-	const char *text; /* NULL: not known, or there is none */
-	const char *
-		where; /* "config.yaml:12"; "default of verl 0.9.1, if it is not set"; "" where the origin is ADVISE_NOBODY */
+	const char *text;          /* NULL: not known, or there is none */
+	const char *where;         /* "config.yaml:12"; "default of verl 0.9.1"; empty if nobody says so */
 	enum advise_origin origin; /* ADVISE_NOBODY: nothing says so, and there is no default */
 };
 
-struct advise_value advise_config_value(struct advise_config *config, const struct mt_knob *knob,
-					enum advise_when when);
+struct advise_value advise_config_value(struct advise_config *config, const struct mt_knob *knob);
 
 /* ---- values ---- */
 
 /*
  * The number in a value of the knob's unit: switches are 0 and 1, sizes are bytes ("1GiB"; a bare number counts in the unit),
- * shares 0 to 1 ("40%" is one). 0; 1: it is no number (null, a word); -MT_E_ARGUMENT: the knob cannot have it.
+ * shares 0 to 1. 0; 1: it is no number (null, a word); -MT_E_ARGUMENT: the knob cannot have it.
  */
 int advise_value_number(const struct mt_knob *knob, const char *text, double *number);
 
@@ -180,54 +145,35 @@ const char *advise_value_text(char out[ADVISE_VALUE_MAX], const struct mt_knob *
 
 /* ---- constraints ---- */
 
-/* What is known of the model and the run: 0 is not known. largest weight: bytes. */
+/* Facts of the model and the run; 0: not known. The largest weight is in bytes. */
 struct advise_facts {
 	uint64_t fact[MT_KNOB_FACTS];
 };
 
-/* X(NAME) */
-#define ADVISE_HOLDS_LIST(X) \
-	X(UNKNOWN)           \
-	X(YES)               \
-	X(NO)
-
-enum advise_holds {
-#define ADVISE_HOLDS_ENUM(name) ADVISE_HOLDS_##name,
-	ADVISE_HOLDS_LIST(ADVISE_HOLDS_ENUM)
-#undef ADVISE_HOLDS_ENUM
-};
+enum advise_holds { ADVISE_HOLDS_UNKNOWN, ADVISE_HOLDS_YES, ADVISE_HOLDS_NO };
 
 /*
- * Does `constraint`, one of `knob`, hold when the knob has `value`? NULL: that is not known. In `words` why: "is not read with
- * dynamic batches, and use_dynamic_bsz is true (config.yaml:12)", "4,096 is less than the longest sample, 7,168"; what it says where it is not known.
+ * Whether another knob has the value that the constraint needs or excludes; other constraints are UNKNOWN. In `words` what is against
+ * it: "is not read with dynamic batches: use_dynamic_bsz is true (config.yaml:12)".
  */
 enum advise_holds advise_constraint_holds(struct advise_config *config, const struct mt_knob *knob,
-					  const struct mt_knob_constraint *constraint, const char *value,
-					  enum advise_when when, const struct advise_facts *facts,
-					  char words[ADVISE_WORDS_MAX]);
+					  const struct mt_knob_constraint *constraint, char words[ADVISE_WORDS_MAX]);
 
-/* The least value that at-least constraints leave, in the knob's unit as advise_value_number has it; 0: none is known. */
-double advise_floor(struct advise_config *config, const struct mt_knob *knob, enum advise_when when,
-		    const struct advise_facts *facts);
+/* The least value that constraints leave, in the knob's unit as advise_value_number has it; 0: none is known. */
+double advise_floor(struct advise_config *config, const struct mt_knob *knob, const struct advise_facts *facts);
 
-/* Whether turning a knob is worth a thought, as things are. X(NAME) */
-#define ADVISE_STANDING_LIST(X)                                                              \
-	X(OPEN)      /* it is */                                                             \
-	X(ALREADY)   /* it stands where it saves already: "already on" */                    \
-	X(FLOOR)     /* no lower value is possible: "at its floor: ..." */                   \
-	X(NO_EFFECT) /* another setting keeps it from counting: "has no effect here: ..." */ \
-	X(ABSENT)    /* this version, or this trainer, does not have it */
-
+/* Whether turning a knob is worth a thought, as things are. */
 enum advise_standing {
-#define ADVISE_STANDING_ENUM(name) ADVISE_STANDING_##name,
-	ADVISE_STANDING_LIST(ADVISE_STANDING_ENUM)
-#undef ADVISE_STANDING_ENUM
+	ADVISE_STANDING_OPEN,      /* it is */
+	ADVISE_STANDING_ALREADY,   /* it stands where it saves already: "already on" */
+	ADVISE_STANDING_FLOOR,     /* no lower value is possible: "at its floor: ..." */
+	ADVISE_STANDING_NO_EFFECT, /* another setting keeps it from counting: "has no effect here: ..." */
+	ADVISE_STANDING_ABSENT,    /* this version, or this trainer, does not have it */
 };
 
-/* `words` says why it is not OPEN ("" where it is), as the end of a sentence whose beginning is the key. */
+/* `words` says why it is not OPEN ("" where it is, or where it is ABSENT), as the end of a sentence whose beginning is the key. */
 enum advise_standing advise_config_standing(struct advise_config *config, const struct mt_knob *knob,
-					    enum advise_when when, const struct advise_facts *facts,
-					    char words[ADVISE_WORDS_MAX]);
+					    const struct advise_facts *facts, char words[ADVISE_WORDS_MAX]);
 
 /* ---- what to paste ---- */
 
@@ -243,7 +189,7 @@ struct advise_change {
  */
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes);
 
-/* What the framework takes with the change, unless it is set: ", with --a, --b"; else "". Into `out`, which is returned. */
+/* The settings that the framework takes with the change, unless they are set: ", with --a, --b"; else "". Into `out`, which is returned. */
 const char *advise_taken_with(struct advise_config *config, struct advise_change change, char out[ADVISE_WORDS_MAX]);
 
 /* 1: `other` is one of those that it takes with it. */

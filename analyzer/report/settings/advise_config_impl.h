@@ -8,17 +8,10 @@
 #define ADVISE_KEY_MAX 512      /* bytes of a key; a longer one is no knob */
 #define ADVISE_WARNINGS_MAX 64u /* after that no more are collected */
 
-/* Texts, newest first. */
-struct advise_text {
-	struct advise_text *next;
-	char text[];
-};
-
 /* A name of a knob of the frameworks at hand, as keys are compared: no dashes before it, _ for -, function.name. */
 struct advise_key {
 	const char *text;
 	size_t size;
-	const char *bare; /* in text: the name without the class of a configuration; NULL: it has none */
 	const struct mt_knob *knob;
 	const struct mt_knob_name *name;
 	uint32_t part;
@@ -38,19 +31,21 @@ int advise_warn(struct advise_config *config, const char *format, ...) MT_PRINTF
 int advise_index(struct advise_config *config);
 
 /*
- * Takes in that somebody says KEY is VALUE (NULL: something that cannot be known): finds the knob, warns of what is none and
- * looks like one. 0, -MT_E_ARGUMENT (--now, --set), -MT_E_MEMORY.
+ * Takes in that somebody says KEY is VALUE (NULL: something that cannot be known). A key of --now or --set that is no knob is a
+ * warning. 0, -MT_E_ARGUMENT (--now, --set), -MT_E_MEMORY.
  */
 int advise_say(struct advise_config *config, const char *key, const char *value, const char *where,
 	       enum advise_origin origin);
 
-/* A key, matched with the names of knobs. */
+/*
+ * A key, matched with the names of knobs: any of them, an end of one, or one before which something stands ("args.max_length"). The
+ * main framework goes before the others.
+ */
 struct advise_match {
 	const struct mt_knob *knob; /* NULL: none, or several */
 	const struct mt_knob_name *name;
-	uint32_t others;  /* of other processes that end so, where this one is the trainer's own */
-	uint32_t several; /* how many are alike; else 0 or 1 */
-	int is_weak; /* 1: a short everyday word, such as "type", that may well mean something else in a configuration */
+	uint32_t several; /* how many more it could be than one */
+	int is_end;       /* 1: the end of a name: in a configuration it may well mean something else */
 };
 
 struct advise_match advise_match(const struct advise_config *config, const char *key);
@@ -58,15 +53,24 @@ struct advise_match advise_match(const struct advise_config *config, const char 
 /* The key as keys are compared; 0: it is too long for any. */
 size_t advise_canonical(char out[ADVISE_KEY_MAX], const char *key, size_t size);
 
-/* Warns of a key that is no knob, where it is near one or was given by hand. 0 or -MT_E_MEMORY. */
-int advise_unknown(struct advise_config *config, const char *key, const char *where, enum advise_origin origin);
+/* Warns of a key that is no knob. 0 or -MT_E_MEMORY. */
+int advise_unknown(struct advise_config *config, const char *key, const char *where);
 
 /* "ppo_max_token_len_per_gpu" of a path, a flag as it is: what a sentence needs of a key. */
-const char *advise_short_key(const char *key);
+const char *advise_last_word(const char *key);
 
-/* The default of a knob in the release at hand, and the knob that has it. NULL: none. */
+/* The knob of another framework to which this one hands its value on; NULL: it hands on none. */
+const struct mt_knob *advise_passed_to(const struct advise_config *config, const struct mt_knob *knob);
+
+/* The default of a knob in the release at hand, and the part that it was looked for in. NULL: none. */
 const char *advise_default(const struct advise_config *config, const struct mt_knob *knob,
 			   const struct advise_part **part);
+
+/* Bytes of the first of several words of the allocator's variable; commas in brackets part no words. */
+size_t advise_variable_word(const char *text);
+
+/* The name that the knob has in the part's release; NULL: it is not there. */
+const struct mt_knob_name *advise_name_at(const struct advise_part *part, const struct mt_knob *knob);
 
 /* Is the name there in the release? */
 static inline int advise_name_in(const struct mt_knob_name *name, uint32_t release)

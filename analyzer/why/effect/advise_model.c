@@ -85,7 +85,7 @@ static int has_absolute_cache(const struct turn *turn)
 		    (knob->method != MT_KNOB_METHOD_BUCKET && knob->measure != MT_KNOB_UNIT_TOKENS) ||
 		    knob->method == MT_KNOB_METHOD_NONE)
 			continue;
-		value = advise_config_value(turn->config, knob, ADVISE_AS_IS);
+		value = advise_config_value(turn->config, knob);
 		if (value.text && value.origin > ADVISE_DEFAULT && !advise_is_null(value.text))
 			return 1;
 	}

@@ -47,7 +47,7 @@ double advise_samples(const struct advise_run *run, struct advise_config *config
 		for (file = config->part[part].file, i = 0; i < file->knobs; i++) {
 			if (!tells_samples(&file->knob[i], knob))
 				continue;
-			value = advise_config_value(config, &file->knob[i], ADVISE_AS_IS);
+			value = advise_config_value(config, &file->knob[i]);
 			if (!value.text || advise_value_number(&file->knob[i], value.text, &number) || number < 1)
 				continue;
 			*sure = value.origin > ADVISE_DEFAULT;

@@ -31,9 +31,9 @@ static int configure(struct effects *effects, const struct effect_request *reque
 	if (!error && request->file)
 		error = advise_config_file(config, request->file);
 	for (i = 0; i < request->nows && !error; i++)
-		error = advise_config_now(config, request->now[i]);
+		error = advise_config_pair(config, request->now[i], ADVISE_NOW);
 	for (i = 0; i < request->sets && !error; i++)
-		error = advise_config_set(config, request->set[i]);
+		error = advise_config_pair(config, request->set[i], ADVISE_SET);
 	if (config)
 		effects->blind = advise_config_is_blind(config);
 	return error;
@@ -182,8 +182,7 @@ static void say_unknown(const struct effects *effects, struct effect *effect)
 	for (i = 0; i < knob->constraints && !*effect->only; i++) {
 		constraint = &knob->constraint[i];
 		if (constraint->kind == MT_KNOB_CONSTRAINT_NEEDS &&
-		    advise_constraint_holds(effects->config, knob, constraint, NULL, ADVISE_AS_IS, &effects->facts,
-					    words) == ADVISE_HOLDS_UNKNOWN)
+		    advise_constraint_holds(effects->config, knob, constraint, words) == ADVISE_HOLDS_UNKNOWN)
 			snprintf(effect->only, sizeof(effect->only), "%.200s allows it", constraint->key);
 	}
 	if (!*effect->only && effect->now.origin == ADVISE_NOBODY && knob->measure == MT_KNOB_UNIT_SWITCH)
@@ -231,8 +230,7 @@ static int is_to_try(const struct effects *effects, struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
 	char why[ADVISE_WORDS_MAX] = "";
-	enum advise_standing standing = advise_config_standing(effects->config, knob, ADVISE_AS_IS, &effects->facts,
-							       why);
+	enum advise_standing standing = advise_config_standing(effects->config, knob, &effects->facts, why);
 	int backend = effect_backend(effects, knob);
 
 	if (standing == ADVISE_STANDING_ABSENT || (effects->blind && backend < 0))
@@ -455,8 +453,7 @@ static int collect(struct effects *effects)
 									    .action = effect_action(knob),
 									    .process = SCENE_NONE,
 									    .cost = knob->cost,
-									    .now = advise_config_value(config, knob,
-												       ADVISE_AS_IS) };
+									    .now = advise_config_value(config, knob) };
 		}
 	return 0;
 }

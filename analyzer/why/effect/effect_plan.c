@@ -36,10 +36,9 @@ static void take_given(struct effects *effects)
 			continue;
 		for (k = 0; k < plan->turns && plan->turn[k].knob != setting->knob; k++)
 			;
-		plan->turn[k] = (struct advise_turn){
-			setting->knob, advise_config_value(effects->config, setting->knob, ADVISE_AS_IS).text,
-			setting->value
-		};
+		plan->turn[k] = (struct advise_turn){ setting->knob,
+						      advise_config_value(effects->config, setting->knob).text,
+						      setting->value };
 		plan->turns += k == plan->turns;
 	}
 }

@@ -256,13 +256,10 @@ static int needs_unseen(const struct effects *effects, const struct mt_knob *kno
 	return 0;
 }
 
-/* Whether the row's trainer ran: "GRPOConfig.beta" counts only for a seen trainer. Constraints check which one. */
-static int is_class_used(const struct advise_part *part, const struct mt_knob *knob)
+/* Whether a row's trainer ran: such a row counts only for a seen trainer. Constraints check which one. */
+static int is_trainer_seen(const struct advise_part *part, const struct mt_knob *knob)
 {
-	const char *end = strstr(knob->name.key, "Config.");
-
-	return !end || is_base(part) || strcspn(knob->name.key, ".(") != (size_t)(end - knob->name.key) + 6 ||
-	       *part->class_;
+	return !knob->trainer || part->trainer;
 }
 
 /*
@@ -337,8 +334,7 @@ static int is_missing(const struct effects *effects, const struct mt_knob *knob,
 {
 	char why[ADVISE_WORDS_MAX];
 
-	return advise_constraint_holds(effects->config, knob, constraint, NULL, ADVISE_AS_IS, &effects->facts, why) ==
-	       ADVISE_HOLDS_NO;
+	return advise_constraint_holds(effects->config, knob, constraint, why) == ADVISE_HOLDS_NO;
 }
 
 /* Like stacks_say_of(), for all settings that the knob needs, to the given depth. One missing setting gives 0. */
@@ -482,6 +478,6 @@ int effect_is_meant(const struct effects *effects, const struct mt_knob *knob)
 	const struct advise_part *part = advise_config_part(effects->config, knob);
 
 	return part && any_is_seen(effects, knob->seen, knob->seens) && can_be_added(effects, part, knob) &&
-	       is_class_used(part, knob) && !is_rivals(effects, part, knob) && is_model_there(effects, knob) &&
+	       is_trainer_seen(part, knob) && !is_rivals(effects, part, knob) && is_model_there(effects, knob) &&
 	       !needs_unseen(effects, knob) && is_waited_for(effects, knob) && is_whole(effects, knob);
 }

@@ -76,7 +76,7 @@ static double floor_to(double number, uint64_t step)
 /* Half of the value, but not below the floor. NULL: the value is at the floor. */
 static const char *lower_than(const struct effects *effects, struct effect *effect, double now)
 {
-	double floor = advise_floor(effects->config, effect->knob, ADVISE_AS_IS, &effects->facts), to;
+	double floor = advise_floor(effects->config, effect->knob, &effects->facts), to;
 
 	to = now / 2 > floor ? now / 2 : floor;
 	to = to >= 512 ? floor_to(to, 256) : floor_to(to, 1);
@@ -191,7 +191,7 @@ static int is_set_with_switch(const struct mt_knob *knob)
 
 static int may_end_run(const struct effects *effects, const struct mt_knob *knob)
 {
-	return ends_run(knob) && advise_floor(effects->config, knob, ADVISE_AS_IS, &effects->facts) < 1;
+	return ends_run(knob) && advise_floor(effects->config, knob, &effects->facts) < 1;
 }
 
 /* Whether micro-batches are filled to about the same size. Single samples would vary. */
@@ -376,7 +376,7 @@ static double most_held(const struct effects *effects, const struct mt_knob *kno
 /* Half of the value, at least the floor and a multiple of it. */
 static double half_of(const struct effects *effects, const struct mt_knob *knob, double now)
 {
-	double least = advise_floor(effects->config, knob, ADVISE_AS_IS, &effects->facts), half = now / 2;
+	double least = advise_floor(effects->config, knob, &effects->facts), half = now / 2;
 
 	if (mt_knob_unit_kind(knob->measure) == MT_KNOB_KIND_SIZE)
 		return half;
