@@ -4,6 +4,7 @@
 #   make demo       record the sample RL step loop and show what filled the GPU
 #   make test       unit and command tests; last line: N passed, N failed, N skipped
 #   make test-torch the same for a current PyTorch, which it fetches from PyPI
+#   make test-export exports in the official readers of their formats, which it fetches
 #   make test-driver NVIDIA's own driver library without a GPU, which it fetches
 #   make test-rules the phase rules against real releases of the frameworks, which it fetches
 #   make test-modules the peak by module, held against an oracle in the same program (in the environment of test-frameworks)
@@ -82,7 +83,7 @@ HOT_OBJ := $(if $(LTO),$(HOT_SRC:%.c=$(B)/hot/%.o))
 
 LIB := $(B)/libmemtrace.a
 FORMATS_LIBS := -lzstd -lyaml -lpthread
-ANALYZER_LIBS := -lsqlite3 -ljansson -lncursesw -ldw -lelf -lsupc++ -lm
+ANALYZER_LIBS := -lsqlite3 -ljansson -lncursesw -ldw -lelf -lz -lsupc++ -lm
 
 # The agent is built as a different animal: hidden symbols, no library but libc, TLS that never allocates.
 AGENT_CFLAGS := -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-omit-frame-pointer -fexceptions -fasynchronous-unwind-tables
@@ -206,6 +207,12 @@ demo: deps-build
 test: deps-test
 	@$(MAKE) --no-print-directory -j2 all unit victims lint $(if $(SAN),,kit)
 	@tests/run.sh $(B)
+
+# Readers of exports from PyPI, in a virtual environment that is made once (100 MB).
+.PHONY: test-export
+test-export: deps-test
+	@$(MAKE) --no-print-directory -j2 programs standin samples
+	@tests/export/run.sh $(B)
 
 # A current PyTorch from PyPI, in a virtual environment of its own that is made once (5 GB).
 .PHONY: test-torch deps-torch

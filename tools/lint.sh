@@ -82,6 +82,7 @@ yaml.h formats/rules/rules.c|formats/base/yaml_cursor.c
 sqlite3.h analyzer/database/db.c
 jansson.h analyzer/base/json.c
 elfutils/ analyzer/base/symbol.c
+zlib.h analyzer/export/export_out.c
 curses.h analyzer/screen/input/ui.c|analyzer/base/colour.c
 term.h analyzer/screen/input/ui.c|analyzer/base/colour.c
 ncurses analyzer/screen/input/ui.c

@@ -251,15 +251,96 @@ static void print_escaped(const char *text, FILE *file)
 	fwrite(text + from, 1, size - from, file);
 }
 
-int doc_print(const struct doc *doc, FILE *file)
+static int print_as(const struct doc *doc, FILE *file, size_t layout)
 {
-	char *text = doc->failed ? NULL : json_dumps(doc->root, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+	char *text = doc->failed ? NULL : json_dumps(doc->root, layout | JSON_REAL_PRECISION(15));
 
 	if (!text)
 		return -MT_E_MEMORY;
 	print_escaped(text, file);
 	free(text);
+	return ferror(file) ? -MT_E_SYSTEM : 0;
+}
+
+int doc_print_line(const struct doc *doc, FILE *file)
+{
+	return print_as(doc, file, 0);
+}
+
+int doc_print(const struct doc *doc, FILE *file)
+{
+	int error = print_as(doc, file, JSON_INDENT(1));
+
+	if (error)
+		return error;
 	if (fputc('\n', file) == EOF || fflush(file) || ferror(file))
 		return -MT_E_SYSTEM;
+	return 0;
+}
+
+/* ---- reading ---- */
+
+int doc_read(struct doc **doc, const char *path, char *why, size_t size)
+{
+	FILE *file = fopen(path, "r");
+	json_error_t error;
+	int result = 0;
+
+	*doc = NULL;
+	if (!file)
+		return -MT_E_SYSTEM;
+	if (fseek(file, 0, SEEK_END) || ftell(file) > (long)DOC_READ_MAX || fseek(file, 0, SEEK_SET)) {
+		snprintf(why, size, "not a file of at most %u MiB", DOC_READ_MAX >> 20);
+		result = -MT_E_LIMIT;
+	}
+	*doc = result ? NULL : doc_new();
+	if (*doc && !((*doc)->root = json_loadf(file, 0, &error))) {
+		snprintf(why, size, "no JSON: %s (line %d)", error.text, error.line);
+		result = -MT_E_CORRUPT;
+	}
+	if (!*doc && !result)
+		result = -MT_E_MEMORY;
+	fclose(file);
+	if (!result && !json_is_object((*doc)->root))
+		result = -MT_E_CORRUPT;
+	if (result) {
+		doc_free(*doc);
+		*doc = NULL;
+	}
+	return result;
+}
+
+const struct doc_row *doc_root(const struct doc *doc)
+{
+	return (const struct doc_row *)doc->root;
+}
+
+int doc_each(const struct doc *doc, const char *key, int (*row)(void *context, const struct doc_row *row),
+	     void *context)
+{
+	json_t *array = json_object_get(doc->root, key), *object;
+	size_t i;
+	int error = json_is_array(array) ? 0 : -MT_E_CORRUPT;
+
+	json_array_foreach(array, i, object)
+	{
+		if (!error)
+			error = json_is_object(object) ? row(context, (const struct doc_row *)object) : -MT_E_CORRUPT;
+	}
+	return error;
+}
+
+const char *doc_row_text(const struct doc_row *row, const char *key)
+{
+	return json_string_value(json_object_get((const json_t *)row, key));
+}
+
+int doc_row_int(const struct doc_row *row, const char *key, int64_t *value)
+{
+	const json_t *number = json_object_get((const json_t *)row, key);
+
+	if (!json_is_integer(number))
+		return -MT_E_CORRUPT;
+	*value = json_integer_value(number);
 	return 0;
 }

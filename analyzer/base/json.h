@@ -58,7 +58,35 @@ void doc_shape(struct doc *doc, const struct doc_device *device, size_t count);
  */
 void doc_left_out(const char *const *file, uint32_t count);
 
+/* Reading: documents that this program wrote, and that anybody may have changed. */
+
+struct doc_row; /* an object */
+
+#define DOC_READ_MAX (16u << 20) /* bytes of a file; a larger one is refused */
+
+/*
+ * Reads a file. 0; -MT_E_SYSTEM, errno says why; -MT_E_LIMIT; -MT_E_CORRUPT: it is no JSON object; or -MT_E_MEMORY. For the second and the
+ * third `why` has words. *doc: the caller's to free, NULL after an error.
+ */
+int doc_read(struct doc **doc, const char *path, char *why, size_t size);
+
+/* The document itself as an object. */
+const struct doc_row *doc_root(const struct doc *doc);
+
+/* Calls `row` for each element of the array `key`. 0; -MT_E_CORRUPT: there is no such array, or an element is no object; or what `row` returned. */
+int doc_each(const struct doc *doc, const char *key, int (*row)(void *context, const struct doc_row *row),
+	     void *context);
+
+/* NULL: there is no such text. It lives as long as the document. */
+const char *doc_row_text(const struct doc_row *row, const char *key);
+
+/* 0, or -MT_E_CORRUPT: there is no such integer. */
+int doc_row_int(const struct doc_row *row, const char *key, int64_t *value);
+
 /* Prints the whole document and a newline. 0, -MT_E_MEMORY or -MT_E_SYSTEM. */
 int doc_print(const struct doc *doc, FILE *file);
+
+/* The same in one line without its end, and without a flush: for arrays whose elements are a document each. */
+int doc_print_line(const struct doc *doc, FILE *file);
 
 #endif

@@ -26,7 +26,7 @@ static int fail(const char *snapshot, int error, const struct mt_import_summary 
 
 static void print_done(const char *output, const struct mt_import_summary *summary)
 {
-	char allocations[64], before[64], steps[64];
+	char allocations[64], before[64], steps[64], bytes[TEXT_SIZE_MAX];
 
 	text_count(allocations, sizeof(allocations), summary->allocations, "allocation");
 	text_count(before, sizeof(before), summary->alive_before, "block");
@@ -41,7 +41,8 @@ static void print_done(const char *output, const struct mt_import_summary *summa
 		text_say("%s of unknown kinds left out\n",
 			 text_count(before, sizeof(before), summary->unknown, "entry"));
 	if (summary->host_segments)
-		text_say("%s of pinned host memory left out\n",
+		text_say("pinned host memory: %s in %s when the snapshot was taken\n",
+			 text_bytes(bytes, summary->host_bytes),
 			 text_count(before, sizeof(before), summary->host_segments, "segment"));
 }
 

@@ -121,25 +121,36 @@ static void json_value(struct doc *doc, const struct db_stmt *stmt, int column)
 	}
 }
 
-static int json_rows(struct db_stmt *stmt)
+static int json_row(const struct db_stmt *stmt)
 {
 	struct doc *doc = doc_new();
-	int columns = db_columns(stmt), column, more;
+	int columns = db_columns(stmt), column, error = -MT_E_MEMORY;
 
-	if (!doc)
-		return -MT_E_MEMORY;
-	doc_array(doc, NULL);
-	while ((more = db_step(stmt)) == 1) {
+	if (doc) {
 		doc_object(doc, NULL);
 		for (column = 0; column < columns; column++)
 			json_value(doc, stmt, column);
 		doc_end(doc);
+		error = doc_print_line(doc, stdout);
 	}
-	doc_end(doc);
-	if (!more)
-		more = doc_print(doc, stdout);
 	doc_free(doc);
-	return more;
+	return error;
+}
+
+/* An error of stdout is told by main. Row by row: memory does not grow with their number. An array that an error has cut short has no end, and is no JSON. */
+static int json_rows(struct db_stmt *stmt)
+{
+	int more = db_step(stmt), rows = 0, error = 0;
+
+	if (more >= 0)
+		fputs("[", stdout);
+	for (; more == 1 && !error && !ferror(stdout); more = error ? 0 : db_step(stmt)) {
+		fputs(rows++ ? ",\n " : "\n ", stdout);
+		error = json_row(stmt);
+	}
+	if (!error && more == 0)
+		fputs(rows ? "\n]\n" : "]\n", stdout);
+	return error && !ferror(stdout) ? error : more < 0 ? more : 0;
 }
 
 /* ---- what there is to ask ---- */

@@ -245,6 +245,10 @@ struct analysis_sink {
 	/* Before a batch of a process's events: their number, and the bytes of its file they took. Its result is 0 or
 	 * below. */
 	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
+	/* Something new is alive by this event, also a mapping, or one out of a checkpoint (MT_LIVE). After what went by it. */
+	int (*born)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event);
+	/* A mark, or a range that the program opened or closed. */
+	int (*named)(void *context, uint32_t process, const struct mt_event *event);
 	/* Something alive is gone; `event` NULL: it was alive at the end. `step`: that of the event. */
 	int (*gone)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
 		    uint32_t step);

@@ -159,6 +159,10 @@ static int note(struct stream *stream, const struct mt_event *event, const struc
 		return 0;
 	case MT_INSTANCE_NAME:
 		return tellings_add(&stream_process(stream)->tellings, event);
+	case MT_MARK:
+	case MT_RANGE_PUSH:
+	case MT_RANGE_POP:
+		return stream->sink->named ? stream->sink->named(stream->sink->context, stream->process, event) : 0;
 	case MT_END:
 		stream_process(stream)->ended = (event->value > 254 ? 254 : (uint32_t)event->value) + 1;
 		return 0;

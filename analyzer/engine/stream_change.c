@@ -136,6 +136,8 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 			error = stream_gone(stream, &change->died[i], event, label->step);
 		stream->analysis->categories.home = 0;
 	}
+	if (change->born && sink->born && !error)
+		error = sink->born(sink->context, stream->process, change->born, event);
 	return error;
 }
 

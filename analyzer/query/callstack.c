@@ -253,6 +253,32 @@ size_t callstack_user_frame(const struct callstack *stack)
 	return at == CALLSTACK_NO_FRAME && stack->count ? 0 : at;
 }
 
+/* The driver's libraries, the recorder, or PyTorch's allocator and its unwinder. The stand-in has the name of a driver's library. */
+static int is_allocator(const struct callstack_frame *frame)
+{
+	static const char *const functions[] = { "c10::", "torch::unwind", "torch::CapturedTraceback" };
+	const char *library = text_base_name(frame->module);
+	size_t i;
+
+	if (!frame->native || frame->elided)
+		return 0;
+	if (owner_passes_on(frame->module) || !strncmp(library, "libc10", strlen("libc10")))
+		return 1;
+	for (i = 0; i < MT_ARRAY_SIZE(functions); i++)
+		if (!strncmp(frame->function, functions[i], strlen(functions[i])))
+			return 1;
+	return 0;
+}
+
+size_t callstack_first_frame(const struct callstack *stack)
+{
+	size_t i;
+
+	for (i = 0; i < stack->count && is_allocator(stack->frame[i]); i++)
+		;
+	return i < stack->count ? i : 0;
+}
+
 size_t callstack_inner_frame(const struct callstack *stack, size_t user)
 {
 	size_t i;

@@ -50,6 +50,11 @@ void callstack_learn(struct callstack_frame *frame);
  */
 size_t callstack_user_frame(const struct callstack *stack);
 
+/*
+ * The innermost frame of the program: further out than the driver, the recorder and PyTorch's allocator. 0: all frames are of these.
+ */
+size_t callstack_first_frame(const struct callstack *stack);
+
 /* Inside of the user's frame, the innermost of a library that tells things apart, or a node of autograd; else `user`. */
 size_t callstack_inner_frame(const struct callstack *stack, size_t user);
 

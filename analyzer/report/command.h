@@ -43,6 +43,7 @@ typedef int command_function(int argc, char **argv); /* argv[0] is the command's
 	X(info, "TRACE...", "what is in a trace, and what is not")                  \
 	X(verify, "TRACE...", "every chunk, our totals against the allocator's")    \
 	X(load, "TRACE... -o DB", "make a SQLite database of a run")                \
+	X(export, "TRACE...|DB", "a run in the format of another program")          \
 	X(import, "SNAPSHOT -o TRACE", "make a trace of a PyTorch memory snapshot") \
 	X(knobs, "[FRAMEWORK...]", "the settings that move memory")                 \
 	X(sql, "TRACE|DB \"SELECT ...\"", "ask the database, read-only")

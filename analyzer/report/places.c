@@ -371,7 +371,7 @@ void stack_json_frames(struct doc *doc, const char *key, const struct callstack 
 	size_t inner = user == CALLSTACK_NO_FRAME || !stack->count ? user : callstack_inner_frame(stack, user), i;
 
 	doc_array(doc, key);
-	for (i = 0; i < stack->count; i++)
+	for (i = callstack_first_frame(stack); i < stack->count; i++)
 		json_frame(doc, stack->frame[i], i == user, i == inner && inner != user);
 	doc_end(doc);
 }
@@ -389,6 +389,23 @@ int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t 
 	return error;
 }
 
+static void json_place(struct doc *doc, const struct finding_place *named)
+{
+	if (*named->place)
+		doc_string(doc, "place", named->place);
+	else
+		doc_null(doc, "place");
+}
+
+int stack_json_named(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node)
+{
+	struct finding_place named;
+	int error = finding_place_of(&named, db, node);
+
+	json_place(doc, &named);
+	return error ? error : stack_json(doc, db, symbols, node);
+}
+
 int stack_json_place(struct doc *doc, struct db *db, int64_t node)
 {
 	struct finding_place named;
@@ -397,5 +414,6 @@ int stack_json_place(struct doc *doc, struct db *db, int64_t node)
 	doc_string(doc, "function", named.function);
 	doc_string(doc, "file", named.file);
 	doc_int(doc, "line", named.line);
+	json_place(doc, &named);
 	return error ? error : stack_json(doc, db, NULL, node);
 }

@@ -93,7 +93,7 @@ int places_user_frame(size_t *user, struct db *db, int64_t node, const struct ca
 
 /* A call stack in JSON, the same in every report. */
 
-/* The array `key` of frames, innermost first; "user" is true of the frame `user`. */
+/* The array `key` of the program's frames, innermost first (callstack_first_frame); "user" is true of the frame `user`. */
 void stack_json_frames(struct doc *doc, const char *key, const struct callstack *stack, size_t user);
 
 /*
@@ -102,7 +102,10 @@ void stack_json_frames(struct doc *doc, const char *key, const struct callstack 
  */
 int stack_json(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node);
 
-/* "function", "file", "line" and "stack" of the open object. 0 or -MT_E_x. */
+/* "place", as in memana top (null: none), and "stack" of the open object. As stack_json. */
+int stack_json_named(struct doc *doc, struct db *db, struct symbols *symbols, int64_t node);
+
+/* "function", "file", "line", "place" and "stack" of the open object. 0 or -MT_E_x. */
 int stack_json_place(struct doc *doc, struct db *db, int64_t node);
 
 #endif

@@ -1,7 +1,6 @@
 #include "memtrace/import.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,8 @@
 #define ENTRY_cuMemFree_v2 245u
 #define ENTRY_cuMemCreate 549u
 #define ENTRY_cuMemGetInfo_v2 242u
+#define ENTRY_cuMemFreeHost 38u
+#define ENTRY_cuMemHostAlloc 39u
 
 /* An address at which a range that is unmapped begins or ends. */
 struct cut {
@@ -145,6 +146,26 @@ static int emit_segment(struct import *import, const struct import_thing *segmen
 	event.reserved = 1; /* the caching allocator's, though no tensor may be seen in what it had before */
 	event.entry = ENTRY_cuMemAlloc_v2;
 	event.flags = MT_SPACE_DEVICE;
+	return emit(import, &event);
+}
+
+/* Pinned memory is no device's. */
+static int emit_host(struct import *import, const struct import_thing *memory, int is_gone)
+{
+	struct mt_event event = { .kind = is_gone ? MT_DRIVER_FREE : MT_DRIVER_ALLOC,
+				  .addr = memory->addr,
+				  .entry = is_gone ? ENTRY_cuMemFreeHost : ENTRY_cuMemHostAlloc };
+	uint32_t node, thread;
+
+	if (!memory->addr || (!memory->size && !is_gone))
+		return 0;
+	import_stacks_look(&import->stacks, memory->frames, &node, &thread);
+	event.stack = node;
+	event.thread = thread;
+	if (!is_gone) {
+		event.size = memory->size;
+		event.flags = MT_SPACE_PINNED;
+	}
 	return emit(import, &event);
 }
 
@@ -318,6 +339,8 @@ static int take_thing(struct import *import, const struct import_thing *thing)
 		return emit_segment(import, thing);
 	case IMPORT_PIECE_OF_SEGMENT:
 		return emit_piece(import, thing);
+	case IMPORT_HOST:
+		return emit_host(import, thing, 0);
 	default:
 		import->summary->alive_before++;
 		return emit_block(import, thing);
@@ -356,6 +379,9 @@ static int take_entry(struct import *import, const struct import_entry *entry)
 		return emit(import, &mark);
 	case IMPORT_OOM:
 		return emit_oom(import, entry);
+	case IMPORT_HOST_ALLOC:
+	case IMPORT_HOST_FREE:
+		return emit_host(import, &thing, entry->action == IMPORT_HOST_FREE);
 	case IMPORT_RANGE_START:
 		return push_range(import, entry->name);
 	case IMPORT_RANGE_END:
@@ -419,30 +445,31 @@ static uint32_t kind_of_snapshot(const struct import_entries *entries, const str
 	return MT_SNAPSHOT | (entries->has_times ? 0 : MT_SNAPSHOT_NO_TIMES) | (start->cut ? MT_SNAPSHOT_CUT : 0);
 }
 
-/* Pinned host memory has no address range of a GPU and no stack: it is counted and left out. */
-static uint64_t host_segments(const struct pickle *pickle)
+static void count_host(struct mt_import_summary *summary, const struct pickle *pickle)
 {
-	return pickle_count(pickle, pickle_get(pickle, pickle_root(pickle), "host_segments"));
+	pickle_id segments = pickle_get(pickle, pickle_root(pickle), "host_segments");
+	uint32_t i;
+
+	summary->host_segments = pickle_count(pickle, segments);
+	for (i = 0; i < summary->host_segments; i++)
+		summary->host_bytes += (uint64_t)
+			pickle_int(pickle, pickle_get(pickle, pickle_item(pickle, segments, i), "total_size"), 0);
 }
 
 static int create_trace(struct import *import, const char *snapshot_path, const char *trace_path,
 			const struct mt_rules *rules)
 {
 	static const struct mt_fold_options everything;
-	char options[96] = "PyTorch memory snapshot";
 	struct mt_process process = {
 		.rank = rank_in_name(snapshot_path),
 		.depth = MT_STACK_DEPTH_MAX,
 		.start_monotonic = import->time,
 		.start_realtime = import->time,
 		.command = snapshot_path,
-		.options = options,
+		.options = "PyTorch memory snapshot",
 		.snapshot = import->summary->snapshot,
 	};
 
-	if (import->summary->host_segments)
-		snprintf(options, sizeof(options), "PyTorch memory snapshot, without its %" PRIu64 " host segments",
-			 import->summary->host_segments);
 	return mt_emitter_create(&import->emitter, trace_path, &process, rules, &everything);
 }
 
@@ -481,7 +508,7 @@ int mt_import_snapshot(const char *snapshot_path, const char *trace_path, const 
 		error = import_start_find(&start, pickle, &entries);
 	if (!error) {
 		summary->unknown = entries.unknown;
-		summary->host_segments = host_segments(pickle);
+		count_host(summary, pickle);
 		summary->snapshot = kind_of_snapshot(&entries, &start);
 		import->pickle = pickle;
 		import->summary = summary;

@@ -149,6 +149,18 @@ static uint64_t time_of(const struct pickle *pickle, pickle_id from, uint64_t la
 	return time > latest ? time : latest;
 }
 
+/*
+ * The allocator of pinned memory tells of segments, which are what is pinned, and of the blocks in them. If it tells of blocks alone, the
+ * blocks stand for the memory. IMPORT_ACTIONS: the entry moves no memory.
+ */
+static uint32_t host_action(uint32_t action, int has_segments)
+{
+	if (action == (has_segments ? IMPORT_SEGMENT_ALLOC : IMPORT_ALLOC))
+		return IMPORT_HOST_ALLOC;
+	return action == (has_segments ? IMPORT_SEGMENT_FREE : IMPORT_FREE_COMPLETED) ? IMPORT_HOST_FREE
+										      : IMPORT_ACTIONS;
+}
+
 static int read_entry(struct entry_reader *reader, pickle_id from, uint32_t device, uint64_t *latest)
 {
 	const struct pickle *pickle = reader->pickle;
@@ -185,6 +197,66 @@ static int read_traces(struct entry_reader *reader, pickle_id traces)
 			error = read_entry(reader, pickle_item(pickle, trace, i), device, &latest);
 		reader->entries->has_times |= latest != 0;
 	}
+	return error;
+}
+
+/* A list of entries, or a list of such lists: `each` is called for every entry. */
+static int each_host(struct entry_reader *reader, pickle_id traces, int depth,
+		     int (*each)(struct entry_reader *reader, pickle_id entry, void *context), void *context)
+{
+	uint32_t count = pickle_count(reader->pickle, traces), i;
+	pickle_id item;
+	int error = 0;
+
+	for (i = 0; i < count && !error; i++) {
+		item = pickle_item(reader->pickle, traces, i);
+		if (pickle_type(reader->pickle, item) == PICKLE_DICT)
+			error = each(reader, item, context);
+		else if (depth)
+			error = each_host(reader, item, depth - 1, each, context);
+	}
+	return error;
+}
+
+struct host_state {
+	int has_segments;
+	uint64_t latest;
+};
+
+static int look_for_segments(struct entry_reader *reader, pickle_id entry, void *context)
+{
+	struct host_state *state = context;
+	uint32_t action = number_of(&reader->actions, pickle_get(reader->pickle, entry, "action"));
+
+	state->has_segments |= action == IMPORT_SEGMENT_ALLOC || action == IMPORT_SEGMENT_FREE;
+	return 0;
+}
+
+static int read_host_entry(struct entry_reader *reader, pickle_id from, void *context)
+{
+	struct host_state *state = context;
+	struct import_entries *entries = reader->entries;
+	size_t before = entries->count;
+	int error = read_entry(reader, from, 0, &state->latest);
+	uint32_t action;
+
+	if (error || entries->count == before)
+		return error;
+	action = host_action(entries->entry[before].action, state->has_segments);
+	entries->entry[before].action = (uint8_t)action;
+	if (action == IMPORT_ACTIONS)
+		entries->count = before;
+	return 0;
+}
+
+static int read_host(struct entry_reader *reader, pickle_id traces)
+{
+	struct host_state state = { 0 };
+	int error = each_host(reader, traces, 1, look_for_segments, &state);
+
+	if (!error)
+		error = each_host(reader, traces, 1, read_host_entry, &state);
+	reader->entries->has_times |= state.latest != 0;
 	return error;
 }
 
@@ -274,6 +346,8 @@ int import_entries_read(struct import_entries *entries, const struct pickle *pic
 		return -MT_E_CORRUPT;
 	reader_init(&reader, entries, pickle);
 	error = read_traces(&reader, traces);
+	if (!error)
+		error = read_host(&reader, pickle_get(pickle, root, "host_traces"));
 	histories = entries->count;
 	if (!error && entries->has_times)
 		error = read_ranges(&reader, pickle_get(pickle, root, "external_annotations"));

@@ -32,7 +32,9 @@ enum import_action {
 #define IMPORT_ACTION_ENUM(name, word) IMPORT_##name,
 	IMPORT_ACTION_LIST(IMPORT_ACTION_ENUM)
 #undef IMPORT_ACTION_ENUM
-		IMPORT_ACTIONS
+		IMPORT_ACTIONS,
+	IMPORT_HOST_ALLOC, /* pinned memory of the host: entries of host_traces */
+	IMPORT_HOST_FREE
 };
 
 struct import_entry {
@@ -56,7 +58,7 @@ struct import_entries {
 int import_entries_read(struct import_entries *entries, const struct pickle *pickle);
 void import_entries_release(struct import_entries *entries);
 
-enum import_thing_kind { IMPORT_SEGMENT, IMPORT_PIECE_OF_SEGMENT, IMPORT_BLOCK, IMPORT_THING_KINDS };
+enum import_thing_kind { IMPORT_SEGMENT, IMPORT_PIECE_OF_SEGMENT, IMPORT_BLOCK, IMPORT_HOST, IMPORT_THING_KINDS };
 
 /* Something alive before the first entry. */
 struct import_thing {
@@ -68,7 +70,7 @@ struct import_thing {
 };
 
 struct import_start {
-	struct import_thing *thing; /* segments, pieces, blocks; each by device and address */
+	struct import_thing *thing; /* segments, pieces, blocks, pinned memory; each by device and address */
 	size_t count, room;
 	int cut; /* something is there whose allocation was recorded, and the history does not have it (any more) */
 };

@@ -202,6 +202,24 @@ static int add_segments(struct finder *finder)
 	return error;
 }
 
+/* Pinned memory of the host. */
+static int add_host(struct finder *finder)
+{
+	const struct pickle *pickle = finder->pickle;
+	pickle_id segments = pickle_get(pickle, pickle_root(pickle), "host_segments"), from;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < pickle_count(pickle, segments) && !error; i++) {
+		from = pickle_item(pickle, segments, i);
+		error = appear(finder, &(struct import_thing){ .addr = bytes_of(pickle, from, "address"),
+							       .size = bytes_of(pickle, from, "total_size"),
+							       .frames = frames_of(pickle, from),
+							       .kind = IMPORT_HOST });
+	}
+	return error;
+}
+
 /* ---- and back ---- */
 
 static int undo(struct finder *finder, struct import_entry *entry)
@@ -227,6 +245,13 @@ static int undo(struct finder *finder, struct import_entry *entry)
 	case IMPORT_SEGMENT_UNMAP:
 		thing.kind = IMPORT_PIECE_OF_SEGMENT;
 		return each_piece(finder, &thing, 1);
+	case IMPORT_HOST_ALLOC:
+		thing.kind = IMPORT_HOST;
+		vanish(finder, &thing);
+		return 0;
+	case IMPORT_HOST_FREE:
+		thing.kind = IMPORT_HOST;
+		return appear(finder, &thing);
 	default:
 		return 0;
 	}
@@ -266,6 +291,8 @@ int import_start_find(struct import_start *start, const struct pickle *pickle, s
 
 	memset(start, 0, sizeof(*start));
 	error = add_segments(&finder);
+	if (!error)
+		error = add_host(&finder);
 	for (i = entries->count; i && !error; i--)
 		error = undo(&finder, &entries->entry[i - 1]);
 	for (i = 0; i < IMPORT_THING_KINDS; i++)

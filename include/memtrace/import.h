@@ -20,7 +20,8 @@ struct mt_import_summary {
 	uint64_t allocations, frees; /* events of blocks in the snapshot */
 	uint64_t alive_before;       /* blocks that were alive when it begins */
 	uint64_t unknown;            /* entries of a kind that this program does not know: left out */
-	uint64_t host_segments;      /* pinned host memory, which is left out */
+	uint64_t host_bytes;         /* bytes of pinned memory when it was dumped, */
+	uint64_t host_segments;      /* and its segments */
 	uint32_t snapshot;           /* enum mt_snapshot, as in the trace */
 	int damage;                  /* 0, or -MT_E_x: the file ends early; what stands before was imported */
 	uint64_t damage_offset;      /* bytes from the start of the file; also of code that was refused */

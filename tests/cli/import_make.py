@@ -226,6 +226,45 @@ def windows():
             "host_segments": [{"address": 64, "total_size": MIB}, {"address": 2 * MIB, "total_size": MIB}]}
 
 
+HOSTILE = ['say "hi"', "it's", "</script><script>alert(1)</script>", "<!-- <b>", "two\nlines\r", "semi;colon", "comma,tab\t", "=cmd()",
+           "back\\slash", "nul\x01bell\x07\x1b[31m", "lone \ud800", "right \u202e left", "zero\u200bwidth", "%s%n", "{}", "a" * 3000, "\U0001f600" * 400,
+           "layers.0 > x", ""]
+
+
+def hostile():
+    """Names that would end a string, a line or a page, each a function that holds 1 MiB more than the one before."""
+    base, at, trace, blocks = 0x7f0000000000, 0x7f0000000000, [], []
+    for i, name in enumerate(HOSTILE):
+        frames = [frame(name, f"code/{name}.py", i), frame("<module>", "train.py", 1)]
+        trace.append(event("alloc", at, (i + 1) * MIB, 1000 + i, frames))
+        blocks.append(((i + 1) * MIB, (i + 1) * MIB, "active_allocated"))
+        at += (i + 1) * MIB
+    trace.insert(0, event("segment_alloc", base, at - base, 1, frames))
+    return {"segments": [segment(base, at - base, blocks)], "device_traces": [trace], "allocator_settings": {}}
+
+
+def pinned():
+    """Pinned memory alone: 8 MiB from before, 4 MiB that go, 2 MiB that stay; and blocks in them, which are no memory of their own."""
+    base = 0x7f2000000000
+    trace = [event("segment_alloc", base, 4 * MIB, 1000), event("alloc", base, MIB, 1100),
+             event("segment_alloc", base + 16 * MIB, 2 * MIB, 2000, STEP), event("free_requested", base, MIB, 2500),
+             event("free_completed", base, MIB, 2500), event("segment_free", base, 4 * MIB, 3000)]
+    segments = [{"address": base + 32 * MIB, "total_size": 8 * MIB, "blocks": [], "frames": []},
+                {"address": base + 16 * MIB, "total_size": 2 * MIB, "blocks": [], "frames": STEP}]
+    return {"segments": [], "device_traces": [[]], "host_segments": segments, "host_traces": trace, "allocator_settings": {}}
+
+
+def pinned_lists():
+    """The same, the history as a list of lists, of blocks alone; and a tensor on a GPU."""
+    made, base = pinned(), 0x7f0000000000
+    trace = [dict(entry, action={"segment_alloc": "alloc", "segment_free": "free_completed"}[entry["action"]])
+             for entry in made["host_traces"] if entry["action"].startswith("segment")]
+    made["host_traces"] = [trace]
+    made["segments"] = [segment(base, 2 * MIB, [(MIB, MIB, "active_allocated"), (MIB, 0, "inactive")])]
+    made["device_traces"] = [[event("segment_alloc", base, 2 * MIB, 1500), event("alloc", base, MIB, 1501)]]
+    return made
+
+
 def empty():
     return {"segments": [], "device_traces": [], "allocator_settings": {}}
 

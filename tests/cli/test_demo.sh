@@ -19,6 +19,8 @@ check "all five phases have a peak" json top.json \
 	'{"rollout", "forward", "backward", "optimizer", "weight-update"} <= {p["phase"] for p in d["devices"][0]["phase_peaks"]}'
 check "sites have file and line" json top.json \
 	'all(any(f["file"].endswith("rl_step.c") and f["line"] > 0 for f in s["stack"]) for s in d["devices"][0]["sites"])'
+check "stacks begin with the program, not with the driver" json top.json \
+	'all(s["stack"][0]["function"] == "tensor_new" and s["place"].startswith("rl_step.c:") for s in d["devices"][0]["sites"] if s["owner"] == "rl_step")'
 # On a full disk it answers all the same: no file is written, not even a temporary one.
 diskless() { { (ulimit -f 0; "$memana" top demo.zst; echo "exit status $?") 2>&1; } | cat | grep -qx 'exit status 0'; }
 check "top needs no room on the disk" diskless

@@ -18,6 +18,8 @@ check "what was alive before, what came and went" ask history \
 check "nothing was freed that is not known" ask history "SELECT unknown_frees FROM process" 0
 check "times are those of the snapshot" ask history \
 	"SELECT group_concat(alloc_time / 1000, ' ') FROM (SELECT * FROM allocation WHERE memory = 'tensor' ORDER BY alloc_seq)" "0 0 1000 3000"
+frames() { "$memana" top --json history.zst >out && json out '{s["stack"][0]["function"] for s in d["devices"][0]["sites"] if s["stack"]} == {"forward", "torch::autograd::Engine::thread_main()"}'; }
+check "nor does a stack begin with the unwinder or the allocator" frames
 check "the unwinder is no place" ask history "SELECT count(*) FROM frame WHERE function LIKE 'torch::unwind%'" 0
 check "verify" status 0 "$memana" verify history.zst
 unknown_size() { "$memana" oom history.zst | tr -s ' \n' ' ' | grep -q 'how large the GPU is, and so how near one came, is not in it\. GPU 0 had its peak'; }
@@ -168,8 +170,17 @@ check "paths of Windows" import windows
 check "their places" top windows \
 	'{(f["file"], f["line"]) for s in d["devices"][0]["sites"] for f in s["stack"]} == {
 		("C:/w/venv/Lib/site-packages/torch/functional.py", 9), ("D:/train/model.py", 5)}'
-check "host segments are left out, and said" bash -c '"$0" import windows.pickle -o w.zst | grep -q "^2 segments "' "$memana"
-check "host segments: info" json <("$memana" info --json windows.zst) '"2 host segments" in d["traces"][0]["options"]'
+check "pinned memory is told" bash -c '"$0" import windows.pickle -o w.zst | grep -q "^pinned host memory: 2.0 MiB in 2 segments"' "$memana"
+pinned() { # CASE: what was pinned when, and where the rest came from
+	make "$1.pickle" "$1" && "$memana" load "$1.pickle" -o "$1.db" >/dev/null && "$memana" sql --json "$1.db" "SELECT bytes >> 20 AS mib, phase,
+		free_time - alloc_time AS lived FROM allocation WHERE memory = 'pinned' ORDER BY bytes" >rows.json &&
+		json rows.json '[tuple(row.values()) for row in d] == [(2, "optimizer", None), (4, "forward", 2000000), (8, "before", None)]'
+}
+check "pinned memory alone: a history of segments" pinned pinned
+check "pinned memory alone is a history" bash -c '"$0" import pinned.pickle -o p.zst >out; ! grep -q history out && "$0" info p.zst | grep -q "as far as it was recorded"' "$memana"
+check "pinned memory: a history of blocks, in lists" pinned pinned_lists
+import pinned_lists >/dev/null
+check "pinned memory is no device's" top pinned_lists '[(x["peak"]["bytes"] >> 20, x["kind"]) for x in d["devices"]] == [(2, "cuda")]'
 "$memana" frag --json windows.pickle >frag.json
 check "rounding is in use" json frag.json '[(d["idle_bytes"], d["largest_hole_bytes"]) for d in d["devices"]] == [(1 << 20, 1 << 20)]'
 check "one hole is not joined" json frag.json '"expandable_segments" not in d["devices"][0]["verdict"]'

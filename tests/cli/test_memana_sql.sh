@@ -11,6 +11,12 @@ check "values are separated by tabs" is "$(printf 'init\t54525952\nforward\t5033
 	"SELECT phase, sum(bytes) FROM peak_part GROUP BY phase ORDER BY 2 DESC"
 check "--header" is "$(printf 'a\tb\n1\tx')" --header "SELECT 1 AS a, 'x' AS b"
 check "--json" bash -c '"$0" sql --json run.db "SELECT 1 AS a, NULL AS b" | python3 -c "import json, sys; assert json.load(sys.stdin) == [dict(a=1, b=None)]"' "$memana"
+streams() { # rows are out before the statement ends, and an error leaves an array without an end
+	status 2 "$memana" sql --json run.db "SELECT 1 AS a UNION ALL SELECT abs(-9223372036854775807 - 1)" && one_line err 'integer overflow' &&
+		[ "$(cat out)" = "$(printf '[\n {"a": 1}')" ]
+}
+check "--json: row by row" streams
+check "--json: no rows" bash -c '[ "$("$0" sql --json run.db "SELECT 1 WHERE 0")" = "[]" ]' "$memana"
 check "the schema explains itself" bash -c '"$0" sql run.db "SELECT sql FROM sqlite_schema" | grep -q -- "-- null: never freed"' "$memana"
 check "foreign keys hold" is "" "SELECT * FROM pragma_foreign_key_check"
 check "top of the database says the same" bash -c 'diff <("$0" top run.db | grep -v ^Next) <("$0" top small.zst | grep -v ^Next)' "$memana"

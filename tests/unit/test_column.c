@@ -4,6 +4,7 @@
  */
 #include "base/column.h"
 #include "memtrace/base.h"
+#include "report/check/check.h"
 #include "report/frag/frag_report.h"
 #include "report/steps/figures.h"
 #include "report/top/top.h"

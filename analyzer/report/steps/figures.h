@@ -39,7 +39,7 @@ struct growth_figures {
 	size_t phase_count;
 };
 
-extern const struct column_table growth_phase_columns, check_columns; /* check: the limits of memana check */
+extern const struct column_table growth_phase_columns;
 
 /* Fills in these parts (enum growth_part) from a database. 0 or -MT_E_x. Release in any case. */
 int growth_figures_load(struct growth_figures *figures, struct db *db, int parts);

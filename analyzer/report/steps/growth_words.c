@@ -287,6 +287,7 @@ static void list_stack(struct doc *doc, const char *key, const void *of)
 	X(T, function, WORD, NULL, it->most->name->at.function, "function of the place")                               \
 	X(T, file, WORD, NULL, it->most->name->at.file, "its file")                                                    \
 	X(T, line, NUMBER, NULL, it->most->name->at.line, "its line")                                                  \
+	X(T, place, WORD, NULL, it->most->name->at.place, "file and line, as in memana top")                           \
 	X(T, stack, LIST, NULL, list_stack, "stack of the process that keeps most, innermost frame first")
 
 COLUMN_TABLE(kept, struct growth_row, KEPT_COLUMNS)

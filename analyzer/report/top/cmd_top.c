@@ -16,6 +16,7 @@
 #include "store/load.h"
 #include "store/store.h"
 #include "top.h"
+#include "top_at.h"
 
 #define PLACES_TEXT 8
 #define PLACES_JSON 100
@@ -205,34 +206,12 @@ static int analyse(const struct top_command *command, struct source *source, str
 	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
 }
 
-/* The words for a moment that the run does not have. */
-struct extent {
-	uint64_t steps;
-	int64_t last; /* ns since the run began */
-};
-
-static int extend(void *context, const struct query_process *row)
-{
-	struct extent *extent = context;
-
-	extent->steps = row->steps > extent->steps ? row->steps : extent->steps;
-	extent->last = row->last_time > extent->last ? row->last_time : extent->last;
-	return 0;
-}
-
 /* The exit code, after one line. */
-static int no_moment(struct report_input *input, const struct moment *moment, const struct extent *extent)
+static int no_moment(struct report_input *input, const struct moment *moment)
 {
-	char text[TEXT_SIZE_MAX], count[64], absent[160];
+	char why[128], absent[160];
 
-	if (moment->kind == MOMENT_OOM)
-		snprintf(absent, sizeof(absent), "top: --at oom: no out-of-memory error was recorded");
-	else if (moment->kind == MOMENT_STEP)
-		snprintf(absent, sizeof(absent), "top: --at step:%u: the run has %s", moment->step,
-			 text_count(count, sizeof(count), extent->steps, "step"));
-	else
-		snprintf(absent, sizeof(absent), "top: --at: the recording is over by then (it ends at %s, %lldns)",
-			 text_time(text, extent->last), (long long)extent->last);
+	snprintf(absent, sizeof(absent), "top: --at %s", top_at_absent(why, sizeof(why), input->db, moment));
 	input->told = 1;
 	return report_absent(&input->analysis, absent);
 }
@@ -244,14 +223,11 @@ static int no_moment(struct report_input *input, const struct moment *moment, co
 static int top_of_moment(const struct top_command *command, struct report_input *input, struct symbols *symbols)
 {
 	const struct moment *moment = &command->options.moment;
-	struct extent extent = { 0 };
-	int error = query_processes(input->db, extend, &extent), there = 0;
+	int there = top_at(input->db, moment);
 
-	if (!error && (moment->kind != MOMENT_TIME || moment->time <= extent.last))
-		there = top_at(input->db, moment);
-	if (error || there < 0)
-		return report_no_answer("top", input->db, error ? error : there);
-	return there ? report(command, input->db, symbols) : no_moment(input, moment, &extent);
+	if (there < 0)
+		return report_no_answer("top", input->db, there);
+	return there ? report(command, input->db, symbols) : no_moment(input, moment);
 }
 
 static int top_of_traces(const struct top_command *command, struct source *source, struct symbols *symbols)

@@ -45,14 +45,6 @@ const char *top_moment_word(const struct top_options *options);
 /* Whether the report is about this device. */
 int top_wants(const struct top_options *options, const struct query_device *device);
 
-/*
- * Another moment in the place of the peak. Temporary tables peak, peak_part and gpu_total of a loaded run hide those
- * of the same names in the database from the questions of query.h.
- */
-
-/* Once for a database. 1; 0: the run does not have the moment; or -MT_E_x. */
-int top_at(struct db *db, const struct moment *moment);
-
 /* The part of `memana top` that goes beyond the recorded calls: what nvidia-smi shows, and why. */
 
 /* The block for the peak of a device; nothing where nobody looked. 0 or -MT_E_x. */

@@ -1,10 +1,11 @@
-#include "top.h"
+#include "top_at.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/alive.h"
+#include "query/query.h"
 #include "report/answer.h"
 #include "report/balance/gpu_moment.h"
 #include "report/frag/frag.h"
@@ -185,21 +186,72 @@ static int make_peaks(struct db *db, const struct moment *moment)
 
 /* ---- all of it ---- */
 
+/* Drops the tables of another moment. */
+static int forget(struct db *db)
+{
+	static const char *const drop[] = {
+		"DROP VIEW IF EXISTS temp.peak_module_site",
+		"DROP TABLE IF EXISTS temp.peak_module",
+		"DROP TABLE IF EXISTS temp.named_module",
+		"DROP TABLE IF EXISTS temp.peak_part",
+		"DROP TABLE IF EXISTS temp.peak",
+		"DROP TABLE IF EXISTS temp.inside",
+		"DROP TABLE IF EXISTS temp.at",
+		"DROP TABLE IF EXISTS temp.gpu_total",
+	};
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < MT_ARRAY_SIZE(drop) && !error; i++)
+		error = db_execute(db, drop[i]);
+	return error;
+}
+
+/* How far a run goes. */
+struct extent {
+	uint64_t steps;
+	int64_t last; /* ns since the run began */
+};
+
+static int extend(void *context, const struct query_process *row)
+{
+	struct extent *extent = context;
+
+	extent->steps = row->steps > extent->steps ? row->steps : extent->steps;
+	extent->last = row->last_time > extent->last ? row->last_time : extent->last;
+	return 0;
+}
+
 static int take_count(void *context, struct db_stmt *row)
 {
 	*(int64_t *)context = db_int(row, 0);
 	return 0;
 }
 
-int top_at(struct db *db, const struct moment *moment)
+/* Whether the run has it: 1, 0 or -MT_E_x. */
+static int is_there(struct db *db, const struct moment *moment)
 {
+	struct extent extent = { 0 };
 	int64_t found = 0;
-	int error = find(db, moment);
+	int error = query_processes(db, extend, &extent);
 
+	if (!error && moment->kind == MOMENT_TIME)
+		return moment->time <= extent.last;
 	if (!error)
 		error = answer_rows(db, "SELECT count(*) FROM temp.at", NULL, take_count, &found);
-	if (error || (!found && moment->kind != MOMENT_TIME))
-		return error;
+	return error ? error : found > 0;
+}
+
+int top_at(struct db *db, const struct moment *moment)
+{
+	int error = forget(db), there;
+
+	if (error || moment->kind == MOMENT_PEAK)
+		return error ? error : 1;
+	error = find(db, moment);
+	there = error ? error : is_there(db, moment);
+	if (there != 1)
+		return there;
 	error = make_parts(db);
 	if (!error)
 		error = make_modules(db);
@@ -208,4 +260,21 @@ int top_at(struct db *db, const struct moment *moment)
 	if (!error)
 		error = gpu_moment_totals(db, "SELECT device, at_time, process FROM temp.at");
 	return error ? error : 1;
+}
+
+const char *top_at_absent(char *out, size_t size, struct db *db, const struct moment *moment)
+{
+	struct extent extent = { 0 };
+	char text[TEXT_SIZE_MAX], count[64];
+
+	query_processes(db, extend, &extent);
+	if (moment->kind == MOMENT_OOM)
+		snprintf(out, size, "oom: no out-of-memory error was recorded");
+	else if (moment->kind == MOMENT_STEP)
+		snprintf(out, size, "step:%u: the run has %s", moment->step,
+			 text_count(count, sizeof(count), extent.steps, "step"));
+	else
+		snprintf(out, size, "%lldns: the recording is over by then (it ends at %s, %lldns)",
+			 (long long)moment->time, text_time(text, extent.last), (long long)extent.last);
+	return out;
 }

@@ -81,7 +81,7 @@ static int json_site(void *context, const struct query_site *row)
 	doc_string(report->doc, "known", query_known(row->bytes, row->rule, row->probable));
 	if (*row->submodule)
 		doc_string(report->doc, "submodule", row->submodule);
-	error = stack_json(report->doc, report->db, report->symbols, row->node);
+	error = stack_json_named(report->doc, report->db, report->symbols, row->node);
 	doc_end(report->doc);
 	return error;
 }
@@ -324,7 +324,7 @@ static int json_oom(struct report *report, const struct oom_failure *it)
 	doc_pid(doc, "pid", it->pid);
 	doc_string(doc, "source", it->source);
 	doc_int(doc, "refusals", (int64_t)it->refusals);
-	error = stack_json(report->doc, report->db, report->symbols, it->node);
+	error = stack_json_named(report->doc, report->db, report->symbols, it->node);
 	doc_end(doc);
 	return error;
 }

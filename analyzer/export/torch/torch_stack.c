@@ -1,0 +1,171 @@
+/* Frames and stacks: each is written once in a list, and named by number from there on. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/demangle.h"
+#include "base/text.h"
+#include "memtrace/defs.h"
+#include "memtrace/error.h"
+#include "query/callstack.h"
+#include "torch.h"
+
+/* `ids` by number, up to `last`, zeros where it grows. 0 or -MT_E_MEMORY. */
+static int reach(uint32_t **ids, uint32_t *count, uint32_t last)
+{
+	uint32_t room = *count ? *count : 256;
+	uint32_t *grown;
+
+	while (room <= last)
+		room *= 2;
+	if (room == *count)
+		return 0;
+	grown = realloc(*ids, (size_t)room * sizeof(*grown));
+	if (!grown)
+		return -MT_E_MEMORY;
+	memset(grown + *count, 0, (size_t)(room - *count) * sizeof(*grown));
+	*ids = grown;
+	*count = room;
+	return 0;
+}
+
+/* The texts of a frame; `function` is the caller's to free where `owned`. */
+struct texts {
+	const char *function, *file;
+	unsigned line;
+	char *owned;
+};
+
+static void find_native(struct torch *torch, const struct mt_defs *defs, const struct mt_frame *frame,
+			struct texts *texts)
+{
+	const struct mt_module *module = mt_defs_module(defs, frame->module);
+	const char *path = module ? mt_defs_string(defs, module->path) : "";
+	struct symbol symbol = { 0 };
+
+	if (frame->symbol) {
+		texts->owned = demangle(mt_defs_string(defs, frame->symbol));
+		texts->function = texts->owned ? texts->owned : mt_defs_string(defs, frame->symbol);
+	}
+	if (module && symbols_find(torch->run->symbols, path, module->build_id, module->build_id_size, frame->offset,
+				   &symbol, 1)) {
+		texts->function = *symbol.function ? symbol.function : texts->function;
+		texts->file = symbol.file;
+		texts->line = symbol.line;
+	}
+	if (!*texts->file)
+		texts->file = path;
+}
+
+/* The library without its folder; "": the frame has none. */
+static const char *module_name(const struct mt_defs *defs, const struct mt_frame *frame)
+{
+	const struct mt_module *module = mt_defs_module(defs, frame->module);
+
+	return module ? text_base_name(mt_defs_string(defs, module->path)) : "";
+}
+
+static void find_texts(struct torch *torch, uint32_t process, const struct mt_frame *frame, struct texts *texts)
+{
+	const struct mt_defs *defs = torch->run->analysis.process[process].defs;
+
+	*texts = (struct texts){ .function = mt_defs_string(defs, frame->function),
+				 .file = mt_defs_string(defs, frame->file),
+				 .line = frame->line };
+	if (frame->kind == MT_FRAME_ELIDED)
+		texts->function = "...";
+	if (frame->kind == MT_FRAME_NATIVE && frame->module)
+		find_native(torch, defs, frame, texts);
+	if (!*texts->function && frame->kind == MT_FRAME_NATIVE)
+		texts->function = "??";
+	if (torch->run->options->confidential) {
+		texts->file = module_name(defs, frame);
+		texts->line = 0;
+	}
+	if (!*texts->file)
+		texts->file = "??";
+}
+
+static void put_frame(struct torch *torch, struct torch_list *list, uint32_t process, uint32_t id)
+{
+	const struct mt_frame *frame = mt_defs_frame(torch->run->analysis.process[process].defs, id);
+	struct texts texts;
+
+	torch_fail(torch, reach(&list->frame, &list->frames, id));
+	if (torch->error || !frame)
+		return;
+	if (list->frame[id]) {
+		torch_write_get(list->out, list->frame[id] - 1);
+		return;
+	}
+	find_texts(torch, process, frame, &texts);
+	torch_write_dict(list->out);
+	torch_word(list, TORCH_NAME);
+	torch_text(torch, list, texts.function);
+	torch_word(list, TORCH_FILENAME);
+	torch_text(torch, list, texts.file);
+	torch_key_int(list, TORCH_LINE, texts.line);
+	torch_write_dict_end(list->out);
+	torch_write_put(list->out, list->next_number);
+	list->frame[id] = ++list->next_number;
+	free(texts.owned);
+}
+
+/* Frames that memrec took inside of the driver and of itself; a snapshot's own frames have no module. */
+static int is_driver(const struct mt_defs *defs, const struct mt_frame *frame)
+{
+	const struct mt_module *module = mt_defs_module(defs, frame->module);
+	const char *symbol = mt_defs_string(defs, frame->symbol);
+	struct callstack_frame native = { .function = symbol, .file = "", .native = 1 };
+
+	if (!module)
+		return 0;
+	native.module = mt_defs_string(defs, module->path);
+	return callstack_is_plumbing(&native);
+}
+
+/* The innermost node that is the program's; the node itself where none is. */
+static uint32_t program_node(const struct mt_defs *defs, uint32_t node)
+{
+	const struct mt_node *at = mt_defs_node(defs, node);
+	uint32_t number = node;
+
+	while (at && mt_defs_frame(defs, at->frame) && is_driver(defs, mt_defs_frame(defs, at->frame))) {
+		number = at->parent;
+		at = mt_defs_node(defs, number);
+	}
+	return number ? number : node;
+}
+
+/* Numbers of nodes and frames are those of one process. */
+static void forget(struct torch_list *list, uint32_t process)
+{
+	list->process = process;
+	if (list->stacks)
+		memset(list->stack, 0, list->stacks * sizeof(*list->stack));
+	if (list->frames)
+		memset(list->frame, 0, list->frames * sizeof(*list->frame));
+}
+
+void torch_stack(struct torch *torch, struct torch_list *list, uint32_t process, uint32_t node)
+{
+	const struct mt_defs *defs = torch->run->analysis.process[process].defs;
+	const struct mt_node *at;
+	uint32_t items = 0;
+
+	torch_fail(torch, reach(&list->stack, &list->stacks, node));
+	if (torch->error)
+		return;
+	if (list->process != process)
+		forget(list, process);
+	if (list->stack[node]) {
+		torch_write_get(list->out, list->stack[node] - 1);
+		return;
+	}
+	torch_write_list(list->out);
+	for (at = mt_defs_node(defs, program_node(defs, node)); at; at = mt_defs_node(defs, at->parent)) {
+		torch_write_item(list->out, &items);
+		put_frame(torch, list, process, at->frame);
+	}
+	torch_write_list_end(list->out);
+	torch_write_put(list->out, list->next_number);
+	list->stack[node] = ++list->next_number;
+}

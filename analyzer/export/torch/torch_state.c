@@ -1,0 +1,224 @@
+/*
+ * The end of the range: live segments, and the blocks that tile each of them.
+ *
+ * Mapped parts of an expandable segment that lie one behind the other are one segment. A tensor outside of all is a segment of its
+ * own. Driver memory that no tensors are cut from is one block.
+ */
+#include <stdlib.h>
+#include "torch.h"
+
+#define BLOCK_MIN 512u         /* bytes: PyTorch's blocks are a multiple */
+#define SMALL_MAX (2ull << 20) /* bytes of a segment for small blocks */
+
+/* Regions first, then tensors, each by slot and address; last pinned memory. */
+static int by_place(const void *a, const void *b)
+{
+	const struct torch_thing *one = a, *two = b;
+
+	if (one->is_host != two->is_host)
+		return one->is_host ? 1 : -1;
+	if (one->is_tensor != two->is_tensor)
+		return one->is_tensor ? 1 : -1;
+	if (one->slot != two->slot)
+		return one->slot < two->slot ? -1 : 1;
+	return one->addr < two->addr ? -1 : one->addr > two->addr;
+}
+
+/* The next part of the file: a segment and the tensors in it. */
+struct segment {
+	const struct torch_thing *region; /* its first; NULL: a tensor outside of all */
+	uint64_t start, end;
+	uint32_t slot;
+	const struct torch_thing *tensor;
+	size_t tensors;
+	uint64_t allocated, requested; /* bytes of blocks in use, and what was asked for */
+};
+
+struct state {
+	struct torch *torch;
+	struct torch_list *list;
+	const struct torch_thing *region, *tensor; /* the next ones */
+	const struct torch_thing *regions_end, *tensors_end;
+	uint32_t process; /* owner of the segment at hand */
+};
+
+static int is_before(const struct torch_thing *one, const struct torch_thing *two)
+{
+	return one->slot < two->slot || (one->slot == two->slot && one->addr < two->addr);
+}
+
+/* Regions that are mapped without a hole between them. */
+static void take_regions(struct state *state, struct segment *segment)
+{
+	const struct torch_thing *first = state->region++;
+
+	segment->region = first;
+	segment->slot = first->slot;
+	segment->start = first->addr;
+	segment->end = first->addr + first->size;
+	while (state->region < state->regions_end && first->is_mapped && !first->is_filled &&
+	       state->region->is_mapped && !state->region->is_filled && state->region->slot == first->slot &&
+	       state->region->addr == segment->end)
+		segment->end += state->region++->size;
+}
+
+static int next_segment(struct state *state, struct segment *segment)
+{
+	const struct torch_thing *tensor = state->tensor < state->tensors_end ? state->tensor : NULL;
+
+	*segment = (struct segment){ .tensor = tensor };
+	if (state->region < state->regions_end && (!tensor || !is_before(tensor, state->region))) {
+		take_regions(state, segment);
+		while (state->tensor < state->tensors_end && state->tensor->slot == segment->slot &&
+		       state->tensor->addr < segment->end) {
+			state->tensor++;
+			segment->tensors++;
+		}
+		return 1;
+	}
+	if (!tensor)
+		return 0;
+	segment->slot = tensor->slot;
+	segment->start = tensor->addr;
+	segment->end = tensor->addr + tensor->size;
+	segment->tensors = 1;
+	state->tensor++;
+	return 1;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static void put_block(struct state *state, uint64_t addr, uint64_t size, const struct torch_thing *thing,
+		      uint32_t *items)
+{
+	struct torch *torch = state->torch;
+	struct torch_list *list = state->list;
+
+	torch_write_item(list->out, items);
+	torch_write_dict(list->out);
+	torch_key_int(list, TORCH_ADDRESS, (int64_t)addr);
+	torch_key_int(list, TORCH_SIZE, (int64_t)size);
+	torch_key_int(list, TORCH_REQUESTED_SIZE, thing ? (int64_t)thing->size : 0);
+	torch_key_word(list, TORCH_STATE, thing ? TORCH_ACTIVE_ALLOCATED : TORCH_INACTIVE);
+	torch_word(list, TORCH_FRAMES);
+	torch_stack(torch, list, state->process, thing ? thing->stack : 0);
+	torch_write_dict_end(list->out);
+}
+
+/* The block of a tensor ends where the next one begins at the latest. */
+static uint64_t block_end(const struct segment *segment, size_t i)
+{
+	const struct torch_thing *tensor = &segment->tensor[i];
+	uint64_t limit = i + 1 < segment->tensors ? tensor[1].addr : segment->end;
+	uint64_t size = tensor->block ? tensor->block : (tensor->size + BLOCK_MIN - 1) / BLOCK_MIN * BLOCK_MIN;
+
+	return limit - tensor->addr < size ? limit : tensor->addr + size;
+}
+
+static void put_tensors(struct state *state, struct segment *segment, uint32_t *items)
+{
+	uint64_t at = segment->start, end;
+	size_t i;
+
+	for (i = 0; i < segment->tensors; i++) {
+		if (segment->tensor[i].addr > at)
+			put_block(state, at, segment->tensor[i].addr - at, NULL, items);
+		end = block_end(segment, i);
+		at = segment->tensor[i].addr;
+		if (end > at)
+			put_block(state, at, end - at, &segment->tensor[i], items);
+		segment->allocated += end - at;
+		segment->requested += segment->tensor[i].size;
+		at = end;
+	}
+	if (at < segment->end)
+		put_block(state, at, segment->end - at, NULL, items);
+}
+
+static void put_blocks(struct state *state, struct segment *segment)
+{
+	uint32_t items = 0;
+
+	torch_write_list(state->list->out);
+	if (segment->region && segment->region->is_filled && !segment->tensors) {
+		put_block(state, segment->start, segment->end - segment->start, segment->region, &items);
+		segment->allocated = segment->requested = segment->end - segment->start;
+	} else {
+		put_tensors(state, segment, &items);
+	}
+	torch_write_list_end(state->list->out);
+}
+
+/* ---- segments ---------------------------------------------------------------------------------------------------- */
+
+static void put_segment(struct state *state, struct segment *segment)
+{
+	struct torch *torch = state->torch;
+	struct torch_list *list = state->list;
+	uint64_t size = segment->end - segment->start;
+	const struct torch_thing *owner = segment->region ? segment->region : segment->tensor;
+
+	state->process = torch->slot[segment->slot].process;
+	torch_write_item(list->out, &list->items);
+	torch_write_dict(list->out);
+	torch_key_int(list, TORCH_DEVICE, torch->slot[segment->slot].index);
+	torch_key_int(list, TORCH_ADDRESS, (int64_t)segment->start);
+	torch_key_int(list, TORCH_TOTAL_SIZE, (int64_t)size);
+	torch_word(list, TORCH_BLOCKS);
+	put_blocks(state, segment);
+	torch_key_int(list, TORCH_ALLOCATED_SIZE, (int64_t)segment->allocated);
+	torch_key_int(list, TORCH_ACTIVE_SIZE, (int64_t)segment->allocated);
+	torch_key_int(list, TORCH_REQUESTED_SIZE, (int64_t)segment->requested);
+	torch_key_int(list, TORCH_STREAM, 0);
+	torch_key_word(list, TORCH_SEGMENT_TYPE, size <= SMALL_MAX ? TORCH_SMALL : TORCH_LARGE);
+	torch_word(list, TORCH_SEGMENT_POOL_ID);
+	torch_write_pair(list->out, 0, 0);
+	torch_word(list, TORCH_IS_EXPANDABLE);
+	torch_write_bool(list->out, segment->region && segment->region->is_mapped);
+	torch_word(list, TORCH_FRAMES);
+	torch_stack(torch, list, state->process, owner->stack);
+	torch_write_dict_end(list->out);
+}
+
+void torch_segments(struct torch *torch, struct torch_list *list)
+{
+	struct state state = { .torch = torch, .list = list };
+	struct segment segment;
+	size_t regions = 0, end = torch->things;
+
+	if (torch->things)
+		qsort(torch->thing, torch->things, sizeof(*torch->thing), by_place);
+	while (end && torch->thing[end - 1].is_host)
+		end--;
+	while (regions < end && !torch->thing[regions].is_tensor)
+		regions++;
+	state.region = torch->thing;
+	state.regions_end = state.tensor = torch->thing + regions;
+	state.tensors_end = torch->thing + end;
+	torch_write_list(list->out);
+	while (!torch->error && next_segment(&state, &segment))
+		put_segment(&state, &segment);
+	torch_write_list_end(list->out);
+}
+
+void torch_host_segments(struct torch *torch, struct torch_list *list)
+{
+	const struct torch_thing *thing;
+	uint32_t items = 0;
+	size_t i;
+
+	torch_write_list(list->out);
+	for (i = 0; i < torch->things && !torch->error; i++) {
+		thing = &torch->thing[i];
+		if (!thing->is_host)
+			continue;
+		torch_write_item(list->out, &items);
+		torch_write_dict(list->out);
+		torch_key_int(list, TORCH_ADDRESS, (int64_t)thing->addr);
+		torch_key_int(list, TORCH_TOTAL_SIZE, (int64_t)thing->size);
+		torch_word(list, TORCH_FRAMES);
+		torch_stack(torch, list, thing->process, thing->stack);
+		torch_write_dict_end(list->out);
+	}
+	torch_write_list_end(list->out);
+}

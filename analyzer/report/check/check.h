@@ -1,0 +1,83 @@
+/*
+ * check.h - limits that a run is held against: what was asked for, what was found, and how that is told. Private to the room, but for
+ * the columns.
+ */
+#ifndef MEMANA_CHECK_H
+#define MEMANA_CHECK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/column.h"
+#include "query/query.h"
+#include "report/answer.h"
+#include "report/steps/figures.h"
+
+struct check_limits {
+	int has_peak, has_growth, has_host, growth_is_percent;
+	uint64_t peak, growth, host; /* bytes */
+	double percent;
+	const char *phase;           /* NULL: any */
+	const char *save, *baseline; /* files; NULL: none */
+	double tolerance;            /* percent over the baseline */
+	const char *junit;           /* file for JUnit XML; NULL: none */
+	int github;                  /* annotations of GitHub instead of text */
+	struct answer_options options;
+};
+
+/* The result of one rule. */
+struct check_finding {
+	const char *rule;
+	char subject[96]; /* "GPU 0", "rank 3 on GPU 0" */
+	int holds, known, has_base;
+	int64_t value, limit, base; /* bytes; value: when known; base: in the baseline */
+	char words[160];            /* why it is not known */
+};
+
+struct check {
+	const struct check_limits *limits;
+	struct check_finding *finding;
+	size_t count, room;
+	size_t broken;
+	uint64_t lost; /* events that are not in the traces */
+	int gpus;
+	uint64_t phase_peak;
+	int phase_ran;
+	struct sentence growth;        /* the growth, in words */
+	struct growth_figures figures; /* empty where no limit is about growth */
+};
+
+/* ---- check_find.c ---- */
+
+/* NULL: out of memory. */
+struct check_finding *check_add(struct check *check, const char *rule);
+void check_judge(struct check *check, struct check_finding *finding, int64_t value, uint64_t limit);
+void check_cannot_tell(struct check *check, struct check_finding *finding, uint64_t limit, const char *why);
+
+/* 1: limits are about this device: a GPU that held something, or the CPU where no GPU did. */
+int check_wants(const struct check *check, const struct query_device *device);
+
+/* All limits of the command line. 0 or -MT_E_x. */
+int check_find(struct check *check, struct db *db);
+
+/* ---- check_baseline.c ---- */
+
+#define CHECK_TOLERANCE 1.0 /* percent */
+
+/* Writes the figures of the run into limits->save. 0, or after printing why not the exit code. */
+int check_save(struct check *check, struct db *db);
+
+/* Holds the run against the figures in limits->baseline. 0, or after printing why not the exit code. */
+int check_against(struct check *check, struct db *db);
+
+/* ---- check_output.c ---- */
+
+void check_print_text(const struct check *check);
+int check_json(struct doc *doc, void *check);
+void check_print_github(const struct check *check);
+
+/* Writes limits->junit. 0, or after printing why not the exit code. */
+int check_write_junit(const struct check *check);
+
+extern const struct column_table check_columns;
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * top_at.h - another moment in the place of the peak. Temporary tables peak, peak_part and gpu_total of a loaded run hide
+ * those of the same names in the database from the questions of query.h.
+ */
+#ifndef MEMANA_TOP_AT_H
+#define MEMANA_TOP_AT_H
+
+#include <stddef.h>
+#include "database/db.h"
+#include "engine/moment.h"
+
+/* From here on the questions are about `moment`, until the next call. 1; 0: the run does not have the moment; or -MT_E_x. */
+int top_at(struct db *db, const struct moment *moment);
+
+/* Why a run does not have a moment: "step:9: the run has 3 steps". Returns `out`. */
+const char *top_at_absent(char *out, size_t size, struct db *db, const struct moment *moment);
+
+#endif
