@@ -148,6 +148,14 @@ void doc_string(struct doc *doc, const char *key, const char *text)
 	put(doc, key, clean_string(text));
 }
 
+void doc_text(struct doc *doc, const char *key, const char *text)
+{
+	if (text && *text)
+		doc_string(doc, key, text);
+	else
+		doc_null(doc, key);
+}
+
 static void add_missing(struct doc *doc, json_t *object, const char *key, json_t *value)
 {
 	if (json_object_get(object, key))

@@ -34,6 +34,7 @@ void doc_real(struct doc *doc, const char *key, double value); /* null for what 
 void doc_bool(struct doc *doc, const char *key, int value);
 void doc_null(struct doc *doc, const char *key);
 void doc_string(struct doc *doc, const char *key, const char *text); /* bytes that are not UTF-8 become '?' */
+void doc_text(struct doc *doc, const char *key, const char *text);   /* null for NULL and "" */
 
 /* Opens the document of a command's answer: its version, and the type that it has in docs/schema. */
 void doc_answer(struct doc *doc, const char *command);

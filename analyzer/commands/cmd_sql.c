@@ -9,6 +9,7 @@
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 #include "query/query.h"
+#include "report/answer.h"
 #include "report/command.h"
 #include "report/command_option.h"
 #include "report/report.h"
@@ -100,37 +101,13 @@ static int print_rows(struct db_stmt *stmt, const struct look *look)
 
 /* ---- rows as JSON ---- */
 
-static void json_value(struct doc *doc, const struct db_stmt *stmt, int column)
-{
-	const char *name = db_name(stmt, column);
-
-	switch (db_type(stmt, column)) {
-	case DB_INTEGER:
-		doc_int(doc, name, db_int(stmt, column));
-		break;
-	case DB_REAL:
-		doc_real(doc, name, db_real(stmt, column));
-		break;
-	case DB_TEXT:
-	case DB_BLOB:
-		doc_string(doc, name, db_text(stmt, column));
-		break;
-	case DB_NULL:
-		doc_null(doc, name);
-		break;
-	}
-}
-
 static int json_row(const struct db_stmt *stmt)
 {
 	struct doc *doc = doc_new();
-	int columns = db_columns(stmt), column, error = -MT_E_MEMORY;
+	int error = -MT_E_MEMORY;
 
 	if (doc) {
-		doc_object(doc, NULL);
-		for (column = 0; column < columns; column++)
-			json_value(doc, stmt, column);
-		doc_end(doc);
+		answer_row_json(doc, stmt);
 		error = doc_print_line(doc, stdout);
 	}
 	doc_free(doc);

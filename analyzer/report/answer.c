@@ -122,8 +122,8 @@ static int print(const struct answer *answer, struct report_input *input, const 
 
 	text_init(&text, stdout);
 	error = options->json ? print_json(answer, db, options, command) : answer->text(&text, db, options);
-	if (!error)
-		return 0;
+	if (error >= 0)
+		return error;
 	if (error == -MT_E_ARGUMENT) {
 		snprintf(absent, sizeof(absent), "%s: there is no number %lld (without --number: the newest)", command,
 			 (long long)options->number);
@@ -292,4 +292,46 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 int answer_bytes(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], uint64_t *bytes)
 {
 	return answer_rows(db, sql, parameter, take_bytes, bytes);
+}
+
+static void json_value(struct doc *doc, const struct db_stmt *stmt, int column)
+{
+	const char *name = db_name(stmt, column);
+
+	switch (db_type(stmt, column)) {
+	case DB_INTEGER:
+		doc_int(doc, name, db_int(stmt, column));
+		break;
+	case DB_REAL:
+		doc_real(doc, name, db_real(stmt, column));
+		break;
+	case DB_TEXT:
+	case DB_BLOB:
+		doc_string(doc, name, db_text(stmt, column));
+		break;
+	case DB_NULL:
+		doc_null(doc, name);
+		break;
+	}
+}
+
+void answer_row_json(struct doc *doc, const struct db_stmt *stmt)
+{
+	int columns = db_columns(stmt), column;
+
+	doc_object(doc, NULL);
+	for (column = 0; column < columns; column++)
+		json_value(doc, stmt, column);
+	doc_end(doc);
+}
+
+int answer_rows_json(struct doc *doc, const char *key, struct db_stmt *stmt)
+{
+	int more;
+
+	doc_array(doc, key);
+	while ((more = db_step(stmt)) == 1)
+		answer_row_json(doc, stmt);
+	doc_end(doc);
+	return more;
 }

@@ -22,7 +22,7 @@ struct answer_options {
 	void *own;        /* values of the report's own options, or what answer_command was given */
 };
 
-/* Both functions: 0 or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */
+/* Both functions: 0, an exit code after printing why, or -MT_E_x; -MT_E_ARGUMENT: what --number asks for is not there. */
 struct answer {
 	const struct command_option *options;
 	enum load_parts parts;
@@ -87,5 +87,11 @@ int answer_rows(struct db *db, const char *sql, const int64_t parameter[ANSWER_P
 /* Statements of one row with one number: whether it is not 0, and the number itself. As answer_rows(); without a row nothing changes. */
 int answer_flag(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], int *flag);
 int answer_bytes(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], uint64_t *bytes);
+
+/* The statement's row as an object with the names of the columns. */
+void answer_row_json(struct doc *doc, const struct db_stmt *stmt);
+
+/* The array `key` of the statement's rows, each an object with the names of the columns. 0 or -MT_E_x. */
+int answer_rows_json(struct doc *doc, const char *key, struct db_stmt *stmt);
 
 #endif

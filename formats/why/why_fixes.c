@@ -23,28 +23,23 @@ static const struct why_field fields[] = {
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
-/* The number of the fact whose name begins at `at`, or -1. */
-static int fact_at(const char *at)
+static int is_fact(const char *at)
 {
 	size_t size = strcspn(at, "}"), i;
 
 	for (i = 0; i < MT_FACTS; i++)
 		if (strlen(why_fact_words[i]) == size && !strncmp(at, why_fact_words[i], size) && at[size])
-			return (int)i;
-	return -1;
+			return 1;
+	return 0;
 }
 
-static int read_facts(struct why_source *source, struct why_fix_row *row)
+static int check_facts(struct why_source *source, const struct why_fix_row *row)
 {
 	const char *at = row->fix.text;
-	int fact;
 
-	while ((at = strchr(at, '{'))) {
-		fact = fact_at(++at);
-		if (fact < 0)
+	while ((at = strchr(at, '{')))
+		if (!is_fact(++at))
 			return yaml_cursor_fail(source->yaml, row->line, "unknown fact \"{%.32s\"", at);
-		row->fix.facts |= 1u << fact;
-	}
 	return 0;
 }
 
@@ -70,7 +65,7 @@ static int check_text(struct why_source *source, struct why_fix_row *row)
 	if (words > WHY_WORDS_MAX)
 		return yaml_cursor_fail(source->yaml, row->line, "text has %u words, more than %u", words,
 					WHY_WORDS_MAX);
-	return read_facts(source, row);
+	return check_facts(source, row);
 }
 
 /* ---- a row ------------------------------------------------------------------------------------------------------- */

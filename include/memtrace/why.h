@@ -224,8 +224,7 @@ struct mt_fix_question {
 
 struct mt_fix {
 	enum mt_action action;
-	const char *text; /* one imperative sentence with {facts} in braces, which the page fills in */
-	uint32_t facts;   /* a bit for each enum mt_fact of the text */
+	const char *text; /* one imperative sentence with {facts}; a part in [brackets] is left out without its fact */
 };
 
 /* The most specific row; never NULL: each cause has a row without conditions. */

@@ -9,6 +9,7 @@
 #include "report/steps/figures.h"
 #include "report/top/top.h"
 #include "test.h"
+#include "why/page/oom_moment.h"
 
 struct sample {
 	const char *word, *phase;
@@ -130,9 +131,9 @@ static void write_page(const char *folder, const struct column_table *table, con
 static void write_pages(const char *folder)
 {
 	static const struct column_table *const tables[] = {
-		&growth_columns, &growth_device_columns, &growth_phase_columns, &kept_columns,
-		&check_columns,  &ranks_columns,         &ranks_phase_columns,  &segment_columns,
-		&phases_columns, &steps_columns,         &steps_lane_columns,   &let_go_columns
+		&failure_columns, &holder_columns, &growth_columns,     &growth_device_columns, &growth_phase_columns,
+		&kept_columns,    &check_columns,  &ranks_columns,      &ranks_phase_columns,   &segment_columns,
+		&phases_columns,  &steps_columns,  &steps_lane_columns, &let_go_columns
 	};
 	size_t i;
 

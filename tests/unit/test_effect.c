@@ -113,7 +113,7 @@ TEST(a_setting_is_against_what_it_takes_away)
 				       .bytes = 1000,
 				       .part = bytes,
 				       .parts = 2 };
-	struct effect_part most = { 0, 800 }, little = { 1, 100 };
+	struct candidate_part most = { 0, 800 }, little = { 1, 100 };
 	struct effect all[4] = {
 		{ .works = 1, .action = MT_ACTION_EAGER, .part = &little, .parts = 1 },
 		{ .works = 1, .action = MT_ACTION_EAGER, .part = &most, .parts = 1, .saved = { 1, 2 } },

@@ -91,4 +91,29 @@ TEST(a_part_of_a_better_one_is_no_row)
 	CHECK_EQ(candidate[1].within, 0);
 }
 
+static struct candidate request_of(enum mt_cause cause, uint64_t bytes, int doubt)
+{
+	struct candidate candidate = { .cause = cause, .freed_high = bytes, .bytes = bytes, .within = SCENE_NONE };
+
+	candidate.doubt = doubt;
+	candidate.fits = 1;
+	candidate.fact[FACT_REQUESTED] = 1000;
+	return candidate;
+}
+
+/* Two detectors of the request make one row, unless the first one doubts. */
+TEST(the_request_is_one_row)
+{
+	struct candidate candidate[] = { request_of(MT_CAUSE_OUTLIER, 1000, 0), request_of(MT_CAUSE_LOGITS, 2000, 0) };
+	struct candidate doubtful[] = { request_of(MT_CAUSE_OUTLIER, 1000, 1), request_of(MT_CAUSE_LOGITS, 2000, 1) };
+	struct find find = { .scene = &scene, .candidate = candidate, .candidates = MT_ARRAY_SIZE(candidate) };
+
+	rank_all(&find);
+	CHECK_EQ(candidate[0].within, SCENE_NONE);
+	CHECK_EQ(candidate[1].within, 0);
+	find.candidate = doubtful;
+	rank_all(&find);
+	CHECK_EQ(doubtful[1].within, SCENE_NONE);
+}
+
 TEST_MAIN()

@@ -38,23 +38,23 @@ static void add_setting(struct worker_table *table, const struct advice *advice,
 	worker_table_cell(table, ADVICE_THEN, advice_range(range, effect->outcome.peak));
 	worker_table_cell(table, ADVICE_WHERE, answer_phase(mt_phase_name(effect->outcome.in)));
 	worker_table_cell(table, ADVICE_FITS, !effect->fits ? "" : effect->probable ? "probably" : "yes");
-	worker_table_cell(table, ADVICE_COSTS, advice_cost(effect->cost));
+	worker_table_cell(table, ADVICE_COSTS, mt_knob_cost_words(effect->cost));
 	advice_say_evidence(&evidence, advice, effect);
 	worker_table_cell(table, ADVICE_WHY, evidence.text);
 }
 
 /* The request, or that none failed, and the first action. */
-static void say_verdict(struct worker_table *table, const struct advice *advice)
+static int say_verdict(struct worker_table *table, const struct advice *advice)
 {
-	struct sentence verdict = advice->verdict;
+	struct sentence verdict = { .size = 0 };
+	int error = why_say_opening(&verdict, &advice->why);
 
-	if (advice->nothing)
-		sentence_say(&verdict, " %s", advice_nothing_held);
 	if (advice->rows) {
 		sentence_say(&verdict, " ");
 		advice_say_action(&verdict, advice, &advice->row[0]);
 	}
 	worker_table_verdict(table, verdict.text);
+	return error;
 }
 
 int worker_answer_advice(struct worker *worker, const struct worker_question *question, struct worker_table *table)
@@ -71,11 +71,10 @@ int worker_answer_advice(struct worker *worker, const struct worker_question *qu
 	if (error)
 		return error;
 	error = advice_load(&advice, worker->db, &request);
-	if (!error) {
-		say_verdict(table, &advice);
-		for (i = 0; i < advice_settings(&advice) && !worker_table_row(table, 0, -1); i++)
-			add_setting(table, &advice, advice.effects.effect[i]);
-	}
+	if (!error)
+		error = say_verdict(table, &advice);
+	for (i = 0; !error && i < advice.settings && !worker_table_row(table, 0, -1); i++)
+		add_setting(table, &advice, advice.effects.effect[i]);
 	advice_release(&advice);
 	return error;
 }

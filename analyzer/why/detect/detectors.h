@@ -25,9 +25,9 @@
 	X(NO_BACKWARD, find_no_backward, 1, "{place} keeps {bytes}{of} for a backward that does not come.")                  \
 	X(SETTING_IGNORED, find_setting_ignored, 1,                                                                          \
 	  "{place} holds {bytes}{of}, although a setting should prevent this.")                                              \
-	X(TWICE, find_twice, 2, "{place} {holds} {bytes}{of} a second time.")                                                \
+	X(TWICE, find_twice, 2, "{place} {holds} a second copy: {bytes}{of}.")                                               \
 	X(PEER_AWAKE, find_peer_awake, 2, "{process} holds {bytes}{of}[, made by {place}], {unneeded}.")                     \
-	X(UNNEEDED, find_unneeded, 2, "{place} holds {bytes}{of} from {phase}[ ({pieces} x {each})], {unneeded}.")           \
+	X(UNNEEDED, find_unneeded, 2, "{place} holds {bytes}{of}[ from {phase}][ ({pieces} x {each})], {unneeded}.")         \
 	X(LOGITS, find_logits, 2,                                                                                            \
 	  "{place} makes {bytes} of logits[: {tokens} tokens x {vocabulary} words x {element}].")                            \
 	X(UNEVEN, find_uneven, 2, "{place} holds {bytes}{of}, {excess} more than on other ranks.")                           \
@@ -39,7 +39,7 @@
 	X(ENGINE_SHARE, find_engine_share, 3,                                                                                \
 	  "The engine in {process} holds {bytes}{of}[, made by {place}]. Its share of the GPU sets this size.")              \
 	X(OUTLIER, find_outlier, 3, "{place} {holds} {bytes}{of}[. Earlier pieces had at most {earlier}].")                  \
-	X(AT_ONCE, find_at_once, 3, "{place} holds {bytes}{of} at the same time[: {pieces} x {each}].")                      \
+	X(AT_ONCE, find_at_once, 3, "{place} holds [{pieces} pieces of {each} at once: ]{bytes}{of}.")                       \
 	X(MORE_THAN_BEFORE, find_more_than_before, 4, "{place} holds {bytes}{of}, {excess} more than {before}.")             \
 	X(LARGEST, find_largest, 6, "{place} holds {bytes}{of}[ ({pieces} x {each})].")                                      \
 	X(NO_EVIDENCE, find_no_evidence, 7, "The recording does not tell what filled the GPU.")

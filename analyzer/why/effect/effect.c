@@ -164,7 +164,7 @@ static void say_condition(struct effect *effect, const char *why)
 	static const char begins[] = "has no effect here: ";
 
 	why += strncmp(why, begins, sizeof(begins) - 1) ? 0 : sizeof(begins) - 1;
-	snprintf(effect->only, sizeof(effect->only), "this was changed: %.*s", ADVISE_WORDS_MAX - 24, why);
+	snprintf(effect->only, sizeof(effect->only), "this changes first: %.*s", ADVISE_WORDS_MAX - 24, why);
 }
 
 /*
@@ -344,7 +344,7 @@ static int take_parts(struct effects *effects, struct effect *effect, const uint
 			effect->process = scene_process_of(effects->scene, site->process);
 		}
 		if (at != SCENE_NONE)
-			effect->part[effect->parts++] = (struct effect_part){ at, removed[i] };
+			effect->part[effect->parts++] = (struct candidate_part){ at, removed[i] };
 	}
 	for (i = 0; i < MT_CATEGORY_COUNT; i++)
 		if (of[i] > of[effect->category])

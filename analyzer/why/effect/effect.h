@@ -19,12 +19,6 @@
 #define EFFECT_TURNS_MAX 32   /* most changes to try together */
 #define EFFECT_TOGETHER_MAX 6 /* most changes that effect_plan_fit() chooses */
 
-/* Bytes of a site of the scene that a setting removes. */
-struct effect_part {
-	uint32_t site; /* index in the scene */
-	uint64_t bytes;
-};
-
 /* A setting and a value for it. Texts live as long as the effects. */
 struct effect {
 	const struct mt_knob *knob;
@@ -48,8 +42,8 @@ struct effect {
 	enum mt_knob_cost cost; /* the setting's cost; MT_KNOB_COST_GPUS if it needs more GPUs than recorded */
 	uint32_t process;       /* index of the process that loses most; SCENE_NONE: no bytes go */
 	enum mt_category category;
-	int probable;             /* 1: the category of most bytes is a guess */
-	struct effect_part *part; /* by site */
+	int probable;                /* 1: the category of most bytes is a guess */
+	struct candidate_part *part; /* removed bytes, by site */
 	size_t parts;
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "effect.h"
 #include "memtrace/base.h"
+#include "why/rank/rank.h"
 
 #define FIXES_MAX 8 /* most actions against a cause */
 
@@ -15,43 +16,14 @@ _Static_assert(MT_ACTIONS <= 32, "a bit for each action");
 
 static uint32_t actions_of(const struct scene *scene, const struct candidate *candidate)
 {
-	struct mt_fix_question question = { .cause = candidate->cause,
-					    .category = candidate->category,
-					    .phase = candidate->phase,
-					    .asking = scene->request.phase,
-					    .who = scene->process[candidate->process].who,
-					    .tags = candidate->tags };
+	const struct mt_fix_question question = rank_question(scene, candidate);
 	const struct mt_fix *fix[FIXES_MAX];
-	uint32_t actions;
-	size_t count, i;
+	size_t count = mt_why_fixes(scene->why, &question, fix, FIXES_MAX), i;
+	uint32_t actions = 1u << mt_why_fix(scene->why, &question)->action; /* first the action that the page gives */
 
-	if (candidate->parts && scene->site[candidate->part[0].site].engine)
-		question.who = MT_WHO_ENGINE;
-	actions = 1u << mt_why_fix(scene->why, &question)->action; /* first the action that the page gives */
-	count = mt_why_fixes(scene->why, &question, fix, FIXES_MAX);
 	for (i = 0; i < count; i++)
 		actions |= 1u << fix[i]->action;
 	return actions;
-}
-
-/* Bytes that both have. Parts are in the order of sites. */
-static uint64_t shared(const struct effect *effect, const struct candidate *candidate)
-{
-	uint64_t bytes = 0, one, other;
-	size_t i = 0, k = 0;
-
-	while (i < effect->parts && k < candidate->parts) {
-		if (effect->part[i].site == candidate->part[k].site) {
-			one = effect->part[i++].bytes;
-			other = candidate->part[k++].bytes;
-			bytes += one < other ? one : other;
-		} else if (effect->part[i].site < candidate->part[k].site) {
-			i++;
-		} else {
-			k++;
-		}
-	}
-	return bytes;
 }
 
 /* Bytes that are only much: whatever makes fewer of them helps. The other causes have bytes that need not be there at all. */
@@ -73,7 +45,7 @@ static int is_against(const struct join *join, const struct effect *effect)
 		return 0;
 	if (!effect->parts || !candidate->parts)
 		return helps;
-	bytes = shared(effect, candidate);
+	bytes = rank_shared(effect->part, effect->parts, candidate->part, candidate->parts);
 	return helps ? bytes > 0 : is_much(candidate->cause) && bytes > candidate->bytes / 2;
 }
 

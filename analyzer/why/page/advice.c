@@ -3,19 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
-#include "oom_none.h"
-#include "why_words.h"
 
-/* Nothing failed, and the host's memory or a crash ended the run. */
-static int is_ended(const struct advice *advice)
-{
-	const struct candidate *first = why_first(&advice->why);
-
-	return first && !advice->why.scene.request.failure &&
-	       (first->cause == MT_CAUSE_HOST || first->cause == MT_CAUSE_CRASHED);
-}
-
-static int has_row(const struct advice *advice, const struct effect *effect)
+int advice_has_row(const struct advice *advice, const struct effect *effect)
 {
 	size_t i;
 
@@ -28,12 +17,12 @@ static int has_row(const struct advice *advice, const struct effect *effect)
 /* The best setting that no row above has; else the best one. One that counts only after another change comes last. */
 static void find_setting(const struct advice *advice, struct advice_row *row)
 {
-	const struct effect *effect[ADVICE_ROWS + 1];
-	size_t effects = effect_for(&advice->effects, row->candidate, effect, ADVICE_ROWS + 1), i;
+	const struct effect *effect[WHY_ROWS + 1];
+	size_t effects = effect_for(&advice->effects, row->candidate, effect, WHY_ROWS + 1), i;
 
 	while (effects > 1 && *effect[effects - 1]->only && !*effect[0]->only)
 		effects--;
-	for (i = 0; i < effects && has_row(advice, effect[i]); i++)
+	for (i = 0; i < effects && advice_has_row(advice, effect[i]); i++)
 		;
 	if (effects)
 		row->effect = effect[i < effects ? i : 0];
@@ -44,32 +33,20 @@ static void find_setting(const struct advice *advice, struct advice_row *row)
 
 static void find_rows(struct advice *advice)
 {
-	const struct find *find = &advice->why.find;
+	const struct candidate *candidate[WHY_ROWS];
+	const struct effects *effects = &advice->effects;
+	size_t rows = why_rows(&advice->why, candidate), i;
 	struct advice_row row;
-	size_t i;
 
-	for (i = 0; i < find->candidates && advice->rows < ADVICE_ROWS; i++) {
-		if (!why_is_row(&advice->why, &find->candidate[i]))
-			continue;
-		row = (struct advice_row){ .candidate = &find->candidate[i] };
+	for (i = 0; i < rows; i++) {
+		row = (struct advice_row){ .candidate = candidate[i] };
 		if (!advice->nothing)
 			find_setting(advice, &row);
 		advice->row[advice->rows++] = row;
 	}
-	advice->is_ended = is_ended(advice);
-}
-
-static int say_verdict(struct advice *advice)
-{
-	struct oom_none none;
-	int error;
-
-	if (advice->why.scene.request.failure) {
-		why_say_request(&advice->verdict, &advice->why);
-		return 0;
-	}
-	error = oom_none_load(&none, advice->why.scene.db);
-	return error ? error : oom_none_say(&advice->verdict, &none, advice->why.scene.db);
+	while (!why_is_ended(&advice->why) && advice->settings < effects->effects &&
+	       effects->effect[advice->settings]->works)
+		advice->settings++;
 }
 
 int advice_load(struct advice *advice, struct db *db, const struct effect_request *request)
@@ -85,7 +62,7 @@ int advice_load(struct advice *advice, struct db *db, const struct effect_reques
 	if (error && !advice->nothing)
 		return error;
 	find_rows(advice);
-	return say_verdict(advice);
+	return 0;
 }
 
 void advice_release(struct advice *advice)
@@ -94,17 +71,15 @@ void advice_release(struct advice *advice)
 	why_release(&advice->why);
 }
 
-size_t advice_settings(const struct advice *advice)
+int advice_has_plan(const struct advice *advice)
 {
-	const struct effects *effects = &advice->effects;
-	size_t count = 0;
+	const struct effect_plan *plan = &advice->effects.plan;
 
-	while (!advice->is_ended && count < effects->effects && effects->effect[count]->works)
-		count++;
-	return count;
+	return plan->asked || (plan->turns && advice->effects.fit) || plan->turns > 1;
 }
 
-int advice_can_paste(const struct advice *advice, const struct effect *effect)
+/* Whether the line can be pasted as it is: the value is known, and its owner. */
+static int can_paste(const struct advice *advice, const struct effect *effect)
 {
 	const struct effects *effects = &advice->effects;
 
@@ -113,31 +88,16 @@ int advice_can_paste(const struct advice *advice, const struct effect *effect)
 	       (effect->knob->method != MT_KNOB_METHOD_SHARE || effects->run.engine.engines < 2);
 }
 
-int advice_has_plan(const struct advice *advice)
-{
-	const struct effect_plan *plan = &advice->effects.plan;
-
-	return plan->turns && !(advice->is_ended && !plan->asked && !advice->effects.fit) &&
-	       (plan->asked || advice->effects.fit || plan->turns > 1);
-}
-
-char *advice_paste_plan(const struct advice *advice)
+char *advice_paste(const struct advice *advice, const struct effect *effect)
 {
 	const struct effect_plan *plan = &advice->effects.plan;
 	struct advise_change change[EFFECT_TURNS_MAX];
 	size_t changes = 0, i;
 
-	for (i = 0; i < plan->turns; i++)
-		if (!plan->effect[i] || advice_can_paste(advice, plan->effect[i]))
+	if (effect && can_paste(advice, effect))
+		change[changes++] = (struct advise_change){ effect->knob, effect->to };
+	for (i = 0; !effect && i < plan->turns; i++)
+		if (!plan->effect[i] || can_paste(advice, plan->effect[i]))
 			change[changes++] = (struct advise_change){ plan->turn[i].knob, plan->turn[i].to };
 	return changes ? advise_paste(advice->effects.config, change, changes) : calloc(1, 1);
-}
-
-char *advice_paste(const struct advice *advice, const struct effect *effect)
-{
-	struct advise_change change = { effect->knob, effect->to };
-
-	if (!advice_can_paste(advice, effect))
-		return calloc(1, 1);
-	return advise_paste(advice->effects.config, &change, 1);
 }

@@ -3,7 +3,7 @@
  *
  *     why (why.h)          the causes, in their order
  *     effects (effect.h)   what each setting would do
- *     row                  the first causes, each with the best settings against it
+ *     row                  the first causes, each with the best setting against it
  */
 #ifndef MEMANA_ADVICE_H
 #define MEMANA_ADVICE_H
@@ -11,8 +11,7 @@
 #include "why.h"
 #include "why/effect/effect.h"
 
-#define ADVICE_ROWS 3        /* as many causes as a person reads in a minute */
-#define ADVICE_WORDS_MAX 512 /* room for the words of a change */
+#define ADVICE_WORDS_MAX 512 /* room for the words of a value */
 #define ADVICE_RANGE_MAX (2 * TEXT_SIZE_MAX)
 
 /* A cause, and the setting against it. */
@@ -26,11 +25,10 @@ struct advice_row {
 struct advice {
 	struct why why;
 	struct effects effects;
-	int nothing; /* nothing was held on a device: there are no effects */
-	int is_ended; /* nothing failed, and something else than the GPU's memory ended the run: no setting is proposed */
-	struct advice_row row[ADVICE_ROWS];
+	int nothing;     /* nothing was held on a device: there are no effects */
+	size_t settings; /* the first ones of effects.effect are proposed */
+	struct advice_row row[WHY_ROWS];
 	size_t rows;
-	struct sentence verdict; /* the request, or that none failed */
 };
 
 /*
@@ -40,28 +38,29 @@ struct advice {
 int advice_load(struct advice *advice, struct db *db, const struct effect_request *request);
 void advice_release(struct advice *advice);
 
-/* The number of effects that are proposed: the first ones of effects.effect. */
-size_t advice_settings(const struct advice *advice);
+/* Whether a row has the setting. */
+int advice_has_row(const struct advice *advice, const struct effect *effect);
 
-/* The page; `brief`: its beginning alone, the verdict and the first row. 0 or -MT_E_x. */
+/* Whether changes stand on the page as a table of their own. */
+int advice_has_plan(const struct advice *advice);
+
+/* The lines to paste for the setting, or the plan's (NULL). "": none can be pasted. The caller frees them. NULL: out of memory. */
+char *advice_paste(const struct advice *advice, const struct effect *effect);
+
+/* The page; `brief`: its beginning alone, the opening and the first row. 0 or -MT_E_x. */
 int advice_page(const struct text *text, const struct advice *advice, int64_t limit, int brief);
 int advice_json(struct doc *doc, const struct advice *advice, int64_t limit);
 
 /* ---- words (advice_words.c) ---- */
 
-extern const char advice_nothing_held[];
-
 /* "8.2 to 9.3 GiB", "9.3 GiB" where both say the same. */
 const char *advice_range(char out[ADVICE_RANGE_MAX], struct advise_range range);
 
-/* "true (config.yaml:12)", "not known" */
+/* "16, config.yaml:3", "not known" */
 const char *advice_now(const struct effect *effect, char out[ADVICE_WORDS_MAX]);
 
 /* "8", "half of what it is now" */
 const char *advice_proposed(const struct effect *effect);
-
-/* "costs some time" */
-const char *advice_cost(enum mt_knob_cost cost);
 
 /* "37.2 GiB of activations at the failed request, most of it by f (x.py:1)" */
 void advice_say_evidence(struct sentence *sentence, const struct advice *advice, const struct effect *effect);
@@ -69,23 +68,10 @@ void advice_say_evidence(struct sentence *sentence, const struct advice *advice,
 /* "Use a fused loss. This frees up to 4.6 GiB of logits, made by f (x.py:1)." */
 void advice_say_action(struct sentence *sentence, const struct advice *advice, const struct advice_row *row);
 
-/* "Set KEY to true (now: false): saves 4.2 to 4.6 GiB, enough; costs nothing.", or that no setting does this. */
-void advice_say_setting(struct sentence *sentence, const struct advice *advice, const struct advice_row *row);
-
-/* "Set KEY to 8 (now: 16, config.yaml:3)" */
+/* "Set KEY to 8 (now: 16, config.yaml:3): saves 4.2 to 4.6 GiB, enough; cost: free" */
 void advice_say_change(struct sentence *sentence, const struct advice *advice, const struct effect *effect);
 
-/* "saves 4.2 to 4.6 GiB, enough; costs nothing" */
-void advice_say_saved(struct sentence *sentence, const struct advice *advice, const struct effect *effect);
-
-/* Its line can be pasted as it is: the value is known, and whose it is. */
-int advice_can_paste(const struct advice *advice, const struct effect *effect);
-
-/* Changes that stand on the page as a table of their own. */
-int advice_has_plan(const struct advice *advice);
-
-/* The lines to paste for the changes of the plan. The caller's, for free(); NULL: out of memory. "": none can be pasted. */
-char *advice_paste_plan(const struct advice *advice);
-char *advice_paste(const struct advice *advice, const struct effect *effect);
+/* The same with the next peak, or that no setting does this. */
+void advice_say_setting(struct sentence *sentence, const struct advice *advice, const struct advice_row *row);
 
 #endif

@@ -6,7 +6,6 @@
 #include "report/answer.h"
 #include "report/command.h"
 #include "report/command_option.h"
-#include "report/report.h"
 
 #define ROWS_SHOWN 3
 #define GIVEN_MAX 64 /* most options --now, and --set */
@@ -68,78 +67,66 @@ static int take_own(struct answer_options *options, int option)
 	}
 }
 
-static const struct answer answer = {
-	.options = own_options,
-	.limit = ROWS_SHOWN,
-	.take_own = take_own,
-};
-
 /* ---- the answer ---- */
 
-/* JSON is read by programs: the warnings are in it. On paper they stand below the actions. */
-struct answered {
-	const struct advice *advice;
-	int64_t limit;
-};
-
-static int fill_json(struct doc *doc, void *context)
-{
-	const struct answered *it = context;
-
-	return advice_json(doc, it->advice, it->limit);
-}
-
-/* The options are wrong, there is nothing to say, or the database is not what it seems to be. */
-static int fail(const struct advice *advice, struct db *db, int error)
+/* The options are wrong, or the answer has no database to come from. */
+static int fail(const struct advice *advice, int error)
 {
 	const struct advise_config *config = advice->effects.config;
-	const char *message = config ? config->message : "";
 
-	if (*message && error == -MT_E_ARGUMENT)
-		return command_fail(EXIT_USAGE, "advise: %s", message);
-	if (*message && (error == -MT_E_RULES || error == -MT_E_SYSTEM))
-		return command_fail(mt_exit_code(error), "advise: %s", message);
-	return report_no_answer("advise", db, error);
+	if (!config || !*config->message)
+		return error;
+	if (error == -MT_E_ARGUMENT)
+		return command_fail(EXIT_USAGE, "advise: %s", config->message);
+	if (error == -MT_E_RULES || error == -MT_E_SYSTEM)
+		return command_fail(mt_exit_code(error), "advise: %s", config->message);
+	return error;
 }
 
-static int answer_db(struct db *db, const struct answer_options *options, struct asked *asked)
+static int load(struct advice *advice, struct db *db, const struct answer_options *options)
 {
-	struct advice advice;
-	struct text text;
-	int error, status = 0;
+	struct asked *asked = options->own;
+	int error;
 
 	asked->request.now = asked->now;
 	asked->request.set = asked->set;
-	error = advice_load(&advice, db, &asked->request);
-	text_init(&text, stdout);
-	if (options->json && !error)
-		error = answer_document("advise", db, fill_json, &(struct answered){ &advice, options->limit });
-	else if (!error)
-		error = advice_page(&text, &advice, options->limit, options->brief);
-	if (error)
-		status = fail(&advice, db, error);
+	error = advice_load(advice, db, &asked->request);
+	return error ? fail(advice, error) : 0;
+}
+
+static int print_advice(const struct text *text, struct db *db, const struct answer_options *options)
+{
+	struct advice advice;
+	int error = load(&advice, db, options);
+
+	if (!error)
+		error = advice_page(text, &advice, options->limit, options->brief);
 	advice_release(&advice);
-	return status;
+	return error;
+}
+
+static int json_advice(struct doc *doc, struct db *db, const struct answer_options *options)
+{
+	struct advice advice;
+	int error = load(&advice, db, options);
+
+	if (!error)
+		error = advice_json(doc, &advice, options->limit);
+	advice_release(&advice);
+	return error;
 }
 
 int cmd_advise(int argc, char **argv)
 {
+	static const struct answer answer = {
+		.options = own_options,
+		.parts = LOAD_TIMELINE,
+		.limit = ROWS_SHOWN,
+		.take_own = take_own,
+		.text = print_advice,
+		.json = json_advice,
+	};
 	struct asked asked = { .request = { .fit = 0 } };
-	struct answer_options options;
-	struct report_input input;
-	int status = answer_parse(&options, &answer, argc, argv, &asked), closed;
 
-	if (status)
-		return status;
-	if (options.help)
-		return command_help("advise", answer.options, NULL);
-	if (optind == argc)
-		return command_fail(EXIT_USAGE, "advise: no trace named (memana advise trace.zst)");
-	status = report_input_open(&input, "advise", argv + optind, (uint32_t)(argc - optind), LOAD_TIMELINE);
-	if (!status)
-		status = answer_db(input.db, &options, &asked);
-	else
-		input.analysis.processes = 0; /* one line is enough */
-	closed = report_input_close(&input);
-	return status ? status : closed;
+	return answer_command(argc, argv, &answer, &asked);
 }

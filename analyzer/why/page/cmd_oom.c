@@ -1,11 +1,11 @@
 /* memana oom - why a request failed, what to do about it, and the memory at the moment. */
 #include "memtrace/error.h"
+#include "oom_moment.h"
 #include "oom_none.h"
-#include "oom_page.h"
+#include "query/query.h"
 #include "report/answer.h"
 #include "report/command.h"
 #include "report/command_option.h"
-#include "report/peak_points.h"
 #include "report/top_host.h"
 #include "why.h"
 
@@ -13,68 +13,89 @@
 
 enum { OPTION_WHY = COMMAND_OWN };
 
-static void print_more(const struct text *text)
+/* ---- text ---- */
+
+static int print_details(const struct text *text, const struct why *why, int64_t limit)
 {
+	struct host_sum host;
+	int error;
+
 	text_print(text, "\n");
 	text_wrap(text, 0, 0,
 		  "More: memana advise (settings), memana top --at oom (everything that was there), --why (how this was "
 		  "ranked)");
-}
-
-static int print_failure(const struct text *text, const struct why *why, const struct answer_options *options)
-{
-	struct sentence sentence = { .size = 0 };
-
-	why_say_request(&sentence, why);
-	answer_verdict(text, &sentence);
-	text_print(text, "\n");
-	why_page(text, why, sentence.text, options->brief ? 1 : 0);
-	if (options->brief)
-		return 0;
-	print_more(text);
-	return why_details(text, why, options->limit);
-}
-
-/* Prints the page of a run without a failed request: the nearest miss, host memory, and holders of the peak. */
-static int print_none(const struct text *text, const struct why *why, const struct answer_options *options)
-{
-	struct db *db = why->scene.db;
-	struct sentence sentence = { .size = 0 };
-	struct oom_none none;
-	struct host_sum sum;
-	int error = oom_none_load(&none, db);
-
+	if (why->scene.request.failure)
+		return oom_moment_text(text, &why->scene, limit);
+	error = host_sum(&host, why->scene.db);
 	if (!error)
-		error = host_sum(&sum, db);
-	if (!error)
-		error = oom_none_say(&sentence, &none, db);
-	if (error)
-		return error;
-	answer_verdict(text, &sentence);
-	if (why_first(why))
-		text_print(text, "\n");
-	why_page(text, why, sentence.text, options->brief ? 1 : 0);
-	if (options->brief)
-		return 0;
-	print_more(text);
-	top_host_line(text, &sum);
-	return oom_none_has_peak(&none) && !*sum.all.verdict ? peak_table_print(text, db, none.device) : 0;
+		top_host_line(text, &host);
+	return error;
 }
 
 static int print_oom(const struct text *text, struct db *db, const struct answer_options *options)
 {
 	const int *shows_ranking = options->own;
+	struct sentence opening = { .size = 0 };
 	struct why why;
 	int error = why_load(&why, db, options->number);
 
 	if (!error)
-		error = why.scene.request.failure ? print_failure(text, &why, options)
-						  : print_none(text, &why, options);
+		error = why_say_opening(&opening, &why);
+	if (!error) {
+		answer_verdict(text, &opening);
+		why_page(text, &why, opening.text, options->brief);
+	}
+	if (!error && !options->brief)
+		error = print_details(text, &why, options->limit);
 	if (!error && *shows_ranking)
 		why_table(text, &why);
 	why_release(&why);
 	return error;
 }
+
+/* ---- JSON ---- */
+
+static int json_host(void *context, const struct query_host *row)
+{
+	struct doc *doc = context;
+
+	doc_object(doc, NULL);
+	doc_pid(doc, "pid", row->pid);
+	doc_int(doc, "rss_bytes", (int64_t)row->resident);
+	top_host_json(doc, row);
+	doc_end(doc);
+	return 0;
+}
+
+static int json_failure(struct doc *doc, const struct why *why, int64_t limit)
+{
+	if (why->scene.request.failure)
+		return oom_moment_json(doc, &why->scene, limit);
+	doc_null(doc, "failure");
+	return oom_none_json(doc, why->scene.db);
+}
+
+static int json_oom(struct doc *doc, struct db *db, const struct answer_options *options)
+{
+	struct why why;
+	int error = why_load(&why, db, options->number);
+
+	if (!error)
+		error = why_json_verdict(doc, &why);
+	if (!error)
+		error = json_failure(doc, &why, options->limit);
+	if (!error)
+		error = why_json(doc, &why, options->limit);
+	oom_failures_json(doc, &why.scene);
+	doc_array(doc, "host");
+	if (!error)
+		error = query_hosts(db, json_host, doc);
+	doc_end(doc);
+	why_release(&why);
+	return error;
+}
+
+/* ---- the command ---- */
 
 static int take_own(struct answer_options *options, int option)
 {
@@ -88,7 +109,7 @@ int cmd_oom(int argc, char **argv)
 		{ COMMAND_NUMBER, "number", "N", "the failed request number N of the list (default: the newest)" },
 		{ COMMAND_BRIEF, "brief", NULL, "the request and the first cause alone" },
 		{ OPTION_WHY, "why", NULL, "list all candidates, with the keys of their order" },
-		{ 'n', NULL, "N", "show N places and requests (default 5; 0: all)" },
+		{ 'n', NULL, "N", "show N failed requests, in JSON N places (default 5, in JSON all; 0: all)" },
 		COMMAND_RULES_OPTION,
 		COMMAND_JSON_OPTION,
 		COMMAND_HELP_OPTION,
@@ -99,7 +120,7 @@ int cmd_oom(int argc, char **argv)
 		.limit = LIST_SHOWN,
 		.take_own = take_own,
 		.text = print_oom,
-		.json = oom_json,
+		.json = json_oom,
 	};
 	int shows_ranking = 0;
 

@@ -1,4 +1,3 @@
-/* The sentence about a recording without a failed request. */
 #include "oom_none.h"
 
 #include <string.h>
@@ -9,6 +8,14 @@
 
 #define NEAR 20 /* divisor: at most 1/20 left is a near miss */
 
+/* The device that came nearest to its limit. */
+struct nearest {
+	int64_t device, number, step, steps; /* device 0: no device was recorded; steps: of the run */
+	char kind[8], phase[24];
+	uint64_t peak, total; /* peak: held by recorded processes; total 0: unknown */
+	uint64_t used;        /* largest count of nvidia-smi, for all processes; 0: no sample */
+};
+
 /* A device without a known limit comes last. */
 static const char nearest_sql[] =
 	"SELECT device.id, number, kind, peak.phase, peak.step, peak.bytes, ifnull(device.total_bytes, 0), "
@@ -16,88 +23,67 @@ static const char nearest_sql[] =
 	"(SELECT ifnull(max(steps), 0) FROM process) FROM peak JOIN device ON device.id = peak.device "
 	"ORDER BY kind = 'cpu', ifnull(max(peak.bytes, used) * 1.0 / nullif(device.total_bytes, 0), 0) DESC, number LIMIT 1";
 
-static int take_nearest(void *context, struct db_stmt *stmt)
+static int take_nearest(void *context, struct db_stmt *row)
 {
-	struct oom_none *none = context;
+	struct nearest *it = context;
 
-	none->device = db_int(stmt, 0);
-	none->number = db_int(stmt, 1);
-	mt_copy_text(none->kind, sizeof(none->kind), db_text(stmt, 2));
-	mt_copy_text(none->phase, sizeof(none->phase), db_text(stmt, 3));
-	none->step = db_int(stmt, 4);
-	none->peak = (uint64_t)db_int(stmt, 5);
-	none->total = (uint64_t)db_int(stmt, 6);
-	none->used = (uint64_t)db_int(stmt, 7);
-	none->steps = db_int(stmt, 8);
+	*it = (struct nearest){ .device = db_int(row, 0),
+				.number = db_int(row, 1),
+				.step = db_int(row, 4),
+				.peak = (uint64_t)db_int(row, 5),
+				.total = (uint64_t)db_int(row, 6),
+				.used = (uint64_t)db_int(row, 7),
+				.steps = db_int(row, 8) };
+	mt_copy_text(it->kind, sizeof(it->kind), db_text(row, 2));
+	mt_copy_text(it->phase, sizeof(it->phase), db_text(row, 3));
 	return 0;
 }
 
-int oom_none_load(struct oom_none *none, struct db *db)
-{
-	const int64_t parameter[ANSWER_PARAMETERS] = { 0 };
-	int error;
-
-	memset(none, 0, sizeof(*none));
-	error = answer_rows(db, nearest_sql, NULL, take_nearest, none);
-
-	return error ? error
-		     : answer_flag(db, "SELECT EXISTS (SELECT 1 FROM process WHERE damage IS NOT NULL)", parameter,
-				   &none->damaged);
-}
-
-/* Largest bytes in use: NVML's count for all processes, or the recorded peak. */
-static uint64_t fullest(const struct oom_none *none)
-{
-	return none->used > none->peak ? none->used : none->peak;
-}
-
-static int is_near(const struct oom_none *none)
-{
-	return none->total && fullest(none) >= none->total - none->total / NEAR;
-}
-
-int oom_none_has_peak(const struct oom_none *none)
-{
-	return text_known.history && none->device && strcmp(none->kind, "cpu") != 0;
-}
-
-static void say_none(struct sentence *sentence, const struct oom_none *none)
+static void say_peak(struct sentence *sentence, const struct nearest *it)
 {
 	char name[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
-	uint64_t most = fullest(none);
+	uint64_t fullest = it->used > it->peak ? it->used : it->peak;
+	int is_near = fullest >= it->total - it->total / NEAR;
 
-	if (!text_known.history) {
-		sentence_say(sentence, "%s", answer_no_history);
-		return;
-	}
-	sentence_say(sentence,
-		     none->damaged ? "No request for GPU memory failed in the part of this recording that can be read"
-				   : "No request for GPU memory failed in this recording");
-	if (!none->device || !strcmp(none->kind, "cpu")) {
-		sentence_say(sentence, none->device
-					       ? ": it has tensors of the CPU only. memana top tells what filled it; "
-						 "memana check --max-host SIZE holds a limit on the host's memory."
-					       : ".");
-		return;
-	}
-	sentence_say(sentence, is_near(none) ? ". The nearest miss: "
-			       : none->total ? ", and none came near: "
-					     : "; how large the GPU is, and so how near one came, is not in it. ");
-	sentence_say(sentence, "%s had its peak at %s", answer_device(name, none->number, none->kind),
-		     text_bytes(size, none->peak));
-	if (none->total)
-		sentence_say(sentence, " of %s (%s)", text_bytes(total, none->total),
-			     text_percent(share, none->peak, none->total));
+	sentence_say(sentence, "%s%s had its peak at %s",
+		     !it->total ? ". The size of the GPU is not in it: "
+		     : is_near  ? ". The nearest miss: "
+				: ", and none came near: ",
+		     answer_device(name, it->number, it->kind), text_bytes(size, it->peak));
+	if (it->total)
+		sentence_say(sentence, " of %s (%s)", text_bytes(total, it->total),
+			     text_percent(share, it->peak, it->total));
 	sentence_say(sentence, ", ");
-	peak_say_phase(sentence, none->phase, none->step, none->steps != 0);
-	if (none->used > none->peak)
-		sentence_say(sentence, "; with what was not recorded %s were in use", text_bytes(size, none->used));
-	if (is_near(none))
-		sentence_say(sentence, ", %s were left", text_bytes(size, none->total > most ? none->total - most : 0));
+	peak_say_phase(sentence, it->phase, it->step, it->steps != 0);
+	if (it->used > it->peak)
+		sentence_say(sentence, "; nvidia-smi counted %s in use", text_bytes(size, it->used));
 	sentence_say(sentence, ".");
 }
 
-int oom_none_say(struct sentence *sentence, const struct oom_none *none, struct db *db)
+/* A trace with a damaged part can have lost a failed request. */
+static int say_none(struct sentence *sentence, struct db *db)
+{
+	const int64_t none[ANSWER_PARAMETERS] = { 0 };
+	struct nearest nearest = { 0 };
+	int damaged = 0, error = answer_rows(db, nearest_sql, NULL, take_nearest, &nearest);
+
+	if (!error)
+		error = answer_flag(db, "SELECT EXISTS (SELECT 1 FROM process WHERE damage IS NOT NULL)", none,
+				    &damaged);
+	if (error)
+		return error;
+	sentence_say(sentence, "No request for GPU memory failed in %s",
+		     damaged ? "the part of this recording that can be read" : "this recording");
+	if (!nearest.device)
+		sentence_say(sentence, ".");
+	else if (!strcmp(nearest.kind, "cpu"))
+		sentence_say(sentence, ": it has tensors of the CPU only (memana top).");
+	else
+		say_peak(sentence, &nearest);
+	return 0;
+}
+
+int oom_none_say(struct sentence *sentence, struct db *db)
 {
 	int error = top_host_say_briefly(sentence, db);
 
@@ -105,7 +91,27 @@ int oom_none_say(struct sentence *sentence, const struct oom_none *none, struct 
 		return error;
 	if (sentence->size)
 		sentence_say(sentence, " No request for GPU memory failed.");
+	else if (!text_known.history)
+		sentence_say(sentence, "%s", answer_no_history);
 	else
-		say_none(sentence, none);
+		return say_none(sentence, db);
+	return 0;
+}
+
+int oom_none_json(struct doc *doc, struct db *db)
+{
+	struct nearest it = { 0 };
+	int error = answer_rows(db, nearest_sql, NULL, take_nearest, &it), known = text_known.history;
+
+	if (error || !it.device)
+		return error;
+	doc_object(doc, "nearest");
+	doc_int(doc, "device", it.number);
+	doc_text(doc, "phase", known ? it.phase : NULL);
+	doc_int_or_null(doc, "step", it.step, known);
+	doc_int(doc, "peak_bytes", (int64_t)it.peak);
+	doc_int_or_null(doc, "total_bytes", (int64_t)it.total, it.total != 0);
+	doc_int_or_null(doc, "used_bytes", (int64_t)it.used, it.used != 0);
+	doc_end(doc);
 	return 0;
 }

@@ -28,3 +28,34 @@ void why_release(struct why *why)
 	mt_why_free(why->data);
 	memset(why, 0, sizeof(*why));
 }
+
+/* Whether the cause explains the end of a run without a failed request. */
+static int is_end(const struct candidate *candidate)
+{
+	return candidate->cause == MT_CAUSE_HOST || candidate->cause == MT_CAUSE_CRASHED;
+}
+
+int why_is_ended(const struct why *why)
+{
+	const struct find *find = &why->find;
+	size_t i;
+
+	for (i = 0; i < find->candidates; i++)
+		if (!why->scene.request.failure && is_end(&find->candidate[i]))
+			return 1;
+	return 0;
+}
+
+size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS])
+{
+	const struct find *find = &why->find;
+	const struct candidate *it;
+	int ended = why_is_ended(why);
+	size_t rows = 0;
+
+	for (it = find->candidate; it < find->candidate + find->candidates && rows < WHY_ROWS; it++)
+		if (it->within == SCENE_NONE && (!ended || is_end(it)) &&
+		    (it->cause != MT_CAUSE_NO_EVIDENCE || why->scene.request.failure))
+			row[rows++] = it;
+	return rows;
+}

@@ -16,26 +16,35 @@ struct why {
 int why_load(struct why *why, struct db *db, int64_t oom);
 void why_release(struct why *why);
 
-/* Writes the array "causes" into the open object, at most `limit` causes. 0 or -MT_E_x. */
-int why_json(struct doc *doc, const struct why *why, int64_t limit);
+#define WHY_ROWS 3 /* number of causes that a person reads in a minute; --why lists all */
 
-/* The first row of the page; NULL: no row. */
-const struct candidate *why_first(const struct why *why);
+/* Fills the candidates that are rows of the page, best first. Returns their number. */
+size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS]);
+
+/* Whether a full host or a crash ended a run without a failed request: the bytes on the GPU are no cause then. */
+int why_is_ended(const struct why *why);
 
 /*
- * why_page prints the best `causes` (0: three) with their actions. The page has at most 120 words, those of `opening` included.
+ * "Out of memory on GPU 0, rank 0, forward of step 4: 4.6 GiB requested, 0.7 GiB free, 3.9 GiB short.", then the place; or that no
+ * request failed. 0 or -MT_E_x.
+ */
+int why_say_opening(struct sentence *sentence, const struct why *why);
+
+/*
+ * why_page prints the rows with their actions, or the first one alone. The page has at most 120 words, those of `opening` included.
  * why_table prints every candidate with its key, for --why.
  */
-void why_page(const struct text *text, const struct why *why, const char *opening, int causes);
+void why_page(const struct text *text, const struct why *why, const char *opening, int brief);
 void why_table(const struct text *text, const struct why *why);
 
-/* "Out of memory on GPU 0, rank 0, forward of step 4: 4.6 GiB requested, 0.7 GiB free, 3.9 GiB short.", then the place. */
-void why_say_request(struct sentence *sentence, const struct why *why);
+/* Prints "1. ", the words, and in a line of its own the second text in the style. Also rows of memana advise. */
+void why_print_row(const struct text *text, size_t number, const char *words, enum text_style style,
+		   const char *second);
 
-/* Appends the first cause to the sentence. An empty sentence gets the request first. */
-void why_say_verdict(struct sentence *sentence, const struct why *why);
+/* Writes "verdict", the opening and the first cause, into the open object. 0 or -MT_E_x. */
+int why_json_verdict(struct doc *doc, const struct why *why);
 
-/* Prints the details of a failed request: stack, device, bytes in use, other failed requests. 0 or -MT_E_x. */
-int why_details(const struct text *text, const struct why *why, int64_t limit);
+/* Writes the array "causes" into the open object, at least the first ten, at most `limit`. 0 or -MT_E_x. */
+int why_json(struct doc *doc, const struct why *why, int64_t limit);
 
 #endif

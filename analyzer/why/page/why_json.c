@@ -1,25 +1,33 @@
-/* The list of causes in JSON: docs/schema/oom.json. */
-#include <string.h>
+/* The list of causes in JSON: docs/schema/parts.schema.json. */
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/places.h"
 #include "why_words.h"
 
+#define CAUSES_LEAST 10 /* least number of causes in the list, for any -n */
+
 static const char *const known_words[] = { "census", "rule", "probable" };
+
+static const char *const reference_words[] = {
+#define REFERENCE_WORD(name, word) word,
+	REFERENCE_LIST(REFERENCE_WORD)
+#undef REFERENCE_WORD
+};
+
+static const char *const fact_words[] = {
+#define FACT_WORD(name, word, is_bytes) word,
+	FACT_LIST(FACT_WORD)
+#undef FACT_WORD
+};
 
 static void json_facts(struct doc *doc, const struct candidate *candidate)
 {
-	static const char *const words[] = {
-#define FACT_WORD(name, word, is_bytes) word,
-		FACT_LIST(FACT_WORD)
-#undef FACT_WORD
-	};
 	int i;
 
 	doc_object(doc, "facts");
 	for (i = 0; i < FACTS; i++)
 		if (candidate->fact[i])
-			doc_int(doc, words[i], candidate->fact[i]);
+			doc_int(doc, fact_words[i], candidate->fact[i]);
 	doc_end(doc);
 }
 
@@ -57,16 +65,11 @@ static void json_next_peak(struct doc *doc, const struct candidate *candidate)
 
 static int json_cause(struct doc *doc, const struct why *why, const struct candidate *candidate)
 {
-	static const char *const references[] = {
-#define REFERENCE_WORD(name, word) word,
-		REFERENCE_LIST(REFERENCE_WORD)
-#undef REFERENCE_WORD
-	};
-	const struct scene *scene = &why->scene;
-	const struct scene_process *process = &scene->process[candidate->process];
+	const struct scene_process *process = &why->scene.process[candidate->process];
 	struct sentence action = { .size = 0 };
 	int error;
 
+	why_say_action(&action, why, candidate);
 	doc_object(doc, NULL);
 	doc_string(doc, "id", mt_cause_word(candidate->cause));
 	doc_int(doc, "process", process->id);
@@ -77,7 +80,7 @@ static int json_cause(struct doc *doc, const struct why *why, const struct candi
 	doc_string(doc, "phase", mt_phase_name(candidate->phase));
 	doc_int(doc, "bytes", (int64_t)candidate->bytes);
 	doc_int_or_null(doc, "expected_bytes", (int64_t)candidate->expected, candidate->reference != REFERENCE_NONE);
-	doc_string(doc, "reference", references[candidate->reference]);
+	doc_string(doc, "reference", reference_words[candidate->reference]);
 	doc_string(doc, "need", mt_need_word(candidate->need));
 	doc_string(doc, "known", known_words[candidate->known]);
 	doc_bool(doc, "fits", candidate->fits);
@@ -86,7 +89,6 @@ static int json_cause(struct doc *doc, const struct why *why, const struct candi
 	doc_int(doc, "high", (int64_t)candidate->freed_high);
 	doc_end(doc);
 	json_next_peak(doc, candidate);
-	why_say_action(&action, why, candidate);
 	doc_string(doc, "action", action.text);
 	doc_string(doc, "action_id", mt_action_word(candidate->fix->action));
 	json_facts(doc, candidate);
@@ -97,17 +99,32 @@ static int json_cause(struct doc *doc, const struct why *why, const struct candi
 int why_json(struct doc *doc, const struct why *why, int64_t limit)
 {
 	const struct find *find = &why->find;
-	int64_t shown = 0;
+	int64_t room = limit > CAUSES_LEAST ? limit : CAUSES_LEAST;
 	int error = 0;
 	size_t i;
 
 	doc_array(doc, "causes");
-	for (i = 0; i < find->candidates && shown < limit && !error; i++) {
+	for (i = 0; i < find->candidates && room && !error; i++) {
 		if (find->candidate[i].within != SCENE_NONE)
 			continue;
 		error = json_cause(doc, why, &find->candidate[i]);
-		shown++;
+		room--;
 	}
 	doc_end(doc);
+	return error;
+}
+
+int why_json_verdict(struct doc *doc, const struct why *why)
+{
+	const struct candidate *row[WHY_ROWS];
+	struct sentence verdict = { .size = 0 };
+	int error = why_say_opening(&verdict, why);
+
+	if (!error && why_rows(why, row)) {
+		sentence_say(&verdict, " ");
+		why_say_cause(&verdict, why, row[0]);
+		why_say_effect(&verdict, why, row[0]);
+	}
+	doc_string(doc, "verdict", verdict.text);
 	return error;
 }

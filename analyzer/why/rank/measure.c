@@ -33,63 +33,36 @@ static void foretell(const struct scene *scene, struct candidate *candidate)
 		}
 }
 
-#define FIXES 8
-
-/* The known facts of the candidate, as bits of mt_fix.facts. */
-static uint32_t facts_of(const struct candidate *candidate)
+static int is_of_engine(const struct scene *scene, const struct candidate *candidate)
 {
-	uint32_t facts = 1u << MT_FACT_PROCESS | 1u << MT_FACT_PHASE | 1u << MT_FACT_CATEGORY;
-
-	facts |= (uint32_t)(candidate->bytes > 0) << MT_FACT_BYTES;
-	facts |= (uint32_t)(candidate->node != SCENE_NONE) << MT_FACT_PLACE;
-	facts |= (uint32_t)(candidate->fact[FACT_PIECES] > 0) << MT_FACT_PIECES;
-	facts |= (uint32_t)(candidate->fact[FACT_EACH] > 0) << MT_FACT_EACH;
-	facts |= (uint32_t)(candidate->fact[FACT_TOKENS] > 0) << MT_FACT_TOKENS;
-	facts |= (uint32_t)(candidate->fact[FACT_VOCABULARY] > 0) << MT_FACT_VOCABULARY;
-	facts |= (uint32_t)(candidate->fact[FACT_STEPS] > 0) << MT_FACT_STEPS;
-	return facts | (uint32_t)(candidate->fact[FACT_RANKS] > 0) << MT_FACT_RANKS;
+	return candidate->parts ? scene->site[candidate->part[0].site].engine
+				: (candidate->tags & MT_TAG_BIT(ENGINE)) != 0;
 }
 
-/* Chooses the best fix with known facts only; without one, the best fix. */
-static void choose_fix(const struct mt_why *why, struct candidate *candidate, const struct mt_fix_question *question)
+struct mt_fix_question rank_question(const struct scene *scene, const struct candidate *candidate)
 {
-	const struct mt_fix *fix[FIXES];
-	uint32_t facts = facts_of(candidate);
-	size_t fixes, i;
+	const struct scene_process *process = &scene->process[candidate->process];
 
-	candidate->fix = mt_why_fix(why, question);
-	if (!(candidate->fix->facts & ~facts))
-		return;
-	fixes = mt_why_fixes(why, question, fix, FIXES);
-	for (i = fixes; i-- > 0;)
-		if (!(fix[i]->facts & ~facts))
-			candidate->fix = fix[i];
+	return (struct mt_fix_question){ .cause = candidate->cause,
+					 .category = candidate->category,
+					 .phase = candidate->phase,
+					 .asking = scene->request.phase,
+					 .who = is_of_engine(scene, candidate) ? MT_WHO_ENGINE : process->who,
+					 .need = candidate->need,
+					 .asker = scene->request.from_driver ? MT_ASKER_LIBRARY : MT_ASKER_ALLOCATOR,
+					 .alone = process->rank < 0,
+					 .tags = candidate->tags };
 }
 
 void measure_all(struct find *find)
 {
-	const struct scene *scene = find->scene;
-	struct candidate *candidate;
+	struct candidate *it = find->candidate, *end = it + find->candidates;
 	struct mt_fix_question question;
-	size_t i;
 
-	for (i = 0; i < find->candidates; i++) {
-		candidate = &find->candidate[i];
-		measure(scene, candidate);
-		foretell(scene, candidate);
-		question = (struct mt_fix_question){ .cause = candidate->cause,
-						     .category = candidate->category,
-						     .phase = candidate->phase,
-						     .asking = scene->request.phase,
-						     .who = scene->process[candidate->process].who,
-						     .need = candidate->need,
-						     .asker = scene->request.from_driver ? MT_ASKER_LIBRARY
-											 : MT_ASKER_ALLOCATOR,
-						     .alone = scene->process[candidate->process].rank < 0,
-						     .tags = candidate->tags };
-		if (candidate->parts ? scene->site[candidate->part[0].site].engine
-				     : (candidate->tags & MT_TAG_BIT(ENGINE)) != 0)
-			question.who = MT_WHO_ENGINE;
-		choose_fix(scene->why, candidate, &question);
+	for (; it < end; it++) {
+		measure(find->scene, it);
+		foretell(find->scene, it);
+		question = rank_question(find->scene, it);
+		it->fix = mt_why_fix(find->scene->why, &question);
 	}
 }

@@ -2,11 +2,32 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/error.h"
 #include "why/detect/detectors.h"
 
 #define REPEATS 1      /* number of better rows of the same cause that push a row back */
 #define WITHIN 80      /* percent of shared bytes: a better candidate with this share covers the candidate */
 #define RANKED_MAX 256 /* most candidates to compare with each other */
+
+int find_all(struct find *find, const struct scene *scene)
+{
+	memset(find, 0, sizeof(*find));
+	find->scene = scene;
+	find->take = calloc(scene->sites + 1, sizeof(*find->take));
+	find->expect = calloc(scene->sites + 1, sizeof(*find->expect));
+	find->node_sum = calloc(scene->nodes + 1, sizeof(*find->node_sum));
+	find->process_sum = calloc(scene->processes + 1, sizeof(*find->process_sum));
+	if (!find->take || !find->expect || !find->node_sum || !find->process_sum)
+		return -MT_E_MEMORY;
+	if (!scene->processes)
+		return 0;
+#define DETECTOR_RUN(name, function, kind, says) \
+	find_begin(find);                        \
+	function(find);
+	DETECTOR_LIST(DETECTOR_RUN)
+#undef DETECTOR_RUN
+	return find->failed;
+}
 
 static uint64_t kind_of(enum mt_cause cause)
 {
@@ -57,21 +78,20 @@ static int order(const void *one, const void *two)
 	return 0;
 }
 
-/* Bytes that both candidates have. Parts are in the order of sites. */
-static uint64_t shared(const struct candidate *one, const struct candidate *two)
+uint64_t rank_shared(const struct candidate_part *one, size_t ones, const struct candidate_part *two, size_t twos)
 {
-	uint64_t bytes = 0, a, b;
-	size_t i = 0, k = 0;
+	const struct candidate_part *end = one + ones, *last = two + twos;
+	uint64_t bytes = 0;
 
-	while (i < one->parts && k < two->parts) {
-		if (one->part[i].site == two->part[k].site) {
-			a = one->part[i++].bytes;
-			b = two->part[k++].bytes;
-			bytes += a < b ? a : b;
-		} else if (one->part[i].site < two->part[k].site) {
-			i++;
+	while (one < end && two < last) {
+		if (one->site == two->site) {
+			bytes += one->bytes < two->bytes ? one->bytes : two->bytes;
+			one++;
+			two++;
+		} else if (one->site < two->site) {
+			one++;
 		} else {
-			k++;
+			two++;
 		}
 	}
 	return bytes;
@@ -79,10 +99,14 @@ static uint64_t shared(const struct candidate *one, const struct candidate *two)
 
 static int is_within(const struct candidate *candidate, const struct candidate *better)
 {
+	uint64_t shared = rank_shared(candidate->part, candidate->parts, better->part, better->parts);
+
+	if (rank_is_request(candidate) && rank_is_request(better))
+		return !better->doubt; /* another detector of the request can be more certain */
 	if (!candidate->parts || !better->parts || better->process != candidate->process)
 		return 0;
-	return shared(candidate, better) >= better->bytes / 100 * WITHIN ||
-	       (candidate->cause == MT_CAUSE_LARGEST && shared(candidate, better) >= candidate->bytes / 100 * WITHIN);
+	return shared >= better->bytes / 100 * WITHIN ||
+	       (candidate->cause == MT_CAUSE_LARGEST && shared >= candidate->bytes / 100 * WITHIN);
 }
 
 static void sort(struct find *find)

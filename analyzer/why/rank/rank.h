@@ -14,8 +14,20 @@ int find_all(struct find *find, const struct scene *scene);
 /* Fills freed, fits, next peak and fix of each candidate. */
 void measure_all(struct find *find);
 
+/* The question for the candidate's fixes. */
+struct mt_fix_question rank_question(const struct scene *scene, const struct candidate *candidate);
+
 /* Sorts the candidates, best first, and marks those within a better one. */
 void rank_all(struct find *find);
+
+/* Bytes that both have. Parts are in the order of sites. */
+uint64_t rank_shared(const struct candidate_part *one, size_t ones, const struct candidate_part *two, size_t twos);
+
+/* Whether the candidate is the request itself: no byte of it is resident. */
+static inline int rank_is_request(const struct candidate *candidate)
+{
+	return !candidate->parts && candidate->fact[FACT_REQUESTED];
+}
 
 /* The parts of the key in their order, with the words of --why. */
 #define RANK_KEY_LIST(X)                                                             \

@@ -1,0 +1,23 @@
+/* oom_moment.h - the memory at the failed request, as text and as JSON: the stack, the device, its holders, all failed requests. */
+#ifndef MEMANA_OOM_MOMENT_H
+#define MEMANA_OOM_MOMENT_H
+
+#include <stdint.h>
+#include "base/column.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "why/scene/scene.h"
+
+extern const struct column_table failure_columns; /* rows: struct oom_failure */
+extern const struct column_table holder_columns;  /* rows: struct scene_process */
+
+/* The scene has a failed request. At most `limit` failed requests are listed, the newest ones. 0 or -MT_E_x. */
+int oom_moment_text(const struct text *text, const struct scene *scene, int64_t limit);
+
+/* The object "failure", with at most `limit` places. 0 or -MT_E_x. */
+int oom_moment_json(struct doc *doc, const struct scene *scene, int64_t limit);
+
+/* The array "failures". */
+void oom_failures_json(struct doc *doc, const struct scene *scene);
+
+#endif

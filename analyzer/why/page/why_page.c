@@ -1,0 +1,191 @@
+/* The first screen: the request, and at most three causes with their actions. */
+#include <string.h>
+#include "oom_none.h"
+#include "report/answer.h"
+#include "why_words.h"
+
+#define WORDS_SHOWN 120 /* most words before the details */
+#define CLAUSE_LEAST 5  /* least number of words of a first clause that stands alone */
+
+/* ---- the request ---- */
+
+/* ", 0.7 GiB free, 3.9 GiB short"; free bytes that no call told are a bound. */
+static void say_free(struct sentence *sentence, const struct scene_request *request)
+{
+	const struct oom_failure *it = request->failure;
+	int is_bound = !strcmp(it->free_by, "bound");
+	char size[TEXT_SIZE_MAX];
+
+	if (it->free < 0)
+		return;
+	sentence_say(sentence, ", %s%s free", is_bound ? "at most " : "", text_bytes(size, (uint64_t)it->free));
+	if ((uint64_t)it->free < it->requested)
+		sentence_say(sentence, ", %s%s short", is_bound ? "at least " : "", text_bytes(size, request->missing));
+	else if (is_bound)
+		sentence_say(sentence, ", %s of these in no recorded call",
+			     text_bytes(size, (uint64_t)it->free - it->requested));
+	else
+		sentence_say(sentence, ", but not for this request");
+}
+
+/* Whether another process has the same rank, as with two groups of processes on one GPU. */
+static int is_shared_rank(const struct scene *scene, const struct oom_failure *it)
+{
+	size_t same = 0, i;
+
+	for (i = 0; i < scene->processes; i++)
+		same += scene->process[i].rank == it->rank;
+	return it->rank >= 0 && same > 1;
+}
+
+static void say_request(struct sentence *sentence, const struct scene *scene)
+{
+	const struct scene_request *request = &scene->request;
+	const struct oom_failure *it = request->failure;
+	int has_phase = request->phase != MT_PHASE_OTHER;
+	char word[TEXT_SIZE_MAX];
+
+	sentence_say(sentence, "%s on %s", it->had ? "A request was refused" : "Out of memory",
+		     answer_device(word, it->number, it->kind));
+	if (it->rank >= 0 || it->processes > 1)
+		sentence_say(sentence, ", %s", answer_process(word, it->rank, it->pid));
+	if (is_shared_rank(scene, it))
+		sentence_say(sentence, " (pid %lld)", (long long)it->pid);
+	if (has_phase)
+		sentence_say(sentence, ", %s", answer_phase(it->phase));
+	if (it->steps)
+		sentence_say(sentence, "%s step %lld", has_phase ? " of" : ",", (long long)it->step);
+	sentence_say(sentence, ": %s requested", text_bytes(word, it->requested));
+	say_free(sentence, request);
+	sentence_say(sentence, it->had ? "; the process got as much within a second." : ".");
+	if (*it->function || *it->place) {
+		sentence_say(sentence, " Requested by ");
+		answer_say_place(sentence, it->function, it->place);
+		sentence_say(sentence, ".");
+	}
+}
+
+int why_say_opening(struct sentence *sentence, const struct why *why)
+{
+	if (!why->scene.request.failure)
+		return oom_none_say(sentence, why->scene.db);
+	say_request(sentence, &why->scene);
+	return 0;
+}
+
+/* ---- rows ---- */
+
+struct row {
+	struct sentence cause, action;
+};
+
+static int count_words(const char *text)
+{
+	int words = 0;
+
+	for (; *text; text++)
+		words += *text != ' ' && (text[1] == ' ' || !text[1]);
+	return words;
+}
+
+/* Keeps the first clause of an action: the other clauses say how and why. */
+static void drop_reasons(struct sentence *action)
+{
+	size_t at = strcspn(action->text, ",:(");
+	char end = action->text[at];
+
+	if (end != ',' && end != ':')
+		return;
+	action->text[at] = '\0';
+	if (count_words(action->text) >= CLAUSE_LEAST)
+		memcpy(action->text + at, ".", 2);
+	else
+		action->text[at] = end;
+}
+
+/*
+ * Makes the texts of the rows, shorter by a number of cuts: effects go first, then reasons, both from the last row up, then the
+ * first row's effect. Place, bytes and action stay. Returns the number of words.
+ */
+static int make_rows(struct row *row, const struct why *why, const struct candidate *const *candidate, int rows,
+		     int cuts)
+{
+	int words = 0, i;
+
+	for (i = 0; i < rows; i++) {
+		row[i].cause.size = row[i].action.size = 0;
+		why_say_cause(&row[i].cause, why, candidate[i]);
+		if (cuts < (i ? rows - i : 2 * rows))
+			why_say_effect(&row[i].cause, why, candidate[i]);
+		why_say_action(&row[i].action, why, candidate[i]);
+		if (cuts >= 2 * rows - 1 - i)
+			drop_reasons(&row[i].action);
+		words += 2 + count_words(row[i].cause.text) + count_words(row[i].action.text);
+	}
+	return words;
+}
+
+void why_print_row(const struct text *text, size_t number, const char *words, enum text_style style, const char *second)
+{
+	text_print(text, "%zu. ", number);
+	text_wrap(text, 3, 3, words);
+	if (!*second)
+		return;
+	text_style(text, style);
+	text_print(text, "   ");
+	text_wrap(text, 3, 3, second);
+	text_style(text, TEXT_PLAIN);
+}
+
+void why_page(const struct text *text, const struct why *why, const char *opening, int brief)
+{
+	const struct candidate *candidate[WHY_ROWS];
+	struct row row[WHY_ROWS];
+	struct sentence action;
+	int rows = (int)why_rows(why, candidate), room = WORDS_SHOWN - count_words(opening), cuts = 0, i;
+
+	while (make_rows(row, why, candidate, rows, cuts) > room && rows > 1)
+		if (++cuts > 2 * rows)
+			rows--;
+	if (rows)
+		text_print(text, "\n");
+	for (i = 0; i < rows && (!brief || !i); i++) {
+		action.size = 0;
+		sentence_say(&action, "Do: %s", row[i].action.text);
+		why_print_row(text, (size_t)i + 1, row[i].cause.text, TEXT_GOOD, action.text);
+	}
+}
+
+/* ---- --why ---- */
+
+void why_table(const struct text *text, const struct why *why)
+{
+	static const char *const keys[] = {
+#define RANK_KEY_WORD(name, word) word,
+		RANK_KEY_LIST(RANK_KEY_WORD)
+#undef RANK_KEY_WORD
+	};
+	const struct candidate *candidate;
+	struct sentence sentence;
+	size_t i;
+	int k;
+
+	text_print(text, "\nAll candidates, by their keys (smaller goes first):\n     ");
+	for (k = 0; k < RANK_KNOWN + 1; k++)
+		text_print(text, " %6s", keys[k]);
+	text_print(text, "  cause\n");
+	for (i = 0; i < why->find.candidates; i++) {
+		candidate = &why->find.candidate[i];
+		text_print(text, " %4zu", i + 1);
+		for (k = 0; k < RANK_KNOWN + 1; k++)
+			text_print(text, " %6llu", (unsigned long long)candidate->key[k]);
+		sentence.size = 0;
+		sentence_say(&sentence, "%s: ", mt_cause_word(candidate->cause));
+		why_say_cause(&sentence, why, candidate);
+		why_say_effect(&sentence, why, candidate);
+		if (candidate->within != SCENE_NONE)
+			sentence_say(&sentence, " In row %u.", candidate->within + 1);
+		text_print(text, "  ");
+		text_wrap(text, 42, 42, sentence.text);
+	}
+}
