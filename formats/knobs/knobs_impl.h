@@ -23,7 +23,6 @@ extern const char *const knob_saves_words[MT_KNOB_SAVES_WORDS];
 extern const char *const knob_method_words[MT_KNOB_METHODS];
 extern const char *const knob_of_words[MT_KNOB_OFS];
 extern const char *const knob_leaves_words[MT_KNOB_LEAVES_WORDS];
-extern const char *const knob_while_words[MT_KNOB_WHILES];
 extern const char *const knob_cost_word[MT_KNOB_COSTS];
 extern const char *const knob_fact_word[MT_KNOB_FACTS];
 extern const char *const knob_written_words[MT_KNOB_WRITTENS];

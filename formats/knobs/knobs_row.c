@@ -371,7 +371,6 @@ static const struct knobs_field knob_fields[] = {
 	{ "copies", read_copies, 0, 0, NULL, 0 },
 	{ "of", read_word, 0, AT(of), FEW(knob_of_words, MT_KNOB_OFS) },
 	{ "leaves", read_word, 0, AT(leaves), FEW(knob_leaves_words, MT_KNOB_LEAVES_WORDS) },
-	{ "while", read_word, 0, AT(while_), FEW(knob_while_words, MT_KNOB_WHILES) },
 	{ "within", read_texts, 0, AT(within), NULL, AT(withins) },
 	{ "outside", read_texts, 0, AT(outside), NULL, AT(outsides) },
 	{ "proof", read_texts, 0, AT(proof), NULL, AT(proofs) },

@@ -15,7 +15,6 @@ const char *const knob_saves_words[] = { MT_KNOB_SAVES_LIST(WORD) };
 const char *const knob_method_words[] = { MT_KNOB_METHOD_LIST(WORD) };
 const char *const knob_of_words[] = { MT_KNOB_OF_LIST(WORD) };
 const char *const knob_leaves_words[] = { MT_KNOB_LEAVES_LIST(WORD) };
-const char *const knob_while_words[] = { MT_KNOB_WHILE_LIST(WORD) };
 const char *const knob_cost_word[] = { MT_KNOB_COST_LIST(WORD) };
 const char *const knob_fact_word[] = { MT_KNOB_FACT_LIST(WORD) };
 const char *const knob_written_words[] = { MT_KNOB_WRITTEN_LIST(WORD) };

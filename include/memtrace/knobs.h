@@ -58,11 +58,6 @@
 	X(ADAPTERS, "adapters")                 \
 	X(PIECE, "a piece")
 
-/* The process that must be in its phases for the row to count. X(NAME, word) */
-#define MT_KNOB_WHILE_LIST(X) \
-	X(ANYBODY, "anybody") \
-	X(ITSELF, "itself")
-
 /* Its cost, the cheapest first. X(NAME, words) */
 #define MT_KNOB_COST_LIST(X)      \
 	X(FREE, "free")           \
@@ -183,13 +178,6 @@ enum mt_knob_leaves {
 	MT_KNOB_LEAVES_LIST(MT_KNOB_LEAVES_ENUM)
 #undef MT_KNOB_LEAVES_ENUM
 		MT_KNOB_LEAVES_WORDS
-};
-
-enum mt_knob_while {
-#define MT_KNOB_WHILE_ENUM(name, word) MT_KNOB_WHILE_##name,
-	MT_KNOB_WHILE_LIST(MT_KNOB_WHILE_ENUM)
-#undef MT_KNOB_WHILE_ENUM
-		MT_KNOB_WHILES
 };
 
 enum mt_knob_cost {
@@ -314,7 +302,6 @@ struct mt_knob {
 	uint32_t copies;            /* pieces of a bucket that are alive at once */
 	enum mt_knob_of of;         /* TOKENS */
 	enum mt_knob_leaves leaves; /* REMOVED, LOGITS */
-	enum mt_knob_while while_;  /* bytes that stay from one micro-batch to the next */
 	const char
 		*within[MT_KNOB_WITHIN_MAX]; /* only bytes whose stacks have a function with one of these words in it */
 	uint32_t withins;                    /* 0: all of the category */

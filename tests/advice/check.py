@@ -36,6 +36,7 @@ HELD_OUT = "held out"  # the mark of a row that nobody looked at while predictio
 OWN_OFF = 0.1  # per cent
 LEAST_INSIDE, MEDIAN_MOST = 90, 5  # per cent: of the rows inside their range; of the median error
 RECORDER = ("include/memtrace", "recorder", "formats/ring", "formats/write", "formats/trace", "formats/phase", "formats/rules")
+PLAIN = ("encoder", "perceptron", "pictures")  # programs of plain.py
 FRAMEWORKS = ("torch", "transformers", "trl", "accelerate", "peft", "bitsandbytes")
 MIB = float(1 << 20)
 
@@ -116,10 +117,11 @@ class Run:
 
     def __init__(self, program, settings):
         self.gpu = program == "step"
+        self.guest = "plain.py" if program in PLAIN else "guest.py"
         if self.gpu:
             self.words = [BUILD + "/samples/rl_step", "--quiet"] + [word for setting in settings for word in setting.split("=")]
         else:
-            self.words = [PYTHON, os.path.join(HERE, "guest.py"), program, ".", *settings]
+            self.words = [PYTHON, os.path.join(HERE, self.guest), program, ".", *settings]
         key = hashlib.sha256("\0".join([self.stamp(), program, *sorted(settings)]).encode()).hexdigest()[:10]
         readable = "-".join([program] + [setting.lstrip("-") for setting in sorted(settings)])
         self.folder = os.path.join(KEPT, re.sub(r"[^A-Za-z0-9=._-]", "_", readable)[:160] + "-" + key)
@@ -127,11 +129,12 @@ class Run:
         self.command = ""
 
     def stamp(self):
-        if self.gpu not in Run.stamps:
-            with open(HERE + "/guest.py") as guest, open(HERE + "/../frameworks/tiny.py") as tiny:
-                program = contents("samples", "tests/standin") if self.gpu else guest.read() + tiny.read() + versions()
-            Run.stamps[self.gpu] = contents(*RECORDER) + program
-        return Run.stamps[self.gpu]
+        kind = "step" if self.gpu else self.guest
+        if kind not in Run.stamps:
+            with open(HERE + "/" + self.guest) as guest, open(HERE + "/../frameworks/tiny.py") as tiny:
+                program = guest.read() + (tiny.read() if kind == "guest.py" else "") + versions()
+            Run.stamps[kind] = contents(*RECORDER) + (contents("samples", "tests/standin") if self.gpu else program)
+        return Run.stamps[kind]
 
     def record(self):
         """Whether there is a trace; made now where there is none of this kind."""

@@ -156,6 +156,7 @@ advises "what would be computed again would be asked for all the same" "not any(
 advises "and the states, which have most" "'--optimizer-cpu-offload' in [k['key'] for k in d['knobs']][:3]"
 begin posttrainarena-29
 row expandable_segments "r['saved_bytes']['low'] > 4 * $GiB" "the request again, in the model"
+advises "gradients of the same stack are no earlier call of what is no gradient" "d['later']['from'] == 'unknown'"
 
 # A default is not taken for on if two steps were recorded and nothing was computed again.
 begin verl-1932
@@ -177,6 +178,7 @@ begin nemo-rl-4222
 row policy.sequence_packing.train_mb_tokens "'a micro-batch has several samples' in r['only_if']" "which its row says"
 # Nothing is trained: no setting of a backward, and none of a micro-batch for what is copies of weights.
 begin transformers-8403
+advises "no backward comes after a generation" "not any('checkpoint' in k['key'] for k in d['knobs'])"
 begin diffusers-1441
 row "DataLoader(batch_size)" "r['fits']" "no gradients are added up where nothing is trained"
 begin transformers-35648
@@ -194,8 +196,6 @@ row gpu_memory_utilization "(r['now'], r['proposed'], r['paste']) == ('0.82', '0
 begin sglang-23862
 row mem_fraction_static "r['now'] == '0.84' and float(r['proposed']) <= 0.8" "room for another one like it: the start goes on"
 row mem_fraction_static "r['now'] == '0.84'" "weights and cache of the target; a draft's are in no share"
-check "$case: where the cache is of so many tokens, more GPUs divide the weights" bash -c \
-	'"$1" advise -n 0 "$2"/*.zst --now max_total_tokens=400000 | tr -s " \n" " " | grep -q "tp_size to 2 (now: 1 by default)"' - "$memana" "$case"
 begin ms-swift-10109
 row gpu_memory_utilization "0.2 < float(r['proposed']) < 0.44 and not r['fits']" "no less than the weights, 0.19, and a little; 62 pieces of a load that goes on: no share is known to be enough, and a default that is twice what the engine has is not in force"
 begin openrlhf-947
@@ -262,8 +262,6 @@ proposes "the entropy of the log-probs goes by the same setting, and costs nothi
 begin nemo-rl-3005
 case=nemo-rl-2871
 row sequence_packing.train_mb_tokens "103219 > int(r['proposed']) > 103219 * 0.7 and r['fits']" "not half of it for a four hundredth that is missing"
-case=easyr1-454
-row ppo_micro_batch_size_per_gpu "r['saved_bytes']['high'] < 16 * $GiB" "the inputs of the whole batch come before it is cut"
 begin transformers-7232
 advises "of smaller batches there are more: all of them are kept" "all(k['saved_bytes']['high'] < 2**30 for k in d['knobs'] if k['key'] == 'per_device_eval_batch_size')"
 begin areal-845
@@ -272,7 +270,6 @@ row actor.optimizer_dtype "'the model is float32 now' in r['only_if']" "a defaul
 # ---- a default is no fact: what is made of it may be what is set, or more ----
 
 begin vllm-52054
-row gpu_memory_utilization "(r['now'], r['proposed'], r['paste']) == ('0.9', '0.88', None)" "of two releases' defaults the smaller: 0.9 may be what is set"
 # The same of a release that its files tell.
 known_release() {
 	mkdir known && sed 's,vllm/v1,vllm-0.33.0/vllm/v1,' "$SRC/tests/cases/vllm-52054.case" >known.case &&
@@ -335,9 +332,5 @@ begin transformers-23386
 row expandable_segments "not r['fits']" "one more of them is not enough"
 case=verl-2828
 row expandable_segments "r['saved_bytes']['high'] < 2.2 * $GiB" "no more than is idle then, and asked again"
-begin verl-5079
-row rollout.gpu_memory_utilization "r['fits'] and r['saved_bytes']['low'] > 4500 << 20" "with all of them"
-begin verl-6733
-row rollout.tensor_model_parallel_size "27 << 30 < r['saved_bytes']['low'] and 'twice' in str(r)" "the engine's weights over more GPUs: its cache sleeps, and takes none of what they take less"
 begin vllm-51258
 row gpu_memory_utilization "r['fits']" "and until then a smaller part"

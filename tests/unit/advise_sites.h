@@ -16,6 +16,7 @@
 #define STEPS 16u
 #define GPUS 8u
 #define SITES_MAX 32768u
+#define NODES_MAX 64u
 #define STACKS_MAX (MT_KNOB_WITHIN_MAX + 3)
 
 #define CATEGORY(name) (1u << MT_CATEGORY_##name)
@@ -49,55 +50,51 @@ struct place {
 
 static struct replay_site site_at[SITES_MAX];
 static struct place place_at[SITES_MAX];
-static struct replay_process process_at[MT_KNOB_PROCESSES];
-static struct advise_role role_at[MT_KNOB_PROCESSES];
-static int64_t node_of[STACKS_MAX], nodes;
+static struct scene_process process_at[MT_KNOB_PROCESSES];
+static uint32_t role_at[MT_KNOB_PROCESSES];
+static struct scene_frame frame_at[NODES_MAX];
+static struct scene_node node_at[NODES_MAX];
+static char words_at[NODES_MAX][128];
+static struct scene stacks = {
+	.process = process_at, .processes = MT_KNOB_PROCESSES, .frame = frame_at, .node = node_at
+};
+static uint32_t node_of[STACKS_MAX];
 
-static inline int64_t add_node_of(int64_t parent, const char *function, const char *file)
+static inline uint32_t add_node(uint32_t parent, const char *function, const char *file)
 {
-	char sql[512], above[32] = "NULL";
+	uint32_t at = (uint32_t)stacks.nodes++;
 
-	if (parent)
-		snprintf(above, sizeof(above), "%lld", (long long)parent);
-	nodes++;
-	snprintf(sql, sizeof(sql), "INSERT INTO frame VALUES (%lld, 'python', '%s', '%s', 1, NULL, NULL)",
-		 (long long)nodes, function, file);
-	run_sql(sql);
-	snprintf(sql, sizeof(sql), "INSERT INTO stack_node VALUES (%lld, %s, %lld, NULL)", (long long)nodes, above,
-		 (long long)nodes);
-	run_sql(sql);
-	return nodes;
-}
-
-static inline int64_t add_node(int64_t parent, const char *function)
-{
-	return add_node_of(parent, function, "x.py");
+	CHECK(at < NODES_MAX);
+	frame_at[at] = (struct scene_frame){ .frame = { .function = function, .file = file, .module = "" } };
+	node_at[at] = (struct scene_node){ .id = at + 1, .parent = parent, .frame = at };
+	stacks.frames = stacks.nodes;
+	return at;
 }
 
 /* A function, or a file, of the row. */
-static inline int64_t add_word(int64_t parent, const char *word)
+static inline uint32_t add_word(uint32_t parent, const char *word)
 {
-	char name[128];
+	char *name = words_at[stacks.nodes];
 	int is_file = strstr(word, ".py") != NULL;
 
-	snprintf(name, sizeof(name), is_file ? "some/%s" : "_do_%s_now", word);
-	return is_file ? add_node_of(parent, "backward", name) : add_node(parent, name);
+	snprintf(name, sizeof(words_at[0]), is_file ? "some/%s" : "_do_%s_now", word);
+	return is_file ? add_node(parent, "backward", name) : add_node(parent, name, "x.py");
 }
 
 /* Returns how many stacks there are. */
 static inline int make_stacks(const struct mt_knob *knob)
 {
-	int64_t node = 0;
-	uint32_t i;
+	uint32_t node = SCENE_NONE, i;
 
-	node_of[STACK_NONE] = 0;
-	node_of[STACK_PLAIN] = add_node(add_node(0, "train"), "apply");
+	stacks.nodes = 0;
+	node_of[STACK_NONE] = SCENE_NONE;
+	node_of[STACK_PLAIN] = add_node(add_node(SCENE_NONE, "train", "x.py"), "apply", "x.py");
 	for (i = 0; i < knob->withins; i++) {
 		node_of[STACK_WORD + i] = add_word(node_of[STACK_PLAIN], knob->within[i]);
 		node = add_word(node, knob->within[i]);
 	}
 	for (i = 0; i < 4; i++)
-		node = add_node(node, "apply");
+		node = add_node(node, "apply", "x.py");
 	node_of[STACK_FAR] = node;
 	return (int)(STACK_WORD + knob->withins);
 }
@@ -110,6 +107,7 @@ static inline void hold(struct replay_site *site, uint32_t phases)
 		if (phases & 1u << phase) {
 			site->count[phase] = site->largest == BUCKET ? LAYERS : 1;
 			site->held[phase] = site->largest * site->count[phase];
+			site->many = site->count[phase];
 		}
 }
 
@@ -147,7 +145,7 @@ static inline void add_place(struct replay *replay, uint32_t process, uint32_t c
 }
 
 /* Places of all kinds, in a process of each role. */
-static inline void make_sites(struct replay *replay, int stacks)
+static inline void make_sites(struct replay *replay, int stack_count)
 {
 	uint32_t process, category, phase, shape;
 	int stack;
@@ -156,7 +154,7 @@ static inline void make_sites(struct replay *replay, int stacks)
 		for (category = 0; category < MT_CATEGORY_COUNT; category++)
 			for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 				for (shape = 0; shape < SHAPES; shape++)
-					for (stack = 0; stack < stacks; stack++)
+					for (stack = 0; stack < stack_count; stack++)
 						if (shape != SHAPE_VOCABULARY || CATEGORY(LOGITS) != 1u << category)
 							add_place(replay, process, category, phase, shape, stack);
 }
@@ -166,16 +164,15 @@ static inline void make_run(struct advise_run *run, const struct mt_knob *knob)
 	uint32_t i;
 
 	*run = (struct advise_run){ .db = db,
-				    .device = 1,
+				    .scene = &stacks,
+				    .layers = LAYERS,
 				    .total = 80ull << 30,
 				    .model = { .words = WORDS, .width = 3584, .layers = LAYERS, .element = 2 },
 				    .phases = ALL_PHASES,
 				    .gpus = GPUS,
 				    .tokens = ROWS,
 				    .tokens_least = ROWS,
-				    .steps = STEPS,
-				    .history = 1,
-				    .stacks = 1 };
+				    .steps = STEPS };
 	/* A type of what is computed counts where that is of the wide one. */
 	if (knob->weighs && !(knob->categories & ~(CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS))))
 		run->model.element = 4;
@@ -186,13 +183,11 @@ static inline void make_run(struct advise_run *run, const struct mt_knob *knob)
 	run->model.gradients = run->model.trained * 2;
 	run->model.state = run->model.wide[2] = run->model.trained * 8;
 	for (i = 0; i < MT_KNOB_PROCESSES; i++) {
-		process_at[i] = (struct replay_process){ .id = i + 1, .pid = i + 1, .rank = i };
-		role_at[i] = (struct advise_role){ .process = i + 1, .roles = 1u << i };
+		process_at[i] = (struct scene_process){ .id = i + 1, .pid = i + 1, .rank = i };
+		role_at[i] = 1u << i;
 	}
 	run->role = role_at;
-	run->replay = (struct replay){
-		.db = db, .device = 1, .site = site_at, .process = process_at, .processes = MT_KNOB_PROCESSES
-	};
+	run->replay = (struct replay){ .scene = &stacks, .device = 1, .site = site_at };
 	make_sites(&run->replay, make_stacks(knob));
 }
 

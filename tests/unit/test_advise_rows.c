@@ -397,11 +397,11 @@ static int check_reached(const struct mt_knob *knob, const struct advise_run *ru
 static int turn_it(struct advise_scenario *scenario, const struct advise_run *run, const struct mt_knob *knob,
 		   const char *now, const char *to, enum advise_silence *silence)
 {
-	const struct advise_turn turn = { knob, now, to };
+	const struct advise_move move = { knob, now, to };
 
 	CHECK_EQ(advise_scenario_init(scenario, run), 0);
 	*silence = ADVISE_SILENT_NONE;
-	return advise_model_turn(scenario, run, config, &turn, silence);
+	return advise_model_move(scenario, run, config, &move, silence);
 }
 
 /* Runs without what the row speaks of. X(NAME, words) */
@@ -548,7 +548,6 @@ static uint32_t for_rows(int (*check)(const struct mt_knob_file *file, const str
 		if (i)
 			begin_run("");
 		file = &knobs->file[i];
-		nodes = 0;
 		mt_copy_text(name, sizeof(name), file->framework);
 		choose(name);
 		for (k = 0; k < file->knobs; k++)
@@ -630,7 +629,6 @@ static double left_of(const struct advise_run *run, uint32_t category, uint32_t 
 static void begin_row(struct advise_run *run, const char *framework, const char *key)
 {
 	begin_run("");
-	nodes = 0;
 	choose(framework);
 	make_run(run, knob_of(config->part[0].file->framework, key));
 }

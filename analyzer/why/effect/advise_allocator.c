@@ -29,7 +29,7 @@ static int take_idlest(void *context, struct db_stmt *row)
 static int find_idlest(const struct advise_run *run, struct idlest *idlest)
 {
 	const struct scene *scene = run->scene;
-	const int64_t device[ANSWER_PARAMETERS] = { run->device };
+	const int64_t device[ANSWER_PARAMETERS] = { run->scene->request.device };
 	size_t i;
 
 	*idlest = (struct idlest){ 0, 0 };
@@ -46,18 +46,18 @@ static int find_idlest(const struct advise_run *run, struct idlest *idlest)
 
 /* ---- in the model ---------------------------------------------------------------------------------------------------- */
 
-/* Writes "expandable_segments:True,max_split_size_mb:128" from the allocator's turns. 1: there are some. */
-static int conf_of(char conf[CONF_MAX], const struct advise_turn *turn, size_t turns)
+/* Writes "expandable_segments:True,max_split_size_mb:128" from the allocator's moves. 1: there are some. */
+static int conf_of(char conf[CONF_MAX], const struct advise_move *move, size_t moves)
 {
 	size_t used = 0, i;
 	const char *value;
 
-	for (i = 0; i < turns; i++) {
-		if (turn[i].knob->method != MT_KNOB_METHOD_ALLOCATOR || strchr(turn[i].knob->name.key, '('))
+	for (i = 0; i < moves; i++) {
+		if (move[i].knob->method != MT_KNOB_METHOD_ALLOCATOR || strchr(move[i].knob->name.key, '('))
 			continue;
-		value = !strcmp(turn[i].to, "true") ? "True" : !strcmp(turn[i].to, "false") ? "False" : turn[i].to;
+		value = !strcmp(move[i].to, "true") ? "True" : !strcmp(move[i].to, "false") ? "False" : move[i].to;
 		used += (size_t)snprintf(conf + used, CONF_MAX - used, "%s%s:%s", used ? "," : "",
-					 turn[i].knob->name.key, value);
+					 move[i].knob->name.key, value);
 		if (used >= CONF_MAX)
 			return 0;
 	}
@@ -77,7 +77,7 @@ static void ask_again(const struct advise_run *run, int64_t process, struct allo
 	scenario->asked_free = (uint64_t)it->free < it->requested ? (uint64_t)it->free : 0;
 }
 
-int advise_allocator(const struct advise_run *run, const struct advise_turn *turn, size_t turns,
+int advise_allocator(const struct advise_run *run, const struct advise_move *move, size_t moves,
 		     struct advise_reserved *reserved)
 {
 	struct alloc_config recorded;
@@ -92,14 +92,15 @@ int advise_allocator(const struct advise_run *run, const struct advise_turn *tur
 	alloc_config_init(&recorded);
 	alloc_config_init(&scenario.config);
 	recorded.device_bytes = scenario.config.device_bytes = run->total;
-	if (strcmp(run->kind, "cuda") || !conf_of(conf, turn, turns) ||
+	if (strcmp(run->scene->request.kind, "cuda") || !conf_of(conf, move, moves) ||
 	    alloc_config_parse(&scenario.config, conf, why, sizeof(why)))
 		return 0;
 	error = find_idlest(run, &idlest);
 	if (error || !idlest.process || idlest.bytes < run->peak / IDLE_SHARE)
 		return error;
 	ask_again(run, idlest.process, &scenario);
-	error = alloc_replay(&replay, &outcome, &scenario, 1, run->db, idlest.process, run->device, &recorded);
+	error = alloc_replay(&replay, &outcome, &scenario, 1, run->db, idlest.process, run->scene->request.device,
+			     &recorded);
 	if (error || !replay.recorded_peak || alloc_replay_error(&replay) > TRUSTED)
 		return error;
 	*reserved = (struct advise_reserved){ .known = 1,

@@ -1,5 +1,5 @@
 /* Adds changes of settings to scenarios, and sweeps these over the recording. */
-#include "advise_turn.h"
+#include "method.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,40 +55,19 @@ void advise_scenario_release(struct advise_scenario *scenario)
 
 /* ---- a change ---------------------------------------------------------------------------------------------------------- */
 
-static int take_values(struct turn *turn)
+static int take_values(struct method *method)
 {
-	int now = turn->now_text ? advise_value_number(turn->knob, turn->now_text, &turn->now) : 1;
-	int to = advise_value_number(turn->knob, turn->to_text, &turn->to);
+	int now = method->now_text ? advise_value_number(method->knob, method->now_text, &method->now) : 1;
+	int to = advise_value_number(method->knob, method->to_text, &method->to);
 
 	if (to < 0)
 		return to;
-	turn->is_number = !to;
+	method->is_number = !to;
 	if (now)
-		turn->now = -1;
+		method->now = -1;
 	/* A switch without a value is off. */
-	if (now && turn->knob->measure == MT_KNOB_UNIT_SWITCH)
-		turn->now = 0;
-	return 0;
-}
-
-/* Whether a setting gives the cache's size in tokens or bytes, and not as a share. */
-static int has_absolute_cache(const struct turn *turn)
-{
-	const struct advise_part *part = advise_config_part(turn->config, turn->knob);
-	const struct mt_knob *knob;
-	struct advise_value value;
-	uint32_t i;
-
-	for (i = 0; part && i < part->file->knobs; i++) {
-		knob = &part->file->knob[i];
-		if (knob->processes != ROLE(ENGINE) || knob->categories != CATEGORY(KV_CACHE) ||
-		    (knob->method != MT_KNOB_METHOD_BUCKET && knob->measure != MT_KNOB_UNIT_TOKENS) ||
-		    knob->method == MT_KNOB_METHOD_NONE)
-			continue;
-		value = advise_config_value(turn->config, knob);
-		if (value.text && value.origin > ADVISE_DEFAULT && !advise_is_null(value.text))
-			return 1;
-	}
+	if (now && method->knob->measure == MT_KNOB_UNIT_SWITCH)
+		method->now = 0;
 	return 0;
 }
 
@@ -96,77 +75,68 @@ static int has_absolute_cache(const struct turn *turn)
  * Whether the engine's cache takes the saved bytes: a cache fills the engine's share of the GPU. More GPUs or a narrower type make
  * the cache larger, and the engine stays as large. Without a cache, the weights alone must fit.
  */
-static int is_filled_up(const struct turn *turn)
+static int is_filled_up(const struct method *method)
 {
-	const struct mt_knob *knob = turn->knob;
+	const struct mt_knob *knob = method->knob;
 
-	return turn->run->engine.has_cache && knob->processes == ROLE(ENGINE) &&
+	return method->run->engine.has_cache && knob->processes == RUN_ROLE(ENGINE) &&
 	       !(knob->categories & ~(CATEGORY(WEIGHTS) | CATEGORY(KV_CACHE))) &&
 	       knob->phases & 1u << MT_PHASE_ROLLOUT && knob->measure != MT_KNOB_UNIT_TOKENS &&
-	       (knob->method == MT_KNOB_METHOD_DIVIDED || knob->method == MT_KNOB_METHOD_REMOVED) &&
-	       !has_absolute_cache(turn);
+	       (knob->method == MT_KNOB_METHOD_DIVIDED || knob->method == MT_KNOB_METHOD_REMOVED);
 }
 
-/* Whether another process made the request while the engine's cache was asleep. */
-static int is_cache_asleep(const struct advise_run *run)
+static void apply(struct method *method)
 {
-	const struct replay *replay = &run->replay;
-	uint64_t awake = 0;
-	uint32_t i;
-
-	for (i = 0; i < replay->sites; i++)
-		if (replay->site[i].process == run->engine.process && replay->site[i].category == MT_CATEGORY_KV_CACHE)
-			awake += replay->site[i].then;
-	return run->failed && !awake && replay->site[replay->request.site].process != run->engine.process;
-}
-
-static int model_turn(struct turn *turn)
-{
-	turn->refilled = is_filled_up(turn);
-	if (turn->refilled && !is_cache_asleep(turn->run))
-		return turn_silent(turn, ADVISE_SILENT_FILLED);
-	switch (turn->knob->method) {
+	if (is_filled_up(method)) {
+		method_silent(method, ADVISE_SILENT_FILLED);
+		return;
+	}
+	switch (method->knob->method) {
 	case MT_KNOB_METHOD_TOKENS:
-		return turn_tokens(turn);
+		method_tokens(method);
+		break;
 	case MT_KNOB_METHOD_LOGITS:
-		return turn_logits(turn);
+		method_logits(method);
+		break;
 	case MT_KNOB_METHOD_DIVIDED:
-		return turn_divided(turn);
+		method_divided(method);
+		break;
 	case MT_KNOB_METHOD_REMOVED:
-		return turn_removed(turn);
+		method_removed(method);
+		break;
 	case MT_KNOB_METHOD_BUCKET:
-		return turn_bucket(turn);
+		method_bucket(method);
+		break;
 	case MT_KNOB_METHOD_SHARE:
-		return turn_share(turn);
+		method_share(method);
+		break;
 	case MT_KNOB_METHOD_KEPT:
-		return turn_kept(turn);
-	case MT_KNOB_METHOD_ALLOCATOR:
-		return turn_silent(turn, ADVISE_SILENT_NO_ESTIMATE);
+		method_kept(method);
+		break;
 	default:
-		return turn_silent(turn, ADVISE_SILENT_NO_METHOD);
+		method_silent(method, method->knob->method == MT_KNOB_METHOD_ALLOCATOR ? ADVISE_SILENT_NO_ESTIMATE
+										       : ADVISE_SILENT_NO_METHOD);
 	}
 }
 
-int advise_model_turn(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
-		      const struct advise_turn *change, enum advise_silence *silence)
+int advise_model_move(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
+		      const struct advise_move *move, enum advise_silence *silence)
 {
-	struct turn turn = { .scenario = scenario,
-			     .run = run,
-			     .config = config,
-			     .knob = change->knob,
-			     .now_text = change->now,
-			     .to_text = change->to };
-	int error = take_values(&turn);
+	struct method method = { .scenario = scenario,
+				 .run = run,
+				 .config = config,
+				 .knob = move->knob,
+				 .now_text = move->now,
+				 .to_text = move->to };
+	int error = take_values(&method);
 
 	if (error)
 		return error;
-	error = model_turn(&turn);
-	if (error < 0)
-		return error;
-	if (!turn.effects && !turn.silence)
-		turn.silence = ADVISE_SILENT_NO_BYTES;
-	*silence = turn.effects ? ADVISE_SILENT_NONE : turn.silence;
-	return turn.effects > 0;
+	apply(&method);
+	if (!method.effects && !method.silence)
+		method.silence = ADVISE_SILENT_NO_BYTES;
+	*silence = method.effects ? ADVISE_SILENT_NONE : method.silence;
+	return method.effects > 0;
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
@@ -197,8 +167,9 @@ static uint64_t untouched(const struct advise_run *run, const struct advise_scen
 		extra = scenario->lean_extra.bytes[i] < extra ? scenario->lean_extra.bytes[i] : extra;
 	for (i = 0; i < replay->sites; i++)
 		if (scenario->lean[i].used)
-			left -= phase < MT_PHASE_COUNT ? (double)replay->site[i].held[phase]
-						       : (double)replay->site[i].then + advise_later_of(run, i);
+			left -= phase < MT_PHASE_COUNT
+					? (double)replay->site[i].held[phase]
+					: (double)replay->site[i].then + replay_later_of(&run->replay, i);
 	return left + extra > 0 ? (uint64_t)(left + extra) : 0;
 }
 
@@ -211,7 +182,7 @@ static void take_result(const struct advise_run *run, struct advise_trial *trial
 	uint64_t most = 0, stays, least = 0;
 	uint32_t phase;
 	/* Recomputation needs the layer boundaries: the lean result is a lower bound. */
-	int begins = trial->turn.knob && trial->turn.knob->leaves == MT_KNOB_LEAVES_BOUNDARIES;
+	int begins = trial->move.knob && trial->move.knob->leaves == MT_KNOB_LEAVES_BOUNDARIES;
 
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
 		most = replay->peak[phase].bytes > most ? replay->peak[phase].bytes : most;
@@ -224,7 +195,7 @@ static void take_result(const struct advise_run *run, struct advise_trial *trial
 	stays = begins ? lean->asked : untouched(run, scenario, MT_PHASE_COUNT, replay->request.all);
 	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked, stays);
 	outcome->in = heavy->phase;
-	if (!run->failed || !replay->later.changes)
+	if (!run->failed || !replay->later.bytes)
 		return;
 	/* Later changes of the step make a peak, too. */
 	outcome->in = outcome->asked.high > outcome->peak.high ? replay->later.phase : outcome->in;
@@ -245,17 +216,11 @@ static int changes(const struct advise_scenario *scenario, uint32_t site, uint32
 static void take_reached(struct advise_reach *reach, const struct advise_run *run, uint32_t number)
 {
 	const struct replay_site *site = &run->replay.site[number];
-	double later = advise_later_of(run, number);
-	uint8_t category = site->category;
+	double later = replay_later_of(&run->replay, number);
 
 	reach->later += (uint64_t)(later > 0 ? later : 0);
 	reach->all += site->then + (uint64_t)(later > 0 ? later : 0);
-	reach->wanted += advise_is_in_question(run, site) ? site->then : 0;
-	reach->request |= run->failed && number == run->replay.request.site;
-	if (!reach->bytes[category] || site->then > run->replay.site[reach->largest[category]].then)
-		reach->largest[category] = number;
-	reach->bytes[category] += site->then;
-	reach->guessed[category] += site->known ? 0 : site->then;
+	reach->bytes[site->category] += site->then;
 }
 
 /* The phase of the moment in question. */
@@ -276,7 +241,7 @@ void advise_reach(struct advise_reach *reach, const struct advise_run *run, cons
 	for (i = 0; i < run->replay.sites; i++)
 		if (changes(scenario, i, phase))
 			take_reached(reach, run, i);
-	for (i = 0; i < run->replay.sites && !reach->all && run->replay.later.changes; i++)
+	for (i = 0; i < run->replay.sites && !reach->all && run->replay.later.bytes; i++)
 		if (changes(scenario, i, run->replay.later.phase))
 			take_reached(reach, run, i);
 }
@@ -303,7 +268,7 @@ static void take_removed(uint64_t *removed, const struct advise_run *run, const 
 	}
 }
 
-static int prepare(const struct advise_run *run, struct advise_config *config, const struct advise_turn *made,
+static int prepare(const struct advise_run *run, struct advise_config *config, const struct advise_move *made,
 		   size_t makes, struct advise_trial *trial, struct advise_scenario *scenario)
 {
 	enum advise_silence silence = ADVISE_SILENT_NONE;
@@ -311,12 +276,12 @@ static int prepare(const struct advise_run *run, struct advise_config *config, c
 	size_t i;
 
 	for (i = 0; i < makes && error >= 0; i++) {
-		error = advise_model_turn(scenario, run, config, &made[i], &silence);
+		error = advise_model_move(scenario, run, config, &made[i], &silence);
 		error = error == -MT_E_ARGUMENT ? 0 : error;
 	}
-	if (error < 0 || !trial->turn.knob)
+	if (error < 0 || !trial->move.knob)
 		return error < 0 ? error : 0;
-	error = advise_model_turn(scenario, run, config, &trial->turn, &trial->silence);
+	error = advise_model_move(scenario, run, config, &trial->move, &trial->silence);
 	trial->works = error > 0;
 	if (trial->works && !makes)
 		advise_reach(&trial->reach, run, scenario);
@@ -328,7 +293,7 @@ static int prepare(const struct advise_run *run, struct advise_config *config, c
 }
 
 /* Tries at most TRIALS_AT_ONCE trials. */
-static int try_few(const struct advise_run *run, struct advise_config *config, const struct advise_turn *made,
+static int try_few(const struct advise_run *run, struct advise_config *config, const struct advise_move *made,
 		   size_t makes, struct advise_trial *trial, size_t trials)
 {
 	struct advise_scenario scenario[TRIALS_AT_ONCE] = { { 0 } };
@@ -354,7 +319,7 @@ static int try_few(const struct advise_run *run, struct advise_config *config, c
 	return error;
 }
 
-int advise_try(const struct advise_run *run, struct advise_config *config, const struct advise_turn *made, size_t makes,
+int advise_try(const struct advise_run *run, struct advise_config *config, const struct advise_move *made, size_t makes,
 	       struct advise_trial *trial, size_t trials)
 {
 	size_t i, few;

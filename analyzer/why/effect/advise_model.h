@@ -22,8 +22,8 @@ struct advise_outcome {
 	uint8_t in;                                /* enum mt_phase of the peak */
 };
 
-/* A change of one knob: from text to text, as in its configuration. now NULL: not known. */
-struct advise_turn {
+/* A setting from one value to another, as texts of its configuration. now NULL: unknown. */
+struct advise_move {
 	const struct mt_knob *knob;
 	const char *now, *to;
 };
@@ -59,26 +59,17 @@ const char *advise_silence_words(enum advise_silence silence);
 
 /*
  * Bytes of the sites that a change affects, at the moment in question (struct replay_site's `then`). If the change affects no site
- * then, the sites that it affects in the later phase. By enum mt_category.
+ * then, the sites that it affects in the later phase.
  */
 struct advise_reach {
-	uint64_t bytes[MT_CATEGORY_COUNT], guessed[MT_CATEGORY_COUNT]; /* guessed: of a probable category */
-	uint32_t largest[MT_CATEGORY_COUNT]; /* index of the largest site, if `bytes` is not 0 */
-	uint64_t later;                      /* bytes that these sites gain after the request */
-	uint64_t all;                        /* bytes of all categories, with `later` */
-	uint64_t wanted;                     /* part that is of struct advise_question's process */
-	int request;                         /* 1: the change affects the failed request itself */
+	uint64_t bytes[MT_CATEGORY_COUNT]; /* by enum mt_category */
+	uint64_t later;                    /* bytes that these sites gain after the request */
+	uint64_t all;                      /* bytes of all categories, with `later` */
 };
-
-/*
- * Whether the switch keeps a model's bytes on the host while others work. Bytes that the failed phase brought itself (`brought` of
- * struct replay_site) then stay on the GPU.
- */
-int advise_waits_on_host(const struct mt_knob *knob);
 
 /* A change in addition to the changes that are made in any case, and its result. */
 struct advise_trial {
-	struct advise_turn turn; /* knob NULL: no additional change */
+	struct advise_move move; /* knob NULL: no additional change */
 	int works;               /* 1: the change has an effect; 0: `silence` says why not */
 	enum advise_silence silence;
 	struct advise_outcome outcome; /* filled without an effect, too */
@@ -87,7 +78,7 @@ struct advise_trial {
 };
 
 /* Tries each trial by itself. A value that a knob cannot have has no effect. 0 or -MT_E_x. */
-int advise_try(const struct advise_run *run, struct advise_config *config, const struct advise_turn *made, size_t makes,
+int advise_try(const struct advise_run *run, struct advise_config *config, const struct advise_move *made, size_t makes,
 	       struct advise_trial *trial, size_t trials);
 
 /* Predicted reserved bytes of the allocator with most idle bytes, at its peak. */
@@ -99,8 +90,8 @@ struct advise_reserved {
 	double off;      /* error of the model on the recording: |modelled - recorded| / recorded */
 };
 
-/* Predicts reserved bytes with the allocator's settings among the turns (advise_allocator.c). 0 or -MT_E_x. */
-int advise_allocator(const struct advise_run *run, const struct advise_turn *turn, size_t turns,
+/* Predicts reserved bytes with the allocator's settings among the moves (advise_allocator.c). 0 or -MT_E_x. */
+int advise_allocator(const struct advise_run *run, const struct advise_move *move, size_t moves,
 		     struct advise_reserved *reserved);
 
 /* The bytes in use of an outcome with the allocator's slack: at least none, at most the recorded slack. */
@@ -114,14 +105,16 @@ void advise_reach(struct advise_reach *reach, const struct advise_run *run, cons
  * Adds the change to the scenario. 1: it has an effect; 0: no effect, with the reason in *silence. -MT_E_ARGUMENT: the knob cannot
  * have this value; or -MT_E_x.
  */
-int advise_model_turn(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
-		      const struct advise_turn *turn, enum advise_silence *silence);
+int advise_model_move(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
+		      const struct advise_move *move, enum advise_silence *silence);
 
-/* Number of samples of a micro-batch in the knob's phases, by the settings; 0: unknown. *sure 0: by a default only. */
-double advise_samples(const struct advise_run *run, struct advise_config *config, const struct mt_knob *knob,
-		      int *sure);
+/* Whether the row is about weights of another model than the trained one. */
+int advise_is_of_reference(const struct mt_knob *knob);
 
-/* Rows of the largest logits in phases (bits 1 << enum mt_phase); 0: not known. */
-uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases);
+/*
+ * Whether the switch keeps a model's bytes on the host while others work. Bytes that the failed phase brought itself (`brought` of
+ * struct replay_site) then stay on the GPU.
+ */
+int advise_waits_on_host(const struct mt_knob *knob);
 
 #endif

@@ -1,51 +1,39 @@
 #include "advise_run.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "label/category_sizes.h"
 #include "label/census.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "memtrace/knobs.h"
-#include "query/query.h"
 #include "report/answer.h"
 
-#define ROLE(name) (1u << MT_KNOB_PROCESS_##name)
-#define PHASE(name) (1u << MT_PHASE_##name)
-#define TRAINERS (ROLE(TRAINER) | ROLE(REFERENCE) | ROLE(CRITIC) | ROLE(REWARD))
+#define LIKE_LOGITS 2   /* factor: logits have between half and twice as many rows */
+#define WORLD_MANY 1024 /* stands for an unknown number of GPUs */
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
 
-static int take_device(void *context, const struct query_device *row)
+static int take_peak(void *context, struct db_stmt *row)
 {
 	struct advise_run *run = context;
 
-	if (!row->peak.bytes || row->id != run->scene->request.device)
-		return 0;
-	run->device = row->id;
-	run->number = row->number;
-	run->total = row->total;
-	run->peak = row->peak.bytes;
-	run->slack = row->peak.slack;
-	run->step = row->peak.step;
-	mt_copy_text(run->kind, sizeof(run->kind), row->kind);
-	mt_copy_text(run->name, sizeof(run->name), row->name);
-	mt_copy_text(run->phase, sizeof(run->phase), row->peak.phase);
+	run->peak = (uint64_t)db_int(row, 0);
+	run->slack = (uint64_t)db_int(row, 1);
+	mt_copy_text(run->phase, sizeof(run->phase), db_text(row, 2));
+	run->total = (uint64_t)db_int(row, 3);
 	return 0;
 }
 
-static int take_used(void *context, struct db_stmt *stmt)
+static int load_peak(struct advise_run *run)
 {
-	((struct advise_run *)context)->used = (uint64_t)db_int(stmt, 0);
-	return 0;
-}
+	const int64_t device[ANSWER_PARAMETERS] = { run->scene->request.device };
+	int error = answer_rows(
+		run->db,
+		"SELECT bytes, slack_bytes, phase, ifnull(total_bytes, 0) FROM peak JOIN device ON device.id = device "
+		"WHERE device = ?1",
+		device, take_peak, run);
 
-static int load_used(struct advise_run *run)
-{
-	const int64_t parameter[ANSWER_PARAMETERS] = { run->device };
-
-	return answer_rows(run->db, "SELECT ifnull(max(used_bytes), 0) FROM gpu_sample WHERE device = ?1", parameter,
-			   take_used, run);
+	return !error && !run->peak ? -MT_E_MAGIC : error;
 }
 
 /* Finds the most bytes in use with which the request fits: bytes in use before it, and free bytes. */
@@ -54,6 +42,7 @@ static void find_limit(struct advise_run *run)
 	const struct oom_failure *it = run->it;
 	uint64_t before = run->replay.request.alone - run->replay.request.bytes, outside = run->scene->request.outside;
 
+	mt_copy_text(run->phase, sizeof(run->phase), it->phase);
 	if (it->free >= 0)
 		run->limit = before + ((uint64_t)it->free < it->requested ? (uint64_t)it->free : 0);
 	else if (run->total)
@@ -67,20 +56,54 @@ static int find_failure(struct advise_run *run)
 		"SELECT EXISTS (SELECT 1 FROM allocation WHERE process = ?1 AND device = ?2 AND alloc_seq > ?3 "
 		"AND bytes >= ?4 AND memory NOT IN ('tensor', 'pinned', 'host', 'imported'))";
 	const struct oom_failure *it = run->scene->request.failure;
-	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
+	const int64_t parameter[ANSWER_PARAMETERS] = { it ? it->process : 0, it ? it->device : 0, it ? it->seq : 0,
+						       it ? (int64_t)it->requested : 0 };
 	uint64_t survived = 0;
 	int error = 0;
 
-	if (!it)
-		return 0;
-	parameter[0] = it->process;
-	parameter[1] = it->device;
-	parameter[2] = it->seq;
-	parameter[3] = (int64_t)it->requested;
-	if (!strcmp(it->source, "driver"))
+	if (it && !strcmp(it->source, "driver"))
 		error = answer_bytes(run->db, sql, parameter, &survived);
-	run->failed = !error && !survived;
+	run->failed = it && !error && !survived;
 	run->it = run->failed ? it : NULL;
+	return error;
+}
+
+/* ---- the request --------------------------------------------------------------------------------------------------------- */
+
+/* Numbers sizes like `memana top`: in the order of birth, early ones from before the first computation. */
+static int take_size(void *context, struct db_stmt *row)
+{
+	struct category_sizes *sizes = context;
+	uint8_t number;
+
+	sizes->closed = !db_int(row, 1);
+	number = sizes_number(sizes, (uint64_t)db_int(row, 0));
+	if (number && !sizes->closed)
+		sizes->weights[number] = (uint64_t)db_int(row, 2);
+	return 0;
+}
+
+/* Whether the size of the failed request is tokens x vocabulary. */
+static int find_asked(struct advise_run *run)
+{
+	static const char sql[] =
+		"WITH computed AS (SELECT ifnull(min(alloc_seq), ?2 + 1) AS seq FROM allocation WHERE process = ?1 "
+		"AND memory = 'tensor' AND phase <> 'init' AND (phase <> 'other' OR node IS NOT NULL)) "
+		"SELECT bytes, min(alloc_seq) < computed.seq, count(*) FILTER (WHERE alloc_seq < computed.seq "
+		"AND (free_seq IS NULL OR free_seq >= computed.seq)) FROM allocation, computed "
+		"WHERE process = ?1 AND memory = 'tensor' AND alloc_seq <= ?2 GROUP BY bytes ORDER BY min(alloc_seq)";
+	const int64_t parameter[ANSWER_PARAMETERS] = { run->it->process, run->it->seq };
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	uint64_t figure[3];
+	int error;
+
+	if (!sizes)
+		return -MT_E_MEMORY;
+	error = answer_rows(run->db, sql, parameter, take_size, sizes);
+	if (!error && sizes_vocabulary(sizes, run->it->requested, figure))
+		run->asked = (struct advise_asked){ .tokens = figure[0], .words = figure[1], .element = figure[2] };
+	sizes_release(sizes);
+	free(sizes);
 	return error;
 }
 
@@ -117,13 +140,6 @@ static uint8_t request_category(const struct advise_run *run)
 	return (uint8_t)run->scene->request.category;
 }
 
-static uint64_t tags_of_request(const struct advise_run *run)
-{
-	uint32_t node = run->scene->request.node;
-
-	return node == SCENE_NONE ? 0 : run->scene->node[node].tags;
-}
-
 /* ---- the model ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t element_of(const char *dtype)
@@ -140,49 +156,38 @@ static uint64_t element_of(const char *dtype)
 	return 0;
 }
 
-static void note_size(struct advise_model *model, uint64_t elements)
+static int has_size(const struct advise_model *model, uint64_t elements)
 {
-	uint32_t i = model->sizes;
+	uint32_t i;
 
-	if (model->sizes == RUN_SIZES_MAX)
-		return;
-	while (i && model->size[i - 1] >= elements)
-		i--;
-	if (i < model->sizes && model->size[i] == elements)
-		return;
-	memmove(&model->size[i + 1], &model->size[i], (model->sizes - i) * sizeof(*model->size));
-	model->size[i] = elements;
-	model->sizes++;
+	for (i = 0; i < model->sizes && model->size[i] != elements; i++)
+		;
+	return i < model->sizes;
 }
 
-/* Reads "151936x896": the weight with most rows has a row for each word. */
-static void note_shape(struct advise_model *model, const char *shape)
+int advise_is_weight(const struct advise_model *model, uint64_t bytes)
 {
-	uint64_t dims[CENSUS_DIMS_MAX];
-
-	if (census_dims(dims, shape) != 2 || !dims[1] || dims[0] <= model->words)
-		return;
-	model->words = dims[0];
-	model->width = dims[1];
+	return (!(bytes % 2) && has_size(model, bytes / 2)) || (!(bytes % 4) && has_size(model, bytes / 4));
 }
 
-static int take_weight(void *context, struct db_stmt *row)
+/* In the shape "151936x896", the weight with most rows has a row for each word. */
+static void take_weight(struct advise_model *model, uint64_t bytes, uint64_t element, const char *shape, int trained)
 {
-	struct advise_model *model = context;
-	uint64_t element = element_of(db_text(row, 0)), bytes = (uint64_t)db_int(row, 1), elements;
+	uint64_t dims[CENSUS_DIMS_MAX], elements = element ? bytes / element : 0;
 
-	if (!element || !bytes)
-		return 0;
-	elements = bytes / element;
-	note_size(model, elements);
-	model->elements += elements;
-	model->trained += db_int(row, 3) ? elements : 0;
 	model->largest = bytes > model->largest ? bytes : model->largest;
-	note_shape(model, db_text(row, 2));
-	return 0;
+	model->elements += elements;
+	model->trained += trained ? elements : 0;
+	if (elements && model->sizes < RUN_SIZES_MAX && !has_size(model, elements))
+		model->size[model->sizes++] = elements;
+	if (census_dims(dims, shape) == 2 && dims[1] && dims[0] > model->words) {
+		model->words = dims[0];
+		model->width = dims[1];
+	}
 }
 
-static int take_sum(void *context, struct db_stmt *row)
+/* A parameter, or its gradient or state. Rows of most bytes of a type come last. */
+static int take_parameter(void *context, struct db_stmt *row)
 {
 	static const char *const words[4] = { "weights", "gradients", "optimizer state", "master weights" };
 	struct advise_model *model = context;
@@ -190,206 +195,173 @@ static int take_sum(void *context, struct db_stmt *row)
 	uint64_t bytes = (uint64_t)db_int(row, 2), element = element_of(db_text(row, 1));
 	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(words); i++)
-		if (!strcmp(db_text(row, 0), words[i])) {
-			*sum[i] += bytes;
-			model->wide[i] += element >= 4 ? bytes : 0;
-			if (!i && bytes > model->weights / 2)
-				model->element = element;
-		}
-	return 0;
-}
-
-static int take_untrained(void *context, struct db_stmt *row)
-{
-	((struct advise_model *)context)->untrained = (uint64_t)db_int(row, 0);
-	return 0;
-}
-
-static int take_layers(void *context, struct db_stmt *row)
-{
-	((struct advise_model *)context)->layers = (uint64_t)db_int(row, 0);
+	for (i = 0; i < MT_ARRAY_SIZE(words) && strcmp(db_text(row, 0), words[i]) != 0; i++)
+		;
+	if (i == MT_ARRAY_SIZE(words))
+		return 0;
+	*sum[i] += bytes;
+	model->wide[i] += element >= 4 ? bytes : 0;
+	if (i)
+		return 0;
+	take_weight(model, bytes, element, db_text(row, 3), db_int(row, 4) != 0);
+	model->element = element;
 	return 0;
 }
 
 /* Loads the model of one training process: the others have the same model, or another shard. */
 static int load_model(struct advise_run *run)
 {
-	static const char weights[] =
-		"SELECT ifnull(dtype, ''), bytes, ifnull(shape, ''), optimizer IS NOT NULL FROM "
-		"parameter WHERE newest AND what = 'weights' AND NOT tied AND process = "
-		"(SELECT process FROM parameter WHERE newest GROUP BY process ORDER BY sum(bytes) DESC "
-		"LIMIT 1)";
-	static const char sums[] =
-		"SELECT what, ifnull(dtype, ''), sum(bytes) FROM parameter WHERE newest AND NOT tied AND "
-		"process = (SELECT process FROM parameter WHERE newest GROUP BY process ORDER BY "
-		"sum(bytes) DESC LIMIT 1) GROUP BY 1, 2 ORDER BY 3";
+	static const char parameters[] =
+		"SELECT what, ifnull(dtype, ''), bytes, ifnull(shape, ''), optimizer IS NOT NULL FROM parameter "
+		"WHERE newest AND NOT tied AND process = (SELECT process FROM parameter WHERE newest GROUP BY process "
+		"ORDER BY sum(bytes) DESC LIMIT 1) ORDER BY sum(bytes) OVER (PARTITION BY what, dtype), dtype";
 	static const char layers[] = "SELECT count(DISTINCT name) FROM parameter WHERE newest AND what = 'weights' AND "
 				     "pattern LIKE '%.*.%' GROUP BY process, model, pattern ORDER BY 1 LIMIT 1";
 	static const char untrained[] =
 		"SELECT ifnull(sum(bytes), 0) FROM parameter AS it WHERE newest AND what = 'weights' AND NOT tied AND model NOT IN "
 		"(SELECT model FROM parameter WHERE newest AND process = it.process AND optimizer IS NOT NULL AND model IS NOT NULL) "
 		"AND process IN (SELECT process FROM parameter WHERE newest AND optimizer IS NOT NULL)";
-	int error = answer_rows(run->db, weights, NULL, take_weight, &run->model);
+	int error = answer_rows(run->db, parameters, NULL, take_parameter, &run->model);
 
 	if (!error)
-		error = answer_rows(run->db, sums, NULL, take_sum, &run->model);
-	if (!error)
-		error = answer_rows(run->db, untrained, NULL, take_untrained, &run->model);
-	return error ? error : answer_rows(run->db, layers, NULL, take_layers, &run->model);
+		error = answer_bytes(run->db, untrained, NULL, &run->model.untrained);
+	return error ? error : answer_bytes(run->db, layers, NULL, &run->model.layers);
 }
 
-int advise_is_weight(const struct advise_model *model, uint64_t bytes)
+double advise_untrained(const struct advise_run *run)
 {
-	uint64_t element, elements;
-	uint32_t low, high, middle;
+	return run->model.weights ? (double)run->model.untrained / (double)run->model.weights : 0;
+}
 
-	for (element = 2; element <= 4; element += 2) {
-		if (bytes % element)
-			continue;
-		elements = bytes / element;
-		for (low = 0, high = model->sizes; low < high;) {
-			middle = (low + high) / 2;
-			if (model->size[middle] < elements)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (low < model->sizes && model->size[low] == elements)
-			return 1;
+/* ---- sites ----------------------------------------------------------------------------------------------------------- */
+
+uint64_t advise_held(const struct advise_run *run, uint32_t roles, uint32_t categories, uint32_t phase)
+{
+	const struct replay_site *site = run->replay.site;
+	uint64_t bytes = 0;
+	uint32_t i;
+
+	for (i = 0; i < run->replay.sites; i++, site++)
+		if (categories & 1u << site->category && roles & advise_roles_of(run, site))
+			bytes += site->held[phase];
+	return bytes;
+}
+
+uint64_t advise_held_most(const struct advise_run *run, uint32_t roles, uint32_t categories, uint32_t phases)
+{
+	uint64_t most = 0, held;
+	uint32_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		held = phases & 1u << phase ? advise_held(run, roles, categories, phase) : 0;
+		most = held > most ? held : most;
 	}
-	return 0;
+	return most;
 }
 
-/* ---- roles ---------------------------------------------------------------------------------------------------- */
-
-/*
- * Marks the engine's sites by the tags of their stacks, inside of a trainer, too: loaded weights, captured graphs, and passing bytes
- * of the generation. A model's own cache is not the engine's.
- */
-static void find_engine_sites(struct advise_run *run)
+uint64_t advise_site_held(const struct replay_site *site)
 {
-	const uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_RECOMPUTED |
-				 1u << MT_CATEGORY_LOGITS | 1u << MT_CATEGORY_WORKSPACE | 1u << MT_CATEGORY_OTHER;
-	const uint32_t loaded = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_GRAPHS;
-	const struct scene *scene = run->scene;
-	struct replay_site *site;
-	char owner[sizeof(site->owner) + 1];
-	uint32_t i, at;
+	uint64_t most = 0;
+	uint32_t phase;
 
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		most = site->held[phase] > most ? site->held[phase] : most;
+	return most;
+}
+
+/* ---- logits ---------------------------------------------------------------------------------------------------------- */
+
+/* The vocabulary of logits: of their site, of the census, or of the failed request. */
+static uint64_t words_of(const struct advise_run *run, const struct replay_site *site)
+{
+	if (site->words)
+		return site->words;
+	return run->model.words ? run->model.words : run->asked.words;
+}
+
+uint64_t advise_element(const struct advise_run *run, const struct replay_site *site)
+{
+	uint64_t words = words_of(run, site);
+
+	if (site->element || !words)
+		return site->element;
+	return site->largest % (words * 4) ? site->largest % (words * 2) ? 0 : 2 : 4;
+}
+
+/* Rows of the vocabulary in the site's largest allocation; 0: it is no multiple of a row. */
+static uint64_t rows_in(const struct advise_run *run, const struct replay_site *site)
+{
+	uint64_t row = words_of(run, site) * advise_element(run, site);
+
+	return row && !(site->largest % row) ? site->largest / row : 0;
+}
+
+uint64_t advise_rows(const struct advise_run *run, const struct replay_site *site)
+{
+	return site->category == MT_CATEGORY_LOGITS ? rows_in(run, site) : 0;
+}
+
+int advise_is_logits(const struct advise_run *run, const struct replay_site *site)
+{
+	uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_WORKSPACE | 1u << MT_CATEGORY_OTHER;
+	uint64_t rows = passing & 1u << site->category ? rows_in(run, site) : 0;
+
+	return site->category == MT_CATEGORY_LOGITS ||
+	       (rows && run->tokens && rows >= run->tokens / LIKE_LOGITS && rows <= run->tokens * LIKE_LOGITS);
+}
+
+uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases)
+{
+	uint64_t most = 0, rows;
+	uint32_t i;
+
+	if (run->failed && phases & 1u << run->replay.request.phase)
+		most = run->asked.tokens;
 	for (i = 0; i < run->replay.sites; i++) {
-		site = &run->replay.site[i];
-		at = scene_site_of(scene, site->id);
-		if (at == SCENE_NONE)
-			continue;
-		snprintf(owner, sizeof(owner), "%.*s/", (int)strcspn(site->owner, " "), site->owner); /* as a folder */
-		site->engine = (mt_why_tags(scene->why, "", owner, "") & MT_TAG_BIT(ENGINE)) ||
-			       (scene->site[at].engine &&
-				(loaded & 1u << site->category ||
-				 (site->phase == MT_PHASE_ROLLOUT && passing & 1u << site->category)));
-		site->own_cache = site->category == MT_CATEGORY_KV_CACHE && !scene->site[at].engine &&
-				  scene->site[at].tags & MT_TAG_BIT(GENERATE);
+		rows = phases & 1u << run->replay.site[i].phase ? advise_rows(run, &run->replay.site[i]) : 0;
+		most = rows > most ? rows : most;
 	}
+	return most;
 }
-
-static int take_phase(void *context, struct db_stmt *row)
-{
-	struct advise_run *run = context;
-	int phase = mt_phase_parse(db_text(row, 1), strlen(db_text(row, 1)));
-	size_t i;
-
-	run->phases |= phase < 0 ? 0 : 1u << phase;
-	for (i = 0; i < run->replay.processes && phase >= 0; i++)
-		if (run->replay.process[i].id == db_int(row, 0) && (1u << phase & (PHASE(BACKWARD) | PHASE(OPTIMIZER))))
-			run->role[i].roles = TRAINERS;
-	return 0;
-}
-
-/* Whether an engine runs inside of a trainer: the process has weights of both. */
-static int hosts_an_engine(const struct replay *replay, int64_t process)
-{
-	uint32_t i, own = 0, engines = 0;
-
-	for (i = 0; i < replay->sites; i++)
-		if (replay->site[i].process == process && replay->site[i].category == MT_CATEGORY_WEIGHTS &&
-		    !replay->site[i].ignored) {
-			own += !replay->site[i].engine;
-			engines += replay->site[i].engine;
-		}
-	return own && engines;
-}
-
-static int load_roles(struct advise_run *run)
-{
-	struct replay *replay = &run->replay;
-	uint32_t site;
-	size_t i;
-	int error;
-
-	run->role = calloc(replay->processes + 1, sizeof(*run->role));
-	if (!run->role)
-		return -MT_E_MEMORY;
-	error = answer_rows(run->db, "SELECT DISTINCT process, phase FROM phase_span", NULL, take_phase, run);
-	find_engine_sites(run);
-	for (i = 0; i < replay->processes; i++) {
-		run->role[i].process = replay->process[i].id;
-		run->gpus += run->role[i].roles != 0;
-		for (site = 0; site < replay->sites && !run->role[i].roles; site++)
-			if (replay->site[site].process == run->role[i].process &&
-			    advise_is_engines(&replay->site[site]))
-				run->role[i].roles = hosts_an_engine(replay, run->role[i].process) ? TRAINERS
-												   : ROLE(ENGINE);
-		if (!run->role[i]
-			     .roles) /* the process computes log-probs or values, or failed before its first backward */
-			run->role[i].roles = TRAINERS;
-	}
-	return error;
-}
-
-/* ---- the micro-batches ----------------------------------------------------------------------------------------------- */
 
 static void find_tokens(struct advise_run *run)
 {
 	const struct replay_site *site, *largest = NULL;
-	uint64_t rows;
 	uint32_t i;
 
-	run->tokens = run->failed ? run->asked.tokens : 0;
-	for (i = 0; i < run->replay.sites; i++) {
+	run->tokens = run->tokens_least = advise_tokens_in(run, UINT32_MAX);
+	for (i = 0; i < run->replay.sites && !largest; i++) {
 		site = &run->replay.site[i];
-		rows = advise_rows(run, site);
-		if (rows > run->tokens || (rows && rows == run->tokens && !largest)) {
-			run->tokens = rows;
-			largest = site;
-		}
+		largest = run->tokens && advise_rows(run, site) == run->tokens ? site : NULL;
 	}
-	run->tokens_least = largest && largest->smallest < largest->largest
-				    ? (uint64_t)((double)run->tokens * (double)largest->smallest /
-						 (double)largest->largest)
-				    : run->tokens;
+	if (largest)
+		run->tokens_least = (uint64_t)((double)run->tokens * (double)largest->smallest /
+					       (double)largest->largest);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------- */
 
-static int take_run(void *context, struct db_stmt *row)
+static int load_roles(struct advise_run *run)
 {
-	struct advise_run *run = context;
+	const struct scene *scene = run->scene;
+	const struct scene_span *span;
+	const struct scene_process *process;
+	uint32_t i, k;
 
-	run->steps = db_int(row, 0);
-	run->snapshot = (int)db_int(row, 1);
-	run->history = (int)db_int(row, 2);
-	run->stacks = (int)db_int(row, 3);
-	return 0;
-}
-
-#define WORLD_MANY 1024 /* stands for an unknown number of GPUs */
-
-static int take_world(void *context, struct db_stmt *row)
-{
-	struct advise_run *run = context;
-	int64_t devices = db_int(row, 0), ranks = db_int(row, 1);
-
-	run->world = (uint64_t)(devices > ranks ? devices : ranks);
+	run->role = calloc(scene->processes + 1, sizeof(*run->role));
+	if (!run->role)
+		return -MT_E_MEMORY;
+	for (i = 0; i < scene->processes; i++) {
+		process = &scene->process[i];
+		run->steps = process->steps > run->steps ? process->steps : run->steps;
+		for (k = 0; k < process->spans; k++) {
+			span = &scene->span[process->first_span + k];
+			run->phases |= 1u << span->phase;
+			if (span->phase == MT_PHASE_BACKWARD || span->phase == MT_PHASE_OPTIMIZER)
+				run->role[i] = RUN_TRAINERS;
+		}
+	}
+	advise_find_engine_sites(run);
 	return 0;
 }
 
@@ -410,60 +382,91 @@ static int has_others(const struct scene *scene)
 
 static int load_world(struct advise_run *run)
 {
-	static const char sql[] =
-		"SELECT (SELECT count(*) FROM device WHERE kind = 'cuda'), (SELECT ifnull(max(rank), 0) + 1 FROM process)";
-	int error = answer_rows(run->db, sql, NULL, take_world, run);
+	run->world = WORLD_MANY;
+	if (has_others(run->scene))
+		return 0;
+	return answer_bytes(
+		run->db,
+		"SELECT max((SELECT count(*) FROM device WHERE kind = 'cuda'), (SELECT ifnull(max(rank), 0) + 1 FROM process))",
+		NULL, &run->world);
+}
 
-	if (!error && has_others(run->scene))
-		run->world = WORLD_MANY;
-	return error;
+#define LAYERS_LEAST 4  /* fewer repeated stacks are no layers */
+#define LAYERS_MOST 512 /* more pieces of one place are no layers */
+
+/*
+ * The number of repeated stacks of a training: most bytes of activations are in as many pieces, or a multiple, with at most one more
+ * that passes. 0: unknown. Pieces of a place without a backward can be those of one layer.
+ */
+static uint32_t repeated_stacks(const struct advise_run *run)
+{
+	uint64_t bytes[LAYERS_MOST] = { 0 }, all = 0, sum; /* bytes: of places with this number of pieces */
+	const struct replay_site *site, *end = run->replay.site + run->replay.sites;
+	uint32_t i, k;
+
+	for (site = run->replay.site; site < end; site++)
+		if (site->category == MT_CATEGORY_ACTIVATIONS && site->many >= LAYERS_LEAST &&
+		    site->many < LAYERS_MOST) {
+			bytes[site->many] += advise_site_held(site);
+			all += advise_site_held(site);
+		}
+	for (i = LAYERS_MOST - 1; i >= LAYERS_LEAST && run->phases & 1u << MT_PHASE_BACKWARD; i--) {
+		for (sum = 0, k = i; bytes[i] && k < LAYERS_MOST; k++)
+			sum += k % i <= 1 ? bytes[k] : 0;
+		if (sum && sum >= all / 3 * 2)
+			return i;
+	}
+	return 0;
+}
+
+/* The layers of the model. The census also counts numbered modules inside of layers: repeated stacks tell the layers. */
+static void find_layers(struct advise_run *run)
+{
+	uint32_t stacks = repeated_stacks(run);
+	uint64_t census = run->model.layers > 1 ? run->model.layers : 0;
+
+	run->layers = (double)(stacks && !(census % stacks) ? stacks : census);
+}
+
+static uint64_t tags_of_request(const struct advise_run *run)
+{
+	uint32_t node = run->scene->request.node;
+
+	return node == SCENE_NONE ? 0 : run->scene->node[node].tags;
 }
 
 int advise_run_load(struct advise_run *run, const struct scene *scene)
 {
-	struct db *db = scene->db;
 	int error;
 
-	*run = (struct advise_run){ .db = db, .scene = scene };
+	*run = (struct advise_run){ .db = scene->db, .scene = scene };
 	error = find_failure(run);
 	if (!error)
-		error = query_devices(db, take_device, run);
-	if (!error && !run->device)
-		error = -MT_E_MAGIC;
-	if (!error)
-		error = load_used(run);
+		error = load_peak(run);
 	if (!error)
 		error = load_model(run);
 	if (!error && run->failed)
-		error = advise_find_asked(run);
+		error = find_asked(run);
 	if (!error)
-		error = answer_rows(db,
-				    "SELECT ifnull(max(steps), 0), ifnull(max(recorded_by = 'pytorch'), 0), "
-				    "ifnull(max(has_history), 0), (SELECT count(*) FROM site WHERE node IS NOT NULL) > 0 "
-				    "FROM process",
-				    NULL, take_run, run);
-	if (!error)
-		error = replay_init(&run->replay, db, run->device, run->it, request_category(run));
+		error = replay_init(&run->replay, scene, scene->request.device, run->it, request_category(run));
 	if (!error)
 		error = load_roles(run);
 	if (!error && run->failed)
 		error = later_find(&run->replay, run->it, run->model.layers, tags_of_request(run));
 	if (!error)
 		error = replay_survey(&run->replay);
-	if (error)
-		return error;
-	if (run->failed) {
-		mt_copy_text(run->phase, sizeof(run->phase), run->it->phase);
-		run->step = run->it->step;
-		find_limit(run);
-	}
-	find_tokens(run);
-	error = load_world(run);
+	if (!error)
+		error = load_world(run);
 	if (!error)
 		error = advise_find_brought(run);
-	if (!error)
-		advise_find_engine(run);
-	return error;
+	if (error)
+		return error;
+	if (run->failed)
+		find_limit(run);
+	find_tokens(run);
+	find_layers(run);
+	advise_find_engine(run);
+	return 0;
 }
 
 void advise_run_release(struct advise_run *run)

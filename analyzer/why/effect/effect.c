@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "advise_turn.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "method.h"
 
 #define AT_ONCE 8       /* most trials of one sweep: REPLAY_SCENARIOS_MAX / 2 */
 #define LAYERS_MANY 8   /* least pieces of one place at once: one from each of several layers */
@@ -39,19 +39,15 @@ static int configure(struct effects *effects, const struct effect_request *reque
 	return error;
 }
 
-/* Sets the facts for constraints. */
-static void find_facts(struct effects *effects)
-{
-	effects->facts.fact[MT_KNOB_FACT_LARGEST_WEIGHT] = effects->run.model.largest;
-	effects->facts.fact[MT_KNOB_FACT_LAYERS] = effects->run.model.layers;
-	effects->facts.fact[MT_KNOB_FACT_GPUS] = effects->run.gpus;
-}
-
-static void find_missing(struct effects *effects, uint64_t fit)
+/* Sets facts for constraints, the bytes in use, and those that are missing. */
+static void find_facts(struct effects *effects, uint64_t fit)
 {
 	const struct advise_run *run = &effects->run;
 	uint32_t phase;
 
+	effects->facts.fact[MT_KNOB_FACT_LARGEST_WEIGHT] = run->model.largest;
+	effects->facts.fact[MT_KNOB_FACT_LAYERS] = run->model.layers;
+	effects->facts.fact[MT_KNOB_FACT_GPUS] = run->gpus;
 	effects->base = run->replay.request.all;
 	for (phase = 0; phase < MT_PHASE_COUNT && !run->failed; phase++)
 		if (run->replay.peak[phase].bytes > effects->base)
@@ -71,81 +67,75 @@ static int is_idle(struct effect *effect, const char *why)
 	return 0;
 }
 
-/* Whether a whole step had no backward: nothing can be recomputed. */
-static int has_no_backward(const struct effects *effects)
+/* Whether the bytes are no reason to relaunch. */
+static int is_small(const struct effects *effects, double bytes)
 {
-	const struct scene *scene = effects->scene;
-	const struct scene_process *process = &scene->process[scene->request.process];
-
-	return effects->run.failed && process->who != MT_WHO_TRAINER && process->steps > 0;
+	return bytes < (double)effects->base / EFFECT_WORTH;
 }
 
 /* Whether all pieces of logits are resident at once: chunks should go one by one. */
 static int keeps_pieces(const struct effects *effects)
 {
-	const struct replay_site *site;
-	uint32_t i;
+	const struct replay_site *site, *end = effects->run.replay.site + effects->run.replay.sites;
 
-	for (i = 0; i < effects->run.replay.sites; i++) {
-		site = &effects->run.replay.site[i];
+	for (site = effects->run.replay.site; site < end; site++)
 		if (site->category == MT_CATEGORY_LOGITS && site->largest == site->smallest &&
 		    site->then_count >= PIECES_MANY && site->then >= effects->base / PIECES_SHARE)
 			return 1;
-	}
 	return 0;
 }
 
-/* Bytes of activations of forwards, by their recomputation. */
-struct kept {
-	uint64_t waiting, many,
-		again; /* waiting: at the peak of a backward; many: from many layers, computed once; again: recomputed */
-	uint64_t all;
-};
-
-/* Compiled code counts as recomputed: a compiler can recompute without a frame. */
-static struct kept kept_of(const struct effects *effects)
+/* Whether no backward follows the failed request: a whole step had none, or a generation or an evaluation came first. */
+static int has_no_backward(const struct effects *effects)
 {
-	const uint64_t tags = MT_TAG_BIT(RECOMPUTE) | MT_TAG_BIT(COMPILE);
-	const struct replay_site *site;
-	struct kept kept = { 0 };
-	uint32_t i, at;
+	const struct scene *scene = effects->scene;
+	const struct scene_process *process = &scene->process[scene->request.process];
+	uint32_t node = scene->request.node;
+	uint64_t tags = node == SCENE_NONE ? 0 : scene->node[node].tags;
 
-	for (i = 0; i < effects->run.replay.sites; i++) {
-		site = &effects->run.replay.site[i];
-		at = scene_site_of(effects->scene, site->id);
-		if (site->category == MT_CATEGORY_RECOMPUTED)
-			kept.again += turn_held_anywhere(site);
-		if (site->category != MT_CATEGORY_ACTIVATIONS || site->phase != MT_PHASE_FORWARD || site->ignored)
-			continue;
-		kept.all += site->then;
-		kept.waiting += site->held[MT_PHASE_BACKWARD];
-		if (at != SCENE_NONE && effects->scene->site[at].tags & tags)
-			kept.again += site->then;
-		else if (at != SCENE_NONE && effects->scene->site[at].node != SCENE_NONE &&
-			 site->then_count >= LAYERS_MANY)
-			kept.many += site->then;
-	}
-	return kept;
+	return effects->run.failed &&
+	       ((process->who != MT_WHO_TRAINER && process->steps > 0) ||
+		(!process->backward_end && tags & (MT_TAG_BIT(GENERATE) | MT_TAG_BIT(EVALUATION))));
+}
+
+/* The reason why the recording excludes an effect of the method; NULL: none. */
+static const char *refuted(const struct effects *effects, const struct mt_knob *knob)
+{
+	if (knob->method == MT_KNOB_METHOD_LOGITS && knob->withins && knob->saves != MT_KNOB_SAVES_OFF &&
+	    keeps_pieces(effects))
+		return "its pieces are all kept at once";
+	if (knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES &&
+	    has_no_backward(effects))
+		return "no backward comes that would compute anything again";
+	return NULL;
 }
 
 /*
- * Whether the recording refutes a default "on" of recomputation: nothing was recomputed, and activations waited for a backward.
- * Before the first step, many layers must have most of the resident activations.
+ * Whether the recording refutes a default "on" of recomputation: nothing was recomputed, and activations waited for a backward. Before
+ * the first step, many layers must have most of the resident activations. Compiled code counts as recomputed: a compiler can recompute
+ * without a frame.
  */
 static int is_shown_off(const struct effects *effects, const struct effect *effect)
 {
-	const struct mt_knob *knob = effect->knob;
-	struct kept kept;
+	const uint64_t tags = MT_TAG_BIT(RECOMPUTE) | MT_TAG_BIT(COMPILE);
+	const struct replay_site *site, *end = effects->run.replay.site + effects->run.replay.sites;
+	uint64_t waiting = 0, layers = 0, all = 0;
 
-	if (effect->now.origin != ADVISE_DEFAULT || knob->leaves != MT_KNOB_LEAVES_BOUNDARIES || !knob->proofs ||
-	    knob->measure != MT_KNOB_UNIT_SWITCH || knob->saves != MT_KNOB_SAVES_ON)
+	if (effect->now.origin != ADVISE_DEFAULT || effect->action != MT_ACTION_CHECKPOINT || !effect->knob->proofs ||
+	    effect->knob->saves != MT_KNOB_SAVES_ON)
 		return 0;
-	kept = kept_of(effects);
-	if (kept.again)
-		return 0;
+	for (site = effects->run.replay.site; site < end; site++) {
+		if (site->category == MT_CATEGORY_RECOMPUTED || (site->tags & tags && site->then))
+			return 0;
+		if (site->category != MT_CATEGORY_ACTIVATIONS || site->phase != MT_PHASE_FORWARD)
+			continue;
+		waiting += site->held[MT_PHASE_BACKWARD];
+		layers += site->many >= LAYERS_MANY ? site->then : 0;
+		all += site->then;
+	}
 	if (effects->run.steps > 0)
-		return (double)kept.waiting > (double)effects->base / EFFECT_WORTH;
-	return kept.many > kept.all / 2 && kept.many > effects->base / PIECES_SHARE;
+		return !is_small(effects, (double)waiting);
+	return layers > all / 2 && layers > effects->base / PIECES_SHARE;
 }
 
 /* Whether the recording proves "on" of a setting that saves when off. */
@@ -156,15 +146,6 @@ static int is_shown_on(const struct effects *effects, const struct effect *effec
 
 	return effect->now.origin <= ADVISE_DEFAULT && (knob->measure == MT_KNOB_UNIT_SWITCH || knob->turned_off) &&
 	       knob->saves == MT_KNOB_SAVES_OFF && effect_is_proved(effects, knob, why);
-}
-
-/* Turns the reason, another setting's default, into a condition. */
-static void say_condition(struct effect *effect, const char *why)
-{
-	static const char begins[] = "has no effect here: ";
-
-	why += strncmp(why, begins, sizeof(begins) - 1) ? 0 : sizeof(begins) - 1;
-	snprintf(effect->only, sizeof(effect->only), "this changes first: %.*s", ADVISE_WORDS_MAX - 24, why);
 }
 
 /*
@@ -190,56 +171,65 @@ static void say_unknown(const struct effects *effects, struct effect *effect)
 			 knob->saves == MT_KNOB_SAVES_ON ? "off" : "on");
 }
 
-/* The reason why the recording excludes an effect of the method; NULL: none. */
-static const char *refuted(const struct effects *effects, const struct mt_knob *knob)
+/* Turns the reason, another setting's default, into a condition. */
+static void say_condition(struct effect *effect, const char *why)
 {
-	if (knob->method == MT_KNOB_METHOD_LOGITS && knob->withins && knob->saves != MT_KNOB_SAVES_OFF &&
-	    keeps_pieces(effects))
-		return "its pieces are all kept at once";
-	if (knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES &&
-	    has_no_backward(effects))
-		return "no backward comes that would compute anything again";
-	return NULL;
+	static const char begins[] = "has no effect here: ";
+
+	why += strncmp(why, begins, sizeof(begins) - 1) ? 0 : sizeof(begins) - 1;
+	snprintf(effect->only, sizeof(effect->only), "this changes first: %.*s", ADVISE_WORDS_MAX - 24, why);
 }
 
 /* Whether the setting can still change, by configuration and recording. 0: no effect, and effect->why is filled. */
-static int is_open(const struct effects *effects, struct effect *effect, enum advise_standing standing, const char *why,
-		   int backend)
+static int is_open(const struct effects *effects, struct effect *effect, int backend)
 {
 	const struct mt_knob *knob = effect->knob;
-	const char *shown = is_shown_on(effects, effect) ? knob->turned_off ? "on" : "true"
-			    : standing == ADVISE_STANDING_ALREADY && is_shown_off(effects, effect) ? "false"
-												   : NULL;
+	char why[ADVISE_WORDS_MAX] = "";
+	enum advise_standing standing = advise_config_standing(effects->config, knob, &effects->facts, why);
 
-	/* Without a known configuration, another setting's default cannot exclude an effect. */
-	if (standing == ADVISE_STANDING_NO_EFFECT && effects->blind && backend > 0)
-		standing = ADVISE_STANDING_OPEN;
-	if (standing == ADVISE_STANDING_NO_EFFECT && effects->blind)
-		say_condition(effect, why);
-	if (standing != ADVISE_STANDING_OPEN && !*effect->only && !shown) {
-		effect->by_default = effects->blind && effect->now.origin <= ADVISE_DEFAULT;
-		return is_idle(effect, why);
+	if (standing == ADVISE_STANDING_ABSENT)
+		return 0;
+	if (is_shown_on(effects, effect)) {
+		effect_show(effect, knob->turned_off ? "on" : "true");
+		return 1;
 	}
-	if (shown)
-		effect_show(effect, shown);
+	if (standing == ADVISE_STANDING_ALREADY && is_shown_off(effects, effect)) {
+		effect_show(effect, "false");
+		return 1;
+	}
+	/* Without a known configuration, another setting's default is a condition, and no fact if the stacks show a backend. */
+	if (standing == ADVISE_STANDING_NO_EFFECT && effects->blind && backend <= 0)
+		say_condition(effect, why);
+	else if (standing != ADVISE_STANDING_OPEN && !(standing == ADVISE_STANDING_NO_EFFECT && effects->blind))
+		return is_idle(effect, why);
 	return 1;
+}
+
+/* A program that is changed computes in the widest type, if no census tells another one. */
+static void say_type(const struct effects *effects, struct effect *effect)
+{
+	const struct mt_knob *knob = effect->knob;
+
+	if (knob->written == MT_KNOB_WRITTEN_CODE && knob->weighs && !effects->run.model.element)
+		snprintf(effect->only, sizeof(effect->only), "%s",
+			 knob->categories == CATEGORY(OPTIMIZER_STATE) ? "these are states of an Adam, in float32"
+								       : "the forward pass computes in float32 now");
 }
 
 /* 1: a value to try; 0: no effect, with or without a reason in effect->why. */
 static int is_to_try(const struct effects *effects, struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
-	char why[ADVISE_WORDS_MAX] = "";
-	enum advise_standing standing = advise_config_standing(effects->config, knob, &effects->facts, why);
 	int backend = effect_backend(effects, knob);
+	char why[ADVISE_WORDS_MAX];
 
-	if (standing == ADVISE_STANDING_ABSENT || (effects->blind && backend < 0))
+	if (effects->blind && backend < 0)
 		return 0;
 	if (knob->saves != MT_KNOB_SAVES_OFF && effect_is_proved(effects, knob, why))
 		return is_idle(effect, why);
 	if (refuted(effects, knob))
 		return is_idle(effect, refuted(effects, knob));
-	if (!is_open(effects, effect, standing, why, backend))
+	if (!is_open(effects, effect, backend))
 		return 0;
 	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE) {
 		effect->untold = knob->saves != MT_KNOB_SAVES_NONE;
@@ -249,21 +239,13 @@ static int is_to_try(const struct effects *effects, struct effect *effect)
 		return 1;
 	if (!effect_propose(effects, effect))
 		return 0;
-	if (knob->written == MT_KNOB_WRITTEN_CODE && knob->weighs && !effects->run.model.element)
-		snprintf(effect->only, sizeof(effect->only), "%s",
-			 knob->categories == CATEGORY(OPTIMIZER_STATE) ? "these are states of an Adam, in float32"
-								       : "the forward pass computes in float32 now");
+	say_type(effects, effect);
 	if (!*effect->only)
 		say_unknown(effects, effect);
 	return 1;
 }
 
 /* ---- the result ------------------------------------------------------------------------------------------------------- */
-
-static uint64_t less(uint64_t base, uint64_t now)
-{
-	return now < base ? base - now : 0;
-}
 
 /* A model on more GPUs than the recording shows costs GPUs. */
 static enum mt_knob_cost cost_of(const struct effects *effects, const struct effect *effect)
@@ -288,27 +270,6 @@ static int ends_series(const struct effects *effects, const struct effect *effec
 	       (effect->knob->categories & 1u << site->category && effect->saved.low >= site->then / 4 * 3);
 }
 
-static int is_small(const struct effects *effects, const struct effect *effect)
-{
-	return (double)effect->saved.high < (double)effects->base / EFFECT_WORTH;
-}
-
-/* The reason of a setting that has an effect, but not at this moment. */
-static const char *nothing_words(const struct effects *effects, const struct mt_knob *knob)
-{
-	const struct replay *replay = &effects->run.replay;
-	uint64_t brought = 0;
-	uint32_t i;
-
-	if (knob->while_ == MT_KNOB_WHILE_ITSELF)
-		return "counts only while the process that has these bytes is in that phase itself";
-	for (i = 0; i < replay->sites && advise_waits_on_host(knob); i++)
-		brought += knob->categories & 1u << replay->site[i].category ? replay->site[i].brought : 0;
-	return (double)brought < (double)effects->base / EFFECT_WORTH
-		       ? "moves next to nothing of what was there"
-		       : "these bytes were brought to the GPU for this very phase, which needs them";
-}
-
 /* Whether the setting changes hardly any bytes of its own categories. */
 static int is_beside(const struct mt_knob *knob, const struct advise_reach *reach)
 {
@@ -324,18 +285,16 @@ static int is_beside(const struct mt_knob *knob, const struct advise_reach *reac
 /* Fills the parts, category and process of the removed bytes. 0 or -MT_E_MEMORY. */
 static int take_parts(struct effects *effects, struct effect *effect, const uint64_t *removed)
 {
-	const struct advise_run *run = &effects->run;
+	const struct replay *replay = &effects->run.replay;
 	uint64_t most = 0, of[MT_CATEGORY_COUNT] = { 0 }, guessed[MT_CATEGORY_COUNT] = { 0 };
 	const struct replay_site *site;
-	uint32_t i, at, count = 0;
+	uint32_t i, at;
 
-	for (i = 0; i < run->replay.sites; i++)
-		count += removed[i] > 0;
-	effect->part = count ? calloc(count, sizeof(*effect->part)) : NULL;
-	if (count && !effect->part)
+	effect->part = calloc(replay->sites + 1, sizeof(*effect->part));
+	if (!effect->part)
 		return -MT_E_MEMORY;
-	for (i = 0; i < run->replay.sites; i++) {
-		site = &run->replay.site[i];
+	for (i = 0; i < replay->sites; i++) {
+		site = &replay->site[i];
 		at = removed[i] ? scene_site_of(effects->scene, site->id) : SCENE_NONE;
 		of[site->category] += removed[i];
 		guessed[site->category] += site->known ? 0 : removed[i];
@@ -362,12 +321,13 @@ static int take_trial(struct effects *effects, struct effect *effect, const stru
 	if (!trial->works)
 		return is_idle(effect, advise_silence_words(trial->silence));
 	effect->outcome = *outcome;
-	effect->saved = (struct advise_range){ less(effects->base, range->high), less(effects->base, range->low) };
+	effect->saved = (struct advise_range){ effect_less(effects->base, range->high),
+					       effect_less(effects->base, range->low) };
 	/* Clamp the estimate to the bytes that exist. */
 	if (effect->saved.high > trial->reach.all && effect->saved.low <= trial->reach.all)
 		effect->saved.high = trial->reach.all;
-	if (is_small(effects, effect))
-		return is_idle(effect, nothing_words(effects, effect->knob));
+	if (is_small(effects, (double)effect->saved.high))
+		return is_idle(effect, "moves next to nothing of what was there");
 	if (is_beside(effect->knob, &trial->reach))
 		return is_idle(effect, "moves none of the bytes that it is about");
 	effect->works = 1;
@@ -388,7 +348,7 @@ static int allocator_can(const struct effects *effects, const struct mt_knob *kn
 /* The saving is at most the idle bytes. The setting works for a request if the model of the allocator finds room. */
 static void take_reserved(struct effects *effects, struct effect *effect, const struct advise_reserved *reserved)
 {
-	uint64_t saved = less(reserved->recorded, reserved->modelled);
+	uint64_t saved = effect_less(reserved->recorded, reserved->modelled);
 	uint64_t missing = effects->run.failed ? oom_missing(effects->run.it) : 0;
 
 	saved = saved < reserved->idle ? saved : reserved->idle;
@@ -399,7 +359,7 @@ static void take_reserved(struct effects *effects, struct effect *effect, const 
 						       reserved->idle };
 		effect->works = reserved->gets;
 	}
-	effect->works = effect->works && !is_small(effects, effect);
+	effect->works = effect->works && !is_small(effects, (double)effect->saved.high);
 	effect->fits = effect->works && effects->needed && effect->saved.low >= effects->needed &&
 		       ends_series(effects, effect);
 	effect->category = MT_CATEGORY_SLACK;
@@ -409,18 +369,17 @@ static void take_reserved(struct effects *effects, struct effect *effect, const 
 static int try_allocator(struct effects *effects, struct effect *effect)
 {
 	struct advise_trial trial = { .works = 0 };
-	struct advise_turn turn = { effect->knob, effect->now.text, effect->to };
+	struct advise_move move = { effect->knob, effect->now.text, effect->to };
 	struct advise_reserved reserved;
 	int error;
 
 	if (!allocator_can(effects, effect->knob))
 		return 0;
 	advise_value_text(effect->to, effect->knob, 1);
-	error = advise_allocator(&effects->run, &turn, 1, &reserved);
+	error = advise_allocator(&effects->run, &move, 1, &reserved);
 	effect->untold = !reserved.known;
 	if (error || !reserved.known || (reserved.modelled >= reserved.recorded && !reserved.gets))
 		return error;
-	effect->cost = effect->knob->cost;
 	take_reserved(effects, effect, &reserved);
 	error = advise_try(&effects->run, effects->config, NULL, 0, &trial, 1);
 	effect->outcome = trial.outcome;
@@ -434,6 +393,7 @@ static int collect(struct effects *effects)
 {
 	struct advise_config *config = effects->config;
 	const struct mt_knob *knob;
+	struct effect *effect;
 	size_t room = 0;
 	uint32_t part, i;
 
@@ -448,12 +408,13 @@ static int collect(struct effects *effects)
 			knob = &config->part[part].file->knob[i];
 			if (knob->instead || advise_config_through(config, knob) || !effect_is_meant(effects, knob))
 				continue;
-			effects->effect[effects->effects] = &effects->all[effects->effects];
-			effects->all[effects->effects++] = (struct effect){ .knob = knob,
-									    .action = effect_action(knob),
-									    .process = SCENE_NONE,
-									    .cost = knob->cost,
-									    .now = advise_config_value(config, knob) };
+			effect = effects->effect[effects->effects] = &effects->all[effects->effects];
+			effects->effects++;
+			effect->knob = knob;
+			effect->action = effect_action(knob);
+			effect->process = SCENE_NONE;
+			effect->cost = knob->cost;
+			effect->now = advise_config_value(config, knob);
 		}
 	return 0;
 }
@@ -467,9 +428,9 @@ static int try_few(struct effects *effects, struct effect *const *effect, size_t
 
 	memset(removed, 0, AT_ONCE * sites * sizeof(*removed));
 	for (i = 0; i < count; i++)
-		trial[i] = (struct advise_trial){ .turn = { effect[i]->knob, effect[i]->begins, effect[i]->to },
+		trial[i] = (struct advise_trial){ .move = { effect[i]->knob, effect[i]->begins, effect[i]->to },
 						  .removed = removed + i * sites };
-	error = advise_try(&effects->run, effects->config, NULL, 0, trial, count);
+	error = count ? advise_try(&effects->run, effects->config, NULL, 0, trial, count) : 0;
 	for (i = 0; i < count && !error; i++)
 		error = take_trial(effects, effect[i], &trial[i]);
 	return error;
@@ -478,43 +439,28 @@ static int try_few(struct effects *effects, struct effect *const *effect, size_t
 static int try_all(struct effects *effects)
 {
 	uint64_t *removed = calloc(AT_ONCE * (effects->run.replay.sites + 1), sizeof(*removed));
-	struct effect *few[AT_ONCE];
+	struct effect *few[AT_ONCE], *effect;
 	size_t count = 0, i;
 	int error = removed ? 0 : -MT_E_MEMORY;
 
 	for (i = 0; i < effects->effects && !error; i++) {
-		if (!is_to_try(effects, &effects->all[i]))
+		effect = &effects->all[i];
+		if (!is_to_try(effects, effect))
 			continue;
-		if (effects->all[i].knob->method == MT_KNOB_METHOD_ALLOCATOR) {
-			error = try_allocator(effects, &effects->all[i]);
+		if (effect->knob->method == MT_KNOB_METHOD_ALLOCATOR) {
+			error = try_allocator(effects, effect);
 			continue;
 		}
-		few[count++] = &effects->all[i];
+		few[count++] = effect;
 		if (count == AT_ONCE) {
 			error = try_few(effects, few, count, removed);
 			count = 0;
 		}
 	}
-	if (!error && count)
+	if (!error)
 		error = try_few(effects, few, count, removed);
 	free(removed);
 	return error;
-}
-
-/* Whether another setting includes this one and saves the same bytes. */
-static int is_companion(const struct effects *effects, const struct effect *effect)
-{
-	const struct effect *other;
-	size_t i;
-
-	for (i = 0; i < effects->effects; i++) {
-		other = &effects->all[i];
-		if (other != effect && other->works && other->saved.low == effect->saved.low &&
-		    other->saved.high == effect->saved.high &&
-		    advise_takes(effects->config, (struct advise_change){ other->knob, other->to }, effect->knob))
-			return 1;
-	}
-	return 0;
 }
 
 int effect_order(const void *one, const void *two)
@@ -540,19 +486,14 @@ int effect_order(const void *one, const void *two)
 
 static int load_settings(struct effects *effects)
 {
-	size_t i;
 	int error = collect(effects);
 
 	if (!error)
 		error = try_all(effects);
-	for (i = 0; i < effects->effects && !error; i++)
-		if (effects->all[i].works && is_companion(effects, &effects->all[i]))
-			effects->all[i].works = is_idle(&effects->all[i], "comes with another setting");
-	if (error)
+	if (error || !effects->effects)
 		return error;
-	if (effects->effects)
-		qsort(effects->effect, effects->effects, sizeof(struct effect *), effect_order);
-	if (effects->needed && !effects->plan.turns && effects->effects &&
+	qsort(effects->effect, effects->effects, sizeof(struct effect *), effect_order);
+	if (effects->needed && !effects->plan.moves &&
 	    (effects->fit || !effects->effect[0]->works || !effects->effect[0]->fits))
 		error = effect_plan_fit(effects);
 	return error;
@@ -568,12 +509,9 @@ int effects_load(struct effects *effects, const struct scene *scene, const struc
 		error = configure(effects, request);
 	if (error)
 		return error;
-	find_facts(effects);
 	if (effects->config->parts)
-		error = advise_find_models(&effects->run, effects->config->part[0].file);
-	if (error)
-		return error;
-	find_missing(effects, request->fit);
+		advise_find_models(&effects->run, effects->config->part[0].file);
+	find_facts(effects, request->fit);
 	error = effect_plan_given(effects);
 	return error ? error : load_settings(effects);
 }

@@ -16,7 +16,7 @@
 #include "why/scene/scene.h"
 
 #define EFFECT_WORTH 200.0    /* divisor: less than 1/200 of the bytes in use is no reason to relaunch */
-#define EFFECT_TURNS_MAX 32   /* most changes to try together */
+#define EFFECT_MOVES_MAX 32   /* most changes to try together */
 #define EFFECT_TOGETHER_MAX 6 /* most changes that effect_plan_fit() chooses */
 
 /* A setting and a value for it. Texts live as long as the effects. */
@@ -29,13 +29,11 @@ struct effect {
 	char pretend[ADVISE_VALUE_MAX], to[ADVISE_VALUE_MAX];
 	int relative;                /* 1: the present value is unknown: propose half or twice of it */
 	double by;                   /* for an unknown share: its reduction, to at most `to`; 0: the value is known */
-	int several;                 /* number of defaults among the possible releases */
 	char only[ADVISE_WORDS_MAX]; /* the condition under which the setting counts; "": none */
 	/* the result */
 	int works;                  /* 0: no effect here, and `why` says why */
 	char why[ADVISE_WORDS_MAX]; /* "already on: x.y is on the recorded stacks"; "": it works, or has no bytes here */
 	int untold;                 /* 1: an effect is possible, but its bytes are unknown */
-	int by_default;             /* 1: `why` follows from a default alone, without a known configuration */
 	struct advise_range saved;  /* reduction of the bytes in use, with the failed request or at the peak */
 	struct advise_outcome outcome;
 	int fits;               /* 1: the request fits, even with the least possible saving */
@@ -49,10 +47,10 @@ struct effect {
 
 /* Changes that are tried together: those of --set, or the cheapest ones that fit. */
 struct effect_plan {
-	struct advise_turn turn[EFFECT_TURNS_MAX];
-	const struct effect *effect[EFFECT_TURNS_MAX]; /* NULL: a change of --set */
-	enum advise_silence silence[EFFECT_TURNS_MAX]; /* for --set: the reason why a change has no effect */
-	size_t turns;
+	struct advise_move move[EFFECT_MOVES_MAX];
+	const struct effect *effect[EFFECT_MOVES_MAX]; /* NULL: a change of --set */
+	enum advise_silence silence[EFFECT_MOVES_MAX]; /* for --set: the reason why a change has no effect */
+	size_t moves;
 	int asked;      /* 1: changes of --set */
 	int unforetold; /* 1: the recording lacks the bytes of a change, and the outcome is unknown */
 	int fits;
@@ -81,7 +79,7 @@ struct effects {
 	struct effect **effect;    /* in the order of effect_order(): working effects first */
 	size_t effects;
 	struct effect *all;      /* private: the effects themselves */
-	struct effect_plan plan; /* without turns: no --set, or one setting is enough */
+	struct effect_plan plan; /* without moves: no --set, or one setting is enough */
 };
 
 /*

@@ -1,6 +1,6 @@
 /* The action of a setting (include/memtrace/why.h), from its row and never from its key. */
-#include "advise_turn.h"
 #include "effect.h"
+#include "method.h"
 
 #define ONLY(name) (knob->categories == CATEGORY(name))
 #define HAS(name) (knob->categories & CATEGORY(name))
@@ -13,7 +13,7 @@ static enum mt_action of_host(const struct mt_knob *knob)
 /* The action of method `removed`: bytes go to the host, are recomputed, or are never made. */
 static enum mt_action of_removed(const struct mt_knob *knob)
 {
-	int sleeps = knob->processes == ROLE(ENGINE) && HAS(KV_CACHE) && knob->saves == MT_KNOB_SAVES_ON;
+	int sleeps = knob->processes == RUN_ROLE(ENGINE) && HAS(KV_CACHE) && knob->saves == MT_KNOB_SAVES_ON;
 
 	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
 		return MT_ACTION_CHECKPOINT;
@@ -39,7 +39,7 @@ static enum mt_action of_removed(const struct mt_knob *knob)
 /* Whether the setting is about an engine's cache alone. */
 static int is_of_cache(const struct mt_knob *knob)
 {
-	return knob->processes == ROLE(ENGINE) && ONLY(KV_CACHE);
+	return knob->processes == RUN_ROLE(ENGINE) && ONLY(KV_CACHE);
 }
 
 static enum mt_action of_method(const struct mt_knob *knob)

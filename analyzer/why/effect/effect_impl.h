@@ -12,14 +12,11 @@ int effect_is_there(const struct effects *effects, uint32_t part);
 /* Whether the setting's class, module, model and backend run here. */
 int effect_is_meant(const struct effects *effects, const struct mt_knob *knob);
 
-/* Whether the setting is on: by words of recorded stacks, a pool that slept, or weights that came back; `why` says which. */
+/* Whether the setting is on: by words of recorded stacks; `why` says which. */
 int effect_is_proved(const struct effects *effects, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX]);
 
 /* 1: the stacks show the backend that the setting needs; -1: they show one that excludes it; 0: neither. */
 int effect_backend(const struct effects *effects, const struct mt_knob *knob);
-
-/* Whether the switch lets an engine release its memory while others work. */
-int effect_lets_sleep(const struct mt_knob *knob);
 
 /* ---- a value (effect_value.c) ---- */
 
@@ -29,9 +26,6 @@ int effect_propose(const struct effects *effects, struct effect *effect);
 /* Sets the present value to one that the recording shows. `value` must outlive the effects. */
 void effect_show(struct effect *effect, const char *value);
 
-/* Whether the failed micro-batch has far more tokens than all before: one long sample, or many samples. */
-int effect_is_outlier(const struct effects *effects);
-
 /* ---- several (effect_plan.c) ---- */
 
 /* Fills effects->plan from --set. 0 or -MT_E_x. */
@@ -39,6 +33,11 @@ int effect_plan_given(struct effects *effects);
 
 /* Fills effects->plan step by step with the best setting, until the request fits. 0 or -MT_E_x. */
 int effect_plan_fit(struct effects *effects);
+
+static inline uint64_t effect_less(uint64_t base, uint64_t now)
+{
+	return now < base ? base - now : 0;
+}
 
 /* Whether the outcome fits, with the least possible savings. */
 int effect_fits(const struct effects *effects, const struct advise_outcome *outcome);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "effect.h"
 #include "memtrace/base.h"
+#include "stack_words.h"
 #include "why/rank/rank.h"
 
 #define FIXES_MAX 8 /* most actions against a cause */
@@ -89,21 +90,6 @@ size_t effect_for(const struct effects *effects, const struct candidate *candida
 	return count;
 }
 
-/* Whether the node's stack has a function of the setting's `within`. */
-static int runs_within(const struct scene *scene, uint32_t node, const struct mt_knob *knob)
-{
-	char function[CALLSTACK_PLACE_MAX];
-	uint32_t i;
-
-	for (; node != SCENE_NONE; node = scene->node[node].parent) {
-		callstack_function(function, sizeof(function), &scene->frame[scene->node[node].frame].frame);
-		for (i = 0; i < knob->withins; i++)
-			if (strstr(function, knob->within[i]))
-				return 1;
-	}
-	return 0;
-}
-
 /* Whether the setting is about the candidate's category and process. */
 static int is_about(const struct effects *effects, const struct candidate *candidate, const struct mt_knob *knob)
 {
@@ -113,7 +99,7 @@ static int is_about(const struct effects *effects, const struct candidate *candi
 
 	if (candidate->cause == MT_CAUSE_HOST)
 		return (knob->categories & 1u << MT_KNOB_HOST) != 0 &&
-		       runs_within(effects->scene, candidate->node, knob);
+		       stack_is_within(effects->scene, candidate->node, knob->within, knob->withins, UINT32_MAX);
 	if (candidate->cause == MT_CAUSE_ALLOCATOR_IDLE)
 		return knob->method == MT_KNOB_METHOD_ALLOCATOR && knob->saves == MT_KNOB_SAVES_ON;
 	if (!(knob->categories & 1u << candidate->category))

@@ -1,11 +1,9 @@
 /* A value to try for a setting, from its present value by configuration or recording. */
-#include "base/text.h"
-#include "effect_impl.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "effect_impl.h"
 #include "memtrace/base.h"
 
 #define PIECE_ROWS 1024.0 /* rows of logits in a piece, without a value */
@@ -15,12 +13,13 @@
 #define SHARE_OVER 0.015 /* part of the GPU: bytes above the share by more refute the share */
 #define SHARE_NEAR 0.03  /* part of the GPU: bytes below the share by more refute the share */
 #define SHARE_SURE 0.85  /* part of a smaller share that frees bytes: an engine has other memory in it */
-#define GIB (1024.0 * 1024 * 1024)
 #define RANK_USUAL 16.0
-#define BUDGET_LOOSE 1.1  /* turn_budget(): micro-batches are not filled alike */
-#define BUDGET_MARGIN 2.0 /* factor of the missing bytes */
-#define BUDGET_MOST 0.75  /* part of the largest micro-batch: above this, the next micro-batch can be as large */
-#define CAP_MARGIN 1.05   /* factor of the missing bytes: lengths are not exact */
+#define OUTLIER 2          /* factor: tokens of an outlier, by those of all earlier micro-batches */
+#define BUDGET_LOOSE 1.1   /* as in method_tokens.c: micro-batches are not filled alike */
+#define BUDGET_MARGIN 2.0  /* factor of the missing bytes */
+#define BUDGET_MOST 0.75   /* part of the largest micro-batch: above this, the next micro-batch can be as large */
+#define LENGTH_MARGIN 1.05 /* factor of the missing bytes: lengths are not exact */
+#define TOKENS_STEP 256
 
 static const char *text_of(struct effect *effect, double number)
 {
@@ -33,133 +32,10 @@ void effect_show(struct effect *effect, const char *value)
 	effect->begins = value;
 }
 
-static int is_shown(const struct effect *effect)
+/* Sets the present value to a number that the recording shows. */
+static void show_number(struct effect *effect, double number)
 {
-	return effect->now.origin == ADVISE_SHOWN;
-}
-
-int effect_is_outlier(const struct effects *effects)
-{
-	const struct advise_asked *asked = &effects->run.asked;
-
-	return effects->run.failed && asked->earlier && asked->tokens > 2 * asked->earlier;
-}
-
-/* Whether the request failed in the start: the recording has neither its rest nor a step. */
-static int is_starting(const struct effects *effects)
-{
-	const struct advise_run *run = &effects->run;
-
-	return run->failed && run->replay.request.phase == MT_PHASE_INIT && run->steps < 1;
-}
-
-/* Whether a sample beyond the budget ends the run with an error. */
-static int ends_run(const struct mt_knob *knob)
-{
-	uint32_t i;
-
-	for (i = 0; i < knob->constraints; i++)
-		if (knob->constraint[i].beyond == MT_KNOB_BEYOND_ERROR)
-			return 1;
-	return 0;
-}
-
-/* The largest multiple of `step` up to `number`. */
-static double floor_to(double number, uint64_t step)
-{
-	uint64_t whole = (uint64_t)number;
-
-	whole -= whole % step;
-	return (double)whole;
-}
-
-/* Half of the value, but not below the floor. NULL: the value is at the floor. */
-static const char *lower_than(const struct effects *effects, struct effect *effect, double now)
-{
-	double floor = advise_floor(effects->config, effect->knob, &effects->facts), to;
-
-	to = now / 2 > floor ? now / 2 : floor;
-	to = to >= 512 ? floor_to(to, 256) : floor_to(to, 1);
-	return to >= 1 && to < now ? text_of(effect, to) : NULL;
-}
-
-/*
- * The longest sample for which the request fits: `tokens` is the failed sample, `least` the longest one before. The saving at
- * `least` is scaled with the tokens.
- */
-static double longest_that_fits(const struct effects *effects, struct effect *effect, double tokens, double least)
-{
-	struct advise_trial trial = { .turn = { effect->knob, effect->begins, text_of(effect, least) } };
-	double saved, to;
-
-	if (!effects->needed || advise_try(&effects->run, effects->config, NULL, 0, &trial, 1) ||
-	    trial.outcome.asked.high >= effects->base)
-		return least;
-	saved = (double)(effects->base - trial.outcome.asked.high);
-	to = floor_to(tokens - (tokens - least) * CAP_MARGIN * (double)effects->needed / saved, 256);
-	return to > least ? to : least;
-}
-
-/* Proposes half of an unknown value. */
-static const char *halve(struct effect *effect)
-{
-	effect->begins = advise_value_text(effect->pretend, effect->knob, 2);
-	effect->relative = 1;
-	return text_of(effect, 1);
-}
-
-/* Whether the model generates without an engine, with its own cache. */
-static int generates_itself(const struct replay *replay)
-{
-	uint32_t i;
-
-	for (i = 0; i < replay->sites; i++)
-		if (replay->site[i].own_cache)
-			return 1;
-	return 0;
-}
-
-/* A default length is not used: everybody sets it. A request far above all earlier ones is one long sample. */
-static const char *lower_length(const struct effects *effects, struct effect *effect, double now)
-{
-	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases);
-
-	if (effect->now.origin <= ADVISE_DEFAULT) {
-		effect->now = (struct advise_value){ .where = "" };
-		effect->begins = NULL;
-		now = -1;
-	}
-	if (now <= 0 && effect_is_outlier(effects)) {
-		effect_show(effect, advise_value_text(effect->pretend, effect->knob, tokens));
-		return text_of(effect, longest_that_fits(effects, effect, tokens, (double)effects->run.asked.earlier));
-	}
-	/* The model's own cache has the length of the answers: half is an answer for an unknown value, too. */
-	if (now <= 0 && effect->knob->of == MT_KNOB_OF_ANSWER && effects->run.failed &&
-	    effects->run.replay.request.phase == MT_PHASE_ROLLOUT && generates_itself(&effects->run.replay))
-		return halve(effect);
-	return now > 0 ? lower_than(effects, effect, now) : NULL;
-}
-
-/*
- * The largest budget that saves twice the missing bytes: few missing bytes do not need half of the budget. The saving of `least` is
- * scaled with the tokens. turn_budget() leaves a tenth more than the ratio.
- */
-static double budget_that_fits(const struct effects *effects, struct effect *effect, double tokens, double least)
-{
-	struct advise_trial trial = { .turn = { effect->knob, effect->begins, text_of(effect, least) } };
-	double saved, to;
-
-	if (!effects->needed || !effects->run.failed || tokens <= 0 ||
-	    advise_try(&effects->run, effects->config, NULL, 0, &trial, 1) || trial.outcome.asked.high >= effects->base)
-		return least;
-	saved = (double)(effects->base - trial.outcome.asked.high);
-	to = floor_to(tokens / BUDGET_LOOSE *
-			      (1 -
-			       (1 - BUDGET_LOOSE * least / tokens) * BUDGET_MARGIN * (double)effects->needed / saved),
-		      256);
-	if (to > tokens * BUDGET_MOST)
-		to = floor_to(tokens * BUDGET_MOST, 256);
-	return to > least ? to : least;
+	effect_show(effect, advise_value_text(effect->pretend, effect->knob, number));
 }
 
 /*
@@ -171,11 +47,94 @@ static int is_guess(const struct effects *effects, const struct effect *effect)
 	return effects->blind && effect->now.origin == ADVISE_DEFAULT;
 }
 
-/* Proposes `to`. A guessed present value makes the proposal relative. */
-static const char *relative_to(const struct effects *effects, struct effect *effect, double to)
+static double floor_of(const struct effects *effects, const struct effect *effect)
 {
-	effect->relative = is_guess(effects, effect);
-	return text_of(effect, to);
+	return advise_floor(effects->config, effect->knob, &effects->facts);
+}
+
+/* Proposes half of an unknown value. */
+static const char *halve(struct effect *effect)
+{
+	effect->begins = advise_value_text(effect->pretend, effect->knob, 2);
+	effect->relative = 1;
+	return text_of(effect, 1);
+}
+
+/* ---- tokens -------------------------------------------------------------------------------------------------------------- */
+
+/* Half of the value, at least the floor. 0: the value is at the floor. */
+static double half_of_tokens(const struct effects *effects, const struct effect *effect, double now)
+{
+	double floor_ = floor_of(effects, effect), to = now / 2 > floor_ ? now / 2 : floor_;
+
+	to = to >= 2 * TOKENS_STEP ? floor(to / TOKENS_STEP) * TOKENS_STEP : floor(to);
+	return to >= 1 && to < now ? to : 0;
+}
+
+/* The largest value from `least` to `most` that saves the missing bytes times `margin`: savings follow the tokens. */
+static double that_fits(const struct effects *effects, struct effect *effect, double most, double least, double margin)
+{
+	struct advise_trial trial = { .move = { effect->knob, effect->begins, text_of(effect, least) } };
+	double saved, to;
+
+	if (!effects->needed || !effects->run.failed || most <= least ||
+	    advise_try(&effects->run, effects->config, NULL, 0, &trial, 1) || trial.outcome.asked.high >= effects->base)
+		return least;
+	saved = (double)(effects->base - trial.outcome.asked.high);
+	to = most - (most - least) * margin * (double)effects->needed / saved;
+	to = floor(to / TOKENS_STEP) * TOKENS_STEP;
+	return to > least ? to : least;
+}
+
+/* Tokens of the largest earlier micro-batch of the request's place; 0: unknown. */
+static double earlier_tokens(const struct effects *effects)
+{
+	const struct scene_request *request = &effects->scene->request;
+
+	if (!effects->run.failed || !effects->run.asked.tokens || !request->requested)
+		return 0;
+	return (double)effects->run.asked.tokens * (double)request->earlier_most / (double)request->requested;
+}
+
+static int is_outlier(const struct effects *effects)
+{
+	return earlier_tokens(effects) > 0 && (double)effects->run.asked.tokens > OUTLIER * earlier_tokens(effects);
+}
+
+/* A default length is not used: everybody sets it. A request far above all earlier ones is one long sample. */
+static const char *lower_length(const struct effects *effects, struct effect *effect, double now)
+{
+	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases), half;
+
+	if (effect->now.origin <= ADVISE_DEFAULT) {
+		effect->now = (struct advise_value){ .where = "" };
+		effect->begins = NULL;
+		now = -1;
+	}
+	if (now <= 0 && is_outlier(effects)) {
+		show_number(effect, tokens);
+		return text_of(effect,
+			       that_fits(effects, effect, tokens, floor(earlier_tokens(effects)), LENGTH_MARGIN));
+	}
+	/* The model's own cache has the length of the answers: half is an answer for an unknown value, too. */
+	if (now <= 0 && effect->knob->of == MT_KNOB_OF_ANSWER && effects->run.failed &&
+	    effects->run.replay.request.phase == MT_PHASE_ROLLOUT && advise_generates_itself(&effects->run, 0))
+		return halve(effect);
+	half = now > 0 ? half_of_tokens(effects, effect, now) : 0;
+	return half >= 1 ? text_of(effect, half) : NULL;
+}
+
+/* Whether a sample beyond the budget ends the run with an error, and can be as long: the micro-batch is not known to be filled. */
+static int may_end_run(const struct effects *effects, const struct effect *effect)
+{
+	const struct mt_knob *knob = effect->knob;
+	uint32_t i;
+
+	for (i = 0; i < knob->constraints; i++)
+		if (knob->constraint[i].beyond == MT_KNOB_BEYOND_ERROR)
+			return effects->run.failed && floor_of(effects, effect) < 1 &&
+			       (earlier_tokens(effects) <= 0 || is_outlier(effects));
+	return 0;
 }
 
 /* Whether the budget must be set if the switch that it needs is on. Other unset budgets can mean no limit. */
@@ -189,74 +148,35 @@ static int is_set_with_switch(const struct mt_knob *knob)
 	return 0;
 }
 
-static int may_end_run(const struct effects *effects, const struct mt_knob *knob)
-{
-	return ends_run(knob) && advise_floor(effects->config, knob, &effects->facts) < 1;
-}
-
-/* Whether micro-batches are filled to about the same size. Single samples would vary. */
-static int are_filled(const struct effects *effects)
-{
-	const struct advise_asked *asked = &effects->run.asked;
-
-	return asked->earlier && asked->tokens <= 2 * asked->earlier;
-}
-
-/* Adds a condition: a sample beyond the budget ends the run, and the micro-batch can be one sample. */
-static void say_several(const struct effects *effects, struct effect *effect, double tokens)
-{
-	char count[TEXT_SIZE_MAX];
-	int known = tokens >= 1;
-
-	if (*effect->only || !effects->run.failed || are_filled(effects) || !may_end_run(effects, effect->knob))
-		return;
-	snprintf(effect->only, sizeof(effect->only),
-		 "%s%s%s several samples, and each of them is shorter than this: a longer one ends the run with an error",
-		 known ? "those " : "a micro-batch has", known ? text_number(count, (uint64_t)tokens) : "",
-		 known ? " tokens are" : "");
-}
-
 /* Without a set budget, a micro-batch larger than the default shows the budget. */
 static const char *lower_budget(const struct effects *effects, struct effect *effect, double now)
 {
-	char count[TEXT_SIZE_MAX];
-	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases);
-	const char *half;
+	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases), half, to;
+	int shows = tokens > 0 && effect->now.origin <= ADVISE_DEFAULT && (now <= 0 || tokens > now);
 
-	if (tokens > 0 && effect->now.origin <= ADVISE_DEFAULT && (now <= 0 || tokens > now))
-		effect_show(effect, advise_value_text(effect->pretend, effect->knob, tokens));
-	/* An outlier is one long sample, or several samples: too few micro-batches tell which. */
-	if (effect_is_outlier(effects) && ends_run(effect->knob) && !*effect->only)
+	if (shows)
+		show_number(effect, tokens);
+	if (!*effect->only && may_end_run(effects, effect))
 		snprintf(effect->only, sizeof(effect->only),
-			 "those %s tokens are several samples, and each of them is shorter than this: a longer one ends the run "
-			 "with an error",
-			 text_number(count, effects->run.asked.tokens));
-	else if (effect_is_outlier(effects) && !ends_run(effect->knob))
+			 "a micro-batch has several samples, and each of them is shorter than this: a longer one ends the run with an error");
+	else if (!*effect->only && is_outlier(effects))
 		snprintf(effect->only, sizeof(effect->only),
-			 "those %s tokens are several samples: a single one is a micro-batch of its own, however long",
-			 text_number(count, effects->run.asked.tokens));
-	else
-		say_several(effects, effect, tokens);
-	if (tokens > 0 && (now <= 0 || tokens < now || is_shown(effect)))
+			 "the micro-batch has several samples: a single one is a micro-batch of its own, however long");
+	if (shows || (tokens > 0 && tokens < now))
 		now = tokens;
 	if (now <= 0)
 		return is_set_with_switch(effect->knob) ? halve(effect) : NULL;
-	half = lower_than(effects, effect, now);
-	effect->relative = half && tokens <= 0 && is_guess(effects, effect);
-	return half ? text_of(effect, budget_that_fits(effects, effect, tokens, strtod(half, NULL))) : NULL;
+	half = half_of_tokens(effects, effect, now);
+	effect->relative = half >= 1 && tokens <= 0 && is_guess(effects, effect);
+	if (half < 1)
+		return NULL;
+	to = that_fits(effects, effect, tokens / BUDGET_LOOSE, half, BUDGET_MARGIN);
+	if (tokens > 0 && to > tokens * BUDGET_MOST)
+		to = floor(tokens * BUDGET_MOST / TOKENS_STEP) * TOKENS_STEP;
+	return text_of(effect, to > half ? to : half);
 }
 
-static const char *lower_tokens(const struct effects *effects, struct effect *effect, double now)
-{
-	switch (effect->knob->of) {
-	case MT_KNOB_OF_PADDING:
-		return NULL;
-	case MT_KNOB_OF_MICRO_BATCH:
-		return lower_budget(effects, effect, now);
-	default:
-		return lower_length(effects, effect, now);
-	}
-}
+/* ---- an engine's share ------------------------------------------------------------------------------------------------------ */
 
 /*
  * The engine's largest bytes refute a default: they exceed the share, or a complete cache is far below the share. The set share is
@@ -264,59 +184,22 @@ static const char *lower_tokens(const struct effects *effects, struct effect *ef
  */
 static int is_refuted(const struct advise_engine *engine, double total, double now)
 {
-	if (!engine->certain)
-		return 0;
-	return now <= 0 || (double)engine->certain / total > now + SHARE_OVER ||
-	       (engine->whole && (double)engine->all / total < now - SHARE_NEAR);
+	return engine->certain && (now <= 0 || (double)engine->certain / total > now + SHARE_OVER ||
+				   (engine->whole && (double)engine->all / total < now - SHARE_NEAR));
 }
 
-/* An estimate of the rest of a start: another request of this size; in a series, the bytes of the series up to now. */
-static double rest_of_start(const struct effects *effects)
-{
-	const struct replay *replay = &effects->run.replay;
-	double most = (double)effects->run.engine.all / 2, rest = (double)replay->request.bytes;
-
-	if (!is_starting(effects) ||
-	    (replay->later.from != REPLAY_LATER_UNKNOWN && replay->later.from != REPLAY_LATER_SERIES))
-		return 0;
-	if (replay->later.from == REPLAY_LATER_SERIES)
-		rest = (double)replay->site[replay->request.site].then;
-	return rest < most || most <= 0 ? rest : most;
-}
-
-/* The reduction of the share that frees the missing bytes, and one step more if later requests are unknown. */
+/* The reduction of the share that frees the missing bytes. A start whose end is unknown needs room for one more request. */
 static double less_of_share(const struct effects *effects)
 {
-	double less = ((double)effects->needed + rest_of_start(effects)) / ((double)effects->run.total * SHARE_SURE);
+	const struct advise_run *run = &effects->run;
+	int is_open = run->failed && run->steps < 1 && run->replay.request.phase == MT_PHASE_INIT &&
+		      (run->replay.later.from == REPLAY_LATER_UNKNOWN || run->replay.later.from == REPLAY_LATER_SERIES);
+	double bytes = (double)effects->needed + (is_open ? (double)run->replay.request.bytes : 0);
+	double steps = ceil(bytes / ((double)run->total * SHARE_SURE) / SHARE_STEP);
 
 	if (!effects->needed)
 		return SHARE_STEP * 10;
-	less = ceil(less / SHARE_STEP) * SHARE_STEP;
-	return less + (effects->run.failed && effects->run.replay.later.from == REPLAY_LATER_UNKNOWN ? SHARE_STEP : 0);
-}
-
-/*
- * The smallest default of the possible releases that the recording does not refute: a proposal from a larger default could be the
- * set value. NULL: all are refuted.
- */
-static const char *least_default(const struct effects *effects, struct effect *effect, double total)
-{
-	const struct mt_knob *knob = effect->knob;
-	const struct advise_part *part = advise_config_part(effects->config, knob);
-	double number, least = 2;
-	const char *value, *found = NULL;
-	uint32_t i;
-
-	for (i = 0; part && i < knob->name.defaults; i++) {
-		value = knob->name.by_release[i].value;
-		if ((*part->version && strcmp(value, effect->now.text) != 0) ||
-		    advise_value_number(knob, value, &number) || is_refuted(&effects->run.engine, total, number))
-			continue;
-		effect->several += !found || number < least || number > least;
-		found = number < least ? value : found;
-		least = number < least ? number : least;
-	}
-	return found;
+	return (steps + (run->failed && run->replay.later.from == REPLAY_LATER_UNKNOWN)) * SHARE_STEP;
 }
 
 /* The least share with which the engine starts: its weights and a small cache. */
@@ -330,57 +213,38 @@ static double least_share(const struct advise_engine *engine, double total)
 static const char *lower_share(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct advise_engine *engine = &effects->run.engine;
-	double total = (double)effects->run.total, less = less_of_share(effects), to;
-	const char *least;
+	double total = (double)effects->run.total, less = less_of_share(effects), least;
 
-	if (total <= 0 || (!engine->certain && generates_itself(&effects->run.replay)))
+	if (total <= 0 || (!engine->certain && advise_generates_itself(&effects->run, 0)))
 		return NULL;
-	least = is_guess(effects, effect) && now > 0 ? least_default(effects, effect, total) : NULL;
-	if (least) {
-		effect->now.text = effect->begins = least;
-		effect->by = less;
-		advise_value_number(effect->knob, least, &now);
-	} else if (effect->now.origin <= ADVISE_DEFAULT && is_refuted(engine, total, now)) {
+	if (effect->now.origin <= ADVISE_DEFAULT && is_refuted(engine, total, now)) {
 		now = floor((double)engine->certain / total * 100) / 100;
-		effect_show(effect, advise_value_text(effect->pretend, effect->knob, now));
+		show_number(effect, now);
+		effect->by = less;
+	} else if (is_guess(effects, effect)) {
 		effect->by = less;
 	}
-	if (now <= 0)
-		return NULL;
-	to = least_share(engine, total);
-	if (engine->weights && now - less < to) /* the least possible share, even if bytes are still missing */
-		less = now - to;
-	if (less < SHARE_STEP || now - less < to - SHARE_STEP / 2)
+	least = least_share(engine, total);
+	if (engine->weights && now - less < least) /* the least possible share, even if bytes are still missing */
+		less = now - least;
+	if (now <= 0 || less < SHARE_STEP || now - less < least - SHARE_STEP / 2)
 		return NULL;
 	effect->by = effect->by > 0 ? less : 0;
 	return text_of(effect, floor((now - less) * 100 + 0.5) / 100);
 }
 
-/* The largest bytes of the setting's categories, in whole GiB; -1: less than 2 GiB. */
-static double most_held(const struct effects *effects, const struct mt_knob *knob, struct effect *effect)
-{
-	double held = 0;
-	uint32_t phase;
-
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-		if (knob->phases & 1u << phase &&
-		    (double)advise_held(&effects->run, knob->processes, knob->categories, (uint8_t)phase) > held)
-			held = (double)advise_held(&effects->run, knob->processes, knob->categories, (uint8_t)phase);
-	held = floor(held / (knob->copies ? knob->copies : 1) / GIB + 0.5) * GIB;
-	if (held < 2 * GIB)
-		return -1;
-	effect_show(effect, advise_value_text(effect->pretend, knob, held));
-	return held;
-}
+/* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
 
 /* Half of the value, at least the floor and a multiple of it. */
-static double half_of(const struct effects *effects, const struct mt_knob *knob, double now)
+static double half_of(const struct effects *effects, const struct effect *effect, double now)
 {
-	double least = advise_floor(effects->config, knob, &effects->facts), half = now / 2;
+	double least = floor_of(effects, effect), half = now / 2;
 
-	if (mt_knob_unit_kind(knob->measure) == MT_KNOB_KIND_SIZE)
+	if (mt_knob_unit_kind(effect->knob->measure) == MT_KNOB_KIND_SIZE)
 		return half;
-	return least >= 1 && least < now ? (half > least ? floor(half / least) * least : least) : floor(half);
+	if (least < 1 || least >= now)
+		return floor(half);
+	return half > least ? floor(half / least) * least : least;
 }
 
 /* Proposes a lower value, usually half. An unknown value makes the proposal relative. */
@@ -390,145 +254,167 @@ static const char *lower(const struct effects *effects, struct effect *effect, d
 
 	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
 		return text_of(effect, now > 0 ? floor((now + 1) / 2) : PIECE_ROWS);
+	if (knob->measure == MT_KNOB_UNIT_TOKENS && knob->of == MT_KNOB_OF_PADDING)
+		return NULL;
 	if (knob->measure == MT_KNOB_UNIT_TOKENS)
-		return lower_tokens(effects, effect, now);
+		return knob->of == MT_KNOB_OF_MICRO_BATCH ? lower_budget(effects, effect, now)
+							  : lower_length(effects, effect, now);
 	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return lower_share(effects, effect, now);
-	if (knob->measure == MT_KNOB_UNIT_GIB && now <= 0) /* the resident bytes stand for the value */
-		now = most_held(effects, knob, effect);
-	if (now == 1 || now == 0)
-		return NULL;
-	if (now > 1)
-		return relative_to(effects, effect, half_of(effects, knob, now));
-	if (knob->measure != MT_KNOB_UNIT_SAMPLES &&
-	    !(knob->measure == MT_KNOB_UNIT_STEPS && knob->method == MT_KNOB_METHOD_TOKENS))
-		return NULL;
-	return halve(effect);
+	if (now > 1) {
+		effect->relative = is_guess(effects, effect);
+		return text_of(effect, half_of(effects, effect, now));
+	}
+	if (now < 0 && (knob->measure == MT_KNOB_UNIT_SAMPLES ||
+			(knob->measure == MT_KNOB_UNIT_STEPS && knob->method == MT_KNOB_METHOD_TOKENS)))
+		return halve(effect);
+	return NULL;
 }
 
-/* Whether the newest release's default means "as many as there are". */
-static int is_all_by_default(const struct mt_knob *knob)
+/* Whether the value means "as many as there are": -1, 0, or such a default of the newest release. */
+static int is_all(const struct effect *effect, double now)
 {
+	const struct mt_knob *knob = effect->knob;
 	double number;
 
+	if (effect->now.text)
+		return now < 1;
 	return knob->name.defaults &&
 	       !advise_value_number(knob, knob->name.by_release[knob->name.defaults - 1].value, &number) && number < 1;
 }
 
+/* Whether it divides experts, and the model is not known to have any. */
+static int divides_experts(const struct effects *effects, const struct mt_knob *knob)
+{
+	uint32_t i;
+
+	for (i = 0; i < knob->constraints; i++)
+		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
+		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !effects->facts.fact[MT_KNOB_FACT_EXPERTS])
+			return 1;
+	return 0;
+}
+
+/* Proposes twice the number of parts or GPUs. A default above the recorded GPUs is not in use here. */
 static const char *higher(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;
-	uint32_t i;
-
-	for (i = 0; i < knob->constraints; i++) /* a model without experts cannot divide them */
-		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
-		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !effects->facts.fact[MT_KNOB_FACT_EXPERTS])
-			return NULL;
-	if ((effect->now.text ? now < 1 : is_all_by_default(knob)) &&
-	    (knob->measure == MT_KNOB_UNIT_PARTS ||
-	     knob->measure == MT_KNOB_UNIT_GPUS)) /* -1, 0: as many as there are */
-		return NULL;
+	double world = (double)effects->run.world;
+	int gpus = knob->measure == MT_KNOB_UNIT_GPUS;
 
 	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return text_of(effect, 1);
 	if (knob->measure == MT_KNOB_UNIT_STAGE)
 		return now >= 3 ? NULL : text_of(effect, now < 0 ? 3 : now + 1);
-	if (knob->measure != MT_KNOB_UNIT_PARTS && knob->measure != MT_KNOB_UNIT_GPUS)
+	if ((!gpus && knob->measure != MT_KNOB_UNIT_PARTS) || is_all(effect, now) || divides_experts(effects, knob))
 		return NULL;
-	/* A default above the recorded GPUs is not in use here. */
-	if (knob->measure == MT_KNOB_UNIT_GPUS && effect->now.origin <= ADVISE_DEFAULT &&
-	    now > (double)effects->run.world) {
-		now = (double)effects->run.world;
-		effect_show(effect, advise_value_text(effect->pretend, knob, now));
+	effect->relative = is_guess(effects, effect) && !(gpus && world == 1);
+	if (gpus && effect->now.origin <= ADVISE_DEFAULT && now > world) {
+		now = world;
+		show_number(effect, now);
 	}
-	if (knob->measure == MT_KNOB_UNIT_GPUS && effects->run.world == 1)
-		return text_of(effect, now > 0 ? 2 * now : 2);
-	return relative_to(effects, effect, now > 0 ? 2 * now : 2);
+	return text_of(effect, now > 0 ? 2 * now : 2);
 }
 
-/* Whether the largest category is one of the knob's. */
+/* ---- choices ---------------------------------------------------------------------------------------------------------------- */
+
+/* Whether the category with most bytes is one of the knob's. */
 static int is_of_most(const struct effects *effects, const struct mt_knob *knob)
 {
-	uint8_t most = MT_CATEGORY_OTHER, i;
+	const struct replay *replay = &effects->run.replay;
+	uint64_t bytes[MT_CATEGORY_COUNT] = { 0 };
+	uint32_t most = 0, i;
 
+	for (i = 0; i < replay->sites; i++)
+		bytes[replay->site[i].category] += replay->site[i].then;
 	for (i = 1; i < MT_CATEGORY_COUNT; i++)
-		if (advise_held_then(&effects->run, 1u << i) > advise_held_then(&effects->run, 1u << most))
-			most = i;
+		most = bytes[i] > bytes[most] ? i : most;
 	return (knob->categories & 1u << most) != 0;
 }
 
-static int is_type_of_model(const struct mt_knob *knob)
+static double weight_of(const struct mt_knob *knob, const char *value)
 {
-	uint32_t all = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
-
-	return knob->weighs && knob->measure == MT_KNOB_UNIT_WORD && (knob->categories & all) == all;
-}
-
-static int is_widest(const struct effect *effect)
-{
-	const struct mt_knob *knob = effect->knob;
 	uint32_t i;
 
-	for (i = 0; i < knob->weighs; i++)
-		if (!strcmp(knob->weigh[i].value, effect->now.text))
-			return knob->weigh[i].weight >= knob->weigh[0].weight;
-	return 0;
+	for (i = 0; value && i < knob->weighs; i++)
+		if (!strcmp(knob->weigh[i].value, value))
+			return knob->weigh[i].weight;
+	return -1;
+}
+
+static void pretend_widest(struct effect *effect)
+{
+	if (effect->now.text)
+		return;
+	mt_copy_text(effect->pretend, sizeof(effect->pretend), effect->knob->weigh[0].value);
+	effect->begins = effect->pretend;
+}
+
+/*
+ * The weight of the present value; -1: unknown. An unknown optimizer is taken for the most frequent one, the first of the row. An
+ * unknown type of the model is the widest if the census says so. Otherwise the widest type becomes a condition.
+ */
+static double weight_now(const struct effects *effects, struct effect *effect)
+{
+	const struct mt_knob *knob = effect->knob;
+	const uint32_t model = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
+	double weight = weight_of(knob, effect->now.text), widest = knob->weigh[0].weight;
+	int is_unknown = !effect->now.text || (is_guess(effects, effect) && weight >= widest);
+
+	if (!effect->now.text && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE) {
+		pretend_widest(effect);
+		return widest;
+	}
+	if (knob->measure != MT_KNOB_UNIT_WORD || (knob->categories & model) != model || !is_unknown)
+		return weight;
+	if ((effects->run.model.element && effects->run.model.element < 4) ||
+	    (!effect->now.text && !is_of_most(effects, knob)))
+		return -1;
+	pretend_widest(effect);
+	if (!effects->run.model.element)
+		snprintf(effect->only, sizeof(effect->only),
+			 "the model is %.32s now (the recording does not tell: print next(model.parameters()).dtype)",
+			 effect->now.text ? effect->now.text : knob->weigh[0].value);
+	return widest;
 }
 
 /* Whether the word is on. A word of recomputation can be on for a part only. */
 static int is_turned_on(const struct mt_knob *knob, const char *value)
 {
-	if (!value || advise_is_null(value))
-		return 0;
-	return knob->leaves != MT_KNOB_LEAVES_BOUNDARIES || !strcmp(value, knob->turned_on);
+	return value && !advise_is_null(value) &&
+	       (knob->leaves != MT_KNOB_LEAVES_BOUNDARIES || !strcmp(value, knob->turned_on));
 }
 
-/* Proposes the next lighter type, or the word that turns the setting on. */
-static const char *choose(const struct effects *effects, struct effect *effect, double now)
+/* The next lighter type. One byte for each number is enough for a cache and for states in blocks, not for weights. */
+static const char *lighter(const struct effects *effects, struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
-	double weight = -1;
-	/* One byte for each number is enough for a cache and for states in blocks, not for weights. */
-	uint32_t least = knob->categories & ~(1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_OPTIMIZER_STATE) ? 2 : 1,
-		 i;
+	uint32_t bytes = 1u << MT_CATEGORY_KV_CACHE | 1u << MT_CATEGORY_OPTIMIZER_STATE;
+	uint32_t least = knob->categories & ~bytes ? 2 : 1, i;
+	double weight = weight_now(effects, effect);
 
-	if (knob->turned_on)
-		return is_turned_on(knob, effect->now.text) ? NULL : knob->turned_on;
-	if (knob->measure == MT_KNOB_UNIT_RANK)
-		return now > 0 ? NULL : text_of(effect, RANK_USUAL);
-	if (knob->measure == MT_KNOB_UNIT_STEPS)
-		return now > 0 ? NULL : text_of(effect, 1);
-	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
-		return now > 0 ? NULL : text_of(effect, PIECE_ROWS);
-	/* An unknown optimizer is taken for the most frequent one, the first of the row. */
-	if (!effect->now.text && knob->weighs && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE) {
-		mt_copy_text(effect->pretend, sizeof(effect->pretend), knob->weigh[0].value);
-		effect->begins = effect->pretend;
-		weight = knob->weigh[0].weight;
-	}
-	/* An unknown type is the widest if the census says so. Otherwise the widest type becomes a condition. */
-	if (is_type_of_model(knob) &&
-	    (!effect->now.text || (effects->blind && effect->now.origin == ADVISE_DEFAULT && is_widest(effect)))) {
-		if ((effects->run.model.element && effects->run.model.element < 4) ||
-		    (!effect->now.text && !is_of_most(effects, knob)))
-			return NULL;
-		if (!effect->now.text) {
-			mt_copy_text(effect->pretend, sizeof(effect->pretend), knob->weigh[0].value);
-			effect->begins = effect->pretend;
-		}
-		weight = knob->weigh[0].weight;
-		if (!effects->run.model.element)
-			snprintf(effect->only, sizeof(effect->only),
-				 "the model is %.32s now (the recording does not tell: print next(model.parameters()).dtype)",
-				 effect->now.text ? effect->now.text : knob->weigh[0].value);
-	}
 	for (i = 0; i < knob->weighs; i++)
-		if (effect->now.text && !strcmp(knob->weigh[i].value, effect->now.text))
-			weight = knob->weigh[i].weight;
-	for (i = 0; i < knob->weighs && weight > 0; i++)
 		if (knob->weigh[i].weight < weight && knob->weigh[i].weight >= least)
 			return knob->weigh[i].value;
 	return NULL;
+}
+
+/* Proposes the next lighter type, or the word or number that turns the setting on. */
+static const char *choose(const struct effects *effects, struct effect *effect, double now)
+{
+	const struct mt_knob *knob = effect->knob;
+
+	if (knob->turned_on)
+		return is_turned_on(knob, effect->now.text) ? NULL : knob->turned_on;
+	if (knob->weighs)
+		return lighter(effects, effect);
+	if (now > 0)
+		return NULL;
+	if (knob->measure == MT_KNOB_UNIT_RANK)
+		return text_of(effect, RANK_USUAL);
+	if (knob->measure == MT_KNOB_UNIT_STEPS)
+		return text_of(effect, 1);
+	return knob->leaves == MT_KNOB_LEAVES_PIECE ? text_of(effect, PIECE_ROWS) : NULL;
 }
 
 static const char *propose(const struct effects *effects, struct effect *effect)

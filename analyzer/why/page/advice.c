@@ -75,7 +75,7 @@ int advice_has_plan(const struct advice *advice)
 {
 	const struct effect_plan *plan = &advice->effects.plan;
 
-	return plan->asked || (plan->turns && advice->effects.fit) || plan->turns > 1;
+	return plan->asked || (plan->moves && advice->effects.fit) || plan->moves > 1;
 }
 
 /* Whether the line can be pasted as it is: the value is known, and its owner. */
@@ -91,13 +91,13 @@ static int can_paste(const struct advice *advice, const struct effect *effect)
 char *advice_paste(const struct advice *advice, const struct effect *effect)
 {
 	const struct effect_plan *plan = &advice->effects.plan;
-	struct advise_change change[EFFECT_TURNS_MAX];
+	struct advise_change change[EFFECT_MOVES_MAX];
 	size_t changes = 0, i;
 
 	if (effect && can_paste(advice, effect))
 		change[changes++] = (struct advise_change){ effect->knob, effect->to };
-	for (i = 0; !effect && i < plan->turns; i++)
+	for (i = 0; !effect && i < plan->moves; i++)
 		if (!plan->effect[i] || can_paste(advice, plan->effect[i]))
-			change[changes++] = (struct advise_change){ plan->turn[i].knob, plan->turn[i].to };
+			change[changes++] = (struct advise_change){ plan->move[i].knob, plan->move[i].to };
 	return changes ? advise_paste(advice->effects.config, change, changes) : calloc(1, 1);
 }

@@ -99,7 +99,7 @@ static void json_run(struct doc *doc, const struct advice *advice)
 	doc_int(doc, "bytes", (int64_t)effects->run.peak);
 	doc_text(doc, "phase", advice->nothing ? NULL : effects->run.phase);
 	doc_int(doc, "in_use_bytes", (int64_t)effects->base);
-	doc_int(doc, "device", effects->run.number);
+	doc_int(doc, "device", effects->scene->request.number);
 	doc_end(doc);
 	doc_int_or_null(doc, "limit_bytes", (int64_t)effects->limit, effects->limit != 0);
 	doc_int(doc, "needed_bytes", (int64_t)effects->needed);
@@ -227,12 +227,12 @@ static void json_turns(struct doc *doc, const struct effect_plan *plan)
 	size_t i;
 
 	doc_array(doc, "settings");
-	for (i = 0; i < plan->turns; i++) {
+	for (i = 0; i < plan->moves; i++) {
 		effect = plan->effect[i] && plan->effect[i]->relative ? plan->effect[i] : NULL;
 		doc_object(doc, NULL);
-		doc_string(doc, "key", plan->turn[i].knob->name.key);
-		doc_text(doc, "now", effect ? NULL : plan->turn[i].now);
-		doc_string(doc, "to", effect ? advice_proposed(effect) : plan->turn[i].to);
+		doc_string(doc, "key", plan->move[i].knob->name.key);
+		doc_text(doc, "now", effect ? NULL : plan->move[i].now);
+		doc_string(doc, "to", effect ? advice_proposed(effect) : plan->move[i].to);
 		doc_text(doc, "silent", advise_silence_words(plan->silence[i]));
 		doc_end(doc);
 	}
@@ -267,9 +267,9 @@ static void json_unforetold(struct doc *doc, const struct effect_plan *plan)
 
 	doc_null(doc, "predicted");
 	doc_array(doc, "not_predicted");
-	for (i = 0; i < plan->turns; i++)
+	for (i = 0; i < plan->moves; i++)
 		if (plan->silence[i])
-			json_pair(doc, "key", plan->turn[i].knob->name.key, "why",
+			json_pair(doc, "key", plan->move[i].knob->name.key, "why",
 				  advise_silence_words(plan->silence[i]));
 	doc_end(doc);
 }
@@ -290,7 +290,7 @@ int advice_json(struct doc *doc, const struct advice *advice, int64_t limit)
 	json_rows(doc, advice);
 	if (plan->unforetold)
 		json_unforetold(doc, plan);
-	else if (plan->turns && !error)
+	else if (plan->moves && !error)
 		error = json_predicted(doc, advice);
 	return error;
 }

@@ -163,7 +163,7 @@ static void print_outcome(const struct text *text, const struct advice *advice)
 		text_print(text, "  %s\n", plan->fits ? "It fits then." : "That does not make it fit for certain.");
 }
 
-static void print_turn(const struct text *text, const struct advise_turn *turn, const struct effect *effect,
+static void print_turn(const struct text *text, const struct advise_move *turn, const struct effect *effect,
 		       const char *silence)
 {
 	const char *now = turn->now && !(effect && effect->relative) ? turn->now : "?";
@@ -180,8 +180,8 @@ static void print_plan(const struct text *text, const struct advice *advice)
 	answer_title(text, plan->asked  ? "With these changes"
 			   : plan->fits ? "What fits"
 					: "The most that settings would have done together");
-	for (i = 0; i < plan->turns; i++)
-		print_turn(text, &plan->turn[i], plan->effect[i], advise_silence_words(plan->silence[i]));
+	for (i = 0; i < plan->moves; i++)
+		print_turn(text, &plan->move[i], plan->effect[i], advise_silence_words(plan->silence[i]));
 	if (plan->unforetold)
 		print_wrapped(text, 2, "The recording does not tell the peak with these changes.");
 	else

@@ -1,0 +1,516 @@
+#include "replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/tuple.h"
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "report/answer.h"
+#include "timeline/tape.h"
+
+#define ANOTHER 4       /* factor: the request is larger than earlier pieces of the place */
+#define LATER_MOST 1e15 /* most bytes of a change: far above any device, and sums stay whole numbers */
+
+/* ---- sites ---------------------------------------------------------------------------------------------------------------- */
+
+static void take_site(struct replay_site *site, const struct scene *scene, const struct scene_site *from)
+{
+	*site = (struct replay_site){ .id = from->id,
+				      .process = scene->process[from->process].id,
+				      .node = from->node,
+				      .phase = (uint8_t)from->phase,
+				      .category = (uint8_t)from->category,
+				      .known = from->known != SCENE_PROBABLE,
+				      .driver = from->driver,
+				      .ignored = !from->in_use,
+				      .tags = from->tags,
+				      .words = from->words,
+				      .element = from->element };
+}
+
+static int take_sites(struct replay *replay)
+{
+	const struct scene *scene = replay->scene;
+	size_t i;
+
+	replay->ids = scene->sites ? (uint32_t)scene->site[scene->sites - 1].id + 1 : 1;
+	replay->site = calloc(scene->sites + 1, sizeof(*replay->site));
+	replay->index = malloc(replay->ids * sizeof(*replay->index));
+	if (!replay->site || !replay->index)
+		return -MT_E_MEMORY;
+	memset(replay->index, 255, replay->ids * sizeof(*replay->index));
+	for (i = 0; i < scene->sites; i++) {
+		if (scene->site[i].device != replay->device)
+			continue;
+		replay->index[scene->site[i].id] = replay->sites;
+		take_site(&replay->site[replay->sites++], scene, &scene->site[i]);
+	}
+	return 0;
+}
+
+uint32_t replay_index(const struct replay *replay, int64_t id)
+{
+	return id > 0 && id < replay->ids ? replay->index[id] : SCENE_NONE;
+}
+
+/* The number of the key: that of the first one of its kind. 0 or -MT_E_MEMORY. */
+static int first_of(struct tuple_table *table, struct tuple key, uint32_t own, uint32_t *first)
+{
+	*first = tuple_find(table, &key);
+	if (*first != TUPLE_NONE)
+		return 0;
+	*first = own;
+	return tuple_add(table, &key, own);
+}
+
+/* Sets `alike`: stacks with the same frames, and sites of these with the same phase and category. */
+static int find_alike(struct replay *replay)
+{
+	const struct scene *scene = replay->scene;
+	struct tuple_table nodes = { 0 }, sites = { 0 };
+	uint32_t *plain = malloc((scene->nodes + 1) * sizeof(*plain)), i, up;
+	struct replay_site *site;
+	int error = plain ? 0 : -MT_E_MEMORY;
+
+	for (i = 0; i < scene->nodes && !error; i++) {
+		up = scene->node[i].parent;
+		error = first_of(&nodes, (struct tuple){ { up == SCENE_NONE ? up : plain[up], scene->node[i].frame } },
+				 i, &plain[i]);
+	}
+	for (i = 0; i < replay->sites && !error; i++) {
+		site = &replay->site[i];
+		site->alike = i;
+		if (site->node != SCENE_NONE)
+			error = first_of(&sites,
+					 (struct tuple){ { (uint64_t)site->process, plain[site->node], site->phase,
+							   site->category | (uint64_t)site->driver << 8 } },
+					 i, &site->alike);
+	}
+	tuple_release(&nodes);
+	tuple_release(&sites);
+	free(plain);
+	return error;
+}
+
+/* ---- a sweep over the moves ---------------------------------------------------------------------------------------- */
+
+struct sweep;
+
+/* Callbacks: each move of a counting site, then the end of each change, made in `phase`. */
+struct sweep_eye {
+	void (*move)(struct sweep *sweep, uint32_t site, const struct tape_event *event);
+	void (*settled)(struct sweep *sweep, uint8_t phase);
+};
+
+struct sweep {
+	const struct replay *replay;
+	const struct sweep_eye *eye;
+	void *context;            /* context of the eye */
+	struct tape_event *event; /* events of a block */
+	uint32_t *span;           /* current span of each process */
+	uint32_t mover;           /* site of the newest move of the change */
+	int moved;                /* 1: the change has counting moves */
+	enum {
+		ASKED_NOT,
+		ASKED_ALONE,
+		ASKED_LATER,
+		ASKED_DONE
+	} asked;         /* progress of the request, alone and with later changes */
+	uint64_t change; /* number of changes up to now */
+	int64_t time;
+	uint64_t changes_now; /* number of changes at `time` */
+};
+
+static uint8_t phase_now(struct sweep *sweep, int64_t id, int64_t time)
+{
+	const struct scene *scene = sweep->replay->scene;
+	uint32_t process = scene_process_of(scene, id), *at;
+	const struct scene_span *span;
+
+	if (process == SCENE_NONE || !scene->process[process].spans)
+		return MT_PHASE_OTHER;
+	at = &sweep->span[process];
+	span = &scene->span[scene->process[process].first_span];
+	while (*at + 1 < scene->process[process].spans && span[*at + 1].first_time <= time)
+		(*at)++;
+	return (uint8_t)span[*at].phase;
+}
+
+/* Adds the later changes of the step (sign 1), or takes them back (sign -1). */
+static void move_later(struct sweep *sweep, double sign)
+{
+	const struct replay *replay = sweep->replay;
+	struct tape_event change = { .time = replay->request.time };
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++) {
+		change.bytes = (int64_t)(sign * replay_later_of(replay, i));
+		if (change.bytes)
+			sweep->eye->move(sweep, i, &change);
+	}
+}
+
+/* Adds the request, then its later changes, settles after both, and takes all back. */
+static void ask(struct sweep *sweep)
+{
+	const struct replay *replay = sweep->replay;
+	struct tape_event request = { .time = replay->request.time,
+				      .bytes = (int64_t)replay->request.bytes,
+				      .count = 1 };
+
+	sweep->asked = ASKED_ALONE;
+	sweep->eye->move(sweep, replay->request.site, &request);
+	sweep->eye->settled(sweep, replay->request.phase);
+	if (replay->later.bytes) {
+		sweep->asked = ASKED_LATER;
+		move_later(sweep, 1);
+		sweep->eye->settled(sweep, replay->later.phase);
+		move_later(sweep, -1);
+	}
+	request.bytes = -request.bytes;
+	request.count = -1;
+	sweep->asked = ASKED_DONE;
+	sweep->eye->move(sweep, replay->request.site, &request);
+}
+
+static int is_asked_before(const struct sweep *sweep, int64_t time)
+{
+	const struct replay *replay = sweep->replay;
+
+	return replay->request.bytes && !sweep->asked &&
+	       (time > replay->request.time ||
+		(time == replay->request.time && sweep->time == time && sweep->changes_now >= replay->request.changes));
+}
+
+static void take_event(struct sweep *sweep, const struct tape_event *event)
+{
+	const struct replay *replay = sweep->replay;
+	uint32_t site = replay_index(replay, TAPE_SITE(event->cell));
+
+	if (!sweep->moved && is_asked_before(sweep, event->time))
+		ask(sweep);
+	sweep->changes_now = event->time == sweep->time ? sweep->changes_now : 0;
+	sweep->time = event->time;
+	if (site != SCENE_NONE && !TAPE_IS_SLACK(event->cell) && !replay->site[site].ignored) {
+		sweep->eye->move(sweep, site, event);
+		sweep->mover = site;
+		sweep->moved = 1;
+	}
+	if (event->more)
+		return;
+	sweep->changes_now++;
+	sweep->change++;
+	if (sweep->moved)
+		sweep->eye->settled(sweep, phase_now(sweep, replay->site[sweep->mover].process, event->time));
+	sweep->moved = 0;
+}
+
+static int take_block(void *context, struct db_stmt *row)
+{
+	struct sweep *sweep = context;
+	size_t size;
+	const unsigned char *bytes = db_blob(row, 1, &size);
+	int64_t count = db_int(row, 0), i;
+	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
+						    : tape_unpack(sweep->event, (uint32_t)count, bytes, size);
+
+	for (i = 0; i < count && !error; i++)
+		take_event(sweep, &sweep->event[i]);
+	return error;
+}
+
+static int run(const struct replay *replay, const struct sweep_eye *eye, void *context)
+{
+	struct sweep sweep = { .replay = replay,
+			       .eye = eye,
+			       .context = context,
+			       .event = malloc(TAPE_BLOCK * sizeof(*sweep.event)),
+			       .span = calloc(replay->scene->processes + 1, sizeof(*sweep.span)),
+			       .time = INT64_MIN };
+	int error = -MT_E_MEMORY;
+
+	if (sweep.event && sweep.span)
+		error = answer_rows(replay->scene->db, "SELECT events, moves FROM timeline ORDER BY block", NULL,
+				    take_block, &sweep);
+	if (!error && replay->request.bytes && !sweep.asked)
+		ask(&sweep);
+	free(sweep.event);
+	free(sweep.span);
+	return error;
+}
+
+/* ---- as it was ------------------------------------------------------------------------------------------------------ */
+
+/* The first sweep finds the peaks, the second one the sites' bytes at the peaks. */
+struct survey {
+	struct replay *replay;
+	uint64_t all;
+	uint64_t *held; /* by site */
+	uint32_t *count;
+};
+
+static void survey_move(struct sweep *sweep, uint32_t number, const struct tape_event *event)
+{
+	struct survey *survey = sweep->context;
+	struct replay_site *site = &survey->replay->site[number];
+	uint64_t each = event->count > 0 && event->bytes > 0 ? (uint64_t)event->bytes / (uint64_t)event->count : 0;
+
+	survey->all += (uint64_t)event->bytes;
+	if (!each)
+		return;
+	site->births += (uint64_t)event->count;
+	site->largest = each > site->largest ? each : site->largest;
+	site->smallest = !site->smallest || each < site->smallest ? each : site->smallest;
+}
+
+static void survey_settled(struct sweep *sweep, uint8_t phase)
+{
+	struct survey *survey = sweep->context;
+	struct replay *replay = survey->replay;
+	int alone = sweep->asked == ASKED_ALONE;
+
+	if (alone)
+		replay->request.alone = replay->request.all = survey->all;
+	if (sweep->asked == ASKED_LATER && survey->all > replay->request.all)
+		replay->request.all = survey->all;
+	if (sweep->asked != ASKED_LATER && survey->all > replay->peak[phase].bytes)
+		replay->peak[phase] = (struct replay_peak){
+			survey->all, alone ? UINT64_MAX : sweep->change,
+			replay->site[alone ? replay->request.site : sweep->mover].process
+		};
+}
+
+static void count_move(struct sweep *sweep, uint32_t number, const struct tape_event *event)
+{
+	struct survey *survey = sweep->context;
+
+	survey->held[number] += (uint64_t)event->bytes;
+	survey->count[number] += (uint32_t)event->count;
+}
+
+static void count_settled(struct sweep *sweep, uint8_t phase)
+{
+	struct survey *survey = sweep->context;
+	struct replay *replay = survey->replay;
+	uint64_t change = sweep->asked == ASKED_ALONE ? UINT64_MAX : sweep->change;
+	int then = sweep->asked == ASKED_ALONE || (!replay->request.bytes && change == replay->highest);
+	int peak = replay->peak[phase].bytes && replay->peak[phase].change == change;
+	struct replay_site *site;
+	uint32_t i;
+
+	if (sweep->asked == ASKED_LATER || (!then && !peak))
+		return;
+	for (i = 0; i < replay->sites; i++) {
+		site = &replay->site[i];
+		if (then)
+			site->then = survey->held[i], site->then_count = survey->count[i];
+		if (peak)
+			site->held[phase] = survey->held[i], site->count[phase] = survey->count[i];
+	}
+}
+
+/* The change with the highest peak. */
+static uint64_t highest(const struct replay *replay)
+{
+	const struct replay_peak *most = &replay->peak[0];
+	uint32_t phase;
+
+	for (phase = 1; phase < MT_PHASE_COUNT; phase++)
+		most = replay->peak[phase].bytes > most->bytes ? &replay->peak[phase] : most;
+	return most->change;
+}
+
+/* Sets `many`. `sum`: a zeroed number for each site. */
+static void count_alike(struct replay *replay, uint32_t *sum)
+{
+	struct replay_site *site, *end = replay->site + replay->sites;
+	uint32_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
+		memset(sum, 0, replay->sites * sizeof(*sum));
+		for (site = replay->site; site < end; site++)
+			sum[site->alike] += site->count[phase];
+		for (site = replay->site; site < end; site++)
+			site->many = sum[site->alike] > site->many ? sum[site->alike] : site->many;
+	}
+}
+
+int replay_survey(struct replay *replay)
+{
+	static const struct sweep_eye first = { survey_move, survey_settled }, second = { count_move, count_settled };
+	struct survey survey = { .replay = replay,
+				 .held = calloc(replay->sites + 1, sizeof(*survey.held)),
+				 .count = calloc(replay->sites + 1, sizeof(*survey.count)) };
+	int error = survey.held && survey.count ? run(replay, &first, &survey) : -MT_E_MEMORY;
+
+	replay->highest = highest(replay);
+	if (!error)
+		error = run(replay, &second, &survey);
+	if (!error)
+		count_alike(replay, survey.count);
+	free(survey.held);
+	free(survey.count);
+	return error;
+}
+
+/* ---- the request ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Whether activations of the request are many times larger than earlier ones of the place. Such a request is no piece of a layer:
+ * effects on those pieces do not reach it.
+ */
+static int is_another(const struct replay *replay, const struct replay_site *site, uint64_t requested)
+{
+	const struct scene_site *its = &replay->scene->site[scene_site_of(replay->scene, site->id)];
+	uint64_t most = its->most > its->most_before ? its->most : its->most_before;
+
+	return site->category == MT_CATEGORY_ACTIVATIONS && most && requested / ANOTHER > most;
+}
+
+/* Finds the request's site: one of its stack and phase, or a new one. 1: the new one is unlike the one of its stack. */
+static int place_request(struct replay *replay, const struct oom_failure *failed, uint8_t category)
+{
+	uint32_t node = scene_node_of(replay->scene, failed->node), i;
+	uint8_t driver = !strcmp(failed->source, "driver");
+	struct replay_site *site;
+	int another = 0;
+
+	for (i = 0; i < replay->sites && node != SCENE_NONE; i++) {
+		site = &replay->site[i];
+		if (site->process == failed->process && site->node == node && !site->ignored &&
+		    (site->category == category || category != MT_CATEGORY_LOGITS) &&
+		    site->phase == replay->request.phase && site->driver == driver) {
+			replay->request.site = i;
+			another = is_another(replay, site, failed->requested);
+			if (!another)
+				return 0;
+			category = site->category;
+		}
+	}
+	replay->request.site = replay->sites;
+	replay->site[replay->sites++] = (struct replay_site){ .process = failed->process,
+							      .node = node,
+							      .tags = node == SCENE_NONE
+									      ? 0
+									      : replay->scene->node[node].tags,
+							      .phase = replay->request.phase,
+							      .category = category,
+							      .driver = driver };
+	return another;
+}
+
+int replay_init(struct replay *replay, const struct scene *scene, int64_t device, const struct oom_failure *failed,
+		uint8_t category)
+{
+	const int64_t id[ANSWER_PARAMETERS] = { failed ? failed->id : 0 };
+	int phase = failed ? mt_phase_parse(failed->phase, strlen(failed->phase)) : -1, another = 0, error;
+
+	*replay = (struct replay){ .scene = scene, .device = device };
+	error = take_sites(replay);
+	if (!error && failed) {
+		replay->request.bytes = failed->requested;
+		replay->request.time = failed->time;
+		replay->request.phase = phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
+		replay->request.changes = UINT64_MAX;
+		another = place_request(replay, failed, category);
+		error = answer_bytes(scene->db, "SELECT changes FROM timeline_mark WHERE oom = ?1", id,
+				     &replay->request.changes);
+	}
+	if (!error)
+		error = find_alike(replay);
+	if (!error && another)
+		replay->site[replay->request.site].alike = replay->request.site;
+	return error;
+}
+
+int replay_add_later(struct replay *replay, uint32_t site, double bytes)
+{
+	bytes = bytes > LATER_MOST ? LATER_MOST : bytes < -LATER_MOST ? -LATER_MOST : bytes;
+	if (!replay->later.bytes)
+		replay->later.bytes = calloc(replay->sites, sizeof(*replay->later.bytes));
+	if (!replay->later.bytes)
+		return -MT_E_MEMORY;
+	replay->later.bytes[site] += bytes;
+	replay->later.sum += bytes;
+	return 0;
+}
+
+double replay_later_of(const struct replay *replay, uint32_t site)
+{
+	return replay->later.bytes ? replay->later.bytes[site] : 0;
+}
+
+void replay_release(struct replay *replay)
+{
+	free(replay->site);
+	free(replay->index);
+	free(replay->later.bytes);
+	*replay = (struct replay){ 0 };
+}
+
+/* ---- with other sizes ----------------------------------------------------------------------------------------------- */
+
+struct scenarios {
+	const struct replay_effect *const *effect;
+	const struct replay_extra *const *extra;
+	struct replay_result *result;
+	uint32_t count;
+	double all;                                        /* bytes in use without effects */
+	double less[REPLAY_SCENARIOS_MAX][MT_PHASE_COUNT]; /* reduction by each scenario; below 0: more bytes */
+};
+
+static void scenario_move(struct sweep *sweep, uint32_t site, const struct tape_event *event)
+{
+	struct scenarios *all = sweep->context;
+	double bytes = (double)event->bytes, allocations = event->count < 0 ? -event->count : event->count, kept;
+	const struct replay_effect *effect;
+	uint32_t i, phase;
+
+	all->all += bytes;
+	for (i = 0; i < all->count; i++) {
+		effect = &all->effect[i][site];
+		if (!effect->used)
+			continue;
+		kept = bytes;
+		if (effect->cap != UINT64_MAX && allocations > 0) {
+			kept = (double)effect->cap * allocations;
+			kept = bytes < 0 ? (-kept > bytes ? -kept : bytes) : (kept < bytes ? kept : bytes);
+		}
+		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+			all->less[i][phase] += bytes - kept * (double)effect->keep[phase];
+	}
+}
+
+static void scenario_settled(struct sweep *sweep, uint8_t phase)
+{
+	struct scenarios *all = sweep->context;
+	struct replay_result *result;
+	double now;
+	uint64_t bytes;
+	uint32_t i;
+
+	for (i = 0; i < all->count; i++) {
+		result = &all->result[i];
+		now = all->all - all->less[i][phase] + all->extra[i]->bytes[phase];
+		bytes = now <= 0 ? 0 : now < (double)INT64_MAX ? (uint64_t)(now + 0.5) : (uint64_t)INT64_MAX;
+		if (sweep->asked && sweep->asked != ASKED_DONE && bytes > result->asked)
+			result->asked = bytes;
+		if (sweep->asked == ASKED_LATER || bytes <= result->peak[phase])
+			continue;
+		result->peak[phase] = bytes;
+		if (bytes > result->most)
+			result->most = bytes, result->phase = phase;
+	}
+}
+
+int replay_sweep(const struct replay *replay, const struct replay_effect *const *effect,
+		 const struct replay_extra *const *extra, uint32_t count, struct replay_result *result)
+{
+	static const struct sweep_eye eye = { scenario_move, scenario_settled };
+	struct scenarios all = { .effect = effect, .extra = extra, .result = result, .count = count };
+
+	if (count > REPLAY_SCENARIOS_MAX)
+		return -MT_E_LIMIT;
+	memset(result, 0, count * sizeof(*result));
+	return run(replay, &eye, &all);
+}
