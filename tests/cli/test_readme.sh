@@ -34,7 +34,7 @@ failed() { LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB "$memrec" -o oom.zst -- "$
 check "a run that runs out of memory" failed
 answers() { "$memana" "$1" oom.zst | sed -n "/^$2/,\$p" >answer && quoted "$2" >begin && [ -s begin ] && diff <(words <begin) <(head -n "$(wc -l <begin)" answer | words); }
 check "docs/oom.md quotes memana oom" answers oom 'Out of memory'
-check "docs/oom.md quotes memana advise" answers advise '1. Compute '
+check "docs/oom.md quotes memana advise" answers advise '1. Put fewer '
 pasted() {
 	sed -n '/^\$ memrec env verl/,/^```/p' "$SRC/docs/launchers.md" | sed '1d;$d' >begin
 	[ -s begin ] && "$memrec" env verl | sed "s#$BUILD/libmemrec.so#/usr/local/lib/memrec/libmemrec.so#; s#$BUILD/memrec#/usr/local/bin/memrec#; s#$PWD/#/home/me/run/#" | diff begin -

@@ -69,7 +69,7 @@ static void check_texts(const struct advise_config *config)
 	uint32_t i;
 
 	for (i = 0; i < config->settings; i++) {
-		FUZZ_CHECK(is_clean(config->setting[i].key) && is_clean(config->setting[i].where));
+		FUZZ_CHECK(is_clean(config->setting[i].where));
 		FUZZ_CHECK(!config->setting[i].value || is_clean(config->setting[i].value));
 	}
 	for (i = 0; i < config->warnings; i++)
@@ -81,7 +81,7 @@ static void ask_knob(struct advise_config *config, const struct mt_knob *knob)
 {
 	static const struct advise_facts facts = { { 0 } };
 	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
-	struct advise_value now = advise_config_value(config, knob, ADVISE_WITH_SET);
+	struct advise_value now = advise_config_value(config, knob);
 	char words[ADVISE_WORDS_MAX];
 	double number;
 	uint32_t i;
@@ -90,12 +90,12 @@ static void ask_knob(struct advise_config *config, const struct mt_knob *knob)
 	if (now.text)
 		advise_value_number(knob, now.text, &number);
 	for (i = 0; i < knob->constraints; i++) {
-		advise_constraint_holds(config, knob, &knob->constraint[i], now.text, ADVISE_WITH_SET, &facts, words);
+		advise_constraint_holds(config, knob, &knob->constraint[i], words);
 		FUZZ_CHECK(is_clean(words));
 	}
-	advise_config_standing(config, knob, ADVISE_AS_IS, &facts, words);
+	advise_config_standing(config, knob, &facts, words);
 	FUZZ_CHECK(is_clean(words));
-	advise_floor(config, knob, ADVISE_AS_IS, &facts);
+	advise_floor(config, knob, &facts);
 	FUZZ_CHECK(advise_config_names(config, knob, name) >= 1);
 }
 
@@ -134,8 +134,8 @@ static void configure(char *part[PARTS], const size_t size[PARTS])
 	}
 	check_error(config, advise_config_command_line(config, part[PART_COMMAND]));
 	check_error(config, advise_config_yaml(config, "fuzz.yaml", part[PART_FILE], size[PART_FILE]));
-	check_error(config, advise_config_now(config, part[PART_NOW]));
-	check_error(config, advise_config_set(config, part[PART_SET]));
+	check_error(config, advise_config_pair(config, part[PART_NOW], ADVISE_NOW));
+	check_error(config, advise_config_pair(config, part[PART_SET], ADVISE_SET));
 	check_texts(config);
 	ask_all(config);
 	advise_config_free(config);

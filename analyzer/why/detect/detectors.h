@@ -62,9 +62,6 @@ void find_takers(struct find *find, struct candidate *candidate, uint32_t proces
 /* Bytes of a process's context, from NVML, else an estimate; 0: no bytes on the device (find_outside.c). */
 uint64_t find_context(const struct scene *scene, uint32_t process);
 
-/* The step of the newest optimizer states, if older states of about equal bytes are resident; -1: none (find_over.c). */
-int64_t find_attempt_step(const struct scene *scene);
-
 /* Take bytes of earlier attempts, and weights of models that no longer compute (find_over.c). */
 void find_attempt(struct find *find);
 void find_idle(struct find *find);

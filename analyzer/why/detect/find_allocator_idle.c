@@ -5,15 +5,6 @@
 #define LITTLE 32 /* divisor: 1/32 of the device is normal for a cache */
 #define ORDERLY 8 /* divisor: slack below 1/8 of the held bytes is normal */
 
-/*
- * Another process, or a library that asks the driver, can use a cache's bytes only after whole segments go back. The requesting
- * allocator has already given these back: its slack lies in pieces.
- */
-static int is_cache_of_another(const struct scene *scene, uint32_t process)
-{
-	return process != scene->request.process || scene->request.from_driver;
-}
-
 void find_takers(struct find *find, struct candidate *candidate, uint32_t process, int with_tensors)
 {
 	const struct scene *scene = find->scene;
@@ -36,11 +27,15 @@ void find_takers(struct find *find, struct candidate *candidate, uint32_t proces
 	candidate->tags = candidate->stack == SCENE_NONE ? 0 : scene->node[candidate->stack].tags;
 }
 
+/*
+ * Another process, or a library that asks the driver, can use a cache's bytes only after whole segments go back. The requesting
+ * allocator has already given these back: its slack lies in pieces.
+ */
 static void look_at(struct find *find, uint32_t index)
 {
 	const struct scene_request *request = &find->scene->request;
 	const struct scene_process *process = &find->scene->process[index];
-	int of_another = is_cache_of_another(find->scene, index);
+	int of_another = index != request->process || request->from_driver;
 	uint64_t bytes = of_another ? process->idle : process->pinned + process->idle;
 	uint32_t pin = of_another || process->pin == SCENE_NONE ? SCENE_NONE : find->scene->site[process->pin].node;
 	struct candidate *candidate;
@@ -60,38 +55,33 @@ static void look_at(struct find *find, uint32_t index)
 /* Whether a library's own allocator took the bytes from the driver: the recording does not show their use. */
 static int is_arena(const struct scene *scene, const struct scene_site *site)
 {
-	return find_is_here(scene, site) && site->driver && !site->engine && site->category == MT_CATEGORY_OTHER &&
-	       *site->owner && site->node != SCENE_NONE;
+	(void)scene;
+	return site->driver && !site->engine && site->category == MT_CATEGORY_OTHER && *site->owner &&
+	       site->node != SCENE_NONE;
+}
+
+static int is_tensor(const struct scene *scene, const struct scene_site *site)
+{
+	(void)scene;
+	return !site->driver;
 }
 
 /* Without tensors, the library is the program. With more bytes in tensors, the library is their tool. */
-static void look_for_arena(struct find *find, uint32_t process)
+static void keep_main(struct find *find, struct candidate *candidate)
 {
-	const struct find_how how = { .cause = MT_CAUSE_ALLOCATOR_IDLE, .need = MT_NEED_NEVER };
-	const struct scene *scene = find->scene;
-	uint64_t tensors = 0, arena = 0;
-	size_t i;
+	uint64_t tensors = find_sum(find->scene, candidate->process, is_tensor);
 
-	find_begin(find);
-	for (i = 0; i < scene->sites; i++) {
-		if (scene->site[i].process != process)
-			continue;
-		find->take[i] = is_arena(scene, &scene->site[i]) ? scene->site[i].at[SCENE_NOW] : 0;
-		arena += find->take[i];
-		tensors += scene->site[i].driver ? 0 : scene->site[i].at[SCENE_NOW];
-	}
-	if (tensors && arena > tensors)
-		find_whole(find, &how, process);
+	if (!tensors || candidate->bytes <= tensors)
+		candidate->bytes = 0;
 }
 
 void find_allocator_idle(struct find *find)
 {
+	const struct find_how how = { .cause = MT_CAUSE_ALLOCATOR_IDLE, .need = MT_NEED_NEVER, .done = keep_main };
 	uint32_t i;
 
-	for (i = 0; i < find->scene->processes; i++) {
-		if (find->scene->request
-			    .failure) /* Without a failed request, a cache is no cause: it goes back before a request fails. */
-			look_at(find, i);
-		look_for_arena(find, i);
-	}
+	/* Without a failed request, a cache is no cause: it goes back before a request fails. */
+	for (i = 0; find->scene->request.failure && i < find->scene->processes; i++)
+		look_at(find, i);
+	find_sites(find, &how, is_arena);
 }

@@ -15,33 +15,26 @@ static uint64_t above(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* Bytes before the newest phase; bytes of the first sample if the rise in this phase is small. */
-static uint64_t base_of(const struct scene_host *host)
-{
-	return above(host->resident, host->before) >= host->resident / MUCH ? host->before : host->first;
-}
-
-static uint64_t rise_of(const struct scene_host *host)
-{
-	return above(host->resident, base_of(host));
-}
-
-static int rose(const struct scene_host *host)
-{
-	return rise_of(host) > 0 && rise_of(host) >= host->resident / MUCH;
-}
-
-/* ---- places ---- */
-
+/* A process of a host, with the place of its newest allocation. */
 struct seen {
 	const struct scene_host *host;
 	const char *function;
+	uint64_t base, rise; /* base: bytes before the newest phase, or of the first sample if the phase added little */
+	int rose;
 };
 
-static const char *function_of(const struct scene *scene, uint32_t node)
+static struct seen look_at(const struct scene *scene, const struct scene_host *host)
 {
-	node = scene_telling(scene, node);
-	return node == SCENE_NONE ? "" : scene->frame[scene->node[node].frame].frame.function;
+	uint32_t node = scene_telling(scene, host->node);
+	uint64_t much = host->resident / MUCH;
+	struct seen seen = { .host = host, .function = "" };
+
+	if (node != SCENE_NONE)
+		seen.function = scene->frame[scene->node[node].frame].frame.function;
+	seen.base = above(host->resident, host->before) >= much ? host->before : host->first;
+	seen.rise = above(host->resident, seen.base);
+	seen.rose = seen.rise > 0 && seen.rise >= much;
+	return seen;
 }
 
 /* By machine and place, largest rise first. */
@@ -54,55 +47,58 @@ static int by_place(const void *one, const void *two)
 		return a->host->machine < b->host->machine ? -1 : 1;
 	if (order)
 		return order;
-	if (rise_of(a->host) != rise_of(b->host))
-		return rise_of(a->host) > rise_of(b->host) ? -1 : 1;
+	if (a->rise != b->rise)
+		return a->rise > b->rise ? -1 : 1;
 	return a->host->process < b->host->process ? -1 : a->host->process > b->host->process;
 }
 
-/* Whether the process rose for the same reason as the one with the largest rise at its place. */
-static int is_near(const struct scene_host *host, const struct scene_host *most)
+/* A candidate of used bytes, `base` of them there before. NULL: few bytes of the machine, or out of memory. */
+static struct candidate *add(struct find *find, const struct scene_host *host, uint32_t node, uint64_t bytes,
+			     uint64_t base)
 {
-	return rise_of(host) >= rise_of(most) / NEAR_MOST && rose(host) == rose(most);
+	struct candidate *candidate;
+
+	if (bytes < host->used / LITTLE)
+		return NULL;
+	candidate = find_add_at(find, MT_CAUSE_HOST, host->process, node, bytes);
+	if (!candidate)
+		return NULL;
+	candidate->expected = base < bytes ? base : bytes;
+	candidate->reference = REFERENCE_BEFORE;
+	candidate->fact[FACT_LIMIT] = (int64_t)host->room;
+	return candidate;
 }
 
-/* Makes one candidate of all processes that rose at one place. */
+/* Makes one candidate of all processes that rose at one place for the reason of the first. */
 static void add_place(struct find *find, const struct seen *seen, size_t count)
 {
-	const struct scene_host *most = seen[0].host;
 	struct candidate *candidate;
 	uint64_t bytes = 0, base = 0, rate = 0;
 	size_t i, near = 0;
 
 	for (i = 0; i < count; i++) {
-		if (!is_near(seen[i].host, most))
+		if (seen[i].rise < seen->rise / NEAR_MOST || seen[i].rose != seen->rose)
 			continue;
 		near++;
 		bytes += seen[i].host->resident;
-		base += base_of(seen[i].host);
+		base += seen[i].base;
 		rate += seen[i].host->rate;
 	}
-	if (bytes < most->used / LITTLE)
-		return;
-	candidate = find_add_at(find, MT_CAUSE_HOST, most->process, most->node, bytes);
+	candidate = add(find, seen->host, seen->host->node, bytes, base);
 	if (!candidate)
 		return;
-	candidate->expected = base;
-	candidate->reference = REFERENCE_BEFORE;
-	candidate->phase = most->phase;
-	candidate->doubt = !rose(most);
-	candidate->fact[FACT_LIMIT] = (int64_t)most->room;
-	candidate->fact[FACT_STEPS] = most->steps;
+	candidate->phase = seen->host->phase;
+	candidate->doubt = !seen->rose;
+	candidate->fact[FACT_STEPS] = seen->host->steps;
 	candidate->fact[FACT_PROCESSES] = (int64_t)near;
 	candidate->fact[FACT_RATE] = (int64_t)rate;
 }
-
-/* ---- others ---- */
 
 /* Makes a candidate of used host memory beyond the recorded processes: their children can hold it. */
 static void add_others(struct find *find, const struct seen *seen, size_t count)
 {
 	const struct scene_host *newest = seen[0].host;
-	uint64_t own = 0, own_first = 0, first = UINT64_MAX, others;
+	uint64_t own = 0, own_first = 0, first = UINT64_MAX;
 	struct candidate *candidate;
 	int own_rose = 0;
 	size_t i;
@@ -110,20 +106,13 @@ static void add_others(struct find *find, const struct seen *seen, size_t count)
 	for (i = 0; i < count; i++) {
 		own += seen[i].host->resident;
 		own_first += seen[i].host->first;
-		own_rose |= rose(seen[i].host);
+		own_rose |= seen[i].rose;
 		first = seen[i].host->used_first < first ? seen[i].host->used_first : first;
 		newest = seen[i].host->time > newest->time ? seen[i].host : newest;
 	}
-	others = above(newest->used, own);
-	if (others < newest->used / LITTLE)
-		return;
-	candidate = find_add_at(find, MT_CAUSE_HOST, newest->process, SCENE_NONE, others);
-	if (!candidate)
-		return;
-	candidate->expected = above(first, own_first) < others ? above(first, own_first) : others;
-	candidate->reference = REFERENCE_BEFORE;
-	candidate->doubt = own_rose;
-	candidate->fact[FACT_LIMIT] = (int64_t)newest->room;
+	candidate = add(find, newest, SCENE_NONE, above(newest->used, own), above(first, own_first));
+	if (candidate)
+		candidate->doubt = own_rose;
 }
 
 static void look_at_machine(struct find *find, const struct seen *seen, size_t count)
@@ -133,25 +122,13 @@ static void look_at_machine(struct find *find, const struct seen *seen, size_t c
 
 	for (from = 0; from < count; from++)
 		is_full |= seen[from].host->is_full;
-	if (!is_full)
-		return;
-	for (from = 0; from < count; from = to) {
+	for (from = 0; is_full && from < count; from = to) {
 		for (to = from + 1; to < count && !strcmp(seen[to].function, seen[from].function);)
 			to++;
 		add_place(find, &seen[from], to - from);
 	}
-	add_others(find, seen, count);
-}
-
-/* ---- a request for host memory ---- */
-
-/* A request for pinned memory fails on the device of kind cpu: the host. */
-static void look_at_request(struct find *find)
-{
-	const struct scene_request *request = &find->scene->request;
-
-	if (request->failure && !strcmp(request->kind, "cpu"))
-		find_add_request(find, MT_CAUSE_HOST, request->requested);
+	if (is_full)
+		add_others(find, seen, count);
 }
 
 void find_host(struct find *find)
@@ -165,14 +142,15 @@ void find_host(struct find *find)
 		return;
 	}
 	for (i = 0; i < scene->hosts; i++)
-		seen[i] = (struct seen){ &scene->host[i], function_of(scene, scene->host[i].node) };
-	if (scene->hosts)
-		qsort(seen, scene->hosts, sizeof(*seen), by_place);
+		seen[i] = look_at(scene, &scene->host[i]);
+	qsort(seen, scene->hosts, sizeof(*seen), by_place);
 	for (from = 0; from < scene->hosts; from = to) {
 		for (to = from + 1; to < scene->hosts && seen[to].host->machine == seen[from].host->machine;)
 			to++;
 		look_at_machine(find, &seen[from], to - from);
 	}
 	free(seen);
-	look_at_request(find);
+	/* A request for pinned memory fails on the device of kind cpu: the host. */
+	if (scene->request.failure && !strcmp(scene->request.kind, "cpu"))
+		find_add_request(find, MT_CAUSE_HOST, scene->request.requested);
 }

@@ -3,37 +3,13 @@
 #include "why/find/find.h"
 
 #define CONTEXT ((uint64_t)1 << 30) /* bytes: estimate of a context with its libraries' code, without NVML */
-
-#define SMALL 10 /* divisor: a desktop or the driver holds less than 1/10 of the device */
+#define SMALL 10                    /* divisor: a desktop or the driver holds less than 1/10 of the device */
 
 uint64_t find_context(const struct scene *scene, uint32_t process)
 {
 	const struct scene_process *it = &scene->process[process];
 
 	return it->has_context ? it->context - it->unexplained : it->on_device ? CONTEXT : 0;
-}
-
-/* Bytes of the contexts of processes on the device, at most request.outside. */
-static uint64_t contexts(const struct scene *scene, int64_t *holders)
-{
-	uint64_t bytes = 0;
-	uint32_t i;
-
-	for (*holders = i = 0; i < scene->processes; i++) {
-		if (!scene->process[i].on_device)
-			continue;
-		++*holders;
-		bytes += find_context(scene, i);
-	}
-	return bytes < scene->request.outside ? bytes : scene->request.outside;
-}
-
-/* Bytes of the requesting process's own context. */
-static uint64_t own_context(const struct scene *scene, uint64_t all)
-{
-	uint64_t own = find_context(scene, scene->request.process);
-
-	return own < all ? own : all;
 }
 
 /* Whether more than half of the outside bytes can be this process's: NVML says so, or has no sample. */
@@ -44,87 +20,62 @@ static int could_have(const struct scene *scene, uint32_t process)
 	return it->has_context ? it->context > scene->request.outside / 2 : it->on_device;
 }
 
-/* The only recorded process that can hold most outside bytes; SCENE_NONE: none, or several can. */
-static uint32_t process_of(const struct scene *scene)
+/* The processes of the outside bytes. */
+struct holders {
+	uint64_t contexts; /* bytes of all contexts on the device */
+	uint32_t owner;    /* the only process that can hold most outside bytes; SCENE_NONE: none, or several can */
+	int64_t idle;      /* processes with a context and no other bytes */
+};
+
+static struct holders look_at(const struct scene *scene)
 {
-	uint32_t i, found = SCENE_NONE;
+	struct holders holders = { .owner = SCENE_NONE };
+	uint32_t i, owners = 0;
 
 	for (i = 0; i < scene->processes; i++) {
+		holders.contexts += scene->process[i].on_device ? find_context(scene, i) : 0;
+		holders.idle += !scene->process[i].on_device && scene->process[i].context;
 		if (!could_have(scene, i))
 			continue;
-		if (found != SCENE_NONE)
-			return SCENE_NONE;
-		found = i;
+		holders.owner = i;
+		owners++;
 	}
-	return found;
-}
-
-/* Number of processes with a context and no other bytes. */
-static int64_t idle_contexts(const struct scene *scene)
-{
-	int64_t count = 0;
-	uint32_t i;
-
-	for (i = 0; i < scene->processes; i++)
-		count += !scene->process[i].on_device && scene->process[i].context;
-	return count;
-}
-
-static void add(struct find *find, uint64_t expected, enum reference reference, int doubt, int64_t processes)
-{
-	const struct scene *scene = find->scene;
-	const struct scene_request *request = &scene->request;
-	uint32_t owner = process_of(scene);
-	struct candidate *candidate;
-
-	if (scene->request.outside <= expected || scene->request.outside - expected < scene->request.total / SMALL)
-		return;
-	candidate = find_add_at(find, MT_CAUSE_OUTSIDE, owner == SCENE_NONE ? scene->request.process : owner,
-				SCENE_NONE, scene->request.outside);
-	if (!candidate)
-		return;
-	candidate->expected = expected;
-	candidate->reference = reference;
-	candidate->doubt = doubt;
-	candidate->fact[FACT_PROCESSES] = processes;
-	if (request->outside_steps && expected == request->outside_first) {
-		candidate->fact[FACT_STEPS] = request->outside_steps;
-		candidate->fact[FACT_RATE] = (int64_t)((request->outside - expected) /
-						       (uint64_t)request->outside_steps);
-	}
-}
-
-/* Whether the steps added at least half of the bytes that no context explains. Code that is loaded late adds less. */
-static int rises(const struct scene_request *request, uint64_t needed)
-{
-	return request->outside_steps && request->outside > request->outside_first &&
-	       request->outside - request->outside_first >= (request->outside - needed) / 2;
+	if (owners != 1)
+		holders.owner = SCENE_NONE;
+	return holders;
 }
 
 /*
- * Each process needs its context. Outside bytes at the reference left room for the request, and are expected. Contexts are a cause
- * if they hold more than all allocations.
+ * The own context is expected, and so are outside bytes that were there before, when the request had room. Contexts of other
+ * processes are a cause if they hold more than all allocations.
  */
 void find_outside(struct find *find)
 {
-	const struct scene *scene = find->scene;
-	const struct scene_request *request = &scene->request;
-	int64_t holders;
-	uint64_t needed, own;
+	const struct scene_request *request = &find->scene->request;
+	struct holders holders = look_at(find->scene);
+	uint64_t expected = find_context(find->scene, request->process), rise = 0;
+	struct candidate *candidate;
 
-	if (!request->outside)
+	if (request->outside_steps && request->outside > request->outside_first)
+		rise = request->outside - request->outside_first;
+	if (rise && rise >= (request->outside - holders.contexts) / 2)
+		expected = request->outside_first;
+	else if (request->outside_before > expected && request->outside_before < request->outside)
+		expected = request->outside_before;
+	if (request->outside <= expected || request->outside - expected < request->total / SMALL)
 		return;
-	needed = contexts(scene, &holders);
-	own = own_context(scene, needed);
-	if (request->outside - needed >= find_least(scene)) {
-		if (rises(request, needed))
-			add(find, request->outside_first, REFERENCE_BEFORE, 0, 0);
-		else if (request->outside_before > needed && request->outside_before < request->outside)
-			add(find, request->outside_before, REFERENCE_BEFORE, 0, idle_contexts(scene));
-		else
-			add(find, own, REFERENCE_MODEL, request->outside_before >= request->outside,
-			    idle_contexts(scene));
-	} else if (holders > 1) {
-		add(find, own, REFERENCE_MODEL, needed < scene->held, holders);
+	candidate = find_add_at(find, MT_CAUSE_OUTSIDE, holders.owner == SCENE_NONE ? request->process : holders.owner,
+				SCENE_NONE, request->outside);
+	if (!candidate)
+		return;
+	candidate->expected = expected;
+	candidate->reference = request->outside_before || rise ? REFERENCE_BEFORE : REFERENCE_MODEL;
+	candidate->doubt = request->outside_before >= request->outside ||
+			   (request->outside < holders.contexts + find_least(find->scene) &&
+			    holders.contexts < find->scene->held);
+	candidate->fact[FACT_PROCESSES] = holders.idle;
+	if (expected == request->outside_first && request->outside_steps) {
+		candidate->fact[FACT_STEPS] = request->outside_steps;
+		candidate->fact[FACT_RATE] = (int64_t)(rise / (uint64_t)request->outside_steps);
 	}
 }

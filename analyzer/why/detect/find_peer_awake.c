@@ -7,19 +7,16 @@
 #include "detectors.h"
 #include "why/find/find.h"
 
+static int is_of_forward(const struct scene *scene, const struct scene_site *site)
+{
+	(void)scene;
+	return find_is_of_forward(site->category);
+}
+
 /* A process with few bytes of a forward does not compute. */
 static int is_idle(const struct scene *scene, uint32_t process)
 {
-	const struct scene_site *site;
-	uint64_t bytes = 0;
-	size_t i;
-
-	for (i = 0; i < scene->sites; i++) {
-		site = &scene->site[i];
-		if (site->process == process && find_is_of_forward(site->category))
-			bytes += site->at[SCENE_NOW];
-	}
-	return bytes < scene->process[process].in_use / 16;
+	return find_sum(scene, process, is_of_forward) < scene->process[process].in_use / 16;
 }
 
 /* Two processes take turns if one has slept, if one is an engine and one is not, or if one computes and one waits. */
@@ -67,38 +64,32 @@ static void take_peer(struct find *find, uint32_t process)
 	}
 }
 
-/* Bytes of the process that can go, without its weights. */
-static uint64_t beside_weights(const struct scene *scene, uint32_t process)
+static int can_go_beside_weights(const struct scene *scene, const struct scene_site *site)
 {
-	const struct scene_site *site;
-	uint64_t bytes = 0;
-	size_t i;
-
-	for (i = 0; i < scene->sites; i++) {
-		site = &scene->site[i];
-		if (site->process == process && can_go(scene, site) && site->category != MT_CATEGORY_WEIGHTS)
-			bytes += site->at[SCENE_NOW];
-	}
-	return bytes;
+	return can_go(scene, site) && site->category != MT_CATEGORY_WEIGHTS;
 }
 
-/* Weights rank last if the other bytes are enough. */
+/* All of the peer's bytes and its weights rank last if the other bytes are enough. */
+static int others_are_enough(const struct scene *scene, uint32_t process)
+{
+	return scene->request.missing && find_sum(scene, process, can_go_beside_weights) >= scene->request.missing;
+}
+
 static void say_peer(struct find *find, struct candidate *candidate)
 {
-	const struct scene *scene = find->scene;
-
-	candidate->doubt = candidate->category == MT_CATEGORY_WEIGHTS && scene->request.missing &&
-			   beside_weights(scene, candidate->process) >= scene->request.missing;
+	candidate->doubt = candidate->category == MT_CATEGORY_WEIGHTS &&
+			   others_are_enough(find->scene, candidate->process);
 }
 
 void find_peer_awake(struct find *find)
 {
 	const struct scene *scene = find->scene;
+	int has_before = scene->request.has_before == SCENE_SAME_PLACE;
 	const struct find_how how = { .cause = MT_CAUSE_PEER_AWAKE,
-				      .reference = scene->request.has_before == SCENE_SAME_PLACE ? REFERENCE_BEFORE
-												 : REFERENCE_NONE,
+				      .reference = has_before ? REFERENCE_BEFORE : REFERENCE_NONE,
 				      .by_category = 1,
-				      .need = MT_NEED_LATER };
+				      .need = MT_NEED_LATER,
+				      .done = say_peer };
 	struct candidate *all;
 	uint32_t i;
 
@@ -108,8 +99,8 @@ void find_peer_awake(struct find *find)
 		take_peer(find, i);
 		all = find_whole(find, &how, i);
 		if (all)
-			all->doubt = how.reference == REFERENCE_NONE &&
-				     beside_weights(scene, i) >= scene->request.missing;
-		find_groups(find, &how, say_peer);
+			all->doubt = !has_before && others_are_enough(scene, i);
+		take_peer(find, i);
+		find_groups(find, &how);
 	}
 }

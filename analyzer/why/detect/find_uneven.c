@@ -7,10 +7,9 @@
 
 #define EVEN 125 /* percent of the largest other rank: batches of ranks differ by less */
 
-/* Bytes of a place on a rank. Nodes differ between processes, and stacks of one program are equal. */
+/* Bytes of a place on a rank, of one phase. Nodes differ between processes, and stacks of one program are equal. */
 struct place {
-	uint64_t stack; /* hash of its functions and files */
-	enum mt_category category;
+	uint64_t stack; /* hash of its functions, its files and the category */
 	uint32_t process, site;
 	uint64_t bytes; /* at the moment, or at a peer's reference */
 };
@@ -21,8 +20,6 @@ static int place_order(const void *one, const void *two)
 
 	if (a->stack != b->stack)
 		return a->stack < b->stack ? -1 : 1;
-	if (a->category != b->category)
-		return a->category < b->category ? -1 : 1;
 	if (a->process != b->process)
 		return a->process < b->process ? -1 : 1;
 	return a->site < b->site ? -1 : a->site > b->site;
@@ -39,14 +36,13 @@ static uint64_t mix(uint64_t sum, const char *text)
 static void number_stacks(struct find *find)
 {
 	const struct scene *scene = find->scene;
-	const struct scene_node *node;
 	const struct callstack_frame *frame;
-	uint32_t i;
+	uint32_t i, parent;
 
 	for (i = 0; i < scene->nodes; i++) {
-		node = &scene->node[i];
-		frame = &scene->frame[node->frame].frame;
-		find->node_sum[i] = node->parent == SCENE_NONE ? 0xcbf29ce484222325ull : find->node_sum[node->parent];
+		parent = scene->node[i].parent;
+		frame = &scene->frame[scene->node[i].frame].frame;
+		find->node_sum[i] = parent == SCENE_NONE ? 0xcbf29ce484222325ull : find->node_sum[parent];
 		find->node_sum[i] = mix(mix(find->node_sum[i], frame->function), frame->file);
 	}
 	find->node_sum[scene->nodes] = 0;
@@ -62,28 +58,6 @@ static uint64_t bytes_of(const struct scene *scene, const struct scene_site *sit
 		if (scene->peer[i] == site->process)
 			return site->at[SCENE_PEER + i];
 	return 0;
-}
-
-static size_t collect(const struct find *find, struct place *place)
-{
-	const struct scene *scene = find->scene;
-	const struct scene_site *site;
-	size_t i, count = 0;
-
-	for (i = 0; i < scene->sites; i++) {
-		site = &scene->site[i];
-		if (bytes_of(scene, site))
-			place[count++] = (struct place){
-				.stack = find->node_sum[site->node == SCENE_NONE ? scene->nodes : site->node],
-				.category = site->category,
-				.process = site->process,
-				.site = (uint32_t)i,
-				.bytes = bytes_of(scene, site)
-			};
-	}
-	if (count)
-		qsort(place, count, sizeof(*place), place_order);
-	return count;
 }
 
 /* from..to are one place. Takes own sites with more bytes than any peer's sum over its phases. */
@@ -113,22 +87,33 @@ static void say_ranks(struct find *find, struct candidate *candidate)
 
 void find_uneven(struct find *find)
 {
-	const struct find_how how = { .cause = MT_CAUSE_UNEVEN, .reference = REFERENCE_PEER, .need = MT_NEEDS };
-	struct place *place = calloc(find->scene->sites + 1, sizeof(*place));
-	size_t count, from, to;
+	const struct find_how how = {
+		.cause = MT_CAUSE_UNEVEN, .reference = REFERENCE_PEER, .need = MT_NEEDS, .done = say_ranks
+	};
+	const struct scene *scene = find->scene;
+	struct place *place = calloc(scene->sites + 1, sizeof(*place));
+	size_t count = 0, i, from, to;
+	uint64_t bytes;
+	uint32_t node;
 
 	if (!place) {
 		find->failed = -MT_E_MEMORY;
 		return;
 	}
 	number_stacks(find);
-	count = find->scene->peers ? collect(find, place) : 0;
+	for (i = 0; scene->peers && i < scene->sites; i++) {
+		bytes = bytes_of(scene, &scene->site[i]);
+		node = scene->site[i].node == SCENE_NONE ? (uint32_t)scene->nodes : scene->site[i].node;
+		if (bytes)
+			place[count++] = (struct place){ find->node_sum[node] + scene->site[i].category,
+							 scene->site[i].process, (uint32_t)i, bytes };
+	}
+	qsort(place, count, sizeof(*place), place_order);
 	for (from = 0; from < count; from = to) {
-		for (to = from;
-		     to < count && place[to].stack == place[from].stack && place[to].category == place[from].category;)
+		for (to = from; to < count && place[to].stack == place[from].stack;)
 			to++;
 		take_place(find, &place[from], &place[to]);
 	}
 	free(place);
-	find_groups(find, &how, say_ranks);
+	find_groups(find, &how);
 }

@@ -12,16 +12,13 @@
 struct candidate *find_add(struct find *find, enum mt_cause cause, uint32_t process)
 {
 	size_t count = find->candidates;
-	struct candidate *grown = find->candidate;
+	struct candidate *grown = scene_room(find->candidate, count, sizeof(*grown));
 
-	if (!(count & (count - 1)) || !count)
-		grown = realloc(grown, (count ? 2 * count : 1) * sizeof(*grown));
 	if (!grown) {
 		find->failed = -MT_E_MEMORY;
 		return NULL;
 	}
 	find->candidate = grown;
-	memset(&grown[count], 0, sizeof(*grown));
 	grown[count].cause = cause;
 	grown[count].process = process;
 	grown[count].node = grown[count].stack = grown[count].within = SCENE_NONE;
@@ -30,13 +27,16 @@ struct candidate *find_add(struct find *find, enum mt_cause cause, uint32_t proc
 	return &grown[count];
 }
 
+void find_drop(struct find *find)
+{
+	free(find->candidate[--find->candidates].part);
+}
+
 void find_part(struct find *find, struct candidate *candidate, uint32_t site, uint64_t bytes)
 {
 	size_t count = candidate->parts;
-	struct candidate_part *grown = candidate->part;
+	struct candidate_part *grown = scene_room(candidate->part, count, sizeof(*grown));
 
-	if (!(count & (count - 1)) || !count)
-		grown = realloc(grown, (count ? 2 * count : 1) * sizeof(*grown));
 	if (!grown) {
 		find->failed = -MT_E_MEMORY;
 		return;
@@ -199,21 +199,26 @@ static int is_in_slice(const struct find *find, const struct slice *slice, size_
 	       (slice->category < 0 || (int)site->category == slice->category);
 }
 
-/* Sums the bytes below each node. The loop goes down: a parent has a lower number than its children. */
-static void sum_up(struct find *find, const struct slice *slice)
+/* Sums the bytes below each node. The loop goes down: a parent has a lower number than its children. Returns the sum of all. */
+static uint64_t sum_up(struct find *find, const struct slice *slice)
 {
 	const struct scene *scene = find->scene;
+	uint64_t sum = 0;
 	uint32_t node;
 	size_t i;
 
 	memset(find->node_sum, 0, (scene->nodes + 1) * sizeof(*find->node_sum));
-	for (i = 0; i < scene->sites; i++)
-		if (is_in_slice(find, slice, i))
-			find->node_sum[scene->site[i].node == SCENE_NONE ? scene->nodes : scene->site[i].node] +=
-				find->take[i];
+	for (i = 0; i < scene->sites; i++) {
+		if (!is_in_slice(find, slice, i))
+			continue;
+		node = scene->site[i].node;
+		find->node_sum[node == SCENE_NONE ? scene->nodes : node] += find->take[i];
+		sum += find->take[i];
+	}
 	for (node = (uint32_t)scene->nodes; node-- > 0;)
 		if (scene->node[node].parent != SCENE_NONE)
 			find->node_sum[scene->node[node].parent] += find->node_sum[node];
+	return sum;
 }
 
 /* The child of `node` with most bytes; `node` SCENE_NONE: the outermost node with most bytes. */
@@ -250,44 +255,13 @@ static uint32_t branch_of(const struct find *find)
 	return node;
 }
 
-/* The node of the largest site that was taken. */
-static uint32_t largest_of(const struct find *find, const struct slice *slice)
-{
-	size_t i, best = SIZE_MAX;
-
-	for (i = 0; i < find->scene->sites; i++)
-		if (is_in_slice(find, slice, i) && (best == SIZE_MAX || find->take[i] > find->take[best]))
-			best = i;
-	return best == SIZE_MAX ? SCENE_NONE : find->scene->site[best].node;
-}
-
-/* A function that is called from two places is one function. */
-static int is_same_function(const struct scene *scene, uint32_t one, uint32_t two)
-{
-	const struct callstack_frame *a, *b;
-
-	one = scene_telling(scene, one);
-	two = scene_telling(scene, two);
-	if (one == SCENE_NONE || two == SCENE_NONE)
-		return one == two;
-	a = &scene->frame[scene->node[one].frame].frame;
-	b = &scene->frame[scene->node[two].frame].frame;
-	return !strcmp(a->function, b->function) && !strcmp(a->file, b->file);
-}
-
-static int is_in_group(const struct scene *scene, const struct find_how *how, uint32_t site, uint32_t node)
-{
-	if (how->by_function)
-		return is_same_function(scene, site, node);
-	return node == SCENE_NONE ? site == SCENE_NONE : scene_is_in(scene, site, node);
-}
-
-/* Makes one candidate from the taken bytes below `node`, or of its function. The bytes are no longer taken. */
+/* Makes one candidate from the taken bytes of the slice, below `node` if not `whole`. The bytes are no longer taken. */
 static struct candidate *make_group(struct find *find, const struct find_how *how, const struct slice *slice,
-				    uint32_t node)
+				    uint32_t node, int whole)
 {
 	const struct scene *scene = find->scene;
 	struct candidate *candidate = find_add(find, how->cause, slice->process);
+	uint32_t its;
 	size_t i;
 
 	if (!candidate)
@@ -295,7 +269,8 @@ static struct candidate *make_group(struct find *find, const struct find_how *ho
 	candidate->reference = how->reference;
 	candidate->need = how->need;
 	for (i = 0; i < scene->sites; i++) {
-		if (!is_in_slice(find, slice, i) || !is_in_group(scene, how, scene->site[i].node, node))
+		its = scene->site[i].node;
+		if (!is_in_slice(find, slice, i) || (!whole && its != node && !scene_is_in(scene, its, node)))
 			continue;
 		find_part(find, candidate, (uint32_t)i, find->take[i]);
 		candidate->expected += find->expect[i];
@@ -305,64 +280,90 @@ static struct candidate *make_group(struct find *find, const struct find_how *ho
 	return candidate;
 }
 
-static uint64_t taken(const struct find *find, const struct slice *slice)
-{
-	uint64_t bytes = 0;
-	size_t i;
-
-	for (i = 0; i < find->scene->sites; i++)
-		bytes += is_in_slice(find, slice, i) ? find->take[i] : 0;
-	return bytes;
-}
-
 #define GROUPS_MAX 8 /* most candidates of one process and category: the rest is small */
 
-static void split_slice(struct find *find, const struct find_how *how, const struct slice *slice,
-			void (*done)(struct find *, struct candidate *))
+static uint64_t least_of(const struct find *find, const struct find_how *how)
 {
 	uint64_t least = how->least ? how->least : find_least(find->scene);
+
+	return least ? least : 1;
+}
+
+static void split_slice(struct find *find, const struct find_how *how, const struct slice *slice)
+{
+	uint64_t least = least_of(find, how);
 	struct candidate *candidate;
 	int groups;
 
-	for (groups = 0; groups < GROUPS_MAX && taken(find, slice) >= least && taken(find, slice) > 0; groups++) {
-		sum_up(find, slice);
-		candidate = make_group(find, how, slice, how->by_function ? largest_of(find, slice) : branch_of(find));
+	for (groups = 0; groups < GROUPS_MAX && sum_up(find, slice) >= least; groups++) {
+		candidate = make_group(find, how, slice, branch_of(find), 0);
 		if (!candidate)
 			return;
-		if (candidate->bytes < least || candidate->bytes <= candidate->expected) {
-			free(candidate->part);
-			find->candidates--;
-		} else if (done) {
-			done(find, candidate);
-		}
+		if (how->done)
+			how->done(find, candidate);
+		if (candidate->bytes < least || candidate->bytes <= candidate->expected)
+			find_drop(find);
 	}
 }
 
-/* A run has many ranks, and few of them have bytes on the device. */
-static void sum_processes(struct find *find)
+void find_groups(struct find *find, const struct find_how *how)
 {
+	const struct scene *scene = find->scene;
+	struct slice slice;
 	size_t i;
 
-	memset(find->process_sum, 0, find->scene->processes * sizeof(*find->process_sum));
-	for (i = 0; i < find->scene->sites; i++)
-		find->process_sum[find->scene->site[i].process] += find->take[i];
-}
-
-void find_groups(struct find *find, const struct find_how *how, void (*done)(struct find *, struct candidate *))
-{
-	struct slice slice;
-	int category;
-
-	sum_processes(find);
-	for (slice.process = 0; slice.process < find->scene->processes && !find->failed; slice.process++) {
+	/* A run has many ranks, and few of them have bytes on the device. */
+	memset(find->process_sum, 0, scene->processes * sizeof(*find->process_sum));
+	for (i = 0; i < scene->sites; i++)
+		find->process_sum[scene->site[i].process] += find->take[i];
+	for (slice.process = 0; slice.process < scene->processes && !find->failed; slice.process++) {
 		if (!find->process_sum[slice.process])
 			continue;
-		for (category = how->by_category ? 0 : -1; category < (how->by_category ? MT_CATEGORY_COUNT : 0);
-		     category++) {
-			slice.category = category;
-			split_slice(find, how, &slice, done);
+		if (!how->by_category) {
+			slice.category = -1;
+			split_slice(find, how, &slice);
+			continue;
 		}
+		for (slice.category = 0; slice.category < MT_CATEGORY_COUNT; slice.category++)
+			split_slice(find, how, &slice);
 	}
+}
+
+void find_sites(struct find *find, const struct find_how *how, find_is *is)
+{
+	const struct scene *scene = find->scene;
+	size_t i;
+
+	find_begin(find);
+	for (i = 0; i < scene->sites; i++)
+		if (find_is_here(scene, &scene->site[i]) && is(scene, &scene->site[i]))
+			find->take[i] = scene->site[i].at[SCENE_NOW];
+	find_groups(find, how);
+}
+
+void find_sums(struct find *find, find_is *is)
+{
+	const struct scene *scene = find->scene;
+	size_t i;
+
+	memset(find->process_sum, 0, scene->processes * sizeof(*find->process_sum));
+	for (i = 0; i < scene->sites; i++)
+		if (find_is_here(scene, &scene->site[i]) && is(scene, &scene->site[i]))
+			find->process_sum[scene->site[i].process] += scene->site[i].at[SCENE_NOW];
+}
+
+uint64_t find_sum(const struct scene *scene, uint32_t process, find_is *is)
+{
+	const struct scene_site *site;
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < scene->sites; i++) {
+		site = &scene->site[i];
+		if (site->process == process && find_is_here(scene, site) && is(scene, site))
+			bytes += site->at[SCENE_NOW];
+	}
+	return bytes;
 }
 
 uint32_t find_branch(struct find *find, uint32_t process)
@@ -376,25 +377,15 @@ uint32_t find_branch(struct find *find, uint32_t process)
 struct candidate *find_whole(struct find *find, const struct find_how *how, uint32_t process)
 {
 	const struct slice slice = { process, -1 };
-	uint64_t bytes = taken(find, &slice), least = how->least ? how->least : find_least(find->scene);
 	struct candidate *candidate;
-	size_t i;
+	uint32_t branch;
 
-	if (!bytes || bytes < least)
+	if (sum_up(find, &slice) < least_of(find, how))
 		return NULL;
-	candidate = find_add(find, how->cause, process);
-	for (i = 0; candidate && i < find->scene->sites; i++) {
-		if (!is_in_slice(find, &slice, i))
-			continue;
-		find_part(find, candidate, (uint32_t)i, find->take[i]);
-		candidate->expected += find->expect[i];
-	}
-	if (!candidate)
-		return NULL;
-	candidate->reference = how->reference;
-	candidate->need = how->need;
-	find_describe(find, candidate);
-	candidate->node = find_branch(find, process);
+	branch = branch_of(find);
+	candidate = make_group(find, how, &slice, SCENE_NONE, 1);
+	if (candidate)
+		candidate->node = branch;
 	return candidate;
 }
 

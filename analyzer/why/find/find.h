@@ -88,7 +88,7 @@ struct find {
 	int failed;              /* 0 or -MT_E_MEMORY */
 	uint64_t *take, *expect; /* a number for each site, zeroed by find_begin */
 	uint64_t *node_sum;      /* a number for each node */
-	uint64_t *process_sum;   /* bytes taken of each process */
+	uint64_t *process_sum;   /* a number for each process */
 };
 
 void find_release(struct find *find);
@@ -97,6 +97,9 @@ void find_release(struct find *find);
 
 /* A candidate of the process, without bytes. NULL: out of memory, noted in find->failed. */
 struct candidate *find_add(struct find *find, enum mt_cause cause, uint32_t process);
+
+/* Takes the newest candidate back. */
+void find_drop(struct find *find);
 
 /* A candidate that stands for the request, with `bytes`. NULL: out of memory. */
 struct candidate *find_add_request(struct find *find, enum mt_cause cause, uint64_t bytes);
@@ -107,22 +110,34 @@ struct candidate *find_add_at(struct find *find, enum mt_cause cause, uint32_t p
 /* Sets take and expect of all sites to 0. */
 void find_begin(struct find *find);
 
-/* The way that find_groups makes candidates from taken sites. */
+/* The way that bytes become candidates. */
 struct find_how {
 	enum mt_cause cause;
 	enum reference reference;
 	int by_category;   /* 1: a candidate has one category */
-	int by_function;   /* 1: one candidate for each telling function, and none for larger branches */
 	enum mt_need need; /* MT_NEEDS: from the categories of the bytes */
 	uint64_t least;    /* smaller groups make no candidate; 0: find_least() */
+	void (*done)(struct find *find,
+		     struct candidate *candidate); /* can set bytes to 0: no candidate; NULL: nothing to add */
 };
 
 /*
  * Makes candidates from find->take[site] bytes, find->expect[site] of them expected. Each process gives the largest branches of its
- * stacks, each at the innermost function with most of the bytes. `done` sees each candidate; NULL: nothing to add.
+ * stacks, each at the innermost function with most of the bytes.
  */
-void find_groups(struct find *find, const struct find_how *how,
-		 void (*done)(struct find *find, struct candidate *candidate));
+void find_groups(struct find *find, const struct find_how *how);
+
+/* Whether the site's bytes count. */
+typedef int find_is(const struct scene *scene, const struct scene_site *site);
+
+/* Makes candidates from the resident bytes of these sites on the device of the request. */
+void find_sites(struct find *find, const struct find_how *how, find_is *is);
+
+/* Sets find->process_sum to the resident bytes of these sites on the device of the request. find_groups() overwrites the sums. */
+void find_sums(struct find *find, find_is *is);
+
+/* The same for one process. */
+uint64_t find_sum(const struct scene *scene, uint32_t process, find_is *is);
 
 /* Makes one candidate from all taken bytes of a process. NULL: too few bytes, or out of memory. */
 struct candidate *find_whole(struct find *find, const struct find_how *how, uint32_t process);

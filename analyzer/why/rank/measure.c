@@ -42,6 +42,7 @@ static int is_of_engine(const struct scene *scene, const struct candidate *candi
 struct mt_fix_question rank_question(const struct scene *scene, const struct candidate *candidate)
 {
 	const struct scene_process *process = &scene->process[candidate->process];
+	int library = scene->request.from_driver || candidate->process != scene->request.process;
 
 	return (struct mt_fix_question){ .cause = candidate->cause,
 					 .category = candidate->category,
@@ -49,7 +50,7 @@ struct mt_fix_question rank_question(const struct scene *scene, const struct can
 					 .asking = scene->request.phase,
 					 .who = is_of_engine(scene, candidate) ? MT_WHO_ENGINE : process->who,
 					 .need = candidate->need,
-					 .asker = scene->request.from_driver ? MT_ASKER_LIBRARY : MT_ASKER_ALLOCATOR,
+					 .asker = library ? MT_ASKER_LIBRARY : MT_ASKER_ALLOCATOR,
 					 .alone = process->rank < 0,
 					 .tags = candidate->tags };
 }

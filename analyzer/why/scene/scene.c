@@ -69,8 +69,6 @@ static int take_peak(struct scene *scene)
 struct earlier {
 	struct {
 		int64_t seq, time;
-		uint64_t bytes;
-		int freed; /* before the request */
 	} * at;
 	size_t count;
 };
@@ -85,31 +83,19 @@ static int take_earlier(struct scene *scene, const struct db_stmt *row, void *co
 		return -MT_E_MEMORY;
 	earlier->at = grown;
 	earlier->at[earlier->count].seq = db_int(row, 0);
-	earlier->at[earlier->count].time = db_int(row, 1);
-	earlier->at[earlier->count].bytes = (uint64_t)db_int(row, 2);
-	earlier->at[earlier->count++].freed = db_int(row, 3) != 0;
+	earlier->at[earlier->count++].time = db_int(row, 1);
 	return 0;
 }
 
-/* Looks for the request's stack first, then for any stack of its place: a change of line does not make a new place. */
 static int find_earlier(struct scene *scene, struct earlier *earlier)
 {
 	const struct scene_request *request = &scene->request;
 	const int64_t parameter[] = { request->when.process, request->failure->node, request->when.seq };
-	int error = scene_each(
-		scene,
-		"SELECT since_seq, since_time, bytes, ifnull(until_seq < ?3, 0) FROM allocation_span JOIN site ON site.id = site "
-		"WHERE allocation_span.process = ?1 AND site.node = ?2 AND since_seq < ?3 AND bytes > 0 ORDER BY 1",
-		parameter, 3, take_earlier, earlier);
 
-	if (error || earlier->count)
-		return error;
 	return scene_each(
 		scene,
-		"SELECT since_seq, since_time, bytes, ifnull(until_seq < ?3, 0) FROM allocation_span JOIN site ON site.id = site "
-		"JOIN place_node AS mine ON mine.node = ?2 JOIN place_node AS its ON its.node = site.node "
-		"WHERE allocation_span.process = ?1 AND its.place_id = mine.place_id AND since_seq < ?3 AND bytes > 0 "
-		"ORDER BY 1",
+		"SELECT since_seq, since_time FROM allocation_span JOIN site ON site.id = site "
+		"WHERE allocation_span.process = ?1 AND site.node = ?2 AND since_seq < ?3 AND bytes > 0 ORDER BY 1",
 		parameter, 3, take_earlier, earlier);
 }
 
@@ -161,24 +147,6 @@ static size_t same_call(const struct scene *scene, const struct scene_process *p
 	return best;
 }
 
-/* Counts the place's earlier allocations. Without steps and earlier allocations, freed allocations count as earlier. */
-static void note_earlier(struct scene_request *request, struct scene_moments *moments, const struct earlier *earlier,
-			 int64_t steps)
-{
-	size_t i;
-
-	for (i = 0; i < earlier->count; i++)
-		request->earlier += earlier->at[i].time < moments->early_time;
-	moments->freed_is_early = request->earlier_freed = !request->earlier && !steps;
-	for (i = 0; i < earlier->count; i++) {
-		if (moments->freed_is_early ? !earlier->at[i].freed : earlier->at[i].time >= moments->early_time)
-			continue;
-		request->earlier += (uint64_t)moments->freed_is_early;
-		if (earlier->at[i].bytes > request->earlier_most)
-			request->earlier_most = earlier->at[i].bytes;
-	}
-}
-
 static int find_before(struct scene *scene, struct scene_moments *moments)
 {
 	struct scene_request *request = &scene->request;
@@ -194,7 +162,7 @@ static int find_before(struct scene *scene, struct scene_moments *moments)
 			moments->early_time = span->first_time;
 	if (request->failure && request->node != SCENE_NONE)
 		error = find_earlier(scene, &earlier);
-	note_earlier(request, moments, &earlier, process->steps);
+	moments->freed_is_early = request->earlier_freed = !process->steps;
 	index = now && earlier.count ? same_call(scene, process, now, &earlier) : SIZE_MAX;
 	if (index != SIZE_MAX) {
 		moments->has[SCENE_BEFORE] = 1;
@@ -296,6 +264,9 @@ static void tell_who(struct scene *scene)
 	for (i = 0; i < scene->sites; i++) {
 		site = &scene->site[i];
 		process = &scene->process[site->process];
+		if (site->node == scene->request.node && site->process == scene->request.process &&
+		    site->most_before > scene->request.earlier_most)
+			scene->request.earlier_most = site->most_before;
 		if (site->engine || site->category == MT_CATEGORY_KV_CACHE)
 			process->engine += site->at[SCENE_NOW] + site->asleep;
 		if (is_training(site))

@@ -99,8 +99,8 @@ struct scene_site {
 	uint64_t words, element;       /* for logits: vocabulary, and bytes of an element; else 0 */
 	int64_t first_step, last_step; /* births of resident blocks */
 	int64_t first_seq, last_seq;   /* births before the moment; 0: none */
-	uint64_t code;                 /* a bit for each package on its stack, and for the model that it worked for */
-	uint64_t model;                /* the bit of its model, else of the package that made it; 0: unknown */
+	uint64_t code;                 /* a bit for each package on its stack */
+	uint64_t model;                /* the bit of the package that made it; 0: unknown */
 };
 
 struct scene_block {
@@ -134,9 +134,8 @@ struct scene_request {
 	enum mt_phase phase;
 	enum mt_category category;
 	int64_t step;
-	uint64_t earlier;             /* number of earlier allocations of its place */
-	uint64_t earlier_most;        /* largest of these */
-	int earlier_freed;            /* 1: "earlier" counts freed allocations, because the run has no earlier part */
+	uint64_t earlier_most;        /* largest earlier allocation of its place */
+	int earlier_freed;            /* 1: no step ended, and freed allocations count as earlier */
 	uint64_t outside;             /* bytes on the device beyond recorded calls; 0: unknown */
 	uint64_t hole, idle_segments; /* largest hole and bytes of empty segments of the requesting process */
 	int expandable, sleeps;       /* allocator modes, from frag_modes */
@@ -194,6 +193,9 @@ uint32_t scene_telling(const struct scene *scene, uint32_t node);
 
 /* The newest span of the process that began before `time`; NULL: none did. */
 const struct scene_span *scene_span_at(const struct scene *scene, uint32_t process, int64_t time);
+
+/* `array` with one more zeroed item of `size` bytes; the array may move. NULL: out of memory, and the array is unchanged. */
+void *scene_room(void *array, size_t count, size_t size);
 
 /* Whether an event is at or before `when`, in the order of all events. */
 int scene_before(int64_t time, int64_t process, int64_t seq, const struct alive_moment *when);

@@ -10,9 +10,6 @@ struct scene_text {
 	char text[];
 };
 
-/* `array` with one more zeroed item of `size` bytes; the array may move. NULL: out of memory, and the array is unchanged. */
-void *scene_room(void *array, size_t count, size_t size);
-
 /* Runs `sql` with its parameters and calls `take` for each row, until an error. 0 or -MT_E_x. */
 typedef int scene_take(struct scene *scene, const struct db_stmt *row, void *context);
 int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, int parameters, scene_take *take,
@@ -36,7 +33,7 @@ struct scene_moments {
 	int has[SCENE_ATS];
 	struct alive_moment at[SCENE_ATS];
 	int64_t early_time; /* begin of the request's step, or of its phase if no step ended; older allocations are earlier */
-	int freed_is_early; /* 1: the place has no allocation before early_time, and freed allocations are earlier */
+	int freed_is_early; /* 1: no step ended, and freed allocations are earlier */
 };
 
 /* Call after processes and sites are loaded. */
