@@ -181,6 +181,13 @@ $(B)/commit: force
 .PHONY: force
 $(B)/obj/recorder/launch/main.o $(B)/obj/analyzer/commands/main.o: ALL_CPPFLAGS += -DMEMREC_COMMIT='"$(COMMIT)"'
 $(B)/obj/recorder/launch/main.o $(B)/obj/analyzer/commands/main.o: $(B)/commit
+
+# The page of memana export --to html may run the one script and use the one style that these hashes are of.
+PAGE := analyzer/export/html
+PAGE_SCRIPTS := $(PAGE)/page_data.js $(PAGE)/page_time.js $(PAGE)/page.js
+PAGE_HASH = $(shell cat $(1) | sha256sum | cut -c1-64 | tr a-f A-F | basenc -d --base16 | base64)
+$(B)/obj/$(PAGE)/to_html.o: $(PAGE)/page.html $(PAGE)/page.css $(PAGE_SCRIPTS)
+$(B)/obj/$(PAGE)/to_html.o: ALL_CPPFLAGS += -DPAGE_SCRIPT_HASH='"$(call PAGE_HASH,$(PAGE_SCRIPTS))"' -DPAGE_STYLE_HASH='"$(call PAGE_HASH,$(PAGE)/page.css)"'
 $(B)/agent/recorder/agent/census/census.o: recorder/agent/census/census.py
 
 # A unit test sees the library and the analyzer without its main.
@@ -335,6 +342,14 @@ bench-reports: programs $(addprefix $(B)/tests/bench/,bench_format bench_shape b
 bench-tui: $(B)/tests/bench/bench_format $(B)/tests/bench/bench_tui
 	@tests/bench/tui.sh $(B)
 
+# Pages of memana export --to html in a headless Chromium: the demo's, one of 1 M events, and PAGES.
+.PHONY: bench-page
+bench-page: programs standin samples
+	@samples/demo.sh $(B) >/dev/null
+	@STANDIN_MEM=200GiB LD_LIBRARY_PATH=$(CURDIR)/$(B)/standin $(B)/memrec -q -o $(B)/page.zst -- $(B)/samples/rl_step --quiet --steps 185
+	@for name in demo page; do $(B)/memana export $(B)/$$name.zst --to html -o $(B)/$$name.html || exit 1; done
+	@tests/bench/page.py $(B)/demo.html $(B)/page.html $(PAGES)
+
 # The cost of looking at a recording while it runs.
 .PHONY: bench-live
 bench-live: programs standin samples
@@ -367,6 +382,8 @@ WITH_TORCH = $(firstword $(foreach python,python3 /usr/bin/python3,$(shell $(pyt
 screenshot: programs standin samples
 	@samples/demo.sh $(B) >/dev/null
 	@tools/screenshot.py $(B)/memana $(B)/demo.zst docs/tui.svg
+	@$(B)/memana export $(B)/demo.zst --to html -o samples/demo.html && rm -f samples/demo.html.old
+	@tools/page_picture.py samples/demo.html docs/page.png
 	@tools/screenshot.py $(B)/memana $(B)/live.zst docs/live.svg --size 110x32 --until 'of step ([89]|[1-9][0-9]+)\.' \
 		--record "$(B)/memrec --cpu -o $(B)/live.zst -- $(or $(WITH_TORCH),python3) samples/train.py --steps 100000"
 

@@ -100,8 +100,16 @@ grep_in '(^|[^_[:alnum:]])(printf\(".*%.?s|puts\([^"]|perror\()' 'analyzer/*.c' 
 # Functions nobody should call.
 grep_in '(^|[^_[:alnum:]])(strcpy|strcat|sprintf|vsprintf|gets|strtok|alloca|atoi) *\(' '*.c' '*.h' | breach "banned function"
 
+# The page of memana export --to html: names of the run are text and never markup or code, and the script ends where it ends.
+pages='analyzer/export/html/*.js'
+grep_in 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|setAttribute\("on|</script|<!--|https?:' "$pages" | breach "not in a page"
+grep_in '^.{151}' "$pages" | breach "line over 150 characters"
+if command -v node >/dev/null; then
+	sources "$pages" | while read -r script; do node --check "$script" 2>&1 | head -n 3; done | breach "not JavaScript (node --check)"
+fi
+
 # Sizes: files and functions.
-sources '*.c' '*.h' | xargs -r wc -l | awk '$2 != "total" && $1 > 900 { print $2 ": " $1 " lines" }' | breach "file over 900 lines"
+sources '*.c' '*.h' '*.js' | xargs -r wc -l | awk '$2 != "total" && $1 > 900 { print $2 ": " $1 " lines" }' | breach "file over 900 lines"
 sources '*.c' | xargs -r awk '
 	FNR == 1 { start = 0 }
 	/^\{/ { start = FNR }
@@ -116,7 +124,7 @@ fi
 # Nothing left for later, no machine's own paths, no trailing blanks.
 grep_in '(^|[^[:alnum:]])(TODO|FIXME|XXX|HACK)([^[:alnum:]]|$)' '*.c' '*.h' '*.sh' Makefile | grep -v '^tools/lint.sh' | breach "left for later"
 grep_in '(^|[^[:alnum:]_}])/(wor[k]|roo[t])/' . | grep -vE '^[^:]*\.md:' | breach "a path of one machine"
-sources '*.c' '*.h' '*.sh' '*.md' '*.yaml' '*.sql' '*.mk' Makefile | xargs -r grep -nE '[[:blank:]]+$' /dev/null | breach "trailing blanks"
+sources '*.c' '*.h' '*.sh' '*.md' '*.yaml' '*.sql' '*.mk' '*.js' '*.css' '*.html' Makefile | xargs -r grep -nE '[[:blank:]]+$' /dev/null | breach "trailing blanks"
 
 # Sentences that are hard to read: fewer, or as many as tools/english.txt says.
 breach "docs/english.md" < <(tools/english.py)

@@ -47,6 +47,7 @@ static const struct command_option own_options[] = {
 	{ OPTION_BY, "by", "ROWS", "rows of flame graphs: the call stack, or the modules of the model",
 	  "stack module" },
 	{ OPTION_TABLE, "table", "TABLE", "the table of csv (default sites)", EXPORT_TABLE_LIST(TABLE_WORD) },
+	{ COMMAND_FULL, "full", NULL, "html of a long run: with causes, settings and segments, in more time" },
 	{ OPTION_CONFIDENTIAL, "confidential", NULL, "leave out paths and names of source files" },
 	COMMAND_RULES_OPTION,
 	COMMAND_HELP_OPTION,
@@ -196,6 +197,7 @@ static int parse(struct export_command *command, int argc, char **argv)
 	*command = (struct export_command){ .options = { .since = EXPORT_NO_TIME, .until = EXPORT_NO_TIME } };
 	while (!status && (option = command_getopt(argc, argv, own_options)) != -1)
 		status = parse_option(command, argc, argv, option);
+	command->given |= command_full() ? EXPORT_TAKES_FULL : 0;
 	return status;
 }
 
@@ -208,7 +210,8 @@ static int check_options(const struct export_command *command)
 	} options[] = { { EXPORT_TAKES_AT, "--at" },
 			{ EXPORT_TAKES_RANGE, "--since, --until and --steps" },
 			{ EXPORT_TAKES_BY, "--by" },
-			{ EXPORT_TAKES_TABLE, "--table" } };
+			{ EXPORT_TAKES_TABLE, "--table" },
+			{ EXPORT_TAKES_FULL, "--full" } };
 	int takes = command->format->takes;
 	size_t i;
 
@@ -219,6 +222,9 @@ static int check_options(const struct export_command *command)
 			return command_fail(EXIT_USAGE, "export: %s: nothing for --to %s%s%s", options[i].words,
 					    command->format->name, command->options.table ? " --table " : "",
 					    command->options.table ? tables[command->options.table] : "");
+	if (command->options.since != EXPORT_NO_TIME && command->options.until != EXPORT_NO_TIME &&
+	    command->options.until < command->options.since)
+		return command_fail(EXIT_USAGE, "export: --until is before --since: the range is empty");
 	if (command->given & EXPORT_TAKES_AT && command->given & EXPORT_TAKES_RANGE)
 		return command_fail(
 			EXIT_USAGE,
@@ -267,6 +273,7 @@ static int tell(struct export_command *command, struct export_run *run, const ch
 	const struct moment moment = command->options.since == EXPORT_NO_TIME ? command->options.moment : since;
 	const char *name = run->source.input ? run->source.input[0].file : run->path;
 	char why[256], absent[300];
+	int status;
 
 	if (error == -MT_E_ARGUMENT && command->options.first_step) {
 		snprintf(absent, sizeof(absent), "export: --steps %u..%u: no such step ended",
@@ -279,8 +286,20 @@ static int tell(struct export_command *command, struct export_run *run, const ch
 			 top_at_absent(why, sizeof(why), run->db, &moment));
 		return report_absent(&run->analysis, absent);
 	}
-	if (error == -MT_E_MISSING)
-		return command_fail(EXIT_NO, "export: %s: nothing was recorded in it (memana info says more)", name);
+	if (error == -MT_E_MISSING && command->given & EXPORT_TAKES_RANGE)
+		return command_fail(EXIT_NO, "export: %s: nothing for --to %s in that part of the run%s", name,
+				    command->format->name,
+				    command->format->takes & EXPORT_TAKES_BY && !command->options.table
+					    ? ": no site has grown"
+					    : "");
+	if (error == -MT_E_MISSING) { /* input of no use, damaged or not */
+		snprintf(absent, sizeof(absent), "export: %.200s: nothing was recorded in it (memana info says more)",
+			 name);
+		status = report_absent(&run->analysis, absent);
+		return status == EXIT_USAGE ? mt_exit_code(-MT_E_TRUNCATED) : status;
+	}
+	if (error == -MT_E_SQL && run->db)
+		return report_no_answer("export", run->db, error);
 	if (error == -MT_E_MAGIC && run->source.db)
 		return command_fail(EXIT_USAGE,
 				    "export: --to %s: %s is a database: name the traces that the database is of",

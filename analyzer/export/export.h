@@ -21,6 +21,7 @@ enum export_takes {
 	EXPORT_TAKES_RANGE = 2, /* --since, --until, --steps */
 	EXPORT_TAKES_BY = 4,    /* --by */
 	EXPORT_TAKES_TABLE = 8, /* --table */
+	EXPORT_TAKES_FULL = 16, /* --full */
 	EXPORT_TAKES_FLAME = EXPORT_TAKES_AT | EXPORT_TAKES_RANGE | EXPORT_TAKES_BY
 };
 
@@ -32,7 +33,9 @@ enum export_takes {
 	X(folded, "folded", EXPORT_TAKES_FLAME, "stacks as lines for flamegraph.pl, inferno, speedscope, Perfetto")    \
 	X(pprof, "pb.gz", EXPORT_TAKES_FLAME, "a profile for go tool pprof, Pyroscope, Parca, Perfetto")               \
 	X(csv, "csv", EXPORT_TAKES_FLAME | EXPORT_TAKES_TABLE, "one table for spreadsheets, pandas, DuckDB (--table)") \
-	X(openmetrics, "prom", EXPORT_TAKES_AT, "peak, its parts and growth for Prometheus and logs")
+	X(openmetrics, "prom", EXPORT_TAKES_AT, "peak, its parts and growth for Prometheus and logs")                  \
+	X(html, "html", EXPORT_TAKES_AT | EXPORT_TAKES_RANGE | EXPORT_TAKES_FULL,                                      \
+	  "one page for any browser, without a network")
 
 /* The tables of csv. X(name, what a row is) */
 #define EXPORT_TABLE_LIST(X)                                \

@@ -19,8 +19,11 @@
 
 struct export_out {
 	int fd;
-	int error, system; /* the first error, and errno then */
-	int packs;         /* 1: `zip` is in use */
+	int error, system;     /* the first error, and errno then */
+	int packs;             /* 1: `zip` is in use */
+	int is_text;           /* 1: what `zip` gives is written as base64 */
+	unsigned char rest[3]; /* bytes that wait for a group of three */
+	size_t rests;
 	uint64_t size;
 	size_t used;
 	z_stream zip;
@@ -52,6 +55,46 @@ static void write_all(struct export_out *out, const unsigned char *bytes, size_t
 	}
 }
 
+/* Four characters of base64 for one to three bytes. */
+static void encode_group(char *into, const unsigned char *from, size_t size)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint32_t bits = (uint32_t)from[0] << 16 | (size > 1 ? (uint32_t)from[1] << 8 : 0) | (size > 2 ? from[2] : 0u);
+
+	into[0] = letters[bits >> 18];
+	into[1] = letters[bits >> 12 & 63];
+	into[2] = size > 1 ? letters[bits >> 6 & 63] : '=';
+	into[3] = size > 2 ? letters[bits & 63] : '=';
+}
+
+static void write_base64(struct export_out *out, const unsigned char *bytes, size_t size)
+{
+	char text[4096];
+	size_t used = 0, i;
+
+	for (i = 0; i < size; i++) {
+		out->rest[out->rests++] = bytes[i];
+		if (out->rests < sizeof(out->rest))
+			continue;
+		encode_group(text + used, out->rest, out->rests);
+		out->rests = 0;
+		used += 4;
+		if (used == sizeof(text)) {
+			write_all(out, (const unsigned char *)text, used);
+			used = 0;
+		}
+	}
+	write_all(out, (const unsigned char *)text, used);
+}
+
+static void write_packed(struct export_out *out, size_t size)
+{
+	if (out->is_text)
+		write_base64(out, out->packed, size);
+	else
+		write_all(out, out->packed, size);
+}
+
 /* Packs what is in `plain`; `flush` is of zlib. */
 static void pack(struct export_out *out, int flush)
 {
@@ -63,7 +106,7 @@ static void pack(struct export_out *out, int flush)
 		out->zip.next_out = out->packed;
 		out->zip.avail_out = PACKED_SIZE;
 		result = deflate(&out->zip, flush);
-		write_all(out, out->packed, PACKED_SIZE - out->zip.avail_out);
+		write_packed(out, PACKED_SIZE - out->zip.avail_out);
 	} while (!out->error && result == Z_OK && (out->zip.avail_in || !out->zip.avail_out || flush == Z_FINISH));
 }
 
@@ -93,6 +136,30 @@ void export_gzip(struct export_out *out)
 		out->packs = 1;
 	else
 		fail(out, -MT_E_MEMORY);
+}
+
+void export_gzip_text(struct export_out *out)
+{
+	export_gzip(out);
+	out->is_text = 1;
+	out->rests = 0;
+}
+
+void export_gzip_end(struct export_out *out)
+{
+	char last[4];
+
+	if (!out->packs)
+		return;
+	pack(out, Z_FINISH);
+	deflateEnd(&out->zip);
+	memset(&out->zip, 0, sizeof(out->zip));
+	out->packs = 0;
+	out->used = 0;
+	if (out->rests) {
+		encode_group(last, out->rest, out->rests);
+		write_all(out, (const unsigned char *)last, sizeof(last));
+	}
 }
 
 void export_put(struct export_out *out, const void *bytes, size_t size)

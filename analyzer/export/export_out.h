@@ -18,6 +18,10 @@ struct export_out *export_out_new(int fd);
 /* From here on bytes are one gzip member, without a time or a name: the same input gives the same bytes. To the end of the output. */
 void export_gzip(struct export_out *out);
 
+/* The same, as a line of base64, until export_gzip_end: then bytes are plain. */
+void export_gzip_text(struct export_out *out);
+void export_gzip_end(struct export_out *out);
+
 void export_put(struct export_out *out, const void *bytes, size_t size);
 void export_text(struct export_out *out, const char *text);
 void export_print(struct export_out *out, const char *format, ...) MT_PRINTF(2, 3);

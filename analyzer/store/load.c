@@ -163,9 +163,9 @@ int load_run(struct db *db, struct analysis *analysis, const struct analysis_inp
 }
 
 int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		     const struct mt_rules *rules, const struct load_watch *watch)
+		     const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch)
 {
-	return run(db, analysis, input, inputs, rules, LOAD_TIMELINE, watch);
+	return run(db, analysis, input, inputs, rules, parts, watch);
 }
 
 /* The innermost function at the address of the frame in the row of `frames`. */

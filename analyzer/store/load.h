@@ -8,6 +8,7 @@
 
 /* The uses of the database. */
 enum load_parts {
+	LOAD_HISTORY, /* a long run whose moves the caller keeps (struct load_watch): steps, phases and samples, no allocation */
 	LOAD_STEPS,   /* reports that ask for the ends of steps alone: as LOAD_SUMS, with fewer rows */
 	LOAD_SUMS,    /* reports that ask for instants alone: lives as sums (load_sums.h); birth_module is empty */
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
@@ -23,16 +24,20 @@ int load_run(struct db *db, struct analysis *analysis, const struct analysis_inp
 	     const struct mt_rules *rules, enum load_parts parts);
 
 /*
- * The same, all parts, for who shows how far it is and may give up: `batch` hears of every batch of events before it is taken (as in
- * struct analysis_sink), and its result other than 0 ends the load with it. There is no progress line then.
+ * The same, for who looks on, with the calls of struct analysis_sink. All may be NULL. `batch` hears of every batch of events before it is taken:
+ * its result other than 0 ends the load with it. The others are called for LOAD_HISTORY alone.
  */
 struct load_watch {
 	void *context;
+	int quiet; /* 1: there is no progress line */
 	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
+	void (*moved)(void *context, uint32_t site, int slack, int64_t bytes, int64_t time);
+	void (*counted)(void *context, uint32_t site, int change, int64_t time);
+	void (*reached)(void *context, uint32_t device, int oom);
 };
 
 int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		     const struct mt_rules *rules, const struct load_watch *watch);
+		     const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch);
 
 /*
  * Looks up the names of all native frames, so that the database has them on other machines too, and with them the

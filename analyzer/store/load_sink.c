@@ -329,7 +329,40 @@ static int tell_batch(void *context, uint32_t process, uint64_t events, uint64_t
 	const struct analysis_sink *timeline = &load->timeline.sink;
 	int error = timeline->batch ? timeline->batch(timeline->context, process, events, bytes) : 0;
 
-	return error || !watch ? error : watch->batch(watch->context, process, events, bytes);
+	return error || !watch || !watch->batch ? error : watch->batch(watch->context, process, events, bytes);
+}
+
+static void hear_move(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
+{
+	const struct load_watch *watch = ((struct load_sink *)context)->watch;
+
+	watch->moved(watch->context, site, slack, bytes, time);
+}
+
+static void hear_count(void *context, uint32_t site, int change, int64_t time)
+{
+	const struct load_watch *watch = ((struct load_sink *)context)->watch;
+
+	watch->counted(watch->context, site, change, time);
+}
+
+static void hear_reached(void *context, uint32_t device, int oom)
+{
+	const struct load_watch *watch = ((struct load_sink *)context)->watch;
+
+	watch->reached(watch->context, device, oom);
+}
+
+/* No allocation has a row: who watches hears of the bytes. */
+static void leave_out_lives(struct analysis_sink *sink)
+{
+	sink->gone = NULL;
+	sink->back = NULL;
+	sink->unmapped = NULL;
+	sink->resident = NULL;
+	sink->moved = hear_move;
+	sink->counted = hear_count;
+	sink->reached = hear_reached;
 }
 
 static int tell_timeline(struct load_sink *load, struct analysis_sink *sink, struct analysis *analysis)
@@ -347,7 +380,7 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 
 	*sink = (struct analysis_sink){
 		.context = load,
-		.quiet = watch != NULL,
+		.quiet = watch && watch->quiet,
 		.batch = tell_batch,
 		.gone = add_life,
 		.back = forget_death,
@@ -364,7 +397,9 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	load->watch = watch;
 	load->resident.db = db;
 	load->steps_alone = parts == LOAD_STEPS;
-	if (parts <= LOAD_SUMS) {
+	if (parts == LOAD_HISTORY) {
+		leave_out_lives(sink);
+	} else if (parts <= LOAD_SUMS) {
 		load->sums.rows = &load->rows;
 		sink->gone = add_sum;
 		sink->instant = add_instant;

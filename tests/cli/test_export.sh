@@ -134,7 +134,7 @@ check "no room for the file" full
 check "standard output is full" bash -c '"$0" export run.zst --to folded -o - >/dev/full 2>err; [ $? = 4 ] && [ $(wc -l <err) = 1 ]' "$memana"
 gone() { status 4 "$memana" export run.zst --to folded -o nowhere/x && one_line err 'export: nowhere/x: No such file or directory'; }
 check "no such folder" gone
-no_events() { status 1 "$memana" export empty.pickle --to "$1" -o none && one_line err 'export: empty.pickle: nothing was recorded' && [ ! -e none ]; }
+no_events() { status 3 "$memana" export empty.pickle --to "$1" -o none && one_line err 'export: empty.pickle: nothing was recorded' && [ ! -e none ]; }
 for format in folded speedscope pprof csv; do check "$format: a trace without events" no_events $format; done
 
 # ---- wrong ----
@@ -151,5 +151,7 @@ check "steps that are none" wrong 2 'export: --steps 3\.\.1: not a range of step
 check "a time that is none" wrong 2 'export: --since soon: not a time' --to csv --since soon
 check "an option that the format does not take" wrong 2 'export: --table: nothing for --to folded' --to folded --table steps
 check "a moment for a table of all moments" wrong 2 'export: --at: nothing for --to csv --table steps' --to csv --table steps --at peak
+check "a range that goes back" wrong 2 'export: --until is before --since' --to folded --since 2ms --until 1ms
+check "nothing has grown" wrong 1 'export: run.zst: nothing for --to folded in that part of the run: no site has grown$' --to folded --since "${second}ns" --until "${second}ns"
 check "a moment and a range" wrong 2 'export: --at is one moment' --to folded --at peak --since 1s
 check "the trace itself" bash -c '"$0" export run.zst --to folded -o run.zst 2>err; [ $? = 2 ] && grep -q "would replace what is read" err' "$memana"

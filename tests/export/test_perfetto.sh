@@ -91,7 +91,7 @@ check "hostile names" hostile
 
 nothing() { # a run in which nothing was allocated
 	status 0 "$memrec" -q -o empty.zst -- true
-	[ ! -e empty.zst ] || status 1 "$memana" export --to perfetto empty.zst && [ ! -e empty.perfetto-trace ]
+	[ ! -e empty.zst ] || status 3 "$memana" export --to perfetto empty.zst && [ ! -e empty.perfetto-trace ]
 }
 check "nothing was recorded: no file" nothing
 

@@ -111,7 +111,7 @@ TEST(a_watched_load_ends_when_told_to)
 	const char *path = new_path();
 	char *paths[] = { (char *)path };
 	struct batches batches = { .enough = 2 };
-	const struct load_watch watch = { .context = &batches, .batch = hear };
+	const struct load_watch watch = { .context = &batches, .quiet = 1, .batch = hear };
 	struct analysis analysis = { 0 };
 	struct source source;
 	struct db *db;
@@ -119,7 +119,8 @@ TEST(a_watched_load_ends_when_told_to)
 	write_long(path, 100000);
 	CHECK_EQ(source_open_traces(&source, paths, 1), 0);
 	CHECK_EQ(report_database(&db), 0);
-	CHECK_EQ(load_run_watched(db, &analysis, source.input, source.inputs, source.rules, &watch), -MT_E_BUSY);
+	CHECK_EQ(load_run_watched(db, &analysis, source.input, source.inputs, source.rules, LOAD_TIMELINE, &watch),
+		 -MT_E_BUSY);
 	CHECK_EQ(batches.heard, 2);
 	analysis_release(&analysis);
 	db_close(db);

@@ -5,10 +5,12 @@
  *     perfetto_database.c  the rows of a database, as
  *     perfetto_feed.c      moves of bytes and samples
  *     perfetto_counter.c   what is held, as counters: every change, or the least, the most and the last of each short time
+ *     perfetto_peak.c      the peaks of devices, as counters
  *     perfetto_heap.c      heap dumps: who held the bytes at the peak of each step
  *     perfetto_stack.c     call stacks
  *     perfetto_slice.c     phases, steps, failed requests
- *     to_perfetto.c        packets, tracks, and the order of the file
+ *     perfetto_packet.c    packets
+ *     to_perfetto.c        tracks, and the order of the file
  *
  * The file is a row of packets; field numbers are those of Perfetto's trace_packet.proto. Packets that describe tracks come before
  * those that use the tracks. Names of devices are known at the end alone, so events go to a temporary file first.
@@ -122,7 +124,10 @@ struct perfetto {
 
 void perfetto_fail(struct perfetto *perfetto, int error);
 
-/* ---- packets (to_perfetto.c) ---- */
+/* ---- packets (perfetto_packet.c) ---- */
+
+#define PERFETTO_SEQUENCE 1 /* all packets are of one sequence */
+#define PERFETTO_NEEDS 2    /* flag: the packet needs names that came before */
 
 enum { PERFETTO_SLICE_BEGIN = 1, PERFETTO_SLICE_END, PERFETTO_INSTANT, PERFETTO_COUNTER };
 
@@ -167,6 +172,12 @@ void perfetto_count(struct perfetto *perfetto, struct perfetto_counters *counter
 /* After the last point. */
 void perfetto_count_end(struct perfetto *perfetto, struct perfetto_counters *counters);
 
+/* Writes one value at a time, whatever came before. */
+void perfetto_send(struct perfetto *perfetto, struct perfetto_counters *counters, uint32_t value, int64_t time,
+		   uint64_t bytes);
+
+/* ---- peaks (perfetto_peak.c) ---- */
+
 /*
  * The peak of each device, exactly: of several processes the buckets have the highest points of each alone. run->db has the peak. 0 or
  * -MT_E_x.
@@ -175,8 +186,7 @@ int perfetto_count_peaks(struct perfetto *perfetto);
 
 /* ---- the run ---- */
 
-/* The whole run, from its begin. After it run->db has the tables of `top`. 0 or -MT_E_x. */
-int perfetto_feed(struct perfetto *perfetto);
+/* The whole run, from its begin. 0 or -MT_E_x. */
 int perfetto_feed_traces(struct perfetto *perfetto);
 int perfetto_feed_database(struct perfetto *perfetto, struct db *db);
 

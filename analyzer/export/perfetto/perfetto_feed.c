@@ -195,18 +195,3 @@ void perfetto_gpu(struct perfetto *perfetto, uint32_t process, uint32_t device, 
 	if (pair)
 		perfetto_count(perfetto, &pair->gpu, &point);
 }
-
-int perfetto_feed(struct perfetto *perfetto)
-{
-	struct export_run *run = perfetto->run;
-
-	int error;
-
-	if (run->source.db) {
-		run->db = run->source.db;
-		error = perfetto_feed_database(perfetto, run->db);
-	} else {
-		error = perfetto_feed_traces(perfetto);
-	}
-	return !error && !perfetto->pairs ? -MT_E_MISSING : error;
-}

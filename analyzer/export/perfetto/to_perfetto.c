@@ -11,9 +11,7 @@
 #include "query/query.h"
 #include "report/answer.h"
 
-#define SEQUENCE 1 /* all packets are of one sequence */
 #define CLEARED 1
-#define NEEDS 2
 #define CLOCK_REAL 1
 #define CLOCK_MONO 3
 #define CLOCK_COARSE 4 /* heap dumps are read with this clock */
@@ -21,50 +19,6 @@
 #define ORDER_EXPLICIT 3
 #define NAME_MAX_BYTES 300
 #define PID_FIRST 10000000 /* processes without a pid of their own */
-
-void perfetto_fail(struct perfetto *perfetto, int error)
-{
-	if (error && !perfetto->error)
-		perfetto->error = error;
-}
-
-/* ---- packets ----------------------------------------------------------------------------------------------------- */
-
-static int64_t in_range(const struct perfetto *perfetto, int64_t time)
-{
-	time = time > perfetto->range.first ? time : perfetto->range.first;
-	return time < perfetto->range.last ? time : perfetto->range.last;
-}
-
-uint64_t perfetto_time(const struct perfetto *perfetto, int64_t time)
-{
-	return (uint64_t)perfetto->origin + (uint64_t)in_range(perfetto, time);
-}
-
-void perfetto_begin(struct perfetto *perfetto)
-{
-	proto_number(&perfetto->proto, 10, SEQUENCE);
-	proto_number(&perfetto->proto, 13, NEEDS);
-}
-
-void perfetto_begin_at(struct perfetto *perfetto, int64_t time)
-{
-	proto_number(&perfetto->proto, 8, perfetto_time(perfetto, time));
-	perfetto_begin(perfetto);
-}
-
-void perfetto_end(struct perfetto *perfetto)
-{
-	perfetto_fail(perfetto, proto_put(&perfetto->proto, perfetto->body ? perfetto->body : perfetto->out, 1));
-}
-
-void perfetto_begin_event(struct perfetto *perfetto, int64_t time, uint32_t type, uint64_t track)
-{
-	perfetto_begin_at(perfetto, time);
-	proto_begin(&perfetto->proto, 11);
-	proto_number(&perfetto->proto, 9, type);
-	proto_number(&perfetto->proto, 11, track);
-}
 
 /* ---- the beginning of the file ----------------------------------------------------------------------------------- */
 
@@ -81,7 +35,7 @@ static void put_clocks(struct perfetto *perfetto, uint64_t realtime)
 {
 	struct proto *proto = &perfetto->proto;
 
-	proto_number(proto, 10, SEQUENCE);
+	proto_number(proto, 10, PERFETTO_SEQUENCE);
 	proto_number(proto, 13, CLEARED);
 	proto_begin(proto, 6);
 	put_clock(proto, CLOCK_MONO, (uint64_t)perfetto->origin);
@@ -98,8 +52,8 @@ static void put_names(struct perfetto *perfetto)
 	struct proto *proto = &perfetto->proto;
 	uint32_t i;
 
-	proto_number(proto, 10, SEQUENCE);
-	proto_number(proto, 13, CLEARED | NEEDS);
+	proto_number(proto, 10, PERFETTO_SEQUENCE);
+	proto_number(proto, 13, CLEARED | PERFETTO_NEEDS);
 	proto_begin(proto, 59);
 	proto_number(proto, 58, CLOCK_MONO);
 	proto_end(proto);
@@ -121,7 +75,7 @@ static void begin_track(struct perfetto *perfetto, uint64_t track, uint64_t pare
 {
 	struct proto *proto = &perfetto->proto;
 
-	proto_number(proto, 10, SEQUENCE);
+	proto_number(proto, 10, PERFETTO_SEQUENCE);
 	proto_begin(proto, 60);
 	proto_number(proto, 1, track);
 	if (parent)
@@ -289,12 +243,28 @@ static int write_file(struct perfetto *perfetto, int file)
 	return error ? error : perfetto_heap_write(perfetto);
 }
 
+/* The whole run, from its begin. After it run->db has the tables of `top`. */
+static int run_feed(struct perfetto *perfetto)
+{
+	struct export_run *run = perfetto->run;
+
+	int error;
+
+	if (run->source.db) {
+		run->db = run->source.db;
+		error = perfetto_feed_database(perfetto, run->db);
+	} else {
+		error = perfetto_feed_traces(perfetto);
+	}
+	return !error && !perfetto->pairs ? -MT_E_MISSING : error;
+}
+
 static int write_body(struct perfetto *perfetto, int file)
 {
 	int error, closed;
 
 	perfetto->body = export_out_new(file);
-	error = perfetto->body ? perfetto_feed(perfetto) : -MT_E_MEMORY;
+	error = perfetto->body ? run_feed(perfetto) : -MT_E_MEMORY;
 	if (!error)
 		error = perfetto_count_peaks(perfetto);
 	closed = export_out_close(perfetto->body);

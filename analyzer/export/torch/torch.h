@@ -2,6 +2,8 @@
  * torch.h - a run as a memory snapshot of PyTorch: what the files of this room share.
  *
  *     to_torch.c       the passes over the traces, the order of the file
+ *     torch_list.c     lists, words and texts
+ *     torch_slot.c     devices
  *     torch_event.c    births, deaths, failed requests and ranges as entries
  *     torch_stack.c    frames and stacks
  *     torch_state.c    what is alive at the end: segments with their blocks
@@ -149,7 +151,7 @@ void torch_fail(struct torch *torch, int error);
 /* Room for one more item. 0 or -MT_E_MEMORY. */
 int torch_grow(void *array, size_t count, size_t *room, size_t size);
 
-/* ---- lists (to_torch.c) ---- */
+/* ---- lists (torch_list.c) ---- */
 
 int torch_list_open(struct torch_list *list); /* 0, -MT_E_MEMORY, -MT_E_SYSTEM */
 void torch_list_release(struct torch_list *list);
@@ -160,6 +162,11 @@ void torch_text(struct torch *torch, struct torch_list *list, const char *text);
 void torch_key_word(struct torch_list *list, enum torch_word key, enum torch_word value);
 void torch_key_int(struct torch_list *list, enum torch_word key, int64_t value);
 
+/* The whole list into the output. 0 or -MT_E_x. */
+int torch_list_copy(struct torch *torch, struct torch_list *list);
+
+/* ---- devices (torch_slot.c) ---- */
+
 /* The slot of a device; NULL: nothing of it is told, or an error. */
 struct torch_slot *torch_slot_of(struct torch *torch, uint32_t process, uint32_t device);
 
@@ -168,6 +175,9 @@ struct torch_slot *torch_slot_run(struct torch *torch, uint32_t process, uint32_
 
 /* Any slot of the process; NULL: there is none yet. */
 struct torch_slot *torch_slot_any(struct torch *torch, uint32_t process);
+
+/* Sets `index` of each, and how many devices the snapshot has. 0 or -MT_E_MEMORY. */
+int torch_number_slots(struct torch *torch, uint32_t *devices);
 
 /* ---- stacks (torch_stack.c) ---- */
 

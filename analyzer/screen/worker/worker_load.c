@@ -53,14 +53,15 @@ static int check_sites(struct worker *worker, char *why, size_t why_size)
 
 static int fill(struct worker *worker, struct source *source)
 {
-	const struct load_watch watch = { .context = worker, .batch = hear_of_batch };
+	const struct load_watch watch = { .context = worker, .quiet = 1, .batch = hear_of_batch };
 	struct analysis analysis = { 0 };
 	int error = report_database(&worker->db);
 
 	if (error)
 		return error;
 	db_watch(worker->db, worker_stops, worker);
-	error = load_run_watched(worker->db, &analysis, source->input, source->inputs, source->rules, &watch);
+	error = load_run_watched(worker->db, &analysis, source->input, source->inputs, source->rules, LOAD_TIMELINE,
+				 &watch);
 	analysis_release(&analysis);
 	if (!error)
 		error = load_names(worker->db);

@@ -80,7 +80,7 @@ static void json_later(struct doc *doc, const struct replay *replay)
 
 	doc_object(doc, "later");
 	doc_string(doc, "from", words[replay->later.from]);
-	doc_int(doc, "bytes", (int64_t)replay->later.bytes);
+	doc_int(doc, "bytes", (int64_t)replay->later.sum);
 	doc_int(doc, "count", replay->later.count);
 	doc_end(doc);
 }

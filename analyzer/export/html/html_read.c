@@ -1,0 +1,317 @@
+/* The sources of the page: a database, or traces loaded into one. A long run costs one pass that keeps the moves alone. */
+#include <stdlib.h>
+#include <string.h>
+#include "html.h"
+#include "memtrace/error.h"
+#include "report/answer.h"
+#include "report/command_option.h"
+#include "report/report.h"
+#include "store/load.h"
+#include "store/store.h"
+#include "timeline/tape.h"
+
+#define SITES_MAX (1u << 24) /* ids of a database; memory grows with the largest */
+
+/* ---- the table `timeline` ---------------------------------------------------------------------------------------- */
+
+/* A place in the order of all changes: after the first `changes` ones at that time. */
+struct mark {
+	int64_t time, oom; /* oom 0: the peak */
+	uint64_t changes;
+	uint32_t device;
+};
+
+struct reading {
+	struct html *html;
+	struct mark *mark;
+	size_t marks, marks_room, passed;
+	uint32_t *device_of; /* by site */
+	uint32_t sites;
+	struct tape_event *event;
+	uint64_t serial;
+	int64_t time;
+	uint64_t at_time; /* whole changes at that time so far */
+	int is_part;      /* the next event is a part of the change */
+};
+
+static int take_site(void *context, struct db_stmt *row)
+{
+	struct reading *reading = context;
+	int64_t id = db_int(row, 0), device = db_int(row, 1);
+
+	if (id <= 0 || id >= reading->sites || device <= 0 || device > UINT16_MAX)
+		return -MT_E_CORRUPT;
+	reading->device_of[id] = (uint32_t)device;
+	return 0;
+}
+
+static int read_sites(struct reading *reading)
+{
+	struct db *db = reading->html->db;
+	uint64_t most = 0;
+	int error = answer_bytes(db, "SELECT max(id) FROM site", NULL, &most);
+
+	if (error)
+		return error;
+	if (most > SITES_MAX)
+		return -MT_E_LIMIT;
+	reading->sites = (uint32_t)most + 1;
+	reading->device_of = calloc(reading->sites, sizeof(*reading->device_of));
+	if (!reading->device_of)
+		return -MT_E_MEMORY;
+	return answer_rows(db, "SELECT id, device FROM site WHERE id > 0", NULL, take_site, reading);
+}
+
+static int take_mark(void *context, struct db_stmt *row)
+{
+	struct reading *reading = context;
+	struct mark *grown;
+
+	if (reading->marks == reading->marks_room) {
+		reading->marks_room = reading->marks_room ? reading->marks_room * 2 : 16;
+		grown = realloc(reading->mark, reading->marks_room * sizeof(*grown));
+		if (!grown)
+			return -MT_E_MEMORY;
+		reading->mark = grown;
+	}
+	reading->mark[reading->marks++] = (struct mark){ .device = (uint32_t)db_int(row, 0),
+							 .oom = db_int(row, 1),
+							 .changes = (uint64_t)db_int(row, 2),
+							 .time = db_int(row, 3) };
+	return 0;
+}
+
+/* A peak without a number of changes counts all changes at its time (model_events_at). */
+static const char marks_sql[] =
+	"SELECT it.device, ifnull(it.oom, 0), iif(it.oom IS NULL AND changes = 0, 9223372036854775807, changes) AS count, "
+	"ifnull(oom.time, peak.time) AS at FROM timeline_mark AS it LEFT JOIN oom ON oom.id = it.oom "
+	"LEFT JOIN peak ON peak.device = it.device WHERE at IS NOT NULL AND it.device BETWEEN 1 AND 65535 "
+	"AND (it.oom IS NOT NULL OR peak.bytes > 0) ORDER BY at, count";
+
+/* Marks that come before the change number `at_time` at `time`. */
+static int pass_marks(struct reading *reading, int64_t time, uint64_t at_time)
+{
+	struct moves_all *moves = &reading->html->moves;
+	const struct mark *mark;
+	int error = 0;
+
+	for (; reading->passed < reading->marks && !error; reading->passed++) {
+		mark = &reading->mark[reading->passed];
+		if (mark->time > time || (mark->time == time && mark->changes >= at_time))
+			break;
+		error = mark->oom ? moves_oom(moves, mark->device - 1, mark->time, mark->oom)
+				  : moves_peak(moves, mark->device - 1, mark->time);
+	}
+	return error;
+}
+
+static int begin_change(struct reading *reading, int64_t time)
+{
+	reading->at_time = time == reading->time ? reading->at_time + 1 : 1;
+	reading->time = time;
+	reading->serial++;
+	return pass_marks(reading, time, reading->at_time);
+}
+
+static int take_event(struct reading *reading, const struct tape_event *event)
+{
+	uint32_t site = TAPE_SITE(event->cell);
+	int error = 0;
+
+	if (site >= reading->sites || !reading->device_of[site] || (reading->serial && event->time < reading->time))
+		return -MT_E_CORRUPT;
+	if (!reading->is_part)
+		error = begin_change(reading, event->time);
+	reading->is_part = event->more;
+	if (error)
+		return error;
+	return moves_add(&reading->html->moves, reading->device_of[site] - 1, reading->serial, event->time,
+			 &(struct moves_move){ event->cell, event->count, event->bytes });
+}
+
+static int take_block(void *context, struct db_stmt *row)
+{
+	struct reading *reading = context;
+	size_t size;
+	const unsigned char *bytes = db_blob(row, 1, &size);
+	int64_t count = db_int(row, 0), i;
+	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
+						    : tape_unpack(reading->event, (uint32_t)count, bytes, size);
+
+	for (i = 0; i < count && !error; i++)
+		error = take_event(reading, &reading->event[i]);
+	return error;
+}
+
+static int read_timeline(struct html *html)
+{
+	struct reading reading = { .html = html, .event = malloc(TAPE_BLOCK * sizeof(*reading.event)) };
+	int error = reading.event ? read_sites(&reading) : -MT_E_MEMORY;
+
+	if (!error)
+		error = answer_rows(html->db, marks_sql, NULL, take_mark, &reading);
+	if (!error)
+		error = answer_rows(html->db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
+				    &reading);
+	if (!error)
+		error = pass_marks(&reading, INT64_MAX, UINT64_MAX);
+	free(reading.event);
+	free(reading.mark);
+	free(reading.device_of);
+	return error ? error : moves_finish(&html->moves, NULL, 0);
+}
+
+/* ---- one pass over the traces of a long run ---------------------------------------------------------------------- */
+
+struct pass {
+	struct html *html;
+	const struct analysis *analysis;
+	uint64_t serial, event;
+	uint32_t process;
+	int64_t time, ooms;
+	int is_over; /* the newest change */
+	int error;   /* the first */
+};
+
+static void add(struct pass *pass, uint32_t cell, int64_t bytes, int32_t count, int64_t time)
+{
+	const struct site_key *key = &pass->analysis->attribution.site[TAPE_SITE(cell)].key;
+	uint64_t event = pass->analysis->process[key->process].events;
+
+	/* All that comes during one event of one process is one change, as on the tape. */
+	if (!pass->serial || pass->is_over || key->process != pass->process || event != pass->event)
+		pass->serial++;
+	pass->is_over = 0;
+	pass->process = key->process;
+	pass->event = event;
+	if (time > pass->time || pass->serial == 1)
+		pass->time = time;
+	if (!pass->error)
+		pass->error = moves_add(&pass->html->moves, key->device, pass->serial, pass->time,
+					&(struct moves_move){ cell, count, bytes });
+}
+
+static void moved(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
+{
+	add(context, TAPE_CELL(site, slack), bytes, 0, time);
+}
+
+static void counted(void *context, uint32_t site, int change, int64_t time)
+{
+	add(context, TAPE_CELL(site, 0), 0, change, time);
+}
+
+static void reached(void *context, uint32_t device, int oom)
+{
+	struct pass *pass = context;
+
+	if (!pass->error)
+		pass->error = oom ? moves_oom(&pass->html->moves, device, pass->time, ++pass->ooms)
+				  : moves_peak(&pass->html->moves, device, pass->time);
+}
+
+/* Between two batches every change has been told to its end. */
+static int next_batch(void *context, uint32_t process, uint64_t events, uint64_t bytes)
+{
+	struct pass *pass = context;
+
+	(void)process;
+	(void)events;
+	(void)bytes;
+	pass->is_over = 1;
+	return pass->error;
+}
+
+/* Sites with allocations of two sites, as at the end of a tape (timeline/inflow.c). */
+static int split_sites(struct html *html)
+{
+	const struct analysis *analysis = &html->run->analysis;
+	uint32_t sites = analysis->attribution.sites, i, shares = 0;
+	struct moves_share *share = calloc((size_t)sites + 1, sizeof(*share));
+	const struct category_site *site;
+	int error;
+
+	if (!share)
+		return -MT_E_MEMORY;
+	for (i = 1; i < sites && i < analysis->categories.room; i++) {
+		site = &analysis->categories.site[i];
+		if (site->twin)
+			share[shares++] = (struct moves_share){ .from = TAPE_CELL(i, 0),
+								.to = TAPE_CELL(site->twin, 0),
+								.bytes = (int64_t)site->share,
+								.count = (int64_t)site->share_count };
+	}
+	error = moves_finish(&html->moves, share, shares);
+	free(share);
+	return error;
+}
+
+static int pass_over(struct html *html)
+{
+	struct export_run *run = html->run;
+	const struct source *source = &run->source;
+	struct pass pass = { .html = html, .analysis = &run->analysis };
+	const struct load_watch watch = {
+		.context = &pass, .batch = next_batch, .moved = moved, .counted = counted, .reached = reached
+	};
+	int error = load_run_watched(run->db, &run->analysis, source->input, source->inputs, source->rules,
+				     LOAD_HISTORY, &watch);
+
+	if (!error)
+		error = pass.error;
+	return error ? error : split_sites(html);
+}
+
+/* ---- which of them ----------------------------------------------------------------------------------------------- */
+
+static uint64_t count_events(const struct source *source)
+{
+	const struct mt_chunk_info *chunk;
+	uint64_t events = 0;
+	uint32_t i, j, chunks;
+
+	for (i = 0; i < source->inputs; i++) {
+		chunk = mt_reader_chunks(source->input[i].reader, &chunks);
+		for (j = 0; j < chunks; j++)
+			events += chunk[j].kind == MT_CHUNK_EVENTS ? chunk[j].events : 0;
+	}
+	return events;
+}
+
+static int read_traces(struct html *html)
+{
+	struct export_run *run = html->run;
+	const struct source *source = &run->source;
+	uint32_t i;
+	int error;
+
+	export_run_release(run);
+	for (i = 0; i < source->inputs; i++)
+		mt_reader_rewind(source->input[i].reader);
+	error = report_database(&run->db);
+	html->db = run->db;
+	html->has_lives = count_events(source) <= html->events_most || command_full();
+	if (!error && html->has_lives)
+		error = load_run(run->db, &run->analysis, source->input, source->inputs, source->rules, LOAD_TIMELINE);
+	else if (!error)
+		error = pass_over(html);
+	if (!error)
+		error = load_names(run->db);
+	if (!error)
+		error = db_commit(run->db);
+	run->has_lives = !error && html->has_lives;
+	return error || !html->has_lives ? error : read_timeline(html);
+}
+
+int html_read(struct html *html)
+{
+	int error = export_find_range(html->run, &html->range);
+
+	html->moves.range_first = html->range.first;
+	html->moves.range_last = html->range.last;
+	if (error || !html->run->source.db)
+		return error ? error : read_traces(html);
+	html->db = html->run->db = html->run->source.db;
+	html->has_lives = 1;
+	return read_timeline(html);
+}
