@@ -123,9 +123,10 @@ $(B)/memana: $(MEMANA_OBJ) $(LIB)
 	$(SAY) LINK $@
 	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $(MEMANA_OBJ) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS)
 
-$(B)/memrec: $(MEMREC_OBJ) $(LIB)
+# The collector makes the facts of a trace (include/memtrace/facts.h): the linker takes the pass, and nothing else, from the analyzer.
+$(B)/memrec: $(MEMREC_OBJ) $(B)/analyzer.a $(LIB)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ $(MEMREC_OBJ) $(LIB) $(FORMATS_LIBS) -ldl
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ $(MEMREC_OBJ) $(B)/analyzer.a $(LIB) $(FORMATS_LIBS) -ldl
 
 $(B)/libmemrec.so: $(AGENT_OBJ)
 	$(SAY) LINK $@
@@ -169,6 +170,12 @@ $(ANALYZER_OBJ) $(filter $(B)/hot/analyzer/%,$(HOT_OBJ)): ALL_CFLAGS += -fwrapv
 $(FORMATS_OBJ) $(filter $(B)/hot/formats/%,$(HOT_OBJ)): ALL_CPPFLAGS += -Iformats
 $(MEMREC_OBJ) $(AGENT_OBJ) $(NOP_OBJ): ALL_CPPFLAGS += -Irecorder
 $(ANALYZER_OBJ) $(filter $(B)/hot/analyzer/%,$(HOT_OBJ)): ALL_CPPFLAGS += -Ianalyzer
+
+# Facts are of one identity: of all sources that say what a pass finds. A change of any of them makes older facts void.
+PASS_SRC := $(sort $(wildcard $(addsuffix /*.[ch],analyzer/engine analyzer/label analyzer/rows analyzer/facts analyzer/device formats/ledger formats/phase formats/rules) \
+	formats/rules/*.yaml include/memtrace/*.h analyzer/base/tuple.[ch]))
+$(B)/obj/analyzer/facts/facts.o: $(PASS_SRC)
+$(B)/obj/analyzer/facts/facts.o: ALL_CPPFLAGS += -DMT_FACTS_IDENTITY=0x$(shell cat $(PASS_SRC) | sha1sum | cut -c 1-16)ull
 
 # The rules are data; the program carries a copy (formats/rules/rules.c).
 $(B)/obj/formats/rules/rules.o: $(wildcard formats/rules/*.yaml)

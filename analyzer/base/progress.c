@@ -3,11 +3,11 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "text.h"
+#include "memtrace/clean.h"
 
 #define FIRST_AFTER 1000000000 /* ns */
 #define NEXT_AFTER 200000000
-#define NAME_COLUMNS 40
+#define NAME_BYTES 40
 
 int64_t progress_now(void)
 {
@@ -31,12 +31,16 @@ void progress_init(struct progress *progress, FILE *file, const char *name, uint
 static void show(struct progress *progress, int64_t now)
 {
 	double seconds = (double)(now - progress->start) / 1e9;
-	char name[4 * NAME_COLUMNS], share[TEXT_SIZE_MAX];
+	double percent = 100.0 * (double)progress->done / (double)(progress->total ? progress->total : 1);
+	size_t size = strlen(progress->name);
+	char name[NAME_BYTES + 4];
 
-	text_fit(name, sizeof(name), progress->name, NAME_COLUMNS, 1);
-	fprintf(progress->file, "\rmemana: %s  %s  %.1f M events/s\033[K", name,
-		text_percent(share, progress->done, progress->total ? progress->total : 1),
-		(double)progress->events / seconds / 1e6);
+	if (size > NAME_BYTES)
+		snprintf(name, sizeof(name), "...%s", progress->name + size - NAME_BYTES + 3);
+	else
+		memcpy(name, progress->name, size + 1);
+	fprintf(progress->file, "\rmemana: %s  %.*f%%  %.1f M events/s\033[K", mt_clean(name, ""), percent < 9.95,
+		percent, (double)progress->events / seconds / 1e6);
 	fflush(progress->file);
 	progress->shown = now;
 }

@@ -99,7 +99,7 @@ static int read_ahead(struct analysis *analysis, const struct analysis_input *in
 }
 
 /* The kind of each site's bytes, now that all is read. */
-static int settle(struct analysis *analysis)
+static int settle_categories(struct analysis *analysis)
 {
 	struct category_told *told = calloc(analysis->processes + 1, sizeof(*told));
 	uint32_t *first = NULL, i;
@@ -115,13 +115,19 @@ static int settle(struct analysis *analysis)
 	return error;
 }
 
-static int run(struct analysis *analysis, const struct analysis_input *input, const struct mt_rules *rules,
-	       const struct analysis_sink *sink)
+int analysis_settle(struct analysis *analysis)
 {
-	struct stream *stream = calloc(analysis->processes, sizeof(*stream));
-	struct stream **open = calloc(analysis->processes, sizeof(*open));
-	int error = stream && open ? 0 : -MT_E_MEMORY;
+	int error = settle_categories(analysis);
+
+	return error ? error : analysis_settle_modules(analysis);
+}
+
+/* 0 or an error. The streams are released in any case. */
+static int begin_streams(struct analysis *analysis, const struct analysis_input *input, const struct mt_rules *rules,
+			 const struct analysis_sink *sink, struct stream *stream)
+{
 	uint32_t i;
+	int error = 0;
 
 	for (i = 0; i < analysis->processes && !error; i++) {
 		stream[i].analysis = analysis;
@@ -134,17 +140,29 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 		if (!error)
 			error = parameter_lives_init(&analysis->process[i].lives, &analysis->process[i].census);
 	}
-	if (!error)
-		error = read_ahead(analysis, input, stream, sink->quiet ? NULL : stderr);
-	if (!error)
-		error = run_streams(analysis, stream, open);
+	return error ? error : read_ahead(analysis, input, stream, sink->quiet ? NULL : stderr);
+}
+
+static void end_reading(struct analysis *analysis)
+{
 	progress_release(&analysis->progress);
 	mt_ahead_free(analysis->ahead);
 	analysis->ahead = NULL;
+}
+
+static int run(struct analysis *analysis, const struct analysis_input *input, const struct mt_rules *rules,
+	       const struct analysis_sink *sink)
+{
+	struct stream *stream = calloc(analysis->processes, sizeof(*stream));
+	struct stream **open = calloc(analysis->processes, sizeof(*open));
+	int error = stream && open ? begin_streams(analysis, input, rules, sink, stream) : -MT_E_MEMORY;
+	uint32_t i;
+
+	if (!error)
+		error = run_streams(analysis, stream, open);
+	end_reading(analysis);
 	if (!error && !sink->idle)
-		error = settle(analysis);
-	if (!error && !sink->idle)
-		error = analysis_settle_modules(analysis);
+		error = analysis_settle(analysis);
 	for (i = 0; stream && i < analysis->processes; i++)
 		stream_release(&stream[i]);
 	free(stream);
@@ -152,9 +170,8 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	return error;
 }
 
-/* 0 or -MT_E_MEMORY. `analysis` can be released in any case. */
-static int init_analysis(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-			 const struct mt_rules *rules)
+int analysis_begin(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		   const struct mt_rules *rules)
 {
 	uint32_t i;
 	int error;
@@ -180,7 +197,7 @@ int analysis_run(struct analysis *analysis, const struct analysis_input *input, 
 		 const struct mt_rules *rules, const struct analysis_sink *sink)
 {
 	static const struct analysis_sink nobody;
-	int error = init_analysis(analysis, input, inputs, rules);
+	int error = analysis_begin(analysis, input, inputs, rules);
 	uint32_t i;
 
 	if (error || !inputs)
@@ -192,8 +209,87 @@ int analysis_run(struct analysis *analysis, const struct analysis_input *input, 
 	analysis_release(analysis);
 	for (i = 0; i < inputs; i++)
 		mt_reader_rewind(input[i].reader);
-	error = init_analysis(analysis, input, inputs, rules);
+	error = analysis_begin(analysis, input, inputs, rules);
 	return error ? error : run(analysis, input, rules, &nobody);
+}
+
+/* ---- a trace that is being written ---- */
+
+struct analysis_pass {
+	struct stream stream;
+	uint64_t told; /* seq of the newest census event that the pass knew from the beginning */
+};
+
+static int begin_pass(struct analysis_pass *pass, struct analysis *analysis, const struct analysis_input *input,
+		      const struct mt_rules *rules, const struct analysis_sink *sink)
+{
+	const struct census *census;
+	int error = analysis_begin(analysis, input, 1, rules);
+
+	if (!error)
+		error = begin_streams(analysis, input, rules, sink, &pass->stream);
+	if (error)
+		return error;
+	analysis->attribution.turn = INT64_MIN;
+	census = &analysis->process[0].census;
+	pass->told = census->rows ? census->row[census->rows - 1].seq : 0;
+	return 0;
+}
+
+struct analysis_pass *analysis_pass_new(struct analysis *analysis, const struct analysis_input *input,
+					const struct mt_rules *rules, const struct analysis_sink *sink)
+{
+	struct analysis_pass *pass = calloc(1, sizeof(*pass));
+
+	if (pass && begin_pass(pass, analysis, input, rules, sink)) {
+		analysis_pass_free(pass);
+		pass = NULL;
+	}
+	return pass;
+}
+
+void analysis_pass_free(struct analysis_pass *pass)
+{
+	if (!pass)
+		return;
+	if (pass->stream.analysis)
+		end_reading(pass->stream.analysis);
+	stream_release(&pass->stream);
+	free(pass);
+}
+
+int analysis_pass_take(struct analysis_pass *pass, uint32_t most)
+{
+	struct analysis *analysis = pass->stream.analysis;
+	int more, ready = stream_ready(&pass->stream);
+
+	if (!ready) {
+		more = mt_ahead_more(analysis->ahead);
+		if (more <= 0)
+			return more;
+		ready = stream_ready(&pass->stream);
+	}
+	if (ready > 0)
+		ready = stream_take(&pass->stream, INT64_MAX, most) < 0 ? -MT_E_MEMORY : 1;
+	return ready;
+}
+
+int analysis_pass_is_behind(const struct analysis_pass *pass)
+{
+	return stream_process(&pass->stream)->census_seq > pass->told;
+}
+
+int analysis_pass_end(struct analysis_pass *pass)
+{
+	struct stream *stream = &pass->stream;
+	int error = 0;
+
+	stream_process(stream)->running = 0;
+	stream_ends(stream);
+	if (stream->end == STREAM_ENDS)
+		error = stream_take(stream, INT64_MAX, 1);
+	stream->analysis->attribution.turn = INT64_MAX;
+	return error < 0 ? error : stream_finish(stream);
 }
 
 void analysis_release(struct analysis *analysis)
@@ -225,6 +321,7 @@ void analysis_release(struct analysis *analysis)
 	free(analysis->oom_holder);
 	free(analysis->owner);
 	free(analysis->site_known);
+	free(analysis->facts);
 	memset(analysis, 0, sizeof(*analysis));
 }
 

@@ -214,6 +214,7 @@ struct analysis_process {
 	struct analysis_loss loss[MT_LOSS_COUNT];
 	struct analysis_source source[MT_SOURCE_COUNT];
 	struct census census;          /* the framework's word on the whole trace */
+	uint64_t census_seq;           /* the newest event of a census */
 	struct tellings tellings;      /* names of its modules */
 	struct parameter_lives lives;  /* births and deaths that the census names */
 	struct module_tree modules;    /* after the end, */
@@ -324,6 +325,7 @@ struct analysis {
 	struct outlived outlived; /* by site of the attribution */
 	struct analysis_modules modules;
 	const struct mt_rules *rules;
+	uint8_t *facts;           /* the bytes that some strings here lie in; NULL: none do */
 	int followed;             /* more may come of the traces: they are still being written */
 	int sequential;           /* processes are read one after the other, see merge.h, */
 	int entangled;            /* which came out to be wrong: all of this is void */
@@ -346,6 +348,32 @@ int analysis_run(struct analysis *analysis, const struct analysis_input *input, 
 		 const struct mt_rules *rules, const struct analysis_sink *sink);
 
 void analysis_release(struct analysis *analysis);
+
+/*
+ * The same in parts. analysis_begin: the processes, and nothing of their events. analysis_settle: what bytes were, when all events
+ * are known. 0 or -MT_E_MEMORY.
+ */
+int analysis_begin(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		   const struct mt_rules *rules);
+int analysis_settle(struct analysis *analysis);
+
+/*
+ * A pass over one trace while it is being written (input->running is 1): from analysis_begin to what analysis_settle needs. NULL: out
+ * of memory. `analysis` is the caller's to release after the pass, and `sink` outlives the pass.
+ */
+struct analysis_pass;
+struct analysis_pass *analysis_pass_new(struct analysis *analysis, const struct analysis_input *input,
+					const struct mt_rules *rules, const struct analysis_sink *sink);
+void analysis_pass_free(struct analysis_pass *pass); /* NULL is fine */
+
+/* Takes at most `most` of the events that are in the file. 1: there were some; 0: none; or an error: it is over. */
+int analysis_pass_take(struct analysis_pass *pass, uint32_t most);
+
+/* 1: the trace has a census that the pass should have known from the beginning: only a new pass is right. */
+int analysis_pass_is_behind(const struct analysis_pass *pass);
+
+/* The trace has its end, and all of it was taken. 0 or -MT_E_MEMORY. */
+int analysis_pass_end(struct analysis_pass *pass);
 
 /* ns since the beginning of the run, of an event of `process`. */
 static inline int64_t analysis_time(const struct analysis_process *process, uint64_t event_time)

@@ -60,20 +60,20 @@ static int replace(struct outlived *outlived, size_t room, const uint32_t *numbe
 	return 0;
 }
 
-int outlived_add(struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until, uint64_t bytes)
+int outlived_add(struct outlived *outlived, const struct outlived_row *more)
 {
 	struct outlived_row *row;
 
 	if (outlived->rows * 2 >= outlived->room &&
 	    replace(outlived, outlived->room ? outlived->room * 2 : ROOM_LEAST, NULL))
 		return -MT_E_MEMORY;
-	row = find(outlived, site, step, until);
+	row = find(outlived, more->site, more->step, more->until);
 	outlived->rows += !row->site;
-	row->site = site;
-	row->step = step;
-	row->until = until;
-	row->bytes += bytes;
-	row->count++;
+	row->site = more->site;
+	row->step = more->step;
+	row->until = more->until;
+	row->bytes += more->bytes;
+	row->count += more->count;
 	return 0;
 }
 

@@ -28,8 +28,8 @@ struct outlived {
 	size_t room, rows;
 };
 
-/* One allocation more. 0 or -MT_E_MEMORY. */
-int outlived_add(struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until, uint64_t bytes);
+/* Adds the allocations of `more`, whose site is not 0. 0 or -MT_E_MEMORY. */
+int outlived_add(struct outlived *outlived, const struct outlived_row *more);
 
 /* The newest allocation of such a row was not gone after all. */
 void outlived_forget(struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until, uint64_t bytes);

@@ -157,6 +157,9 @@ static int note(struct stream *stream, const struct mt_event *event, const struc
 	case MT_SOURCE:
 		note_source(stream, event);
 		return 0;
+	case MT_CENSUS:
+		stream_process(stream)->census_seq = event->seq;
+		return 0;
 	case MT_INSTANCE_NAME:
 		return tellings_add(&stream_process(stream)->tellings, event);
 	case MT_MARK:

@@ -51,7 +51,11 @@ int stream_outlived(struct stream *stream, const struct mt_live *live, uint32_t 
 	if (until <= live->step || !stream_holds_bytes(live) || !live->tag || live->tag > UINT32_MAX ||
 	    !is_in_use(live))
 		return 0;
-	return outlived_add(&stream->analysis->outlived, (uint32_t)live->tag, live->step, until, live->size);
+	return outlived_add(&stream->analysis->outlived, &(struct outlived_row){ .site = (uint32_t)live->tag,
+										 .step = live->step,
+										 .until = until,
+										 .bytes = live->size,
+										 .count = 1 });
 }
 
 /* It died where it was born: was it there at the peak of its device? */

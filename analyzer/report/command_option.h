@@ -30,10 +30,11 @@ enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND
 		COMMAND_JSON, "json", NULL, "for programs; bytes and nanoseconds", \
 	}
 
-/* Commands that answer from sums (LOAD_STEPS, LOAD_SUMS) have this one. */
-#define COMMAND_FULL_OPTION                                                                                        \
-	{                                                                                                          \
-		COMMAND_FULL, "full", NULL, "keep each allocation instead of sums: the same answer, in more time", \
+/* Commands that answer from sums (LOAD_STEPS, LOAD_SUMS), or from the facts of a trace, have this one. */
+#define COMMAND_FULL_OPTION                                                                                          \
+	{                                                                                                            \
+		COMMAND_FULL, "full", NULL,                                                                          \
+			"read every event, and keep each allocation instead of sums: the same answer, in more time", \
 	}
 
 /* 1: --full was given. */

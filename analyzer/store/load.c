@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include "base/symbol.h"
+#include "facts/facts.h"
 #include "load_sink.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -127,10 +128,14 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 {
 	struct load_sink load;
 	struct analysis_sink sink;
-	int error = load_sink_init(&load, &sink, db, analysis, parts, watch);
+	int found = 0, error = load_sink_init(&load, &sink, db, analysis, parts, watch);
 
 	memset(analysis, 0, sizeof(*analysis));
+	if (!error && parts <= LOAD_SUMS)
+		found = facts_run_rows(analysis, input, inputs, rules, &load.maker, &load.sink.freed);
 	if (!error)
+		error = found < 0 ? found : 0;
+	if (!error && !found)
 		error = analysis_run(analysis, input, inputs, rules, &sink);
 	if (!error)
 		error = load_sink_finish(&load);
@@ -139,7 +144,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error && parts == LOAD_TIMELINE)
 		error = load_timeline_store(&load.timeline, db);
 	if (!error)
-		error = load_freed_store(&load.freed, db);
+		error = load_freed_store(&load.sink.freed, db);
 	if (!error)
 		error = load_resident_finish(&load.resident, 1);
 	if (!error)

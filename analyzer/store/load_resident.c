@@ -28,19 +28,18 @@ static int begin(struct load_resident *resident)
 	return error;
 }
 
-int load_resident_add(struct load_resident *resident, int64_t process, const struct mt_live *tensor, uint64_t bytes,
-		      uint64_t seq, int64_t time, uint32_t step)
+int load_resident_add(struct load_resident *resident, const struct row_residence *change)
 {
 	int error = resident->change ? 0 : begin(resident);
 
 	if (error)
 		return error;
-	db_bind(resident->change, 1, process);
-	db_bind_unsigned(resident->change, 2, tensor->seq);
-	db_bind_unsigned(resident->change, 3, seq);
-	db_bind(resident->change, 4, time);
-	db_bind(resident->change, 5, step);
-	db_bind_unsigned(resident->change, 6, bytes);
+	db_bind(resident->change, 1, change->process);
+	db_bind(resident->change, 2, change->alloc_seq);
+	db_bind(resident->change, 3, change->seq);
+	db_bind(resident->change, 4, change->time);
+	db_bind(resident->change, 5, change->step);
+	db_bind(resident->change, 6, change->bytes);
 	return db_run(resident->change);
 }
 

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include "database/db.h"
-#include "load_table.h"
+#include "rows/load_table.h"
 
 #define LOAD_LOT_BYTES (128u << 10)
 #define LOAD_LOTS 8u /* in the queue */

@@ -7,8 +7,8 @@
 #include "engine/analysis.h"
 #include "load.h"
 #include "load_rows.h"
-#include "load_sums.h"
 #include "memtrace/ledger.h"
+#include "rows/row_sink.h"
 #include "timeline/inflow.h"
 
 /*
@@ -17,20 +17,8 @@
  */
 int load_twins(struct db *db, const struct analysis *analysis);
 
-/* The stacks that freed something: the places are looked up of these, too. */
-
-struct load_freed {
-	struct load_freed_process *process;
-	uint32_t processes;
-};
-
-/* Notes that stack node `node` of `process` freed something. 0 or -MT_E_MEMORY; release in any case. */
-int load_freed_add(struct load_freed *freed, uint32_t process, uint32_t node);
-
-/* All of them as the table temp.freed (node). 0 or an error of the database. */
-int load_freed_store(const struct load_freed *freed, struct db *db);
-
-void load_freed_release(struct load_freed *freed);
+/* The stacks that freed something, as the table temp.freed (node): their places are looked up, too. 0 or an error of the database. */
+int load_freed_store(const struct row_freed *freed, struct db *db);
 
 /*
  * The table `resident`. Changes are written down as they come, in a temporary table; when every
@@ -42,9 +30,8 @@ struct load_resident {
 	struct db_stmt *change; /* NULL: there was none yet */
 };
 
-/* The tensor of the process (id) has `bytes` of its bytes from this event on. 0 or -MT_E_SQL. */
-int load_resident_add(struct load_resident *resident, int64_t process, const struct mt_live *tensor, uint64_t bytes,
-		      uint64_t seq, int64_t time, uint32_t step);
+/* A change of what is there of a tensor. 0 or -MT_E_SQL. */
+int load_resident_add(struct load_resident *resident, const struct row_residence *change);
 
 /* After the last one: fills the table, if `fill`, and lets go what it needed. 0 or -MT_E_SQL. */
 int load_resident_finish(struct load_resident *resident, int fill);
@@ -71,12 +58,10 @@ void load_timeline_release(struct load_timeline *timeline);
 /* ---- the sink ---- */
 
 struct load_sink {
-	const struct analysis *analysis;
+	struct row_sink sink; /* the first: it is the context of what the analysis calls */
+	struct row_maker maker;
 	const struct load_watch *watch; /* NULL: no watcher */
-	struct load_freed freed;
-	struct load_rows rows; /* drained before anything else touches the database */
-	struct load_sums sums; /* unused but for LOAD_STEPS and LOAD_SUMS */
-	int steps_alone;       /* instants are the ends of steps */
+	struct load_rows rows;          /* drained before anything else touches the database */
 	struct load_resident resident;
 	struct load_timeline timeline; /* unused where it was not asked for */
 	struct db_stmt *forget;

@@ -1,4 +1,5 @@
 /* The things that events point to, as rows: modules, frames, the stack tree, threads. */
+#include "rows/row_id.h"
 #include "store.h"
 
 #include <stdlib.h>
@@ -8,17 +9,17 @@
 
 int64_t store_id(uint32_t process, uint64_t definition)
 {
-	return definition ? (int64_t)process << 32 | (int64_t)definition : 0;
+	return row_id(process, definition);
 }
 
 int64_t store_process_id(uint32_t process)
 {
-	return (int64_t)process + 1;
+	return row_process_id(process);
 }
 
 int64_t store_device_id(uint32_t device)
 {
-	return (int64_t)device + 1;
+	return row_device_id(device);
 }
 
 void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)

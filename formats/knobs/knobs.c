@@ -232,21 +232,6 @@ const struct mt_knob_file *mt_knobs_find(const struct mt_knobs *knobs, const cha
 	return NULL;
 }
 
-const struct mt_knob *mt_knob_find(const struct mt_knob_file *file, const char *key)
-{
-	const struct mt_knob *knob;
-	uint32_t k;
-
-	for (knob = file->knob; knob < file->knob + file->knobs; knob++) {
-		if (!strcmp(knob->name.key, key))
-			return knob;
-		for (k = 0; k < knob->olders; k++)
-			if (!strcmp(knob->older[k].key, key))
-				return knob;
-	}
-	return NULL;
-}
-
 const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release)
 {
 	const char *value = NULL;

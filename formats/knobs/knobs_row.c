@@ -449,3 +449,18 @@ int knobs_read_row(struct knobs_source *source, const struct knobs_field *unused
 		error = check_name(source, &source->knob->name, source->knob->line);
 	return error ? error : check_knob(source);
 }
+
+const struct mt_knob *mt_knob_find(const struct mt_knob_file *file, const char *key)
+{
+	const struct mt_knob *knob;
+	uint32_t k;
+
+	for (knob = file->knob; knob < file->knob + file->knobs; knob++) {
+		if (!strcmp(knob->name.key, key))
+			return knob;
+		for (k = 0; k < knob->olders; k++)
+			if (!strcmp(knob->older[k].key, key))
+				return knob;
+	}
+	return NULL;
+}

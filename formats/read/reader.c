@@ -40,7 +40,7 @@ static void pass_damaged(struct mt_reader *reader, const struct mt_chunk_info *c
 {
 	reader->state.damaged++;
 	if (chunk->kind == MT_CHUNK_DEFS || chunk->kind == MT_CHUNK_PROCESS || chunk->kind == MT_CHUNK_SUMMARIES ||
-	    (chunk->kind == MT_CHUNK_CHECKPOINT && !begins_anew(reader, chunk)))
+	    chunk->kind == MT_CHUNK_FACTS || (chunk->kind == MT_CHUNK_CHECKPOINT && !begins_anew(reader, chunk)))
 		return;
 	open_gap(reader, chunk, chunk->good);
 }

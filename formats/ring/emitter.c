@@ -463,6 +463,11 @@ int mt_emitter_end(struct mt_emitter *emitter, enum mt_end why)
 	return mt_writer_flush(emitter->writer);
 }
 
+void mt_emitter_facts(struct mt_emitter *emitter, const struct mt_facts_maker *maker)
+{
+	mt_writer_facts(emitter->writer, maker);
+}
+
 void mt_emitter_alive(struct mt_emitter *emitter, uint64_t time)
 {
 	emitter->alive = time;

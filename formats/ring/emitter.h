@@ -93,6 +93,9 @@ void mt_emitter_alive(struct mt_emitter *emitter, uint64_t time);
  */
 int mt_emitter_end(struct mt_emitter *emitter, enum mt_end why);
 
+/* As mt_writer_facts. */
+void mt_emitter_facts(struct mt_emitter *emitter, const struct mt_facts_maker *maker);
+
 /* Ends the trace in order, if mt_emitter_end has not, and frees. `summary` may be NULL; filled in also on error. */
 int mt_emitter_close(struct mt_emitter *emitter, enum mt_end why, struct mt_fold_summary *summary);
 

@@ -603,6 +603,12 @@ void mt_fold_alive(struct mt_fold *fold, uint64_t time)
 		mt_emitter_alive(fold->emitter, time);
 }
 
+void mt_fold_facts(struct mt_fold *fold, const struct mt_facts_maker *maker)
+{
+	if (fold->emitter)
+		mt_emitter_facts(fold->emitter, maker);
+}
+
 int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary)
 {
 	int err = 0;

@@ -426,6 +426,7 @@ int mt_rules_load(struct mt_rules *rules, const char *path, char *message, size_
 	size_t size = text ? fread(text, 1, RULES_FILE_MAX + 1, file) : 0;
 	int error = 0;
 
+	rules->more = 1;
 	if (!file || (text && ferror(file))) {
 		snprintf(message, message_size, "%s: %s", path, strerror(errno));
 		error = -MT_E_SYSTEM;
@@ -442,6 +443,11 @@ int mt_rules_load(struct mt_rules *rules, const char *path, char *message, size_
 	if (file)
 		fclose(file);
 	return error;
+}
+
+int mt_rules_are_built_in(const struct mt_rules *rules)
+{
+	return !rules->more;
 }
 
 int mt_rules_new(struct mt_rules **rules, char *message, size_t message_size)

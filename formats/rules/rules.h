@@ -104,6 +104,7 @@ struct rule_file {
 
 struct mt_rules {
 	struct rule_file *files;
+	int more; /* some are not the built-in ones */
 };
 
 /* The files that the program carries. X(symbol, file name in formats/rules) - later ones go before earlier ones. */

@@ -144,7 +144,7 @@ static int begins_chunk(struct walk *walk, uint64_t offset)
 	error = look(walk->source, offset, &frame, &info);
 	if (is_fatal(error))
 		return error;
-	if (!error && !frame.skippable && info.kind > MT_CHUNK_PROCESS && info.kind <= MT_CHUNK_SUMMARIES)
+	if (!error && !frame.skippable && info.kind > MT_CHUNK_PROCESS && info.kind <= MT_CHUNK_FACTS)
 		return 1;
 	walk->waste += work_of(walk) - before;
 	return 0;

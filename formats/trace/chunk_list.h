@@ -76,4 +76,15 @@ struct mt_index {
  */
 int mt_index_read(int fd, uint64_t file_bytes, uint64_t first, struct mt_index *index);
 
+/* The hash of the file's bytes before `end`. 0, -MT_E_MEMORY, -MT_E_SYSTEM, -MT_E_TRUNCATED: it has not as many. */
+int mt_file_hash(int fd, uint64_t end, uint64_t *hash);
+
+/* The number that vouches for the entries of an index of these chunks: 0 without memory. */
+uint64_t mt_index_hash(const struct mt_chunk_info *chunks, uint32_t count);
+
+/* The sections of a FACTS chunk: three u64 (trace-v1.md, "FACTS"), and what the identity makes of the bytes. */
+#define MT_FACTS_OF 1u
+#define MT_FACTS_OF_SIZE 24u
+#define MT_FACTS_CONTENT 2u
+
 #endif

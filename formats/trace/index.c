@@ -1,6 +1,7 @@
 /* index.c - the index at the end of a trace. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "base/varint.h"
@@ -140,4 +141,42 @@ int mt_index_read(int fd, uint64_t file_bytes, uint64_t first, struct mt_index *
 	free(frame);
 	index->tiles = !error && tiles(index->chunks, index->count, first, index->offset);
 	return error;
+}
+
+#define HASHED_AT_ONCE (1u << 20) /* bytes */
+
+int mt_file_hash(int fd, uint64_t end, uint64_t *hash)
+{
+	XXH64_state_t *state = XXH64_createState();
+	uint8_t *part = malloc(HASHED_AT_ONCE);
+	uint64_t at = 0, left;
+	ssize_t got = 1;
+
+	if (state && part)
+		XXH64_reset(state, 0);
+	for (; state && part && at < end && got > 0; at += got > 0 ? (uint64_t)got : 0) {
+		left = end - at;
+		got = pread(fd, part, left < HASHED_AT_ONCE ? (size_t)left : HASHED_AT_ONCE, (off_t)at);
+		if (got > 0)
+			XXH64_update(state, part, (size_t)got);
+	}
+	*hash = state && part ? XXH64_digest(state) : 0;
+	free(part);
+	if (!state || !part) {
+		XXH64_freeState(state);
+		return -MT_E_MEMORY;
+	}
+	XXH64_freeState(state);
+	return got > 0 ? 0 : got ? -MT_E_SYSTEM : -MT_E_TRUNCATED;
+}
+
+uint64_t mt_index_hash(const struct mt_chunk_info *chunks, uint32_t count)
+{
+	struct mt_buffer frame = { 0 };
+	uint64_t hash = 0;
+
+	if (!mt_index_encode(chunks, count, &frame))
+		hash = mt_load_u64(frame.data + frame.size - MAGIC_SIZE - sizeof(hash));
+	mt_buffer_release(&frame);
+	return hash;
 }

@@ -586,6 +586,22 @@ static int write_index(struct mt_writer *writer)
 	return append_out(writer);
 }
 
+/* Facts are only for speed: a file without them is as good. */
+static void write_facts(struct mt_writer *writer)
+{
+	const struct mt_chunk_info info = { .kind = MT_CHUNK_FACTS };
+	uint32_t listed = writer->list.count;
+
+	mt_buffer_clear(&writer->out);
+	if (writer_facts_payload(writer) && (pack(writer, &info) || append_out(writer)))
+		writer->list.count = listed;
+}
+
+void mt_writer_facts(struct mt_writer *writer, const struct mt_facts_maker *maker)
+{
+	writer->facts = maker;
+}
+
 /* Names of native functions come last, as definitions alone. The index has their room where both do not fit. */
 static int write_index_alone(struct mt_writer *writer)
 {
@@ -604,6 +620,8 @@ int mt_writer_close(struct mt_writer *writer, int complete)
 		return 0;
 	writer->closing = 1;
 	error = writer_records_due(writer) ? write_pending(writer) : mt_writer_flush(writer);
+	if (!error && complete && writer->facts)
+		write_facts(writer);
 	if (!error && complete)
 		error = write_index(writer);
 	if (error && complete && !writer->encoder.info.events)

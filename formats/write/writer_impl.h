@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include "base/buffer.h"
 #include "keep.h"
+#include "memtrace/facts.h"
 #include "memtrace/ledger.h"
 #include "memtrace/writer.h"
 #include "summary/history.h"
@@ -43,16 +44,17 @@ struct mt_writer {
 	uint64_t untold;                      /* see mt_writer_untold */
 	int sealed; /* and these stand behind the events that wait, which are no more to become more */
 
-	struct tally *tally;    /* NULL: there are no summaries any more */
-	struct history records; /* those to be written */
-	struct history told;    /* with `keep`: those that are in the file */
-	uint64_t since_record;  /* events since the newest record, */
-	uint64_t record_time;   /* its time, */
-	uint64_t since_records; /* and events since records were written */
-	int closing;            /* nothing waits any longer */
-	uint32_t step;          /* the newest that has ended */
-	struct keep *keep;      /* NULL: all is kept */
-	char *path;             /* with `keep` */
+	struct tally *tally;                /* NULL: there are no summaries any more */
+	struct history records;             /* those to be written */
+	struct history told;                /* with `keep`: those that are in the file */
+	uint64_t since_record;              /* events since the newest record, */
+	uint64_t record_time;               /* its time, */
+	uint64_t since_records;             /* and events since records were written */
+	int closing;                        /* nothing waits any longer */
+	const struct mt_facts_maker *facts; /* NULL: nobody makes facts */
+	uint32_t step;                      /* the newest that has ended */
+	struct keep *keep;                  /* NULL: all is kept */
+	char *path;                         /* with `keep` */
 };
 
 /* All but the file and the definitions; `options` may be NULL. NULL: out of memory. */
@@ -85,6 +87,9 @@ void writer_recount(struct mt_writer *writer);
 
 /* With `keep`: the payload of all records, thinned out to fit; 0: there are none. */
 int writer_history_payload(struct mt_writer *writer);
+
+/* The payload of the facts of the file as it is; 0: there are none. */
+int writer_facts_payload(struct mt_writer *writer);
 
 /* The index at the end is for all chunks that are in the file now. */
 static inline void writer_needs_all(struct mt_writer *writer)

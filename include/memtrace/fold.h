@@ -79,6 +79,10 @@ int mt_fold_flush(struct mt_fold *fold);
 /* The process was seen at `time` (CLOCK_MONOTONIC, ns): END is not before that. Without this call END is at the newest event. */
 void mt_fold_alive(struct mt_fold *fold, uint64_t time);
 
+/* As mt_writer_facts. The trace is there (mt_fold_create, mt_fold_resume). */
+struct mt_facts_maker;
+void mt_fold_facts(struct mt_fold *fold, const struct mt_facts_maker *maker);
+
 /* Ends the trace in order (END event, index) and frees. `summary` may be NULL; filled in also on error. */
 int mt_fold_close(struct mt_fold *fold, enum mt_end why, struct mt_fold_summary *summary);
 

@@ -132,6 +132,9 @@ int mt_rules_new(struct mt_rules **rules, char *message, size_t message_size);
 int mt_rules_load(struct mt_rules *rules, const char *path, char *message, size_t message_size);
 void mt_rules_free(struct mt_rules *rules);
 
+/* 1: the rules are the built-in files alone. */
+int mt_rules_are_built_in(const struct mt_rules *rules);
+
 /* The category of bytes of which only role and part are known. */
 enum mt_category mt_rules_category(const struct mt_rules *rules, enum mt_role role, enum mt_part part);
 

@@ -33,6 +33,7 @@ enum mt_chunk_kind {
 	MT_CHUNK_EVENTS = 3,
 	MT_CHUNK_CHECKPOINT = 4, /* LIVE events: the whole live set between the event chunks around it */
 	MT_CHUNK_SUMMARIES = 5,  /* records of memtrace/summary.h */
+	MT_CHUNK_FACTS = 6,      /* memtrace/facts.h */
 };
 
 #define MT_CHUNK_HAS_CENSUS (1u << 31) /* bit in mt_chunk_info.phases */

@@ -137,6 +137,10 @@ uint64_t mt_writer_bytes(const struct mt_writer *writer);
 /* Bytes that `device` (id) holds after the newest event, skipped and dropped ones included: see mt_ledger_held. */
 uint64_t mt_writer_held(const struct mt_writer *writer, uint32_t device);
 
+/* Facts (memtrace/facts.h) are made and written when the trace is closed. `maker` outlives the writer. */
+struct mt_facts_maker;
+void mt_writer_facts(struct mt_writer *writer, const struct mt_facts_maker *maker);
+
 /* Flushes, writes the index, closes, frees (also on error, and NULL is fine). `complete` 0 leaves the index away. */
 int mt_writer_close(struct mt_writer *writer, int complete);
 

@@ -19,6 +19,7 @@
 #include "memtrace/fold.h"
 #include "memtrace/writer.h"
 #include "output.h"
+#include "own_pass.h"
 #include "run/rundir.h"
 #include "run/say.h"
 #include "run/target.h"
@@ -42,6 +43,7 @@ struct collector {
 	int trace_lock;           /* descriptor: nobody takes the file away while it is written; -1 */
 	uint64_t unsafe_since;    /* ms; since when events wait to be written, 0: none do */
 	struct sampling sampling; /* once the trace is there */
+	struct own_pass pass;     /* the same */
 	uint64_t alive;           /* ns; when the recording was last seen to go on. Events of a successor are later */
 	enum mt_end why;          /* how it ended */
 };
@@ -193,6 +195,8 @@ static void begin_trace(struct collector *c, const char *path, int plain)
 	c->result.plain = plain;
 	snprintf(c->result.trace, sizeof(c->result.trace), "%s", path);
 	sampling_begin(&c->sampling, c->fold, c->target.pid, target_alive(&c->target));
+	if (!c->header->keep)
+		own_pass_begin(&c->pass, c->fold, c->result.trace);
 }
 
 static int create_trace(struct collector *c)
@@ -342,6 +346,7 @@ static void follow(struct collector *c)
 		if (c->created && !error) {
 			sampling_tick(&c->sampling, folded, !over && target_alive(&c->target));
 			error = keep_safe(c, folded);
+			own_pass_tick(&c->pass, atomic_load(&c->header->next_seq));
 		}
 		ms = rest(ms, folded, error);
 		if (!over)
@@ -378,7 +383,9 @@ static void finish(struct collector *c)
 	c->result.rank = c->header->rank;
 	atomic_store(&c->header->stop, 1);
 	mt_fold_alive(c->fold, c->alive);
+	c->pass.hurry = c->why == MT_END_SIGNAL;
 	error = mt_fold_close(c->fold, c->why, &summary);
+	own_pass_end(&c->pass);
 	if (error && c->created)
 		note_error(c, error);
 	run_result_summary(&c->result, &summary);

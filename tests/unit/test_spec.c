@@ -170,6 +170,7 @@ TEST(chunks)
 	want_row(table, &row, MT_CHUNK_EVENTS, "EVENTS", NULL, 0);
 	want_row(table, &row, MT_CHUNK_CHECKPOINT, "CHECKPOINT", NULL, 0);
 	want_row(table, &row, MT_CHUNK_SUMMARIES, "SUMMARIES", NULL, 0);
+	want_row(table, &row, MT_CHUNK_FACTS, "FACTS", NULL, 0);
 	check_end(table, row);
 }
 

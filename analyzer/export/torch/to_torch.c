@@ -17,16 +17,22 @@
 static int keep_sites(struct torch *torch)
 {
 	const struct analysis *analysis = &torch->run->analysis;
+	const struct site_key *key;
 	uint32_t i;
 
 	torch->sites = analysis->attribution.sites;
 	torch->category = calloc((size_t)torch->sites + 1, 1);
 	torch->is_cut = calloc((size_t)torch->sites + 1, 1);
-	if (!torch->category || !torch->is_cut)
+	torch->driver = calloc((size_t)analysis->processes + 1, 1);
+	if (!torch->category || !torch->is_cut || !torch->driver)
 		return -MT_E_MEMORY;
 	for (i = 1; i < torch->sites; i++) {
 		torch->category[i] = category_of_site(&analysis->categories, &analysis->attribution, i);
 		torch->is_cut[i] = analysis->attribution.site[i].tensors_seen != 0;
+		key = &analysis->attribution.site[i].key;
+		if (key->driver)
+			torch->driver[key->process] |= (uint8_t)(1u << (analysis->device[key->device].kind !=
+									MT_DEVICE_CPU));
 	}
 	for (i = 0; i < analysis->devices; i++)
 		torch->gpus_only |= analysis->device[i].used && analysis->device[i].kind != MT_DEVICE_CPU;
@@ -141,6 +147,7 @@ static void release(struct torch *torch)
 	free(torch->block_bytes);
 	free(torch->category);
 	free(torch->is_cut);
+	free(torch->driver);
 }
 
 int to_torch(struct export_run *run, struct export_out *out)

@@ -126,6 +126,7 @@ struct torch {
 	uint8_t *category,
 		*is_cut; /* by site, from the first pass: enum mt_category; tensors are cut from its memory */
 	uint32_t sites;
+	uint8_t *driver; /* by process: bit 0, driver memory for the CPU; bit 1, for GPUs */
 	struct torch_slot *slot;
 	size_t slots, slot_room;
 	struct tuple_table known; /* process and device: slot */

@@ -5,21 +5,6 @@
 
 #define DEVICES_MAX 64u /* most devices of one process */
 
-/* 1: the process has driver memory on a device of this kind; then its tensors lie in that. */
-static int has_driver(const struct torch *torch, uint32_t process, uint32_t kind)
-{
-	const struct analysis *analysis = &torch->run->analysis;
-	const struct site_key *key;
-	uint32_t i;
-
-	for (i = 1; i < analysis->attribution.sites; i++) {
-		key = &analysis->attribution.site[i].key;
-		if (key->process == process && key->driver && analysis->device[key->device].kind == kind)
-			return 1;
-	}
-	return 0;
-}
-
 static struct torch_slot *add_slot(struct torch *torch, uint32_t process, uint32_t device, uint32_t kind)
 {
 	struct torch_slot *slot;
@@ -31,7 +16,7 @@ static struct torch_slot *add_slot(struct torch *torch, uint32_t process, uint32
 	*slot = (struct torch_slot){ .process = process,
 				     .device = device,
 				     .run_device = UINT32_MAX,
-				     .is_bare = !has_driver(torch, process, kind) };
+				     .is_bare = !(torch->driver[process] & 1u << (kind != MT_DEVICE_CPU)) };
 	torch->slots++;
 	torch_fail(torch, torch_list_open(&slot->list));
 	return torch->error ? NULL : slot;

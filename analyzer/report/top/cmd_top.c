@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "database/db.h"
 #include "engine/analysis.h"
+#include "facts/facts.h"
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/command.h"
@@ -40,6 +41,7 @@ static const struct command_option own_options[] = {
 	{ OPTION_DEVICE, "device", "N", "only this device (a number, or cpu)" },
 	{ 'n', NULL, "N", "show N places (default 8, in JSON 100; 0: all)" },
 	COMMAND_RULES_OPTION,
+	COMMAND_FULL_OPTION,
 	COMMAND_JSON_OPTION,
 	COMMAND_HELP_OPTION,
 };
@@ -195,7 +197,8 @@ static int store(struct db *db, const struct analysis *analysis, struct symbols 
 static int analyse(const struct top_command *command, struct source *source, struct db **db, struct analysis *analysis,
 		   struct symbols *symbols)
 {
-	int error = analysis_run(analysis, source->input, source->inputs, source->rules, NULL);
+	int error = command_full() ? analysis_run(analysis, source->input, source->inputs, source->rules, NULL)
+				   : facts_run(analysis, source->input, source->inputs, source->rules);
 
 	if (!error)
 		error = db_create(db, NULL, schema_sql);

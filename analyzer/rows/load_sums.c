@@ -2,9 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "database/db.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "store.h"
+#include "row_id.h"
 
 /* The lives of one site that were born in one interval and are gone in the running one. */
 struct sum {
@@ -96,13 +97,13 @@ static int write_row(struct load_sums *sums, uint32_t process, const struct sum 
 {
 	const struct load_death *first = &sum->first;
 	int error;
-	struct load_allocation_raw *row = load_rows_new(sums->rows, LOAD_allocation_raw, &error);
+	struct load_allocation_raw *row = sums->maker->row(sums->maker->context, LOAD_allocation_raw, &error);
 
 	if (!row)
 		return error;
 	*row = (struct load_allocation_raw){
 		.id = DB_CELL_NULL,
-		.process = store_process_id(process),
+		.process = row_process_id(process),
 		.device = sum->device,
 		.site = first->site,
 		.memory = first->memory,

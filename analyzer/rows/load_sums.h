@@ -9,7 +9,7 @@
  *                      ══════════════════
  *                       ══════════════════
  *
- * The row has the bytes of all of them, their number, and the first birth and death. A life inside one interval is in no live set:
+ * No mappings are told of. The row has the bytes of all of them, their number, and the first birth and death. A life inside one interval is in no live set:
  * the row of these is one for each site. A tensor whose pages came and went has a row of its own.
  * Memory: the rows of the running interval, and 8 bytes for each instant.
  */
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/tuple.h"
-#include "load_rows.h"
+#include "load_table.h"
 #include "memtrace/ledger.h"
 
 /* One death, with times of the run. */
@@ -35,10 +35,25 @@ struct load_death {
 	int home; /* in the phase and step of the birth */
 };
 
+/* A change of what is there of a tensor (schema.sql, resident_span). */
+struct row_residence {
+	int64_t process, alloc_seq, seq, time, step, bytes;
+};
+
+/* The destination of rows. Each call: 0 or an error, which ends the pass. */
+struct row_maker {
+	void *context;
+	/* A row to fill before the next call: a struct load_<table>, all of its members. NULL: *error says why. */
+	void *(*row)(void *context, enum load_table table, int *error);
+	/* The newest allocation of the process with that birth is not gone after all. */
+	int (*forget)(void *context, int64_t process, int64_t alloc_seq);
+	int (*residence)(void *context, const struct row_residence *change);
+};
+
 struct load_sums_process;
 
 struct load_sums {
-	struct load_rows *rows; /* the caller's */
+	const struct row_maker *maker; /* the caller's */
 	struct load_sums_process *process;
 	uint32_t processes;
 	struct tuple_table single; /* process and birth of what has rows of its own */

@@ -1,0 +1,175 @@
+#include "facts_io.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/error.h"
+
+#define VARINT_MAX 10u
+
+static void fail(struct facts_io *io, int error)
+{
+	if (!io->error)
+		io->error = error;
+}
+
+void facts_check(struct facts_io *io, int right)
+{
+	if (!right)
+		fail(io, -MT_E_CORRUPT);
+}
+
+/* Room for `size` bytes more. 0: none. */
+static int make_room(struct facts_io *io, size_t size)
+{
+	size_t room = io->room ? io->room * 2 : 4096;
+	uint8_t *grown;
+
+	while (room < io->size + size)
+		room *= 2;
+	if (io->error)
+		return 0;
+	if (io->size + size <= io->room)
+		return 1;
+	grown = realloc(io->data, room);
+	if (!grown) {
+		fail(io, -MT_E_MEMORY);
+		return 0;
+	}
+	io->data = grown;
+	io->room = room;
+	return 1;
+}
+
+static void put(struct facts_io *io, uint64_t value)
+{
+	if (!make_room(io, VARINT_MAX))
+		return;
+	for (; value >= 0x80; value >>= 7)
+		io->data[io->size++] = (uint8_t)value | 0x80;
+	io->data[io->size++] = (uint8_t)value;
+}
+
+static uint64_t get(struct facts_io *io)
+{
+	uint64_t value = 0;
+	unsigned shift;
+
+	for (shift = 0; shift < 64 && io->at < io->end && !io->error; shift += 7) {
+		value |= (uint64_t)(*io->at & 0x7f) << shift;
+		if (!(*io->at++ & 0x80))
+			return value;
+	}
+	fail(io, -MT_E_CORRUPT);
+	return 0;
+}
+
+void facts_number(struct facts_io *io, uint64_t *number)
+{
+	if (io->writing)
+		put(io, *number);
+	else
+		*number = get(io);
+}
+
+uint32_t facts_count(struct facts_io *io, uint32_t count, uint32_t least, uint32_t most)
+{
+	uint64_t number = count;
+
+	facts_number(io, &number);
+	if (!io->writing)
+		facts_check(io, number <= most && number * least <= (uint64_t)(io->end - io->at));
+	return io->error ? 0 : (uint32_t)number;
+}
+
+/* ---- rows ---- */
+
+static uint64_t load(const uint8_t *at, size_t size)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, at, size); /* x86-64: the lowest byte first */
+	return value;
+}
+
+static void store(struct facts_io *io, uint8_t *at, size_t size, uint64_t value)
+{
+	facts_check(io, size == sizeof(value) || !(value >> size * 8));
+	memcpy(at, &value, size);
+}
+
+static uint64_t zigzag(uint64_t difference)
+{
+	return difference << 1 ^ (0 - (difference >> 63));
+}
+
+static uint64_t unzigzag(uint64_t code)
+{
+	return code >> 1 ^ (0 - (code & 1));
+}
+
+static void column(struct facts_io *io, uint8_t *rows, size_t size, size_t count, const struct facts_member *member)
+{
+	uint8_t *at = rows + member->offset;
+	uint64_t last = 0, value;
+	size_t i;
+
+	for (i = 0; i < count && !io->error; i++, at += size) {
+		if (io->writing) {
+			value = load(at, member->size);
+			put(io, zigzag(value - last));
+		} else {
+			value = last + unzigzag(get(io));
+			store(io, at, member->size, value);
+		}
+		last = value;
+	}
+}
+
+void facts_rows(struct facts_io *io, void *rows, size_t size, size_t count, const struct facts_member *member,
+		size_t members)
+{
+	size_t i;
+
+	for (i = 0; i < members; i++)
+		column(io, rows, size, count, &member[i]);
+}
+
+void facts_array(struct facts_io *io, void **rows, size_t size, size_t count, const struct facts_member *member,
+		 size_t members)
+{
+	if (!io->writing && !io->error && count) {
+		*rows = calloc(count, size);
+		if (!*rows)
+			fail(io, -MT_E_MEMORY);
+	}
+	if (*rows && !io->error)
+		facts_rows(io, *rows, size, count, member, members);
+}
+
+void facts_bytes(struct facts_io *io, const uint8_t *bytes, size_t size)
+{
+	if (!size || !make_room(io, size))
+		return;
+	memcpy(io->data + io->size, bytes, size);
+	io->size += size;
+}
+
+const char *facts_text(struct facts_io *io, const char *text, uint32_t most)
+{
+	uint32_t size = facts_count(io, io->writing ? (uint32_t)strlen(text) + 1 : 0, 1, most);
+	const char *read = (const char *)io->at;
+
+	if (io->error || !size) {
+		facts_check(io, size > 0);
+		return "";
+	}
+	if (io->writing) {
+		if (make_room(io, size))
+			memcpy(io->data + io->size, text, size);
+		io->size += io->error ? 0 : size;
+		return text;
+	}
+	io->at += size;
+	facts_check(io, strnlen(read, size) == size - 1);
+	return io->error ? "" : read;
+}

@@ -1,0 +1,48 @@
+/*
+ * facts_rows.h - the rows of a pass (rows/row_sink.h), with lives as sums, as bytes and back: lots of one table, column by column.
+ *
+ * A pass whose rows would take more than FACTS_ROWS_MOST bytes has none, and neither has one in which a free failed: sums cannot undo
+ * a death.
+ */
+#ifndef MEMANA_FACTS_ROWS_H
+#define MEMANA_FACTS_ROWS_H
+
+#include "facts_io.h"
+#include "rows/row_sink.h"
+
+#define FACTS_ROWS_MOST (40u << 20) /* bytes */
+
+struct facts_lot {
+	void *row;
+	uint32_t rows;
+};
+
+/* The rows of a pass that goes on. */
+struct facts_rows {
+	struct row_sink rows; /* the first: it is the context of `sink` */
+	struct analysis_sink sink;
+	struct row_maker maker;
+	struct facts_lot lot[LOAD_TABLE_COUNT];
+	struct facts_io io; /* the lots that were full */
+	const char **word;  /* texts of cells, each once */
+	uint32_t words, word_room;
+	struct row_residence *change;
+	uint32_t changes, change_room;
+	int none; /* there are none */
+};
+
+/* `sink` is for the pass over `analysis`. Release in any case. */
+void facts_rows_init(struct facts_rows *rows, const struct analysis *analysis);
+void facts_rows_release(struct facts_rows *rows);
+
+/* After the last event, behind the state of the analysis. */
+void facts_rows_write(struct facts_io *io, struct facts_rows *rows);
+
+/*
+ * Behind the state of the analysis: tells the maker all rows, and notes the stacks that freed something. 1; 0: there are none, and
+ * nothing was told; or an error, of the bytes or of the maker.
+ */
+int facts_rows_read(struct facts_io *io, const struct analysis *analysis, const struct row_maker *maker,
+		    struct row_freed *freed);
+
+#endif

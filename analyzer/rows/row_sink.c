@@ -1,0 +1,335 @@
+#include "row_sink.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "database/db.h"
+#include "memtrace/error.h"
+#include "row_id.h"
+
+static void *new_row(struct row_sink *sink, enum load_table table, int *error)
+{
+	return sink->maker->row(sink->maker->context, table, error);
+}
+
+/* SQLite has no numbers beyond. */
+static int64_t capped(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+/* A time that was told is not null, whatever it is. */
+static int64_t told(int64_t time)
+{
+	return time == DB_CELL_NULL ? time + 1 : time;
+}
+
+static int64_t or_null(int64_t id)
+{
+	return id ? id : DB_CELL_NULL;
+}
+
+static const struct analysis_process *owner_of(const struct row_sink *sink, uint32_t process)
+{
+	return &sink->analysis->process[process];
+}
+
+/* ---- allocations ---- */
+
+static const char *memory_word(const struct mt_live *live)
+{
+	const char *space = live->kind == MT_TENSOR_ALLOC ? "tensor" : mt_space_name(live->flags);
+
+	return space ? space : "unknown";
+}
+
+/* Others can end an allocation too, such as the next one at its address: their stack is not that of a free. */
+static uint32_t free_stack(const struct analysis_process *process, const struct mt_event *event)
+{
+	switch (event->kind) {
+	case MT_TENSOR_FREE:
+	case MT_DRIVER_FREE:
+	case MT_CONTEXT_GONE:
+	case MT_VMM_RELEASE:
+	case MT_VMM_UNMAP:
+		return event->stack <= mt_defs_count(process->defs, MT_DEF_NODE) ? (uint32_t)event->stack : 0;
+	default:
+		return 0;
+	}
+}
+
+static void fill_birth(struct load_allocation_raw *row, const struct row_sink *sink, uint32_t process,
+		       const struct mt_live *live)
+{
+	row->id = DB_CELL_NULL; /* the next one */
+	row->process = row_process_id(process);
+	row->device = row_device_id(sink->analysis->attribution.site[live->tag].key.device);
+	row->site = (int64_t)live->tag;
+	row->memory = memory_word(live);
+	row->address = (int64_t)live->addr;
+	row->bytes = capped(live->size);
+	row->alloc_seq = capped(live->seq);
+	row->alloc_time = analysis_time(owner_of(sink, process), live->time);
+	row->thread = or_null(row_id(process, live->thread));
+	row->step = live->step;
+	row->tensors_inside = live->tensors_seen != 0;
+	row->allocations = 1;
+}
+
+static int fill_death(struct load_allocation_raw *row, struct row_sink *sink, uint32_t process,
+		      const struct mt_event *event, uint32_t step)
+{
+	uint32_t stack = event ? free_stack(owner_of(sink, process), event) : 0;
+
+	row->free_seq = event ? capped(event->seq) : DB_CELL_NULL;
+	row->free_time = event ? told(analysis_time(owner_of(sink, process), event->time)) : DB_CELL_NULL;
+	row->free_step = event ? step : DB_CELL_NULL;
+	row->free_node = or_null(row_id(process, stack));
+	row->at_home = event && sink->analysis->categories.home;
+	return stack ? row_freed_add(&sink->freed, process, stack) : 0;
+}
+
+static int add_life(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+		    uint32_t step)
+{
+	struct row_sink *sink = context;
+	int error;
+	struct load_allocation_raw *row = new_row(sink, LOAD_allocation_raw, &error);
+
+	if (!row)
+		return error;
+	fill_birth(row, sink, process, live);
+	return fill_death(row, sink, process, event, step);
+}
+
+static int is_summed(const struct row_sink *sink, uint32_t process, const struct mt_live *live)
+{
+	return sink->sums.maker && !load_sums_is_left_out(&sink->sums, process, live->seq);
+}
+
+static int add_sum(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+		   uint32_t step)
+{
+	struct row_sink *sink = context;
+	const struct analysis_process *owner = owner_of(sink, process);
+	struct load_death death = { .site = (uint32_t)live->tag,
+				    .step = live->step,
+				    .memory = memory_word(live),
+				    .tensors_inside = live->tensors_seen != 0,
+				    .bytes = live->size,
+				    .seq = live->seq,
+				    .time = analysis_time(owner, live->time) };
+
+	if (!is_summed(sink, process, live))
+		return add_life(context, process, live, event, step);
+	if (event) {
+		death.gone_seq = event->seq;
+		death.gone_time = told(analysis_time(owner, event->time));
+		death.gone_step = step;
+		death.home = sink->analysis->categories.home;
+	}
+	return load_sums_gone(&sink->sums, process,
+			      row_device_id(sink->analysis->attribution.site[live->tag].key.device), &death);
+}
+
+static void add_instant(void *context, uint32_t process, uint64_t seq)
+{
+	struct row_sink *sink = context;
+
+	if (!sink->steps_alone || sink->analysis->process[process].step_seq == seq)
+		load_sums_instant(&sink->sums, process, seq);
+}
+
+/* A call to free failed, and is told of soon. */
+static int forget_death(void *context, uint32_t process, const struct mt_live *live)
+{
+	struct row_sink *sink = context;
+
+	if (is_summed(sink, process, live))
+		return -MT_E_BUSY; /* it is a part of a sum by now */
+	return sink->maker->forget(sink->maker->context, row_process_id(process), capped(live->seq));
+}
+
+static int add_mapping(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event)
+{
+	struct row_sink *sink = context;
+	int error;
+	struct load_mapping *row = new_row(sink, LOAD_mapping, &error);
+
+	if (!row)
+		return error;
+	row->id = DB_CELL_NULL;
+	row->process = row_process_id(process);
+	row->address = (int64_t)live->addr;
+	row->bytes = capped(live->size);
+	row->handle = (int64_t)live->handle;
+	row->map_seq = capped(live->seq);
+	row->map_time = analysis_time(owner_of(sink, process), live->time);
+	row->unmap_seq = event ? capped(event->seq) : DB_CELL_NULL;
+	row->unmap_time = event ? told(analysis_time(owner_of(sink, process), event->time)) : DB_CELL_NULL;
+	return 0;
+}
+
+static int add_residence(void *context, uint32_t process, const struct mt_live *tensor, uint64_t bytes,
+			 const struct mt_event *event, uint32_t step)
+{
+	struct row_sink *sink = context;
+	struct row_residence row = { .process = row_process_id(process),
+				     .alloc_seq = capped(tensor->seq),
+				     .seq = capped(event->seq),
+				     .time = analysis_time(owner_of(sink, process), event->time),
+				     .step = step,
+				     .bytes = capped(bytes) };
+	int error = sink->sums.maker ? load_sums_leave_out(&sink->sums, process, tensor->seq) : 0;
+
+	return error ? error : sink->maker->residence(sink->maker->context, &row);
+}
+
+/* ---- phases and steps ---- */
+
+static int add_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+		    const struct mt_event *last)
+{
+	struct row_sink *sink = context;
+	int error;
+	struct load_phase_span *row = new_row(sink, LOAD_phase_span, &error);
+
+	if (!row)
+		return error;
+	row->id = DB_CELL_NULL;
+	row->process = row_process_id(process);
+	row->phase = mt_phase_name(phase);
+	row->step = step;
+	row->first_seq = capped(first->seq);
+	row->last_seq = capped(last->seq);
+	row->first_time = analysis_time(owner_of(sink, process), first->time);
+	row->last_time = analysis_time(owner_of(sink, process), last->time);
+	return 0;
+}
+
+static int add_step(void *context, uint32_t process, const struct mt_event *event)
+{
+	struct row_sink *sink = context;
+	const struct analysis_process *owner = owner_of(sink, process);
+	int error;
+	struct load_step *row = new_row(sink, LOAD_step, &error);
+
+	if (!row)
+		return error;
+	row->process = row_process_id(process);
+	row->step = capped(event->value);
+	row->begin_seq = capped(owner->step_seq);
+	row->begin_time = owner->step_time;
+	row->end_seq = capped(event->seq);
+	row->end_time = analysis_time(owner, event->time);
+	row->closed_by = mt_defs_string(owner->defs, (uint32_t)event->name);
+	return 0;
+}
+
+static int add_step_device(void *context, uint32_t process, uint32_t device, uint32_t step,
+			   const struct analysis_step_device *end)
+{
+	struct row_sink *sink = context;
+	int error;
+	struct load_step_device *row = new_row(sink, LOAD_step_device, &error);
+
+	if (!row)
+		return error;
+	row->process = row_process_id(process);
+	row->step = step;
+	row->device = row_device_id(device);
+	row->peak_bytes = capped(end->peak.level.bytes);
+	row->peak_time = end->peak.time;
+	row->peak_phase = mt_phase_name(end->peak.phase);
+	row->held_bytes = capped(end->held);
+	row->slack_bytes = capped(end->slack);
+	row->tensor_bytes = capped(end->tensors);
+	row->peak_tensor_bytes = capped(end->peak.level.tensors);
+	row->peak_process = row_process_id(end->peak.process);
+	row->peak_seq = capped(end->peak.seq);
+	row->peak_role = mt_role_name(end->peak.role);
+	return 0;
+}
+
+/* ---- samples ---- */
+
+static int add_gpu_sample(void *context, uint32_t process, uint32_t device, const struct gpu_total_sample *sample,
+			  const struct gpu_total_parts *parts)
+{
+	struct row_sink *sink = context;
+	int error;
+	struct load_gpu_sample *row = new_row(sink, LOAD_gpu_sample, &error);
+
+	if (!row)
+		return error;
+	row->process = row_process_id(process);
+	row->device = row_device_id(device);
+	row->time = sample->time;
+	row->used_bytes = capped(sample->used);
+	row->total_bytes = capped(sample->total);
+	row->process_bytes = sample->own_known ? capped(sample->own) : DB_CELL_NULL;
+	row->recorded_bytes = parts ? capped(parts->held) : DB_CELL_NULL;
+	row->context_bytes = parts ? parts->cause[GPU_TOTAL_CONTEXT] : DB_CELL_NULL;
+	row->code_bytes = parts ? parts->cause[GPU_TOTAL_CODE] : DB_CELL_NULL;
+	row->graph_bytes = parts ? parts->cause[GPU_TOTAL_GRAPHS] : DB_CELL_NULL;
+	row->pool_bytes = parts ? parts->cause[GPU_TOTAL_POOLS] : DB_CELL_NULL;
+	row->earlier_bytes = parts ? parts->cause[GPU_TOTAL_EARLIER] : DB_CELL_NULL;
+	row->unexplained_bytes = parts ? parts->unexplained : DB_CELL_NULL;
+	row->mixed = parts ? gpu_total_mixed(parts) : DB_CELL_NULL;
+	return 0;
+}
+
+static int add_host_sample(void *context, uint32_t process, const struct mt_event *event, uint64_t pinned)
+{
+	struct row_sink *sink = context;
+	int error;
+	struct load_host_sample *row = new_row(sink, LOAD_host_sample, &error);
+
+	if (!row)
+		return error;
+	row->process = row_process_id(process);
+	row->time = analysis_time(owner_of(sink, process), event->time);
+	row->rss_bytes = or_null(capped(event->size));
+	row->pinned_bytes = capped(pinned);
+	row->cgroup_bytes = capped(event->value);
+	row->cgroup_limit_bytes = or_null(capped(event->offset));
+	row->available_bytes = capped(event->handle);
+	row->killed = capped(event->flags);
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+void row_sink_init(struct row_sink *rows, struct analysis_sink *sink, const struct analysis *analysis,
+		   const struct row_maker *maker, int sums)
+{
+	*rows = (struct row_sink){ .analysis = analysis, .maker = maker };
+	*sink = (struct analysis_sink){
+		.context = rows,
+		.gone = add_life,
+		.back = forget_death,
+		.unmapped = add_mapping,
+		.resident = add_residence,
+		.span = add_span,
+		.step = add_step,
+		.step_device = add_step_device,
+		.gpu_sample = add_gpu_sample,
+		.host_sample = add_host_sample,
+	};
+	if (!sums)
+		return;
+	rows->sums.maker = maker;
+	sink->gone = add_sum;
+	sink->unmapped = NULL; /* reports that ask for instants ask for no mapping */
+	sink->instant = add_instant;
+}
+
+int row_sink_finish(struct row_sink *rows)
+{
+	return rows->sums.maker ? load_sums_finish(&rows->sums) : 0;
+}
+
+void row_sink_release(struct row_sink *rows)
+{
+	load_sums_release(&rows->sums);
+	row_freed_release(&rows->freed);
+}

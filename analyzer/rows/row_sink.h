@@ -1,0 +1,45 @@
+/*
+ * row_sink.h - what a pass finds on its way, as rows: a sink of the analysis that makes them, for whoever takes rows.
+ *
+ *     analysis ── struct analysis_sink ──> row_sink ──┬── each life ────────────────────────┬──> row_maker ──> the database, facts
+ *                                                     └── load_sums: lives between instants ─┘
+ */
+#ifndef MEMANA_ROW_SINK_H
+#define MEMANA_ROW_SINK_H
+
+#include "engine/analysis.h"
+#include "load_sums.h"
+
+struct row_freed_process {
+	uint8_t *node; /* by number, 1: it freed something */
+	uint32_t room;
+};
+
+/* Zeroed: no stack. */
+struct row_freed {
+	struct row_freed_process *process;
+	uint32_t processes;
+};
+
+/* Notes that stack node `node` of `process` freed something. 0 or -MT_E_MEMORY; release in any case. */
+int row_freed_add(struct row_freed *freed, uint32_t process, uint32_t node);
+void row_freed_release(struct row_freed *freed);
+
+struct row_sink {
+	const struct analysis *analysis;
+	const struct row_maker *maker;
+	struct row_freed freed;
+	struct load_sums sums; /* unused where each life is a row */
+	int steps_alone;       /* instants are the ends of steps */
+};
+
+/* `sink`: the calls, with `rows` as their context. `sums` 1: lives as sums; a free that failed then ends the pass with -MT_E_BUSY. */
+void row_sink_init(struct row_sink *rows, struct analysis_sink *sink, const struct analysis *analysis,
+		   const struct row_maker *maker, int sums);
+
+/* After the last event: the rows that are left. 0 or an error. */
+int row_sink_finish(struct row_sink *rows);
+
+void row_sink_release(struct row_sink *rows);
+
+#endif

@@ -1,0 +1,28 @@
+/* writer_facts.c - the facts of a trace that is being closed (memtrace/facts.h), and the file that they are of. */
+#include <stdlib.h>
+#include "memtrace/error.h"
+#include "memtrace/facts.h"
+#include "writer_impl.h"
+
+int writer_facts_payload(struct mt_writer *writer)
+{
+	struct mt_buffer of = { 0 };
+	uint8_t *data = NULL;
+	uint64_t hash;
+	size_t size;
+	int some = !mt_file_hash(writer->fd, writer->end, &hash) &&
+		   writer->facts->make(writer->facts->context, &data, &size);
+
+	if (some) {
+		mt_buffer_put_u64(&of, writer->facts->identity);
+		mt_buffer_put_u64(&of, hash);
+		mt_buffer_put_u64(&of, mt_index_hash(writer->list.info, writer->list.count));
+		mt_payload_begin(&writer->payload, MT_CHUNK_FACTS);
+		mt_payload_section(&writer->payload, MT_FACTS_OF, of.data, of.size);
+		mt_payload_section(&writer->payload, MT_FACTS_CONTENT, data, size);
+		some = !of.error && !writer->payload.error;
+	}
+	mt_buffer_release(&of);
+	free(data);
+	return some;
+}

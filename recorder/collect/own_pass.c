@@ -1,0 +1,103 @@
+#include "own_pass.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS_LEAST (1u << 20) /* a reader takes a quarter of a second for as many */
+#define TAKEN_AT_ONCE 65536u
+#define LATE_MOST (1u << 25)  /* events that are taken when the program is gone: as long as a reader would take later */
+#define LATE_HURRY (1u << 20) /* the same where somebody wants the collector to be gone */
+#define NICE 5
+#define WAIT_NS 50000000 /* for the collector to write more */
+
+static void wait_for_more(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = WAIT_NS }, NULL);
+}
+
+static void give_up(struct own_pass *pass)
+{
+	mt_facts_free(pass->facts);
+	mt_rules_free(pass->rules);
+	pass->facts = NULL;
+	pass->rules = NULL;
+}
+
+/* Rules of its own: a tracker may note things in them. */
+static void begin(struct own_pass *pass)
+{
+	char message[256];
+
+	if (!mt_rules_new(&pass->rules, message, sizeof(message)))
+		pass->facts = mt_facts_new(pass->trace, pass->rules);
+}
+
+static void *follow(void *context)
+{
+	struct own_pass *pass = context;
+	int taken = 1;
+
+	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+	begin(pass);
+	while (pass->facts && !pass->stop && taken >= 0) {
+		taken = mt_facts_take(pass->facts, TAKEN_AT_ONCE);
+		if (!taken)
+			wait_for_more();
+	}
+	if (taken < 0)
+		give_up(pass);
+	return NULL;
+}
+
+static void join(struct own_pass *pass)
+{
+	pass->stop = 1;
+	if (pass->threaded)
+		pthread_join(pass->thread, NULL);
+	pass->threaded = 0;
+}
+
+static int make(void *context, uint8_t **data, size_t *size)
+{
+	struct own_pass *pass = context;
+	uint32_t late = 0, most = pass->hurry ? LATE_HURRY : LATE_MOST;
+	int taken = 1;
+
+	join(pass);
+	while (pass->facts && taken > 0 && late < most) {
+		taken = mt_facts_take(pass->facts, TAKEN_AT_ONCE);
+		late += TAKEN_AT_ONCE;
+	}
+	return pass->facts && !taken && !mt_facts_end(pass->facts, data, size);
+}
+
+void own_pass_begin(struct own_pass *pass, struct mt_fold *fold, const char *trace)
+{
+	pass->trace = trace;
+	pass->maker = (struct mt_facts_maker){ mt_facts_identity(), pass, make };
+	mt_fold_facts(fold, &pass->maker);
+}
+
+/* Signals are for the collector's own thread. */
+void own_pass_tick(struct own_pass *pass, uint64_t events)
+{
+	sigset_t all, before;
+
+	if (!pass->trace || pass->began || events < EVENTS_LEAST)
+		return;
+	pass->began = 1;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pass->threaded = !pthread_create(&pass->thread, NULL, follow, pass);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void own_pass_end(struct own_pass *pass)
+{
+	join(pass);
+	give_up(pass);
+}

@@ -1,0 +1,35 @@
+/*
+ * own_pass.h - the collector's own pass over the trace that it writes (memtrace/facts.h), in a thread that reads the
+ * file. The ring is emptied as fast as without the pass. The thread has a lower priority than the collector.
+ */
+#ifndef RECORDER_OWN_PASS_H
+#define RECORDER_OWN_PASS_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include "memtrace/facts.h"
+#include "memtrace/fold.h"
+
+/* Zeroed: there is none. */
+struct own_pass {
+	const char *trace;
+	int began; /* the thread was started, or could not be */
+	int threaded;
+	pthread_t thread;
+	_Atomic int stop;
+	int hurry;              /* the caller's: the end is not to wait */
+	struct mt_rules *rules; /* the thread's, as `facts`, until it was joined */
+	struct mt_facts *facts; /* NULL: given up */
+	struct mt_facts_maker maker;
+};
+
+/* The trace is there; `trace`, its path, outlives the pass. The pass outlives the fold. */
+void own_pass_begin(struct own_pass *pass, struct mt_fold *fold, const char *trace);
+
+/* `events`: of the ring until now. Short traces have no pass. */
+void own_pass_tick(struct own_pass *pass, uint64_t events);
+
+/* After mt_fold_close. */
+void own_pass_end(struct own_pass *pass);
+
+#endif

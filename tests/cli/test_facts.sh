@@ -1,0 +1,62 @@
+# Facts in a trace (include/memtrace/facts.h): the same answers as from its events, and no others.
+. "$SRC/tests/cli/lib.sh"
+. "$SRC/tests/cli/cases.sh"
+
+# --- a recording of more than a million events, made by the collector
+export LD_LIBRARY_PATH=$standin STANDIN_MEM=400GiB
+recorded() { status 0 "$memrec" -o long.zst -- "$BUILD/samples/rl_step" --steps 230; }
+check "a long run is recorded" recorded
+# kinds TRACE: the kinds of its chunks, by the index.
+kinds() {
+	python3 - "$1" <<-'END'
+		import struct, sys
+		data = open(sys.argv[1], "rb").read()
+		count, size = struct.unpack("<II", data[-24:-16])
+		first = len(data) - 24 - count * size
+		print(*[struct.unpack_from("<I", data, first + i * size)[0] for i in range(count)])
+	END
+}
+check "its last chunk has facts" eval 'kinds long.zst | grep -q " 6$"'
+short() { "$memrec" -o short.zst -- "$BUILD/samples/rl_step" >/dev/null 2>&1 && ! kinds short.zst | grep -qw 6; }
+check "a short one has none" short
+
+# same TRACE...: text, JSON, messages and exit status with and without --full.
+forms=("top --why --json" top "growth --json" "steps --json" "phases --json" "retained --json")
+same() {
+	local form way got
+	for form in "${forms[@]}"; do
+		for way in "" --full; do
+			got=0
+			"$memana" $form $way "$@" >"answer$way" 2>"message$way" || got=$?
+			echo "exit status $got" >>"answer$way"
+		done
+		cmp answer answer--full && cmp message message--full || { echo "$form"; return 1; }
+	done
+}
+check "the answer is that of the events" same long.zst
+check "facts change no verdict of verify" eval '"$memana" verify long.zst'
+
+# --- any damage: the events are read, and the damage is told
+damaged() {
+	cp long.zst d.zst
+	printf '\377\377\377' | dd of=d.zst bs=1 seek=$(($(stat -c %s long.zst) * 3 / 5)) conv=notrunc 2>/dev/null
+	status 3 "$memana" top d.zst && same d.zst
+}
+forms=("top --why --json" top "growth --json" "steps --json") # sums and lives of `phases` are told apart by a gap, with facts or without
+check "damage is told as without facts" damaged
+torn() { head -c $(($(stat -c %s long.zst) - 1000)) long.zst >t.zst && same t.zst; }
+check "a torn end, too" torn
+check "rules of the command line are asked" eval 'echo "rules: []" >r.yaml; same --rules r.yaml long.zst'
+
+# --- cases, with facts that a test has put in
+for case in verl-6698 nemo-rl-2319 sglang-32915 trl-2806 torchtune-1046; do
+	sealed() {
+		play "$case" && "$BUILD/tests/unit/test_facts" --write "$case" >sealed && [ "$(wc -l <sealed)" -ge 1 ] || return 1
+		local trace
+		for trace in "$case"/*.zst; do
+			same "$trace" || return 1
+		done
+		same "$case"
+	}
+	check "$case: the same from facts" sealed
+done

@@ -1,0 +1,268 @@
+/* test_facts.c - an analysis from the facts of a trace is the analysis of the trace; other facts are none. */
+#include <dirent.h>
+#include "facts/facts.h"
+#include "facts/facts_rows.h"
+#include "facts/facts_state.h"
+#include "memtrace/facts.h"
+#include "trace_kit.h"
+
+static struct mt_rules *rules_of(void)
+{
+	static struct mt_rules *rules;
+	char message[256];
+
+	if (!rules)
+		CHECK(!mt_rules_new(&rules, message, sizeof(message)));
+	return rules;
+}
+
+/* ---- facts for a trace that has none ---- */
+
+static int make(void *context, uint8_t **data, size_t *size)
+{
+	struct mt_facts *facts = mt_facts_new(context, rules_of());
+	int taken = 1;
+
+	while (facts && taken > 0)
+		taken = mt_facts_take(facts, 100);
+	taken = facts && !taken && !mt_facts_end(facts, data, size);
+	mt_facts_free(facts);
+	return taken;
+}
+
+/* A writer goes on with the trace, and closes it. 1: it has facts now. */
+static int seal(const char *path)
+{
+	const struct mt_facts_maker maker = { mt_facts_identity(), (char *)path, make };
+	struct mt_writer *writer;
+	struct mt_reader *reader;
+	uint8_t *data;
+	uint64_t seq;
+	size_t size;
+	int found;
+
+	if (mt_writer_reopen(&writer, path, NULL, &seq))
+		return 0;
+	mt_writer_facts(writer, &maker);
+	if (mt_writer_close(writer, 1) || mt_reader_open(&reader, path))
+		return 0;
+	found = mt_reader_facts(reader, mt_facts_identity(), &data, &size);
+	mt_reader_free(reader);
+	free(data);
+	return found == 1;
+}
+
+/* For tests of commands: all traces of the folder that can have facts get them. */
+static void seal_all(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	char path[1024];
+
+	while (dir && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (strstr(entry->d_name, ".zst") && seal(path))
+			printf("%s\n", entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static const char *copy_of(const char *name)
+{
+	const char *path = kit_path("sealed.zst");
+	char from[512];
+	uint8_t *bytes;
+	size_t size;
+
+	snprintf(from, sizeof(from), "%s/tests/golden/%s.zst", getenv("SRC") ? getenv("SRC") : ".", name);
+	bytes = kit_load(from, &size);
+	kit_save(path, bytes, size);
+	free(bytes);
+	return path;
+}
+
+/* ---- the same analysis ---- */
+
+/* All that facts are about, as bytes, after the analysis was settled; the caller frees. */
+static uint8_t *bytes_of(const char *path, int full, size_t *size)
+{
+	struct facts_io io = { .writing = 1 };
+	struct analysis_input input = { .file = path };
+	struct mt_trace_state state;
+	struct analysis analysis;
+
+	CHECK(!mt_reader_open(&input.reader, path));
+	CHECK(!(full ? analysis_run(&analysis, &input, 1, rules_of(), NULL)
+		     : facts_run(&analysis, &input, 1, rules_of())));
+	CHECK_EQ(analysis.facts != NULL, !full);
+	state = *mt_reader_state(input.reader);
+	facts_state(&io, &analysis);
+	facts_number(&io, &state.events);
+	facts_number(&io, &state.file_bytes);
+	CHECK(state.complete && !state.error);
+	CHECK_EQ(io.error, 0);
+	analysis_release(&analysis);
+	mt_reader_free(input.reader);
+	*size = io.size;
+	return io.data;
+}
+
+static const char *const whole[] = { "v1-kinds", "v1-later",   "v1-kinds-more", "v1-skip",  "v1-samples", "v1-census",
+				     "v1-again", "v1-symbols", "v1-run",        "v1-nests", "v1-variants" };
+
+TEST(facts_are_the_analysis)
+{
+	const char *path;
+	uint8_t *one, *two;
+	size_t i, size, size_two, sealed = 0;
+
+	for (i = 0; i < MT_ARRAY_SIZE(whole); i++) {
+		path = copy_of(whole[i]);
+		if (!seal(path)) {
+			printf("# %s has no facts\n", whole[i]);
+			continue;
+		}
+		sealed++;
+		one = bytes_of(path, 0, &size);
+		two = bytes_of(path, 1, &size_two);
+		CHECK_EQ(size, size_two);
+		CHECK(!memcmp(one, two, size));
+		free(one);
+		free(two);
+	}
+	CHECK(sealed >= MT_ARRAY_SIZE(whole) - 2);
+}
+
+TEST(a_trace_with_a_gap_has_no_facts)
+{
+	CHECK(!seal(copy_of("v1-keep")));
+}
+
+/* ---- other facts ---- */
+
+static int has_facts(const char *path, uint64_t identity)
+{
+	struct mt_reader *reader;
+	uint8_t *data;
+	size_t size;
+	int found;
+
+	if (mt_reader_open(&reader, path))
+		return 0;
+	found = mt_reader_facts(reader, identity, &data, &size);
+	free(data);
+	mt_reader_free(reader);
+	return found;
+}
+
+TEST(facts_are_of_one_identity)
+{
+	const char *path = copy_of("v1-census");
+
+	CHECK(seal(path));
+	CHECK_EQ(has_facts(path, mt_facts_identity()), 1);
+	CHECK_EQ(has_facts(path, mt_facts_identity() + 1), 0);
+}
+
+/* The offset of the facts in the file. */
+static size_t end_of_events(const char *path)
+{
+	struct mt_reader *reader;
+	const struct mt_chunk_info *list;
+	uint32_t count;
+	size_t end;
+
+	CHECK(!mt_reader_open(&reader, path));
+	list = mt_reader_chunks(reader, &count);
+	CHECK_EQ(list[count - 1].kind, MT_CHUNK_FACTS);
+	end = (size_t)list[count - 1].offset;
+	mt_reader_free(reader);
+	return end;
+}
+
+/* Any byte before the facts: the facts are of other bytes. */
+TEST(facts_are_of_these_bytes)
+{
+	const char *path = copy_of("v1-census");
+	uint8_t *bytes;
+	size_t size, i, end;
+
+	CHECK(seal(path));
+	end = end_of_events(path);
+	bytes = kit_load(path, &size);
+	for (i = 0; i < end; i += 37) {
+		bytes[i] ^= 0x10;
+		kit_save(path, bytes, size);
+		CHECK_EQ(has_facts(path, mt_facts_identity()), 0);
+		bytes[i] ^= 0x10;
+	}
+	free(bytes);
+}
+
+/* Takes rows, and looks at nothing. */
+static void *take_row(void *context, enum load_table table, int *error)
+{
+	(void)table;
+	*error = 0;
+	return context;
+}
+
+static int take_change(void *context, const struct row_residence *change)
+{
+	(void)context;
+	return change->process == INT64_MIN;
+}
+
+/* Facts that somebody made up: refused, or an analysis that can be settled. */
+static void settle_made_up(const char *path, uint8_t *data, size_t size)
+{
+	struct facts_io io = { .at = data, .end = data + size };
+	struct analysis_input input = { .file = path };
+	struct load_allocation_raw row[2];
+	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
+	struct row_freed freed = { 0 };
+	struct analysis analysis;
+	uint8_t *facts;
+	size_t facts_size;
+
+	CHECK(!mt_reader_open(&input.reader, path));
+	CHECK_EQ(mt_reader_facts(input.reader, mt_facts_identity(), &facts, &facts_size), 1);
+	free(facts);
+	CHECK(!analysis_begin(&analysis, &input, 1, rules_of()));
+	facts_state(&io, &analysis);
+	if (!io.error)
+		CHECK(!analysis_settle(&analysis));
+	if (!io.error)
+		CHECK(facts_rows_read(&io, &analysis, &maker, &freed) <= 1);
+	row_freed_release(&freed);
+	analysis_release(&analysis);
+	mt_reader_free(input.reader);
+}
+
+TEST(made_up_facts)
+{
+	struct kit_random random = { 7 };
+	uint8_t *data, *changed;
+	struct mt_reader *reader;
+	size_t i, size, place;
+
+	for (place = 0; place < 2; place++) {
+		const char *path = copy_of(place ? "v1-nests" : "v1-census");
+
+		CHECK(seal(path));
+		CHECK(!mt_reader_open(&reader, path));
+		CHECK_EQ(mt_reader_facts(reader, mt_facts_identity(), &data, &size), 1);
+		mt_reader_free(reader);
+		changed = malloc(size);
+		for (i = 0; i < 2000; i++) {
+			memcpy(changed, data, size);
+			changed[kit_below(&random, size)] = (uint8_t)kit_next(&random);
+			settle_made_up(path, changed, i % 4 ? size : (size_t)kit_below(&random, size));
+		}
+		free(changed);
+		free(data);
+	}
+}
+
+TEST_MAIN_WRITE(seal_all)
