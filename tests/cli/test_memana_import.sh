@@ -22,7 +22,7 @@ frames() { "$memana" top --json history.zst >out && json out '{s["stack"][0]["fu
 check "nor does a stack begin with the unwinder or the allocator" frames
 check "the unwinder is no place" ask history "SELECT count(*) FROM frame WHERE function LIKE 'torch::unwind%'" 0
 check "verify" status 0 "$memana" verify history.zst
-unknown_size() { "$memana" oom history.zst | tr -s ' \n' ' ' | grep -q 'how large the GPU is, and so how near one came, is not in it\. GPU 0 had its peak'; }
+unknown_size() { "$memana" oom history.zst | tr -s ' \n' ' ' | grep -q 'The size of the GPU is not in it: GPU 0 had its peak'; }
 check "how near it came is not claimed" unknown_size
 
 make expandable.pickle expandable

@@ -679,7 +679,7 @@ TEST(a_row_is_read_on_the_smallest_screen)
 	kit_keys(kit, "q");
 	CHECK(!kit_shows(kit, "process: 1\n") && kit_shows(kit, "step  a "));
 	kit_keys(kit, "q a Enter");
-	CHECK(kit_shows(kit, "\nwith: half as many samples in a batch\n"));
+	CHECK(kit_shows(kit, "\nwith: torch.utils.checkpoint.checkpoint\n"));
 	kit_close(kit);
 }
 

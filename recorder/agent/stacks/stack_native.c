@@ -139,7 +139,7 @@ static int can_step(void)
 
 int stack_native_open(void)
 {
-	char path[PATH_MAX];
+	static char path[PATH_MAX]; /* not on the stack of a thread that has little */
 	const char *name = find_library(path, sizeof(path));
 	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	backtrace_function *function = library ? (backtrace_function *)dlsym(library, "unw_backtrace") : NULL;
