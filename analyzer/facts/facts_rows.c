@@ -7,7 +7,7 @@
 
 #define LOT_ROWS 2048u
 #define CELLS_MOST 32u
-#define WORDS_MOST 1024u /* each is looked for from the first on */
+#define WORDS_MOST (1u << 20)
 #define CHANGES_MOST (1u << 22)
 #define WORD_MOST 65536u
 
@@ -52,27 +52,58 @@ static void lot_columns(struct facts_io *io, void *rows, uint32_t table, uint32_
 
 /* ---- writing ---- */
 
-/* The number of the text. Most are one of a dozen words. */
+static uint64_t hash_of(const char *word)
+{
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+
+	for (; *word; word++)
+		hash = (hash ^ (uint8_t)*word) * 0x100000001b3u;
+	return hash;
+}
+
+/* The slot of the text, or the empty one for it. */
+static uint32_t *find_slot(const struct facts_rows *rows, const char *word)
+{
+	uint32_t mask = 2 * rows->word_room - 1, at = (uint32_t)hash_of(word) & mask;
+
+	while (rows->slot[at] && strcmp(rows->word[rows->slot[at] - 1], word) != 0)
+		at = (at + 1) & mask;
+	return &rows->slot[at];
+}
+
+/* Room for one more text: at most half of the slots are taken. 0, or there will be no rows. */
+static int make_room(struct facts_rows *rows)
+{
+	uint32_t room = rows->word_room ? rows->word_room * 2 : 32, i;
+	const char **word = room <= WORDS_MOST ? realloc(rows->word, room * sizeof(*word)) : NULL;
+	uint32_t *slot = word ? calloc(2 * (size_t)room, sizeof(*slot)) : NULL;
+
+	rows->word = word ? word : rows->word;
+	if (!slot) {
+		rows->none = 1;
+		return -MT_E_MEMORY;
+	}
+	free(rows->slot);
+	rows->slot = slot;
+	rows->word_room = room;
+	for (i = 0; i < rows->words; i++)
+		*find_slot(rows, rows->word[i]) = i + 1;
+	return 0;
+}
+
+/* The number of the text. Each step may have a name of its own. */
 static uint64_t word_number(struct facts_rows *rows, const char *word)
 {
-	uint32_t i, room;
-	const char **grown;
+	uint32_t *slot;
 
-	for (i = 0; i < rows->words; i++)
-		if (rows->word[i] == word || !strcmp(rows->word[i], word))
-			return i;
-	if (rows->words == rows->word_room) {
-		room = rows->word_room ? rows->word_room * 2 : 32;
-		grown = room <= WORDS_MOST ? realloc(rows->word, room * sizeof(*grown)) : NULL;
-		if (!grown) {
-			rows->none = 1;
-			return 0;
-		}
-		rows->word = grown;
-		rows->word_room = room;
+	if (rows->words == rows->word_room && make_room(rows))
+		return 0;
+	slot = find_slot(rows, word);
+	if (!*slot) {
+		rows->word[rows->words] = word;
+		*slot = ++rows->words;
 	}
-	rows->word[rows->words] = word;
-	return rows->words++;
+	return *slot - 1;
 }
 
 /* Texts become numbers. */
@@ -178,6 +209,7 @@ void facts_rows_release(struct facts_rows *rows)
 		free(rows->lot[i].row);
 	free(rows->io.data);
 	free(rows->word);
+	free(rows->slot);
 	free(rows->change);
 	memset(rows, 0, sizeof(*rows));
 }

@@ -25,6 +25,7 @@ struct facts_rows {
 	struct facts_lot lot[LOAD_TABLE_COUNT];
 	struct facts_io io; /* the lots that were full */
 	const char **word;  /* texts of cells, each once */
+	uint32_t *slot;     /* by hash: the number of a text and 1 */
 	uint32_t words, word_room;
 	struct row_residence *change;
 	uint32_t changes, change_room;

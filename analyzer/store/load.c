@@ -131,7 +131,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	int found = 0, error = load_sink_init(&load, &sink, db, analysis, parts, watch);
 
 	memset(analysis, 0, sizeof(*analysis));
-	if (!error && parts <= LOAD_SUMS)
+	if (!error && load_has_sums(parts))
 		found = facts_run_rows(analysis, input, inputs, rules, &load.maker, &load.sink.freed);
 	if (!error)
 		error = found < 0 ? found : 0;

@@ -15,6 +15,12 @@ enum load_parts {
 	LOAD_TIMELINE /* these, too: for the screen, for advice, and for a file that people keep */
 };
 
+/* Whether lives are added up instead of kept. */
+static inline int load_has_sums(enum load_parts parts)
+{
+	return parts == LOAD_STEPS || parts == LOAD_SUMS;
+}
+
 /*
  * Runs the analysis and fills the tables of a new database; the transaction stays open. `analysis` is the caller's to
  * release, also after an error. 0; -MT_E_MEMORY; an error of the database; or, of sums, -MT_E_BUSY: a free failed, which

@@ -115,7 +115,7 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 
 	memset(load, 0, sizeof(*load));
 	load->maker = (struct row_maker){ load, new_row, forget, add_residence };
-	row_sink_init(&load->sink, sink, analysis, &load->maker, parts == LOAD_STEPS || parts == LOAD_SUMS);
+	row_sink_init(&load->sink, sink, analysis, &load->maker, load_has_sums(parts));
 	load->sink.steps_alone = parts == LOAD_STEPS;
 	sink->quiet = watch && watch->quiet;
 	sink->batch = tell_batch;
