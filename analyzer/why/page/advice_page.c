@@ -116,8 +116,7 @@ static void print_notes(const struct text *text, const struct advice *advice, si
 		print_wrapped(text, 0, "%sWarning: %s", i ? "" : "\n", config->warning[i]);
 	text_style(text, TEXT_PLAIN);
 	if (more || idle)
-		sentence_say(&sentence, "Left out: %zu that save something, %zu that would not have helped (-n 0). ",
-			     more, idle);
+		sentence_say(&sentence, "Left out: %zu with a saving, %zu without (-n 0). ", more, idle);
 	if (advice->settings)
 		sentence_say(&sentence, "memana knobs %s has notes on each. ", config->part[0].file->framework);
 	if (advice->settings && config->wrapper)
