@@ -64,7 +64,7 @@ check "make uninstall leaves no file" uninstall
 
 # Flags of the command line are added: with -Iinclude or -fwrapv gone nothing would be built, or wrongly.
 flags() {
-	run_make -n -B CPPFLAGS=-DMINE CFLAGS=-O3 LDFLAGS=-s programs >commands && grep -q -- '-Iinclude.*-DMINE' commands &&
+	run_make -n -B SAN= DEBUG= CPPFLAGS=-DMINE CFLAGS=-O3 LDFLAGS=-s programs >commands && grep -q -- '-Iinclude.*-DMINE' commands &&
 		grep -q -- '-O2.*-O3.*-fwrapv' commands && grep -q -- '-Iformats.*-O3\|-O3.*-Iformats' commands && grep -q -- '-z,relro,-z,now -s' commands
 }
 check "CPPFLAGS, CFLAGS and LDFLAGS of the command line are added" flags
