@@ -59,8 +59,7 @@ static void run_pager(const char *name, const int ends[2])
 static void on_interrupt(int number)
 {
 	close(STDOUT_FILENO);
-	while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)waitpid(pager, NULL, 0);
 	signal(number, SIG_DFL);
 	raise(number);
 }

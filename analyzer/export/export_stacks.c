@@ -271,7 +271,7 @@ static int take_base(struct asked *asked, const struct export_range *range)
 static int take_range(struct asked *asked)
 {
 	struct moment end = { .kind = MOMENT_TIME };
-	struct export_range range;
+	struct export_range range = { 0 };
 	int error = export_load(asked->run, LOAD_LIVES); /* the steps of the range are in it */
 
 	if (!error)

@@ -42,7 +42,7 @@ void html_put(struct html_bytes *bytes, uint64_t number)
 
 void html_put_signed(struct html_bytes *bytes, int64_t number)
 {
-	html_put(bytes, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
+	html_put(bytes, (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0));
 }
 
 /* Appends a column to the ones before it. */

@@ -32,9 +32,10 @@ void torch_write_end(struct export_out *out)
 /* As few bytes as hold the number with its sign. */
 static void put_long(struct export_out *out, int64_t value)
 {
+	const uint64_t magnitude = value < 0 ? ~(uint64_t)value : (uint64_t)value; /* with its sign one bit more */
 	size_t size = 8;
 
-	while (size > 1 && (value >> (8 * (size - 1) - 1) == 0 || value >> (8 * (size - 1) - 1) == -1))
+	while (size > 1 && magnitude >> (8 * (size - 1) - 1) == 0)
 		size--;
 	put(out, "\x8a", 1);
 	put_code(out, (char)size, (uint64_t)value, size);
