@@ -51,7 +51,7 @@ def read_case(path):
                 loops.append((word[1],) + tuple(int(end) for end in word[2].split("..")))
             elif word[0] == "done":
                 loops.pop()
-            elif word[0] == "process":
+            elif word[0] == "process" and len(word) > 3:  # a frame may be a function of that name
                 rows = [word]
                 for name, first, last in loops:
                     rows = [[part.replace("{%s}" % name, str(number)) for part in row] for row in rows for number in range(first, last + 1)]
