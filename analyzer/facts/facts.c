@@ -114,7 +114,7 @@ int mt_facts_end(struct mt_facts *facts, uint8_t **data, size_t *size)
 
 /* ---- the answer of memana ---- */
 
-/* The maker takes the rows of the pass; NULL: nobody wants them. */
+/* The maker takes the rows of the pass; NULL: the answer has no rows. */
 struct taker {
 	const struct row_maker *maker;
 	struct row_freed *freed;

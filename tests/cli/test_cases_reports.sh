@@ -178,3 +178,11 @@ compares_not "not the data type" 'bf16|data type' few more
 record() { LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB "$memrec" -o rl_step.zst -- "$BUILD/samples/rl_step" --steps 3 --quiet; }
 check "rl_step is recorded" record
 check "rl_step: all reports add up" adds_up rl_step.zst
+
+# ---- a trace of one process where another one was there, too ----
+
+stranger() {
+	mkdir stranger && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/stranger-returns.case" stranger && "$memana" oom --json stranger/trainer.zst >stranger.json &&
+		json stranger.json "[(c['id'], c['expected_bytes'] < 15 << 30, c['fits']) for c in d['causes'][:1]] == [('outside', True, True)]"
+}
+check "bytes of a stranger: a sample is older than the trainer's own peak, which had their room" stranger

@@ -50,7 +50,7 @@ static int next_batch(void *context, uint32_t process, uint64_t events, uint64_t
 	return pass->perfetto->error;
 }
 
-/* The peak of the running step of the site's process, as far as it is known. NULL: nobody keeps it. */
+/* The peak of the running step of the site's process, as far as it is known. NULL: there is none. */
 static const struct analysis_step_peak *peak_of(const struct analysis *analysis, struct perfetto_pair *pair)
 {
 	const struct analysis_device *device = &analysis->device[pair->device];

@@ -101,7 +101,7 @@ int advise_config_pair(struct advise_config *config, const char *text, enum advi
 
 static struct advise_value value_of(struct advise_config *config, const struct mt_knob *knob, int depth);
 
-/* The most trusted setting of the knob; NULL: nobody says anything. */
+/* The most trusted setting of the knob; NULL: no source has one. */
 static const struct advise_setting *said(const struct advise_config *config, const struct mt_knob *knob)
 {
 	const struct advise_setting *best = NULL, *setting;

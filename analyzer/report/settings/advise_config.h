@@ -28,7 +28,7 @@
 enum advise_origin {
 	ADVISE_NOBODY,
 	ADVISE_DEFAULT,
-	ADVISE_SHOWN, /* the recording shows it, and nobody says it */
+	ADVISE_SHOWN, /* the recording alone shows the value */
 	ADVISE_COMMAND,
 	ADVISE_CONFIG,
 	ADVISE_NOW,
@@ -47,7 +47,7 @@ struct advise_part {
 
 /* Something that is said of a knob. */
 struct advise_setting {
-	const char *value; /* as written; NULL: nobody can know it from here (an interpolation, an alias) */
+	const char *value; /* as written; NULL: an interpolation or an alias, whose value is elsewhere */
 	const char *where; /* "config.yaml:12", "the command line", "--now", "--set" */
 	enum advise_origin origin;
 	const struct mt_knob *knob;
@@ -121,7 +121,7 @@ int advise_config_is_blind(const struct advise_config *config);
 /* A value. Text and where live as long as the configuration. */
 struct advise_value {
 	const char *text;          /* NULL: not known, or there is none */
-	const char *where;         /* "config.yaml:12"; "default of verl 0.9.1"; empty if nobody says so */
+	const char *where;         /* "config.yaml:12"; "default of verl 0.9.1"; empty: no source */
 	enum advise_origin origin; /* ADVISE_NOBODY: nothing says so, and there is no default */
 };
 

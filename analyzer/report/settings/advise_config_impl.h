@@ -32,7 +32,7 @@ int advise_warn(struct advise_config *config, const char *format, ...) MT_PRINTF
 int advise_index(struct advise_config *config);
 
 /*
- * Takes in that somebody says KEY is VALUE (NULL: something that cannot be known). A key of --now or --set that is no knob is a
+ * Takes in KEY=VALUE of one source (NULL: the value cannot be known). A key of --now or --set that is no knob is a
  * warning. 0, -MT_E_ARGUMENT (--now, --set), -MT_E_MEMORY.
  */
 int advise_say(struct advise_config *config, const char *key, const char *value, const char *where,

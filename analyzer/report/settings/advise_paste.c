@@ -324,7 +324,7 @@ static int is_among(const struct mt_knob *knob, const struct advise_change *chan
 	return 0;
 }
 
-/* Adds what the changes take beside them, unless somebody has set it. There is room for WITHS_MAX more. How many there are then. */
+/* Adds the settings that the changes need and that have no value yet. There is room for WITHS_MAX more. Returns their number. */
 static size_t add_companions(struct advise_config *config, struct advise_change *change, size_t changes)
 {
 	const size_t given = changes;

@@ -13,35 +13,35 @@
  * X(NAME of mt_cause, function, kind, sentence)
  * The kind orders candidates of about equal bytes: 0 is certain, 7 is no evidence.
  */
-#define DETECTOR_LIST(X)                                                                                                     \
-	X(TOO_LARGE, find_too_large, 0,                                                                                      \
-	  "{place} requests {requested} in one piece[. The GPU has {gpu}][. Earlier pieces had at most {earlier}].")         \
-	X(HOST, find_host, 0,                                                                                                \
-	  "{hosted} {bytes} of host memory[ of {limit} in all][. {rate} more came with each step][. Last seen in {place}].") \
-	X(CRASHED, find_crashed, 0, "{process} ended abruptly. GPU and host had room at the last sample.")                   \
-	X(WRONG_DEVICE, find_wrong_device, 1,                                                                                \
-	  "{process} holds {bytes}{of} on this GPU[, made by {place}][. {processes} processes are here].")                   \
-	X(GROWS, find_grows, 1, "{place} keeps {bytes}{of}[ ({pieces} x {each})][. {rate} more came each time].")            \
-	X(NO_BACKWARD, find_no_backward, 1, "{place} keeps {bytes}{of} for a backward that does not come.")                  \
-	X(SETTING_IGNORED, find_setting_ignored, 1,                                                                          \
-	  "{place} holds {bytes}{of}, although a setting should prevent this.")                                              \
-	X(TWICE, find_twice, 2, "{place} {holds} a second copy: {bytes}{of}.")                                               \
-	X(PEER_AWAKE, find_peer_awake, 2, "{process} holds {bytes}{of}[, made by {place}], {unneeded}.")                     \
-	X(UNNEEDED, find_unneeded, 2, "{place} holds {bytes}{of}[ from {phase}][ ({pieces} x {each})], {unneeded}.")         \
-	X(LOGITS, find_logits, 2,                                                                                            \
-	  "{place} makes {bytes} of logits[: {tokens} tokens x {vocabulary} words x {element}].")                            \
-	X(UNEVEN, find_uneven, 2, "{place} holds {bytes}{of}, {excess} more than on other ranks.")                           \
-	X(ALLOCATOR_IDLE, find_allocator_idle, 3,                                                                            \
-	  "The allocator of {process} keeps {bytes} that no tensor uses[. The largest hole has {hole}].")                    \
-	X(OUTSIDE, find_outside, 3,                                                                                          \
-	  "Contexts, libraries and other programs hold {bytes} that no recorded call took[, {expected} of them before].")    \
-	X(UNSHARDED, find_unsharded, 3, "{place} {holds} {bytes}{of}, whole on this GPU[ and on {ranks} ranks].")            \
-	X(ENGINE_SHARE, find_engine_share, 3,                                                                                \
-	  "The engine in {process} holds {bytes}{of}[, made by {place}]. Its share of the GPU sets this size.")              \
-	X(OUTLIER, find_outlier, 3, "{place} {holds} {bytes}{of}[. Earlier pieces had at most {earlier}].")                  \
-	X(AT_ONCE, find_at_once, 3, "{place} holds [{pieces} pieces of {each} at once: ]{bytes}{of}.")                       \
-	X(MORE_THAN_BEFORE, find_more_than_before, 4, "{place} holds {bytes}{of}, {excess} more than {before}.")             \
-	X(LARGEST, find_largest, 6, "{place} holds {bytes}{of}[ ({pieces} x {each})].")                                      \
+#define DETECTOR_LIST(X)                                                                                                          \
+	X(TOO_LARGE, find_too_large, 0,                                                                                           \
+	  "{place} requests {requested} in one piece[. The GPU has {gpu}][. Earlier pieces had at most {earlier}].")              \
+	X(HOST, find_host, 0,                                                                                                     \
+	  "{hosted} {bytes} of host memory[ of {limit} in all][. {rate} more came with each step][. Last seen in {place}].")      \
+	X(CRASHED, find_crashed, 0, "{process} ended abruptly. GPU and host had room at the last sample.")                        \
+	X(WRONG_DEVICE, find_wrong_device, 1,                                                                                     \
+	  "{process} holds {bytes}{of} on this GPU[, made by {place}][. {processes} processes are here].")                        \
+	X(GROWS, find_grows, 1, "{place} keeps {bytes}{of}[ ({pieces} x {each})][. {rate} more came each time].")                 \
+	X(NO_BACKWARD, find_no_backward, 1, "{place} keeps {bytes}{of} for a backward that does not come.")                       \
+	X(SETTING_IGNORED, find_setting_ignored, 1,                                                                               \
+	  "{place} holds {bytes}{of}, although a setting should prevent this.")                                                   \
+	X(TWICE, find_twice, 2, "{place} {holds} a second copy: {bytes}{of}.")                                                    \
+	X(PEER_AWAKE, find_peer_awake, 2, "{process} holds {bytes}{of}[, made by {place}], {unneeded}.")                          \
+	X(UNNEEDED, find_unneeded, 2, "{place} holds {bytes}{of}[ from {phase}][ ({pieces} x {each})], {unneeded}.")              \
+	X(LOGITS, find_logits, 2,                                                                                                 \
+	  "{place} makes {bytes} of logits[: {tokens} tokens x {vocabulary} words x {element}].")                                 \
+	X(UNEVEN, find_uneven, 2, "{place} holds {bytes}{of}, {excess} more than on other ranks.")                                \
+	X(ALLOCATOR_IDLE, find_allocator_idle, 3,                                                                                 \
+	  "The allocator of {process} keeps {bytes} that no tensor uses[. The largest hole has {hole}].")                         \
+	X(OUTSIDE, find_outside, 3,                                                                                               \
+	  "Contexts, libraries and other programs hold {bytes} that no recorded call took[, at most {expected} of them before].") \
+	X(UNSHARDED, find_unsharded, 3, "{place} {holds} {bytes}{of}, whole on this GPU[ and on {ranks} ranks].")                 \
+	X(ENGINE_SHARE, find_engine_share, 3,                                                                                     \
+	  "The engine in {process} holds {bytes}{of}[, made by {place}]. Its share of the GPU sets this size.")                   \
+	X(OUTLIER, find_outlier, 3, "{place} {holds} {bytes}{of}[. Earlier pieces had at most {earlier}].")                       \
+	X(AT_ONCE, find_at_once, 3, "{place} holds [{pieces} pieces of {each} at once: ]{bytes}{of}.")                            \
+	X(MORE_THAN_BEFORE, find_more_than_before, 4, "{place} holds {bytes}{of}, {excess} more than {before}.")                  \
+	X(LARGEST, find_largest, 6, "{place} holds {bytes}{of}[ ({pieces} x {each})].")                                           \
 	X(NO_EVIDENCE, find_no_evidence, 7, "The recording does not tell what filled the GPU.")
 
 #define DETECTOR_DECLARE(name, function, kind, says) void function(struct find *find);
