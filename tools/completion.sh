@@ -193,7 +193,7 @@ to_zsh() {
 			print "\t_arguments -s" specs[""]
 	}'
 	if [ "$name" = memrec ]; then
-		cat <<'END'
+		sed "s/@COMMANDS@/$(commands | paste -sd '|')/" <<'END'
 	case $state in
 	first)
 		_memrec_commands
@@ -201,7 +201,7 @@ to_zsh() {
 		;;
 	rest)
 		case $words[1] in
-		env | recover) _memrec_of $words[1] ;;
+		@COMMANDS@) _memrec_of $words[1] ;;
 		*) _normal ;;
 		esac
 		;;

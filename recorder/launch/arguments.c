@@ -14,6 +14,7 @@
 #include "memtrace/nearest.h"
 #include "memtrace/writer.h"
 #include "run/say.h"
+#include "words.h"
 
 /* The effect of an option's value. */
 enum action {
@@ -377,10 +378,9 @@ void arguments_print_help(FILE *file)
 	size_t i;
 
 	fprintf(file, "usage: memrec [options] -- COMMAND [ARG...]\n"
-		      "       memrec env [options] [FRAMEWORK]   what to set where a launcher starts the processes\n"
-		      "       memrec recover [-o FILE] FILE      fold a left-over ring into a complete trace\n"
-		      "\n"
-		      "Records what fills GPU memory in COMMAND and its children, with stacks and phases.\n"
+		      "       memrec env [options] [FRAMEWORK]   what to set where a launcher starts the processes\n");
+	launch_command_print_help(file);
+	fprintf(file, "\nRecords what fills GPU memory in COMMAND and its children, with stacks and phases.\n"
 		      "memana reads the trace: memana top trace.zst\n"
 		      "\n");
 	for (i = 0; i < MT_ARRAY_SIZE(rows); i++)

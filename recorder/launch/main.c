@@ -7,6 +7,7 @@
 #include "launch.h"
 #include "memtrace/error.h"
 #include "run/say.h"
+#include "words.h"
 
 /* 0: go on; else memrec ends with *status. */
 static int answer_at_once(const struct arguments *arguments, int *status)
@@ -72,13 +73,14 @@ int main(int argc, char **argv)
 	static struct arguments arguments;
 	static char help[] = "--help", version[] = "--version";
 	const char *first = argc > 1 ? argv[1] : "";
+	const struct launch_command *command = launch_command_find(first);
 	int status;
 
 	fill_standard_streams();
 	if ((argc == 3 || argc == 4) && !strcmp(first, "--collect"))
 		return collect_main(argv[2]);
-	if (!strcmp(first, "recover"))
-		return recover_main(argc - 1, argv + 1);
+	if (command)
+		return command->function(argc - 1, argv + 1);
 	if (argc == 2 && (!strcmp(first, "help") || !strcmp(first, "version")))
 		argv[1] = *first == 'h' ? help : version;
 	if (!strcmp(first, "env"))

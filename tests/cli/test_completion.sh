@@ -15,7 +15,14 @@ check "another shell is refused" refused
 options() {
 	"$BUILD/$1" $2 --help | sed -nE 's/^  (-[a-zA-Z])(, (--[a-z-]+))?.*/\1 \3/p; s/^      (--[a-z-]+).*/\1/p' | tr ' ' '\n' | grep . | sort
 }
-commands() { if [ "$1" = memrec ]; then echo env recover; else sed -nE 's/^\tX\(([a-z]+),.*/\1/p' "$SRC/analyzer/report/command.h"; fi; }
+commands() {
+	if [ "$1" = memrec ]; then
+		echo env
+		grep -oE 'X\([a-z]+, "' "$SRC/recorder/launch/words.h" | tr -cd 'a-z\n'
+	else
+		sed -nE 's/^\tX\(([a-z]+),.*/\1/p' "$SRC/analyzer/report/command.h"
+	fi
+}
 # same FILE FILE: as sets
 same() { diff <(sort -u "$1") <(sort -u "$2"); }
 

@@ -1,0 +1,28 @@
+/*
+ * words.h - memrec's own commands: the first word of a command line that is no program to be recorded.
+ *
+ * `memrec -- attach` still records a program of that name.
+ */
+#ifndef MEMREC_WORDS_H
+#define MEMREC_WORDS_H
+
+#include <stdio.h>
+
+/*
+ * Every command that reads its own arguments, in the order of the help: X(word, operands, help). Its function is WORD_main, which
+ * gets the word as argv[0] and returns the exit status. Options before the command are the recorder's: they make it a program.
+ */
+#define LAUNCH_COMMAND_LIST(X) X(recover, "[-o FILE] FILE", "fold a left-over ring into a complete trace")
+
+struct launch_command {
+	const char *word;
+	int (*function)(int argc, char **argv);
+};
+
+/* NULL: `word` is a program's name. */
+const struct launch_command *launch_command_find(const char *word);
+
+/* A line for each command, as `memrec --help` has it. */
+void launch_command_print_help(FILE *file);
+
+#endif
