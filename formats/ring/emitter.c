@@ -24,6 +24,7 @@ struct mt_emitter {
 	uint32_t steps, skip;                  /* as in struct mt_fold_options */
 	uint32_t step;                         /* the running step, from 1 */
 	int recording;                         /* the steps to be skipped have passed */
+	enum mt_end done_why;                  /* END after the last step says it */
 	int done;
 	uint64_t seq, time;                         /* the newest ones */
 	uint64_t alive;                             /* when the process was seen last; 0: nobody looked */
@@ -62,6 +63,7 @@ static struct mt_emitter *emitter_new(const char *path, const struct mt_rules *r
 	emitter->steps = options->steps;
 	emitter->skip = options->skip;
 	emitter->recording = !emitter->skip;
+	emitter->done_why = MT_END_STEPS;
 	emitter->step = 1;
 	return emitter;
 }
@@ -108,6 +110,17 @@ struct mt_defs *mt_emitter_defs(struct mt_emitter *emitter)
 uint64_t mt_emitter_number(const struct mt_emitter *emitter)
 {
 	return emitter->seq >> MT_EMITTER_SHIFT;
+}
+
+uint64_t mt_emitter_steps(const struct mt_emitter *emitter)
+{
+	return emitter->recording ? emitter->step - 1 - emitter->skip : 0;
+}
+
+void mt_emitter_end_with_step(struct mt_emitter *emitter, enum mt_end why)
+{
+	emitter->steps = (uint32_t)mt_emitter_steps(emitter) + 1;
+	emitter->done_why = why;
 }
 
 int mt_emitter_done(const struct mt_emitter *emitter)
@@ -305,6 +318,23 @@ int mt_emitter_sample(struct mt_emitter *emitter, const struct mt_event *sample)
 	return 0;
 }
 
+int mt_emitter_mark(struct mt_emitter *emitter, const char *name, uint64_t time)
+{
+	struct mt_event event = { .kind = MT_MARK, .time = time > emitter->time ? time : emitter->time };
+
+	if (!emitter->recording || emitter->done)
+		return 0;
+	if (!has_number(emitter))
+		return 1;
+	event.name = string_id(emitter, name);
+	return write_sample(emitter, &event);
+}
+
+uint64_t mt_emitter_events(const struct mt_emitter *emitter)
+{
+	return emitter->summary.events;
+}
+
 static int is_last(const struct mt_emitter *emitter, uint32_t number)
 {
 	return emitter->steps && number >= emitter->skip && number - emitter->skip >= emitter->steps;
@@ -452,7 +482,7 @@ static void write_end(struct mt_emitter *emitter, enum mt_end why)
 		write_waiting(emitter, END_NUMBER);
 	if (!emitter->done && emitter->alive > emitter->time)
 		emitter->time = emitter->alive;
-	event.value = emitter->done ? MT_END_STEPS : why;
+	event.value = emitter->done ? emitter->done_why : why;
 	emitter->seq = (emitter->seq | END_NUMBER) - 1;
 	write_own(emitter, &event);
 }

@@ -39,6 +39,12 @@ struct mt_defs *mt_emitter_defs(struct mt_emitter *emitter);
 /* The newest number of the ring that is in the trace, reported lost or left out on purpose. */
 uint64_t mt_emitter_number(const struct mt_emitter *emitter);
 
+/* Steps that have ended since the recording began. */
+uint64_t mt_emitter_steps(const struct mt_emitter *emitter);
+
+/* The step that runs now is the last one: END says `why`. */
+void mt_emitter_end_with_step(struct mt_emitter *emitter, enum mt_end why);
+
 /* 1: the steps asked for are recorded, or the trace has its END: nothing more is written. */
 int mt_emitter_done(const struct mt_emitter *emitter);
 
@@ -74,6 +80,15 @@ int mt_emitter_source(struct mt_emitter *emitter, enum mt_source source, uint32_
  * none now.
  */
 int mt_emitter_sample(struct mt_emitter *emitter, const struct mt_event *sample);
+
+/*
+ * A mark that a user set from outside, at CLOCK_MONOTONIC `time`: after the newest event, of no thread. 1: there is no number for it before the
+ * next ring event, ask again; else as mt_emitter_event.
+ */
+int mt_emitter_mark(struct mt_emitter *emitter, const char *name, uint64_t time);
+
+/* Events in the trace. */
+uint64_t mt_emitter_events(const struct mt_emitter *emitter);
 
 /* Bytes that the ledger holds on a device (id) now. */
 uint64_t mt_emitter_held(const struct mt_emitter *emitter, uint32_t device);

@@ -129,7 +129,12 @@ struct ring_header *mt_fold_header(struct mt_fold *fold)
 	return fold->view->header;
 }
 
-/* The trace is open. */
+static uint64_t expected_number(const struct mt_fold *fold)
+{
+	return mt_emitter_number(fold->emitter) + 1;
+}
+
+/* The trace is open. Numbers before its recording are those of an earlier one in the same ring. */
 static int fold_begin(struct mt_fold *fold)
 {
 	uint32_t i;
@@ -140,6 +145,8 @@ static int fold_begin(struct mt_fold *fold)
 		fold->emitter = NULL;
 		return -MT_E_MEMORY;
 	}
+	if (fold->view->header->first_seq > expected_number(fold))
+		mt_emitter_gap(fold->emitter, fold->view->header->first_seq - 1, 0, MT_LOSS_LATE);
 	fold->disk_told = mt_emitter_lost_count(fold->emitter,
 						MT_LOSS_DISK); /* the count of a trace that is continued */
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
@@ -225,11 +232,6 @@ static uint32_t device_of(struct mt_fold *fold, int type, int32_t index)
 }
 
 /* ---- patience ------------------------------------------------------------------------------------------------- */
-
-static uint64_t expected_number(const struct mt_fold *fold)
-{
-	return mt_emitter_number(fold->emitter) + 1;
-}
 
 /*
  * The next event cannot be written yet. 1: nor will it be by waiting any longer. The first answer is 0 always: what is
@@ -525,6 +527,20 @@ int mt_fold_sample(struct mt_fold *fold, const struct mt_event *sample)
 	return err;
 }
 
+int mt_fold_mark(struct mt_fold *fold, const char *name, uint64_t time)
+{
+	int err = fold->emitter ? mt_emitter_mark(fold->emitter, name, time) : 1;
+
+	if (err < 0)
+		keep_error(fold, err);
+	return err;
+}
+
+uint64_t mt_fold_events(const struct mt_fold *fold)
+{
+	return fold->emitter ? mt_emitter_events(fold->emitter) : 0;
+}
+
 /* ---- running -------------------------------------------------------------------------------------------------- */
 
 int mt_fold_flush(struct mt_fold *fold)
@@ -557,6 +573,16 @@ static int fold_discard(struct mt_fold *fold)
 	if (ring_view_drain(fold->view))
 		err = mt_fold_flush(fold);
 	return err ? err : 1;
+}
+
+uint64_t mt_fold_steps(const struct mt_fold *fold)
+{
+	return fold->emitter ? mt_emitter_steps(fold->emitter) : 0;
+}
+
+void mt_fold_end_with_step(struct mt_fold *fold, enum mt_end why)
+{
+	mt_emitter_end_with_step(fold->emitter, why);
 }
 
 int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)

@@ -59,6 +59,7 @@ static void end_texts(struct ring_header *header)
 		{ header->command, sizeof(header->command) },
 		{ header->step_mark, sizeof(header->step_mark) },
 		{ header->visible_devices, sizeof(header->visible_devices) },
+		{ header->control, sizeof(header->control) },
 	};
 	size_t i;
 

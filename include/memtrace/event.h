@@ -234,13 +234,14 @@ enum mt_source_state {
 const char *mt_source_state_word(uint64_t state);
 
 /* How a recording ended. X(NAME, number, words) */
-#define MT_END_LIST(X)                                           \
-	X(EXIT, 0, "the process ended")                          \
-	X(STEPS, 1, "the steps asked for were recorded")         \
-	X(REPLACED, 2, "the process ran another program (exec)") \
-	X(SIGNAL, 3, "the collector was told to finish")         \
-	X(RECOVERED, 4, "folded in from a left-over ring")       \
-	X(KILLED, 5, "the process was gone without leaving in order (killed, or _exit)")
+#define MT_END_LIST(X)                                                                   \
+	X(EXIT, 0, "the process ended")                                                  \
+	X(STEPS, 1, "the steps asked for were recorded")                                 \
+	X(REPLACED, 2, "the process ran another program (exec)")                         \
+	X(SIGNAL, 3, "the collector was told to finish")                                 \
+	X(RECOVERED, 4, "folded in from a left-over ring")                               \
+	X(KILLED, 5, "the process was gone without leaving in order (killed, or _exit)") \
+	X(STOPPED, 6, "memrec stop")
 
 enum mt_end {
 #define MT_END_ENUM(name, number, words) MT_END_##name = (number),

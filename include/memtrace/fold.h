@@ -73,8 +73,23 @@ int64_t mt_fold_held(const struct mt_fold *fold, uint32_t index);
  */
 int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded);
 
+/*
+ * A mark that a user set from outside, at `time` (CLOCK_MONOTONIC): follows the newest event that was folded. 1: not now, ask again when more is folded. Errors as
+ * mt_fold_run.
+ */
+int mt_fold_mark(struct mt_fold *fold, const char *name, uint64_t time);
+
+/* Events in the trace so far; 0 also where there is none yet. */
+uint64_t mt_fold_events(const struct mt_fold *fold);
+
 /* Writes out everything and gives the space back. */
 int mt_fold_flush(struct mt_fold *fold);
+
+/* Steps that have ended since the recording began; 0 also where there is no trace yet. */
+uint64_t mt_fold_steps(const struct mt_fold *fold);
+
+/* The trace is there: the step that runs now is its last one. END says `why`. */
+void mt_fold_end_with_step(struct mt_fold *fold, enum mt_end why);
 
 /* The process was seen at `time` (CLOCK_MONOTONIC, ns): END is not before that. Without this call END is at the newest event. */
 void mt_fold_alive(struct mt_fold *fold, uint64_t time);

@@ -39,7 +39,7 @@
 #define RING_TRACE_SUFFIX ".trace"
 
 #define RING_MAGIC "MRING\0\0\1"
-#define RING_VERSION 4u
+#define RING_VERSION 5u
 #define RING_SLOTS 256u
 #define RING_SLOT_BYTES (1u << 20) /* default; a power of two */
 #define RING_LOG_BYTES (256u << 20)
@@ -102,6 +102,15 @@ struct ring_header {
 	_Atomic uint64_t lost[RING_LOSSES]; /* by enum mt_loss, since the start; DISK is the collector's */
 	_Atomic uint32_t source_state[16];  /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
 	char source_why[16][256];           /* written before source_state */
+
+	/*
+	 * Several recordings follow each other in one ring where a user says when (memrec start, memrec stop). The agent
+	 * begins one when the last is whole: it sets what is said of a recording above, `first_seq`, and then `recording`.
+	 */
+	_Atomic uint32_t recording; /* agent -> collector: number of the newest, from 1 */
+	_Atomic uint32_t whole;     /* collector -> agent: number of the newest whose trace is closed; 0: none */
+	uint64_t first_seq;         /* the first number of this recording; 0: 1 */
+	char control[4096];         /* page of wishes (recorder/shared/control.h); "": nobody says when */
 
 	struct ring_slot slot[RING_SLOTS];
 };

@@ -24,6 +24,7 @@
 #include "run/say.h"
 #include "run/target.h"
 #include "sampling.h"
+#include "wishes.h"
 
 /* How long to sleep, ms: at once again while there is much to do, slowly when there is not. */
 enum { SLEEP_BUSY = 1, SLEEP_IDLE = 20 };
@@ -46,6 +47,9 @@ struct collector {
 	struct own_pass pass;     /* the same */
 	uint64_t alive;           /* ns; when the recording was last seen to go on. Events of a successor are later */
 	enum mt_end why;          /* how it ended */
+	struct wishes wishes;     /* the user's, under --paused */
+	int stopping;             /* the agent was told to stop: what it is writing comes in a moment */
+	int goes_on;              /* the recording is over, and another one may follow in the same ring */
 };
 
 static int left_behind; /* a thread that hangs in the driver */
@@ -137,8 +141,10 @@ static const char *run_dir_of(const struct collector *c)
 
 static struct output_owner owner_of(const struct collector *c)
 {
-	return (struct output_owner){ run_dir_of(c),  c->ring_path,    c->header->host,
-				      c->header->pid, c->header->rank, c->header->boot_id };
+	uint32_t recording = atomic_load(&c->header->recording);
+
+	return (struct output_owner){ run_dir_of(c),   c->ring_path,       c->header->host, c->header->pid,
+				      c->header->rank, c->header->boot_id, recording };
 }
 
 /* The name of the trace, and its file, locked: the descriptor or an error. */
@@ -194,6 +200,7 @@ static void begin_trace(struct collector *c, const char *path, int plain)
 	c->created = 1;
 	c->result.plain = plain;
 	snprintf(c->result.trace, sizeof(c->result.trace), "%s", path);
+	wishes_trace(&c->wishes, path);
 	sampling_begin(&c->sampling, c->fold, c->target.pid, target_alive(&c->target));
 	if (!c->header->keep)
 		own_pass_begin(&c->pass, c->fold, c->result.trace);
@@ -257,6 +264,11 @@ static int is_over(struct collector *c)
 		c->why = MT_END_SIGNAL;
 		return 1;
 	}
+	if (wishes_tick(&c->wishes, c->fold, now) || (c->wishes.page && atomic_load(&c->header->stop))) {
+		c->why = MT_END_STOPPED;
+		if (atomic_exchange(&c->header->stop, 1) && c->stopping++)
+			return 1;
+	}
 	if (ended) {
 		c->why = ended - 1 <= MT_END_RECOVERED ? (enum mt_end)(ended - 1) : MT_END_EXIT;
 		return 1;
@@ -315,6 +327,13 @@ static int keep_safe(struct collector *c, uint64_t folded)
 	return mt_fold_flush(c->fold);
 }
 
+static int has_events(const struct ring_header *header)
+{
+	uint64_t first = header->first_seq ? header->first_seq : 1;
+
+	return atomic_load(&header->next_seq) > first;
+}
+
 /*
  * Folds until it is over. A process that never records anything gets no trace. An error of the writer is no reason to
  * stop: events wait in the ring while it has room, and the disk may have some again later.
@@ -328,7 +347,7 @@ static void follow(struct collector *c)
 		over = is_over(c);
 		error = 0;
 		folded = 0;
-		if (!c->created && atomic_load(&c->header->next_seq) > 1) {
+		if (!c->created && has_events(c->header)) {
 			error = create_trace(c);
 			if (error)
 				break;
@@ -340,7 +359,7 @@ static void follow(struct collector *c)
 		if (c->header->keep)
 			let_old_file_go(c);
 		if (error > 0) {
-			c->why = MT_END_STEPS;
+			c->why = MT_END_STEPS; /* unless the fold knows better */
 			return;
 		}
 		if (c->created && !error) {
@@ -381,6 +400,8 @@ static void finish(struct collector *c)
 	note_sources(c);
 	c->result.pid = c->header->pid;
 	c->result.rank = c->header->rank;
+	c->result.recording = atomic_load(&c->header->recording);
+	c->goes_on = c->wishes.page && !told_to_finish && !atomic_load(&c->header->ended) && target_alive(&c->target);
 	atomic_store(&c->header->stop, 1);
 	mt_fold_alive(c->fold, c->alive);
 	c->pass.hurry = c->why == MT_END_SIGNAL;
@@ -389,6 +410,7 @@ static void finish(struct collector *c)
 	if (error && c->created)
 		note_error(c, error);
 	run_result_summary(&c->result, &summary);
+	wishes_end(&c->wishes, summary.events, summary.steps);
 }
 
 static int open_ring(struct collector *c)
@@ -404,12 +426,22 @@ static int open_ring(struct collector *c)
 	if (!error) {
 		c->header = mt_fold_header(c->fold);
 		target_init(&c->target, (pid_t)header->pid, header->start_ticks);
+		wishes_begin(&c->wishes, header, c->ring_path);
 	}
 	free(header);
 	return error;
 }
 
-int collect_ring(const char *ring_path, struct run_result *result)
+/* The trace of the newest recording is closed, and the collector died after that. */
+static int is_over_already(const struct collector *c)
+{
+	char path[MEMREC_PATH_MAX];
+
+	return c->wishes.page && atomic_load(&c->header->stop) && !rundir_own_trace(c->ring_path, path, sizeof(path));
+}
+
+/* One recording. *goes_on as in struct collector. */
+static int collect_one(const char *ring_path, struct run_result *result, int *goes_on)
 {
 	struct collector *c = calloc(1, sizeof(*c));
 	int error;
@@ -421,7 +453,8 @@ int collect_ring(const char *ring_path, struct run_result *result)
 	error = open_ring(c);
 	if (!error) {
 		atomic_store(&c->header->collector_pid, (uint32_t)getpid());
-		follow(c);
+		if (!is_over_already(c))
+			follow(c);
 		finish(c);
 		target_release(&c->target);
 	}
@@ -429,20 +462,32 @@ int collect_ring(const char *ring_path, struct run_result *result)
 		close(c->trace_lock);
 	mt_rules_free(c->rules);
 	*result = c->result;
+	*goes_on = c->goes_on;
 	free(c);
 	return error;
+}
+
+int collect_ring(const char *ring_path, struct run_result *result)
+{
+	int goes_on;
+
+	return collect_one(ring_path, result, &goes_on);
 }
 
 static int collect_and_report(const char *ring_path)
 {
 	struct run_result result;
 	char dir[MEMREC_PATH_MAX];
-	int error = collect_ring(ring_path, &result);
+	int goes_on, error;
 
-	if (error)
-		return error;
-	rundir_write_result(ring_path, &result); /* before the ring goes: the launcher waits for that */
-	if (rundir_is_spent(&result))
+	do {
+		error = collect_one(ring_path, &result, &goes_on);
+		if (error)
+			return error;
+		rundir_write_result(ring_path, goes_on,
+				    &result); /* before the ring goes: the launcher waits for that */
+	} while (goes_on && wishes_wait(ring_path, &told_to_finish));
+	if (goes_on ? !told_to_finish : rundir_is_spent(&result))
 		unlink(ring_path);
 	output_dir(dir, ring_path);
 	rundir_clean(dir);

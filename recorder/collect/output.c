@@ -109,7 +109,8 @@ static int tells_apart(const char *pattern, const struct output_owner *owner)
 	return has_letter(pattern, 'p') || (has_letter(pattern, 'r') && owner->rank >= 0);
 }
 
-int output_name(char *path, const char *pattern, const struct output_owner *owner, unsigned attempt, int *plain)
+/* The name of the process's first recording, but for attempts. */
+static int first_name(char *path, const char *pattern, const struct output_owner *owner, unsigned attempt, int *plain)
 {
 	int apart = tells_apart(pattern, owner);
 	char word[48];
@@ -130,6 +131,17 @@ int output_name(char *path, const char *pattern, const struct output_owner *owne
 		snprintf(word, sizeof(word), ".%u", owner->pid);
 	else
 		snprintf(word, sizeof(word), ".%u.%u", owner->pid, attempt);
+	return insert(path, word);
+}
+
+int output_name(char *path, const char *pattern, const struct output_owner *owner, unsigned attempt, int *plain)
+{
+	int error = first_name(path, pattern, owner, attempt, plain);
+	char word[16];
+
+	if (error || owner->recording <= 1)
+		return error;
+	snprintf(word, sizeof(word), ".%u", owner->recording);
 	return insert(path, word);
 }
 
@@ -181,23 +193,26 @@ static uint64_t hash(const char *text)
  */
 static int take(const char *path, const struct output_owner *owner)
 {
-	char note[PATH_MAX], whose[PATH_MAX];
+	char note[PATH_MAX], whose[PATH_MAX], mine[PATH_MAX];
 	ssize_t size;
 	int n;
 
 	if (!*owner->run_dir)
 		return 1;
+	n = snprintf(mine, sizeof(mine), owner->recording > 1 ? "%s.%u" : "%s", owner->ring, owner->recording);
+	if (n < 0 || (size_t)n >= sizeof(mine))
+		return -MT_E_SYSTEM;
 	n = snprintf(note, sizeof(note), "%s/name.%016" PRIx64, owner->run_dir, hash(path));
 	if (n < 0 || (size_t)n >= sizeof(note)) {
 		errno = ENAMETOOLONG;
 		return -MT_E_SYSTEM;
 	}
-	if (!symlink(owner->ring, note))
+	if (!symlink(mine, note))
 		return 1;
 	if (errno != EEXIST)
 		return -MT_E_SYSTEM;
 	size = readlink(note, whose, sizeof(whose));
-	return size == (ssize_t)strlen(owner->ring) && !memcmp(whose, owner->ring, (size_t)size);
+	return size == (ssize_t)strlen(mine) && !memcmp(whose, mine, (size_t)size);
 }
 
 static int old_name(char *old, const char *path)

@@ -3,6 +3,7 @@
  *
  *   -o trace.zst                   the first process of a run: trace.zst      with RANK=3: trace.rank3.zst
  *                                  further ones: trace.PID.zst, then trace.PID.2.zst and so on
+ *                                  the second recording of a process (memrec start): trace.2.zst, trace.PID.2.zst
  *   -o run-%h/%r.zst               as it says; a second process with that name: run-node7/3.PID.zst
  *                                  (a slash, and a dot in front, of the host's name: an underscore)
  *
@@ -22,6 +23,7 @@ struct output_owner {
 	uint32_t pid;
 	int32_t rank;        /* -1: none */
 	const char *boot_id; /* boot id of the machine as it runs; NULL: not known */
+	uint32_t recording;  /* its number in the process, from 1; the second one's name ends in .2 */
 };
 
 /* 0, or -MT_E_ARGUMENT: a % that is not %p, %r, %h or %%. */

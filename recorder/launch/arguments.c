@@ -43,6 +43,7 @@ enum action {
 	  "An older file is kept as FILE.old")                                                                        \
 	X(0, "steps", "N", SET_NUMBER, MEMBER(steps), "stop recording after N steps (default 0: the whole run)")      \
 	X(0, "skip", "N", SET_NUMBER, MEMBER(skip), "let N steps pass first")                                         \
+	X(0, "paused", NULL, SET_FLAG, MEMBER(paused), "record nothing until memrec start; then until memrec stop")   \
 	X(0, "step-mark", "PATTERN", SET_STEP_MARK, 0,                                                                \
 	  "what one step is: an NVTX range or a Python function\n"                                                    \
 	  "(default auto)")                                                                                           \

@@ -226,7 +226,9 @@ static int by_rank_and_pid(const void *a, const void *b)
 
 	if (first->rank != second->rank)
 		return first->rank < second->rank ? -1 : 1;
-	return (first->pid > second->pid) - (first->pid < second->pid);
+	if (first->pid != second->pid)
+		return first->pid < second->pid ? -1 : 1;
+	return (first->recording > second->recording) - (first->recording < second->recording);
 }
 
 static void say_failed(void *context, long pid, const char *why)
@@ -358,7 +360,12 @@ void gather_release(struct gathered *gathered)
 /* As if another process asked for a name: the plain one is taken, by this very trace. */
 static void rename_one(struct run_result *result, const char *pattern, const char *run_dir)
 {
-	struct output_owner owner = { run_dir, "launcher", "", (uint32_t)result->pid, (int32_t)result->rank };
+	struct output_owner owner = { .run_dir = run_dir,
+				      .ring = "launcher",
+				      .host = "",
+				      .pid = (uint32_t)result->pid,
+				      .rank = (int32_t)result->rank,
+				      .recording = (uint32_t)result->recording };
 	char path[MEMREC_PATH_MAX];
 	int plain, lock, held = filelock_open(result->trace, 0);
 
@@ -377,11 +384,21 @@ static void rename_one(struct run_result *result, const char *pattern, const cha
 		close(held);
 }
 
+/* How many programs have traces: a further recording of one is not counted. */
+static size_t programs_with_traces(const struct gathered *gathered)
+{
+	size_t i, programs = gathered->running;
+
+	for (i = 0; i < gathered->count; i++)
+		programs += gathered->results[i].trace[0] && gathered->results[i].recording <= 1;
+	return programs;
+}
+
 void gather_rename(struct gathered *gathered, const char *pattern, const char *run_dir)
 {
-	size_t i, traces = gather_traces(gathered);
+	size_t i, programs = programs_with_traces(gathered);
 
-	for (i = 0; i < gathered->count && traces > 1; i++)
+	for (i = 0; i < gathered->count && programs > 1; i++)
 		if (gathered->results[i].plain && gathered->results[i].trace[0] && !gathered->results[i].error)
 			rename_one(&gathered->results[i], pattern, run_dir);
 }

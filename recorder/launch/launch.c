@@ -260,6 +260,15 @@ static int wait_for_command(struct launch *launch, pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Under --paused nobody may have said when. */
+static int say_paused(const struct launch *launch)
+{
+	if (launch->arguments->options.paused)
+		say("nothing was recorded: the command ran under --paused, and no memrec start came while it took memory (memrec "
+		    "status lists processes, memrec start --all begins; or leave --paused out)");
+	return launch->arguments->options.paused != 0;
+}
+
 /* A program that ended with an error may have ended before it came to take memory: its own words say why. */
 static void say_nothing(int status)
 {
@@ -292,7 +301,7 @@ static void report(const struct launch *launch, const struct gathered *gathered,
 		summary_print(&gathered->results[i]);
 	if (traces)
 		summary_print_next(launch->program, command, gathered->results, gathered->count);
-	else if (!gathered->failed && !gathered->foreign && !gathered->count && !dropped)
+	else if (!gathered->failed && !gathered->foreign && !gathered->count && !dropped && !say_paused(launch))
 		say_nothing(status);
 }
 

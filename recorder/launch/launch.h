@@ -70,6 +70,14 @@ int recover_is_unborn(const char *ring_path);
  */
 int recover_main(int argc, char **argv);
 
+/* ---- control.c: a recording that begins and ends when a user says so ---- */
+
+/* `memrec start|stop|mark|status ...`: each returns the exit status. */
+int start_main(int argc, char **argv);
+int stop_main(int argc, char **argv);
+int mark_main(int argc, char **argv);
+int status_main(int argc, char **argv);
+
 /* ---- summary.c: what memrec says of a recording when it is over ---- */
 
 /* `path` as a person in the working folder would write it. Points into `path`. */

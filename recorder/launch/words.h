@@ -12,7 +12,12 @@
  * Every command that reads its own arguments, in the order of the help: X(word, operands, help). Its function is WORD_main, which
  * gets the word as argv[0] and returns the exit status. Options before the command are the recorder's: they make it a program.
  */
-#define LAUNCH_COMMAND_LIST(X) X(recover, "[-o FILE] FILE", "fold a left-over ring into a complete trace")
+#define LAUNCH_COMMAND_LIST(X)                                                        \
+	X(recover, "[-o FILE] FILE", "fold a left-over ring into a complete trace")   \
+	X(start, "[--steps N] PID|--all", "begin to record what runs under --paused") \
+	X(stop, "[--now] PID|--all", "end that recording with the running step")      \
+	X(mark, "PID|--all TEXT", "put a mark into the trace")                        \
+	X(status, "[PID|--all]", "show what is paused, recorded, ended")
 
 struct launch_command {
 	const char *word;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "memtrace/error.h"
+#include "shared/control.h"
 #include "shared/options.h"
 
 #define NEW_SUFFIX ".new" /* a result being written */
@@ -85,7 +86,7 @@ static int is_note(const char *name)
 {
 #define OR_UNSEEN(source, suffix, words) || ends_with(name, suffix)
 	return starts_with(name, NAME_PREFIX) || ends_with(name, MEMREC_DONE_SUFFIX) ||
-	       ends_with(name, RING_TRACE_SUFFIX) || ends_with(name, NEW_SUFFIX) ||
+	       ends_with(name, RING_TRACE_SUFFIX) || ends_with(name, NEW_SUFFIX) || ends_with(name, CONTROL_SUFFIX) ||
 	       ends_with(name, MEMREC_FAILED_SUFFIX) ||
 	       ends_with(name, MEMREC_ELSEWHERE_SUFFIX) MEMREC_UNSEEN_LIST(OR_UNSEEN);
 #undef OR_UNSEEN
@@ -97,14 +98,20 @@ static int begins_as_note(const char *name)
 	return (*name >= '0' && *name <= '9') || starts_with(name, NAME_PREFIX);
 }
 
-/* Notes are links; results are files beside a ring of that name. Whatever else lies in a folder is left alone. */
+/* PID.ring.done, PID.ring.2.done, or such a file being written. */
+static int is_result(const char *name)
+{
+	return strstr(name, RING_SUFFIX ".") && strstr(name, MEMREC_DONE_SUFFIX);
+}
+
+/* Notes are links; results are files beside a ring of that name, and pages of wishes are files, too. Whatever else lies in a folder is left alone. */
 static int is_removable(int folder, const char *name)
 {
 	struct stat st;
 
 	if (!is_note(name) || !begins_as_note(name) || fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
-	return S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && strstr(name, RING_SUFFIX MEMREC_DONE_SUFFIX));
+	return S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && (ends_with(name, CONTROL_SUFFIX) || is_result(name)));
 }
 
 /* An open folder for readdir; the descriptor stays the caller's. NULL (errno). */
@@ -320,6 +327,7 @@ int rundir_read_header(const char *ring_path, struct ring_header *header)
 	END_TEXT(header->run);
 	END_TEXT(header->command);
 	END_TEXT(header->visible_devices);
+	END_TEXT(header->control);
 	for (i = 0; i < MT_SOURCE_COUNT; i++)
 		END_TEXT(header->source_why[i]);
 #undef END_TEXT
@@ -442,17 +450,13 @@ static void find_place(char *place, const char *ring_path)
 	free(header);
 }
 
-int rundir_write_result(const char *ring_path, const struct run_result *result)
+static int write_result(const char *ring_path, const struct run_result *result)
 {
-	char place[PATH_MAX], done[PATH_MAX], temporary[PATH_MAX];
+	char done[PATH_MAX], temporary[PATH_MAX];
 	FILE *file;
 	size_t i;
 	int bad;
 
-	find_place(place, ring_path);
-	if (strcmp(place, ring_path) != 0 && rundir_set_trace(place, result->trace[0] ? result->trace : NULL))
-		return -MT_E_SYSTEM;
-	ring_path = place;
 	if (join(done, ring_path, MEMREC_DONE_SUFFIX, "") || join(temporary, ring_path, MEMREC_DONE_SUFFIX, NEW_SUFFIX))
 		return -MT_E_SYSTEM;
 	file = create_result(temporary);
@@ -467,6 +471,30 @@ int rundir_write_result(const char *ring_path, const struct run_result *result)
 	bad = ferror(file);
 	bad |= fclose(file);
 	return bad || rename(temporary, done) ? -MT_E_SYSTEM : 0;
+}
+
+/* The name of this recording's result. */
+static int number_place(char *place, const struct run_result *result)
+{
+	char number[24], first[PATH_MAX];
+
+	snprintf(number, sizeof(number), ".%" PRId64, result->recording);
+	snprintf(first, sizeof(first), "%s", place);
+	return join(place, first, number, "");
+}
+
+int rundir_write_result(const char *ring_path, int goes_on, const struct run_result *result)
+{
+	char place[PATH_MAX];
+	int error;
+
+	find_place(place, ring_path);
+	if (goes_on && number_place(place, result))
+		return -MT_E_SYSTEM;
+	if (strcmp(place, ring_path) != 0 && rundir_set_trace(place, result->trace[0] ? result->trace : NULL))
+		return -MT_E_SYSTEM;
+	error = write_result(place, result);
+	return error || !goes_on ? error : rundir_set_trace(ring_path, NULL);
 }
 
 static void read_result_line(const char *line, struct run_result *result)

@@ -5,6 +5,8 @@
  *   ├── 4711.ring              made by the agent; locked by its collector as long as that lives
  *   ├── 4711.ring.trace ──>    symbolic link to the trace that the ring goes into, there before the first event is
  *   ├── 4711.ring.done         what came of it (struct run_result), written when the trace is closed
+ *   ├── 4711.ring.2.done       what came of its second recording, beside 4711.ring.2.trace; more follow (memrec start)
+ *   ├── 4711.81273.control     page of wishes of process 4711, which started at that tick (shared/control.h)
  *   ├── 4712.failed            link that says why the agent of that process could not begin (place.c)
  *   ├── 4713.unseen            link that says why driver calls are not seen in that process; .cpu, .torch: why tensors
  *   ├── 4714.elsewhere ──>     its ring, for which there was no room here; its result comes here all the same
@@ -27,6 +29,7 @@
 #define RUN_RESULT_LIST(X)                                                  \
 	X(pid, "of the process")                                            \
 	X(rank, "its RANK, -1: none")                                       \
+	X(recording, "number of the recording in its process, from 1")      \
 	X(plain, "1: its trace has the name that one trace alone gets")     \
 	X(error, "0, or the -MT_E_x that kept events out of the trace")     \
 	X(system_error, "errno to it")                                      \
@@ -102,9 +105,9 @@ int rundir_open_file(const char *path);
 
 /*
  * The result of a ring: written at once (rename), before the ring goes, where the launcher looks for it; read with its
- * trace. 0 or -MT_E_SYSTEM.
+ * trace. `goes_on` 1: the ring stays for another recording, and the result gets a name of its own. 0 or -MT_E_SYSTEM.
  */
-int rundir_write_result(const char *ring_path, const struct run_result *result);
+int rundir_write_result(const char *ring_path, int goes_on, const struct run_result *result);
 int rundir_read_result(const char *ring_path, struct run_result *result);
 
 /* Is all that the ring held in a trace, or beyond saving? Else it stays for `memrec recover`. */

@@ -16,19 +16,32 @@ void say_set_level(enum say_level wanted)
 	level = wanted;
 }
 
-static MT_PRINTF(1, 0) void say_words(const char *format, va_list args)
+static MT_PRINTF(3, 0) void write_line(int fd, const char *prefix, const char *format, va_list args)
 {
 	char line[9216];
-	const size_t prefix = sizeof("memrec: ") - 1;
-	size_t size;
+	size_t size = strlen(prefix);
 	int n;
 
-	memcpy(line, "memrec: ", prefix);
-	n = vsnprintf(line + prefix, sizeof(line) - prefix - 1, format, args);
-	size = prefix + (n < 0 ? 0 : strlen(mt_clean(line + prefix, "")));
+	memcpy(line, prefix, size);
+	n = vsnprintf(line + size, sizeof(line) - size - 1, format, args);
+	size += n < 0 ? 0 : strlen(mt_clean(line + size, ""));
 	line[size++] = '\n';
-	while (write(STDERR_FILENO, line, size) < 0 && errno == EINTR)
+	while (write(fd, line, size) < 0 && errno == EINTR)
 		;
+}
+
+static MT_PRINTF(1, 0) void say_words(const char *format, va_list args)
+{
+	write_line(STDERR_FILENO, "memrec: ", format, args);
+}
+
+void say_answer(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	write_line(STDOUT_FILENO, "", format, args);
+	va_end(args);
 }
 
 #define SAY_FUNCTION(name, least)          \

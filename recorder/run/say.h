@@ -19,6 +19,9 @@ void say(const char *format, ...) MT_PRINTF(1, 2);
 void say_result(const char *format, ...) MT_PRINTF(1, 2);
 void say_detail(const char *format, ...) MT_PRINTF(1, 2);
 
+/* A line of an answer that was asked for: on stdout, as it is but for harmful characters. */
+void say_answer(const char *format, ...) MT_PRINTF(1, 2);
+
 enum say_level { SAY_QUIET, SAY_NORMAL, SAY_VERBOSE };
 void say_set_level(enum say_level wanted);
 

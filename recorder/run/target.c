@@ -97,6 +97,13 @@ int target_is_ending(const struct target *target)
 	return read_stat(target->pid, &line) && line.start_ticks == target->start_ticks && (line.flags & IS_EXITING);
 }
 
+uint64_t target_start_ticks(pid_t pid)
+{
+	struct stat_line line;
+
+	return read_stat(pid, &line) ? line.start_ticks : 0;
+}
+
 int target_runs(pid_t pid, uint64_t start_ticks)
 {
 	struct target target;

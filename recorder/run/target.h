@@ -24,6 +24,9 @@ int target_alive(const struct target *target);
 /* 1 while it is on its way out, as a killed process is that has much memory to give back. */
 int target_is_ending(const struct target *target);
 
+/* Field 22 of /proc/PID/stat; 0: there is no such process. */
+uint64_t target_start_ticks(pid_t pid);
+
 /* target_alive in one call. */
 int target_runs(pid_t pid, uint64_t start_ticks);
 

@@ -44,6 +44,7 @@ enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
 	X(stacks, "stacks", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE, 0, 7)                                    \
 	X(steps, "steps", 0, 0, UINT32_MAX)                                                                       \
 	X(skip, "skip", 0, 0, UINT32_MAX)                                                                         \
+	X(paused, "paused", 0, 0, 1) /* record nothing until memrec start says so (control.h) */                  \
 	X(cpu, "cpu", MEMREC_CPU_AUTO, 0, 2)                                                                      \
 	X(no_cupti, "no-cupti", 0, 0, 1)                                                                          \
 	X(yield_cupti, "yield-cupti", 0, 0, 1) /* give the subscription to another tool that asks for it */       \

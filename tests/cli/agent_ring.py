@@ -10,7 +10,7 @@ import sys
 SLOTS = 256
 AT = {"version": 8, "log_offset": 24, "pid": 40, "python_version": 60, "start_ticks": 64, "host": 96,
       "boot_id": 160, "options": 200, "output": 16584, "command": 24776, "next_seq": 30720, "log_head": 30784,
-      "stop": 30848, "ended": 30852, "lost": 30864, "source_state": 30928, "source_why": 30992, "slot": 35136}
+      "stop": 30848, "ended": 30852, "lost": 30864, "source_state": 30928, "source_why": 30992, "slot": 39232}
 SLOT_BYTES, SLOT_HEAD, SLOT_TAIL = 192, 64, 128
 EVENT = struct.Struct("<IHBbQQQIi7QIIIHH")
 EVENT_FIELDS = ("bytes record kind device_type seq time stack thread device_index addr size total reserved handle "

@@ -64,6 +64,11 @@ int agent_is_listening(void)
 	return 0;
 }
 
+int agent_is_paused(void)
+{
+	return 0;
+}
+
 int agent_has_cuda(void)
 {
 	return 0;

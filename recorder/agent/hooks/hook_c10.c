@@ -185,7 +185,7 @@ static inline __attribute__((always_inline)) void report(void *block, int64_t si
 {
 	struct ring_event event = { .kind = size < 0 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC };
 
-	if (!block || !size || !is_ours(device))
+	if (!block || !size || !is_ours(device) || agent_is_paused())
 		return;
 	note_tensors(device);
 	if (device.type == MT_DEVICE_CUDA && size > 0)
@@ -209,7 +209,7 @@ static void report_oom(int64_t size, uint64_t total, uint64_t reserved, struct c
 {
 	struct ring_event event = { .kind = MT_TENSOR_OOM, .size = (uint64_t)size };
 
-	if (!is_ours(device))
+	if (!is_ours(device) || agent_is_paused())
 		return;
 	note_tensors(device);
 	event.total = total;

@@ -84,24 +84,27 @@ int agent_has_cuda(void)
 	return atomic_load(&agent.cuda);
 }
 
-/* The recording runs. The collector may end it at any time. */
+/* The recording runs. The collector may end it at any time; a thread that is late with that does not end the next one. */
 static int is_on(void)
 {
-	if (life_state() != LIFE_ON)
+	uint32_t word = atomic_load_explicit(&life->word, memory_order_acquire);
+
+	if ((word & LIFE_STATE_MASK) != LIFE_ON)
 		return 0;
 	if (!atomic_load_explicit(&agent.ring.header->stop, memory_order_relaxed))
 		return 1;
-	atomic_store(&life->state, LIFE_OFF);
+	life_change(word, LIFE_ON, pause_or_off());
 	return 0;
 }
 
 int agent_is_listening(void)
 {
-	uint32_t state = life_state();
+	return !thread.sealed && (is_on() || (life_state() >= LIFE_PAUSED && life_state() != LIFE_ON));
+}
 
-	if (thread.sealed)
-		return 0;
-	return state == LIFE_ARMED || state == LIFE_STARTING || (state == LIFE_ON && is_on());
+int agent_is_paused(void)
+{
+	return life_state() == LIFE_PAUSED && !pause_is_over(1);
 }
 
 /* This thread in this life. */
@@ -314,6 +317,17 @@ static void look_after_collector(void)
 	guest_release_signals(&held);
 }
 
+int agent_is_whole(void)
+{
+	const struct ring_header *header = agent.ring.header;
+
+	if (!atomic_load_explicit(&life->recordings, memory_order_relaxed) ||
+	    atomic_load(&header->whole) == atomic_load(&header->recording))
+		return 1;
+	look_after_collector();
+	return 0;
+}
+
 /* ---- Start ---- */
 
 static int prepare(void)
@@ -334,8 +348,28 @@ static int prepare(void)
 	agent_source_check_injection();
 	agent.ring.on_stuck = look_after_collector;
 	atomic_store(&agent.looking, 1); /* until there is one */
+	pause_tell(agent.ring.header, agent.ring.path);
+	atomic_store(&agent.ring.header->recording, 1);
 	ring_publish(&agent.ring);
+	mark_buffer_replay(take_buffered, this_thread());
 	return 0;
+}
+
+/* A further recording in the same ring: its log has the definitions already. Events of threads that are late are before it. */
+static void prepare_again(void)
+{
+	struct ring_header *header = agent.ring.header;
+	int i;
+
+	atomic_store(&agent.looking, 1);
+	for (i = 0; i < RING_LOSSES; i++)
+		atomic_store(&header->lost[i], 0);
+	agent_read_clocks(header);
+	pause_tell(header, agent.ring.path);
+	stacks_tell_again(&agent.stacks);
+	header->first_seq = atomic_load(&header->next_seq);
+	atomic_store(&header->stop, 0);
+	atomic_fetch_add(&header->recording, 1);
 }
 
 /* Notes that were taken while there was no header. */
@@ -350,26 +384,45 @@ static void publish_notes(void)
 		atomic_store(&agent.ring.header->cuda, 1);
 }
 
+/* The collector of the last recording goes on with this one. If that was killed, memrec stop may start another one at the same time. */
+static int begin_collecting(void)
+{
+	int error = 0;
+
+	if (atomic_load(&agent.ring.header->whole) == 0 || agent_place_is_left(&agent.ring))
+		error = agent_spawn_collector(life_options.collector, agent.ring.path, life_options.run_dir);
+	if (error && atomic_load(&agent.ring.header->collector_pid) && !agent_place_is_left(&agent.ring))
+		error = 0;
+	atomic_store(&agent.looked, now_ns());
+	atomic_store(&agent.looking, 0);
+	if (error)
+		agent_place_remove(&agent.ring, &life_options);
+	return error;
+}
+
 /* On the one thread that goes first, on a stack of ours. The others may write as soon as the state is ON. */
 static void start_recording(void *context)
 {
-	int cancel, error, *started = context;
+	uint32_t word = atomic_load(&life->word);
+	int cancel, error = 0, *started = context;
 
 	atomic_store(&agent.started, 1);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = prepare();
+	if (atomic_load_explicit(&life->recordings, memory_order_relaxed))
+		prepare_again();
+	else
+		error = prepare();
 	if (!error) {
-		mark_buffer_replay(take_buffered, this_thread());
-		atomic_store(&life->state, LIFE_ON);
+		atomic_fetch_add(&life->recordings, 1);
+		word = ((word | LIFE_STATE_MASK) + 1) | LIFE_ON;
+		atomic_store(&life->word, word);
 		publish_notes();
-		error = agent_spawn_collector(life_options.collector, agent.ring.path, life_options.run_dir);
-		atomic_store(&agent.looked, now_ns());
-		atomic_store(&agent.looking, 0);
-		if (error)
-			agent_place_remove(&agent.ring, &life_options);
+		error = begin_collecting();
 	}
 	if (error) {
-		atomic_store(&life->state, LIFE_OFF);
+		life_change(word, LIFE_ON, LIFE_OFF);
+		life_change(word, LIFE_STARTING, LIFE_OFF);
+		pause_failed();
 		agent_place_failed(&life_options, error);
 	}
 	pthread_setcancelstate(cancel, NULL);
@@ -390,17 +443,20 @@ static int wait_for_start(void)
 
 static int start_or_wait(void)
 {
-	uint32_t armed = LIFE_ARMED;
 	uint64_t held;
+	uint32_t word;
 	int started = 0;
 
+	if (life_state() == LIFE_PAUSED && !pause_is_over(1)) /* since a moment ago */
+		return 0;
+	word = atomic_load(&life->word);
 	guest_hold_signals(&held); /* all other threads wait for this one */
-	if (!atomic_compare_exchange_strong(&life->state, &armed, LIFE_STARTING)) {
+	if (!life_change(word, LIFE_ARMED, LIFE_STARTING)) {
 		guest_release_signals(&held);
 		return wait_for_start();
 	}
 	if (!own_stack_call(start_recording, &started))
-		atomic_store(&life->state, LIFE_ARMED); /* the next event tries again */
+		life_set(LIFE_ARMED); /* the next event tries again */
 	guest_release_signals(&held);
 	return started;
 }
@@ -461,12 +517,12 @@ static int is_inside(const struct visit *visit)
 	return thread.visit != NULL;
 }
 
-/* 1: go on, and call leave(). */
-static int enter(struct visit *visit)
+/* 1: go on, and call leave(). `memory`: the process takes some. */
+static int enter(struct visit *visit, int memory)
 {
 	uint32_t state = life_state();
 
-	if (state == LIFE_ASLEEP || state == LIFE_OFF)
+	if (state < LIFE_ARMED && (state != LIFE_PAUSED || !pause_is_over(memory)))
 		return 0;
 	if (thread.sealed || is_inside(visit)) {
 		count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
@@ -498,7 +554,7 @@ void agent_memory(struct ring_event *event, enum stack_wish wish)
 {
 	struct visit visit = { NULL, 0 };
 
-	if (!enter(&visit))
+	if (!enter(&visit, 1))
 		return;
 	note_cuda(event);
 	if (is_on() || start_or_wait())
@@ -553,13 +609,13 @@ void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char
 	struct ring_text text = { name ? name : "", domain ? domain : "", 0, 0 };
 	struct visit visit = { NULL, 0 };
 
-	if (!enter(&visit))
+	if (!enter(&visit, 0))
 		return;
 	text.domain_bytes = text_bytes(text.domain, DOMAIN_MAX);
 	text.name_bytes = text_bytes(text.name, RING_TEXT_MAX - text.domain_bytes);
-	if (is_on())
+	if (is_on() || (atomic_load_explicit(&life->recordings, memory_order_relaxed) && start_or_wait()))
 		hand_over_mark(&event, &text);
-	else if (life_state() != LIFE_OFF)
+	else if (life_state() >= LIFE_ARMED)
 		buffer_mark(&event, &text);
 	leave(&visit);
 }
@@ -569,7 +625,7 @@ void agent_follow(enum mt_kind kind)
 	struct ring_event event = { .kind = (uint8_t)kind, .device_type = -1, .device_index = -1 };
 	struct visit visit = { NULL, 0 };
 
-	if (!is_on() || !enter(&visit))
+	if (!is_on() || !enter(&visit, 0))
 		return;
 	hand_over(&event, NULL, STACK_NONE);
 	leave(&visit);
@@ -580,7 +636,7 @@ int agent_tell(struct ring_event *event, const char *name, const char *second)
 	struct ring_text text = { name, second, 0, 0 };
 	struct visit visit = { NULL, 0 };
 
-	if (!is_on() || !enter(&visit))
+	if (!is_on() || !enter(&visit, 0))
 		return 0;
 	text.domain_bytes = text_bytes(second, DOMAIN_MAX - 1);
 	text.name_bytes = text_bytes(name, RING_TEXT_MAX - text.domain_bytes);
@@ -617,7 +673,8 @@ int agent_is_recording(void)
 
 uint64_t agent_life(void)
 {
-	return atomic_load_explicit(&life->epoch, memory_order_relaxed);
+	return atomic_load_explicit(&life->epoch, memory_order_relaxed) +
+	       atomic_load_explicit(&life->recordings, memory_order_relaxed);
 }
 
 void agent_told(const void *module, const void *type)
@@ -647,7 +704,7 @@ static void arm(void)
 	mark_buffer_clear();
 	atomic_store(&agent.threads, 0);
 	atomic_store(&life->epoch, now_ns());
-	atomic_store(&life->state, LIFE_ARMED);
+	life_set(life_options.paused ? LIFE_PAUSED : LIFE_ARMED);
 }
 
 /*
@@ -658,7 +715,7 @@ static void after_fork(void)
 {
 	own_stack_forked();
 	if (atomic_load(&agent.started))
-		atomic_store(&life->state, LIFE_ASLEEP);
+		life_set(LIFE_ASLEEP);
 	else
 		arm();
 }
@@ -673,6 +730,7 @@ void agent_cuda_started(void)
 	ring_forget(&agent.ring);
 	stacks_release(&agent.stacks);
 	atomic_store(&agent.started, 0);
+	atomic_store(&life->recordings, 0);
 	arm();
 }
 
@@ -681,6 +739,7 @@ __attribute__((destructor)) static void note_leaving(void)
 {
 	if (is_on())
 		atomic_store(&agent.ring.header->leaving, 1);
+	pause_end();
 }
 
 /* The options are there. */

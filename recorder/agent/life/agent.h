@@ -5,6 +5,8 @@
  *        ^                                                                              │
  *        └───────────────────────────── fork: the child ────────────────────────────────┘
  *
+ * Under `memrec --paused` the states are paused ──memrec start──> armed .. on ──memrec stop──> paused (pause.c).
+ *
  * A hook fills in a ring_event and hands it over. From then on: no malloc, no lock, no GIL, no CUDA or CUPTI call,
  * no stdio, errno as it was. Every function here may be called at any time in any state, from any thread.
  */
@@ -15,6 +17,7 @@
 #include "agent/ring/ring.h"
 #include "agent/stacks/stack.h"
 #include "memtrace/event.h"
+#include "shared/control.h"
 #include "shared/options.h"
 
 /*
@@ -60,7 +63,7 @@ void agent_told(const void *module, const void *type);
 /* All modules that could be found have been told; `untold`: agent_untold when this began. */
 void agent_all_told(uint32_t untold);
 
-/* Another number in a forked child that is recorded by itself. */
+/* Another number in a forked child that is recorded by itself, and in each further recording. */
 uint64_t agent_life(void);
 
 /* The calling thread runs autograd's loop. */
@@ -92,8 +95,17 @@ const struct memrec_options *agent_options(void);
 /* Begins with the default options, where nobody has given any. Nothing if another copy of the agent is at it. */
 void agent_begin(void);
 
-/* 1: events are taken (the recording runs, or the next memory event will start it). */
+/* 1: the recording runs, the next memory event will start it, or the process is paused: it is worth being called. */
 int agent_is_listening(void);
+
+/*
+ * For hooks that report memory, before anything else: 1: the process is paused, and the hook has nothing to do. One or
+ * two loads; the first call in a paused process makes its page. errno is kept.
+ */
+int agent_is_paused(void);
+
+/* 1: no recording of this process has begun, or the trace of the last one is closed. Looks after a collector that is gone. */
+int agent_is_whole(void);
 
 /* The CUDA driver has started in this process: a forked child that slept wakes up. */
 void agent_cuda_started(void);
@@ -104,6 +116,9 @@ int agent_has_cuda(void);
  * in its header; not published yet (place.c). 0, -MT_E_SPACE, -MT_E_SYSTEM.
  */
 int agent_place_ring(struct ring *ring, const struct memrec_options *options);
+
+/* Maps the process's page of wishes, in the folder of the run or another one as above; `path` has MEMREC_PATH_MAX bytes. Errors of control_map. */
+int agent_place_control(struct control **page, char *path, const struct memrec_options *options);
 
 /* Takes the ring's file away again, and the folder that was made for it. */
 void agent_place_remove(struct ring *ring, const struct memrec_options *options);
@@ -125,6 +140,9 @@ int agent_place_is_left(const struct ring *ring);
 
 /* Fills in who is recorded in a header that nobody else sees yet (identity.c). */
 void agent_identify(struct ring_header *header, const struct memrec_options *options);
+
+/* The clocks at the begin of a recording. */
+void agent_read_clocks(struct ring_header *header);
 
 /* Field 22 of /proc/self/stat: tells processes with the same pid apart. 0: unreadable. */
 uint64_t agent_start_ticks(void);

@@ -21,7 +21,7 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /* Reads the two clocks as close together as a few tries allow. */
-static void read_clocks(struct ring_header *header)
+void agent_read_clocks(struct ring_header *header)
 {
 	uint64_t before, real, after;
 	int i;
@@ -158,7 +158,7 @@ void agent_identify(struct ring_header *header, const struct memrec_options *opt
 	header->depth = (uint32_t)options->depth;
 	header->tool_version = tool_version();
 	header->start_ticks = agent_start_ticks();
-	read_clocks(header);
+	agent_read_clocks(header);
 	if (!uname(&name))
 		copy(header->host, sizeof(header->host), name.nodename);
 	textbuf_read_file("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof(header->boot_id));

@@ -2,23 +2,37 @@
  * life.h - whether this process is recorded just now, and what was wished for: what the files of the agent's life share.
  *
  *     asleep ──options──> armed ──first memory event──> starting ──> on ──> off
+ *
+ * Under `memrec --paused` it is paused instead of armed, and instead of off (pause.c).
  */
 #ifndef RECORDER_LIFE_H
 #define RECORDER_LIFE_H
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include "memtrace/ring.h"
+#include "shared/control.h"
 #include "shared/options.h"
 
-enum life_state { LIFE_ASLEEP = 0, LIFE_ARMED, LIFE_STARTING, LIFE_ON, LIFE_OFF };
+/* From ARMED on, hooks hand events over. */
+enum life_state { LIFE_ASLEEP = 0, LIFE_OFF, LIFE_PAUSED, LIFE_ARMED, LIFE_STARTING, LIFE_ON };
+
+#define LIFE_STATE_BITS 3
+#define LIFE_STATE_MASK ((1u << LIFE_STATE_BITS) - 1)
 
 /*
  * On a page that the kernel wipes in forked children, so a child that shares the parent's memory image, and its mapped
  * ring, is asleep from its first instruction on.
  */
 struct life {
-	_Atomic uint32_t state; /* enum life_state */
+	_Atomic uint32_t word;  /* enum life_state; in the bits above it a number that changes with each recording */
 	_Atomic uint64_t epoch; /* ns; when this life began; per-thread data of another life is not believed. 0: none */
+	_Atomic uint32_t recordings;  /* number of them in this life, all in one ring */
+	struct control *_Atomic page; /* wishes (pause.c); NULL: not opened */
+	_Atomic uint32_t meeting;     /* 1: a thread is acting on a wish */
+	_Atomic uint32_t opened;      /* 1: it has been tried */
+	_Atomic uint32_t seen;        /* newest wish that was looked at */
+	_Atomic uint32_t steps;       /* number of steps that it asks for; 0: no limit */
 };
 
 /* Never NULL. It is asleep until a page of life_new() takes its place, which happens once, in the constructor. */
@@ -29,7 +43,21 @@ extern struct memrec_options life_options;
 
 static inline uint32_t life_state(void)
 {
-	return atomic_load_explicit(&life->state, memory_order_acquire);
+	return atomic_load_explicit(&life->word, memory_order_acquire) & LIFE_STATE_MASK;
+}
+
+/* By the one thread that has the say: it starts the recording, or the process has just begun or forked. */
+static inline void life_set(enum life_state state)
+{
+	atomic_store(&life->word, (atomic_load(&life->word) & ~LIFE_STATE_MASK) | (uint32_t)state);
+}
+
+/* From state `from` to `to`, of one life: that of `word`, as it was read. 1: done. */
+static inline int life_change(uint32_t word, enum life_state from, enum life_state to)
+{
+	uint32_t before = (word & ~LIFE_STATE_MASK) | (uint32_t)from;
+
+	return atomic_compare_exchange_strong(&life->word, &before, (word & ~LIFE_STATE_MASK) | (uint32_t)to);
 }
 
 /* A page for a life, asleep; never freed. NULL: no memory. */
@@ -37,6 +65,24 @@ struct life *life_new(void);
 
 /* 1: `life` is such a page. */
 int life_has_begun(void);
+
+/*
+ * pause.c: 1: a recording is wished for, and the life is ARMED or beyond. Cheap while nothing has changed. `opens` 1: the
+ * process takes memory, so its page is made if there is none. errno is kept.
+ */
+int pause_is_over(int opens);
+
+/* Fills in the page's name, and the steps that it asks for, in a header that no collector sees yet; and the ring in the page. */
+void pause_tell(struct ring_header *header, const char *ring_path);
+
+/* The recording could not begin: says so in the page. */
+void pause_failed(void);
+
+/* The state after a recording: PAUSED where a page can begin another one. */
+enum life_state pause_or_off(void);
+
+/* The process ends in order: a page outside the folder of a run goes with it. */
+void pause_end(void);
 
 /* life_options is complete: from now on agent_options() gives it out. */
 void life_options_are_there(void);

@@ -139,6 +139,35 @@ int agent_place_ring(struct ring *ring, const struct memrec_options *options)
 	return 0;
 }
 
+static int control_in(struct control **page, char *path, const char *dir)
+{
+	int error = control_name(path, MEMREC_PATH_MAX, dir, (uint64_t)getpid(), agent_start_ticks());
+
+	return error ? error : control_map(page, path, 1);
+}
+
+static int control_in_own(struct control **page, char *path, const char *parent, size_t parent_size)
+{
+	char dir[MEMREC_PATH_MAX];
+	int error = own_folder(dir, sizeof(dir), parent, parent_size);
+
+	return error ? error : control_in(page, path, dir);
+}
+
+int agent_place_control(struct control **page, char *path, const struct memrec_options *options)
+{
+	const char *slash = strrchr(options->output, '/');
+	int error = -MT_E_SYSTEM;
+
+	if (*options->run_dir)
+		error = control_in(page, path, options->run_dir);
+	if (error && shm_has_room())
+		error = control_in_own(page, path, RING_SHM_DIR, sizeof(RING_SHM_DIR) - 1);
+	if (error && slash)
+		error = control_in_own(page, path, options->output, (size_t)(slash - options->output));
+	return error;
+}
+
 /* The folder of a launcher is the launcher's. */
 void agent_place_remove(struct ring *ring, const struct memrec_options *options)
 {

@@ -386,6 +386,11 @@ void stacks_all_told(struct stacks *stacks, uint32_t untold)
 		continue;
 }
 
+void stacks_tell_again(struct stacks *stacks)
+{
+	atomic_store(&stacks->untold, atomic_load(&stacks->met));
+}
+
 void stacks_told(struct stacks *stacks, const void *object, const void *type)
 {
 	if (!hash_set_is_crowded(&stacks->known))

@@ -50,6 +50,9 @@ int stacks_have_news(struct stacks *stacks);
 /* The object, of that class, has been told by its name. */
 void stacks_told(struct stacks *stacks, const void *object, const void *type);
 
+/* Another trace begins: all objects that are in the log are to be told once more. */
+void stacks_tell_again(struct stacks *stacks);
+
 /* All objects that could be named have been; `untold`: stacks->untold when the telling began. */
 void stacks_all_told(struct stacks *stacks, uint32_t untold);
 

@@ -1,0 +1,154 @@
+/*
+ * pause.c - under `memrec --paused`: when does a recording begin?
+ *
+ *     paused ──wish to record, seen by a hook──> armed ──> .. on ──wish to end, seen by the collector──> paused
+ *
+ * A hook looks at one word of the page (shared/control.h) and returns. No thread, signal or descriptor waits for the wish.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+#include "agent.h"
+#include "agent/ring/guest_map.h"
+#include "agent/stacks/own_stack.h"
+#include "life.h"
+#include "memtrace/base.h"
+#include "shared/textbuf.h"
+
+static char page_path[MEMREC_PATH_MAX]; /* written before life->page */
+
+/* A program before this one was recorded into that ring, by the same process. */
+static void end_predecessor(struct control *page)
+{
+	char ring[MEMREC_PATH_MAX];
+
+	memcpy(ring, page->ring, sizeof(ring));
+	ring[sizeof(ring) - 1] = '\0';
+	if (*ring)
+		ring_end_replaced(ring, (uint32_t)getpid(), agent_start_ticks());
+	page->ring[0] = '\0';
+}
+
+/* On a stack of ours. */
+static void open_page(void *context MT_UNUSED)
+{
+	struct control *page;
+	int cancel, error;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = agent_place_control(&page, page_path, &life_options);
+	if (error) {
+		life_set(LIFE_OFF);
+		agent_place_failed(&life_options, error);
+	} else {
+		end_predecessor(page);
+		atomic_store(&page->state, CONTROL_PAUSED);
+		atomic_store(&life->page, page);
+	}
+	pthread_setcancelstate(cancel, NULL);
+}
+
+/* One thread tries, once; the others are paused meanwhile. */
+static struct control *open_once(void)
+{
+	uint32_t no = 0;
+	uint64_t held;
+	int saved = errno;
+
+	if (agent_is_sealed() || agent_is_inside() || !atomic_compare_exchange_strong(&life->opened, &no, 1))
+		return NULL;
+	guest_hold_signals(&held);
+	if (!own_stack_call(open_page, NULL))
+		atomic_store(&life->opened, 0);
+	guest_release_signals(&held);
+	errno = saved;
+	return atomic_load(&life->page);
+}
+
+/* With signals held, on one thread at a time: a thread that is late with an older wish must not say that it is met. */
+static void meet(struct control *page)
+{
+	uint32_t word = atomic_load(&life->word), wish = atomic_load(&page->wish);
+
+	if ((word & LIFE_STATE_MASK) != LIFE_PAUSED || wish == atomic_load(&life->seen))
+		return;
+	if (control_records(wish)) {
+		atomic_store(&life->steps, atomic_load(&page->steps));
+		atomic_store(&page->state, CONTROL_RECORDING);
+	}
+	atomic_store(&page->met, wish);
+	atomic_store(&life->seen, wish);
+	if (control_records(wish))
+		life_change(word, LIFE_PAUSED, LIFE_ARMED);
+}
+
+/* A new wish. The trace of the last recording is whole before the next one begins. 1: events are taken. */
+static int come_by(struct control *page)
+{
+	uint32_t no = 0;
+	uint64_t held;
+
+	if (!agent_is_whole())
+		return 0;
+	guest_hold_signals(&held);
+	if (atomic_compare_exchange_strong(&life->meeting, &no, 1)) {
+		meet(page);
+		atomic_store(&life->meeting, 0);
+	}
+	guest_release_signals(&held);
+	return life_state() >= LIFE_ARMED;
+}
+
+int pause_is_over(int opens)
+{
+	struct control *page = atomic_load_explicit(&life->page, memory_order_acquire);
+
+	if (!page && opens)
+		page = open_once();
+	if (!page)
+		return 0;
+	return atomic_load_explicit(&page->wish, memory_order_acquire) !=
+		       atomic_load_explicit(&life->seen, memory_order_relaxed) &&
+	       come_by(page);
+}
+
+void pause_tell(struct ring_header *header, const char *ring_path)
+{
+	struct control *page = atomic_load(&life->page);
+	uint32_t steps = atomic_load(&life->steps);
+	struct textbuf text;
+
+	if (!page)
+		return;
+	header->steps = steps ? steps : (uint32_t)life_options.steps;
+	textbuf_init(&text, header->control, sizeof(header->control));
+	textbuf_add(&text, page_path);
+	textbuf_init(&text, page->ring, sizeof(page->ring));
+	textbuf_add(&text, ring_path);
+}
+
+void pause_failed(void)
+{
+	struct control *page = atomic_load(&life->page);
+
+	if (page)
+		atomic_store(&page->state, CONTROL_FAILED);
+}
+
+enum life_state pause_or_off(void)
+{
+	return atomic_load(&life->page) ? LIFE_PAUSED : LIFE_OFF;
+}
+
+void pause_end(void)
+{
+	size_t size = strlen(life_options.run_dir);
+	char *slash = strrchr(page_path, '/');
+
+	if (!atomic_load(&life->page) || !slash || (size && !strncmp(page_path, life_options.run_dir, size)))
+		return;
+	unlink(page_path);
+	*slash = '\0';
+	rmdir(page_path); /* not while a ring lies there */
+}
