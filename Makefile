@@ -18,7 +18,8 @@
 #   make tidy       cppcheck and clang-tidy over all sources (a minute)
 #   make install    prefix=/usr/local bindir= libdir= mandir= datadir= DESTDIR=; install-strip, uninstall, installcheck
 #   make wheel      a wheel and a tar file that need glibc 2.28 and nothing else: ARCH=x86_64 or aarch64 (build-wheel/dist)
-#   make dist       the sources of the newest commit as memrec-VERSION.tar.gz
+#   make deb        a package for the Debian or Ubuntu of this machine (build/dist)
+#   make dist       the sources of the newest commit as memrec-VERSION.tar.gz; make sdist: with those of the libraries in a wheel
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
 
 VERSION := 0.1.0
@@ -143,7 +144,7 @@ $(B)/each/.made:
 	@mkdir -p $(B)/each/lib64 $(B)/each/lib/x86_64-linux-gnu $(B)/each/lib/i386-linux-gnu $(B)/each/lib32
 	@ln -sf ../../libmemrec.so $(B)/each/lib64/libmemrec.so
 	@ln -sf ../../../libmemrec.so $(B)/each/lib/x86_64-linux-gnu/libmemrec.so
-	@echo | $(CC) -m32 -nostdlib -shared -x c - -o $(B)/each/lib32/libmemrec.so 2>/dev/null || rm -rf $(B)/each/lib32
+	@echo | $(CC) -m32 -nostdlib -shared -s -x c - -o $(B)/each/lib32/libmemrec.so 2>/dev/null || rm -rf $(B)/each/lib32
 	@ln -sf ../lib32/libmemrec.so $(B)/each/lib/libmemrec.so
 	@ln -sf ../../lib32/libmemrec.so $(B)/each/lib/i386-linux-gnu/libmemrec.so
 	@touch $@
@@ -292,10 +293,14 @@ victims: $(TORTURE)
 torture: programs standin victims
 	@python3 tests/torture/torture.py $(B)
 
-# make demo and make test on bare Debians, as root and as a user without rights (an hour, 5 GB, needs root).
-.PHONY: test-elsewhere
-test-elsewhere:
+# The wheel and the tar file on bare Debians 11, 12 and 13, as a user without rights (minutes, needs root). Then make demo and make test there, as root and as such a
+# user (an hour, 5 GB).
+.PHONY: test-elsewhere test-wheel-elsewhere
+test-elsewhere: test-wheel-elsewhere
 	@tests/elsewhere/run.sh
+test-wheel-elsewhere: deps-wheel
+	@$(MAKE) --no-print-directory -j2 wheel ARCH=x86_64
+	@tests/elsewhere/wheel.sh build-wheel/dist/memrec-$(VERSION)-py3-none-*_x86_64.whl build-wheel/dist/memrec-$(VERSION)-linux-x86_64.tar.gz build-wheel/programs-x86_64
 
 # Does the actions of CONTRIBUTING.md's "What to touch for" in a copy of the tree.
 .PHONY: test-contributing
@@ -403,11 +408,14 @@ test-gpu:
 
 # Each installed file, once: mode:source:target.
 MANUALS := memrec.1 memana.1
+# Pages of section 5 are made of the specifications.
+MANUALS5 := $(foreach page,trace rules knobs,$(B)/man/memrec-$(page).5)
 INSTALLED = 755:$(B)/memrec:$(bindir)/memrec 755:$(B)/memana:$(bindir)/memana \
 	755:$(B)/libmemrec.so:$(agentdir)/libmemrec.so \
 	644:include/memrec.h:$(includedir)/memrec.h \
 	644:$(B)/memrec.pc:$(pkgconfigdir)/memrec.pc \
 	$(foreach page,$(MANUALS),644:docs/man/$(page):$(mandir)/man1/$(page)) \
+	$(foreach page,$(MANUALS5),644:$(page):$(mandir)/man5/$(notdir $(page))) \
 	644:docs/ranks.sql:$(datadir)/memrec/ranks.sql \
 	$(foreach schema,$(notdir $(wildcard docs/schema/*.schema.json)),644:docs/schema/$(schema):$(datadir)/memrec/schema/$(schema)) \
 	$(foreach name,memrec memana,644:$(B)/completion/$(name).bash:$(datadir)/bash-completion/completions/$(name) \
@@ -426,7 +434,7 @@ define uninstall_file
 endef
 
 .PHONY: install install-strip installcheck uninstall check dist help
-install: programs completion $(B)/memrec.pc
+install: programs completion $(MANUALS5) $(B)/memrec.pc
 	$(foreach file,$(INSTALLED),$(call install_file,$(file)))
 	$(if $(EACH),$(Q)rm -rf "$(DESTDIR)$(agentdir)/each" && cp -r $(B)/each "$(DESTDIR)$(agentdir)/each" && rm "$(DESTDIR)$(agentdir)/each/.made")
 	$(if $(EACH),$(Q)chmod -R a+rX "$(DESTDIR)$(agentdir)/each")
@@ -441,6 +449,15 @@ uninstall:
 # The installed programs, not those of the build folder, record and read.
 installcheck:
 	@tests/installcheck.sh "$(DESTDIR)$(bindir)" $(B)
+
+# make_page(words of the NAME section): of the prerequisite.
+make_page = @mkdir -p $(@D) && awk -v name=$(basename $(@F)) -v what="$(1)" -f tools/manual5.awk $< >$@.new && mv $@.new $@
+$(B)/man/memrec-trace.5: formats/trace/trace-v1.md tools/manual5.awk
+	$(call make_page,the format of a recording of memrec)
+$(B)/man/memrec-rules.5: formats/rules/README.md tools/manual5.awk
+	$(call make_page,rules that tell the phase of a stack and the category of its bytes)
+$(B)/man/memrec-knobs.5: formats/knobs/README.md tools/manual5.awk
+	$(call make_page,files of the settings that move memory)
 
 $(B)/memrec.pc: Makefile
 	@mkdir -p $(@D)
@@ -461,12 +478,26 @@ test-wheel: deps-wheel
 	@$(MAKE) --no-print-directory -j2 all wheel ARCH=x86_64
 	@tests/wheel.sh build-wheel/dist/memrec-$(VERSION)-py3-none-*_x86_64.whl $(B)
 
+# A package for dpkg. test-deb also installs it in a Debian of its own, records, and purges it (needs root and debootstrap).
+.PHONY: deb test-deb
+deb: programs completion
+	@packaging/make_deb.sh $(B) $(VERSION) $(B)/dist
+test-deb: deps-test
+	@$(MAKE) --no-print-directory -j2 all completion
+	@tests/deb.sh $(B) $(VERSION)
+
 check: test
 
 # The sources of the newest commit.
+DIST ?= memrec-$(VERSION).tar.gz
 dist:
-	@git archive --prefix=memrec-$(VERSION)/ --add-virtual-file=memrec-$(VERSION)/.commit:$(COMMIT) -o memrec-$(VERSION).tar.gz HEAD
-	@echo memrec-$(VERSION).tar.gz
+	@git archive --prefix=memrec-$(VERSION)/ --add-virtual-file=memrec-$(VERSION)/.commit:$(COMMIT) -o $(DIST) HEAD
+	@echo $(DIST)
+
+# The same with the sources of the libraries in a wheel (31 MB), which it fetches.
+.PHONY: sdist
+sdist:
+	@packaging/make_sdist.sh build-wheel $(VERSION)
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -474,7 +505,7 @@ help:
 include tests/standin/standin.mk samples/samples.mk
 include tests/allocator/allocator.mk tests/cases/cases.mk tests/gpu/gpu.mk tests/fuzz/fuzz.mk
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -name '*.d' -type f 2>/dev/null)
 
 .PHONY: clean
 clean:

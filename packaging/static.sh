@@ -28,7 +28,7 @@ copy() {
 	cp -r "$sources/$1" "$out/build/$1"
 	cd "$out/build/$1"
 }
-configure() { ./configure --host="$host" --prefix="$out" --libdir="$out/lib" "$@"; }
+configure() { ./configure --build="$(uname -m)-linux-gnu" --host="$host" --prefix="$out" --libdir="$out/lib" "$@"; }
 # archive NAME FILE...: compiles each file into libNAME.a.
 archive() {
 	local name=$1 file
@@ -58,7 +58,7 @@ build_jansson() {
 
 build_sqlite3() {
 	configure --disable-shared --enable-static --disable-tcl --disable-readline
-	make -j2 sqlite3.c
+	make -j2 BCC=cc sqlite3.c # its tools run here
 	$CC $CFLAGS -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_THREADSAFE=1 -DSQLITE_ENABLE_MATH_FUNCTIONS -c -o sqlite3.o sqlite3.c
 	$AR rcs "$out/lib/libsqlite3.a" sqlite3.o && cp sqlite3.h "$out/include"
 }

@@ -94,6 +94,7 @@ def main():
             wheel.add(target, open(file, "rb").read(), 0o755 if os.access(file, os.X_OK) else 0o644)
     wheel.add(f"{info}/METADATA", metadata(version).encode())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: memrec {version}\nRoot-Is-Purelib: false\nTag: py3-none-{tag}\n".encode())
+    wheel.add(f"{info}/entry_points.txt", b"[pytest11]\nmemrec = memrec.pytest_plugin\n")
     wheel.add(f"{info}/sboms/memrec.cyclonedx.json", parts(version, libraries).encode())
     for library, _, _, file in libraries:
         wheel.add(f"{info}/licenses/{library}.txt", open(file, "rb").read())

@@ -7,4 +7,4 @@ $(B)/samples/rl_step: $(addprefix samples/, rl_step.c engine.c gpu_memory.c cuda
 		$(wildcard samples/*.h) recorder/agent/cuda/cuda_abi.h recorder/agent/hooks/nvtx_abi.h
 	@mkdir -p $(@D)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(SAMPLE_CFLAGS) $(WARN) $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isamples -o $@ $(filter %.c,$^) -ldl -lpthread
+	$(Q)$(CC) $(SAMPLE_CFLAGS) $(WARN) $(if $(WERROR),-Werror) -D_GNU_SOURCE -Isamples -Wl,--build-id -o $@ $(filter %.c,$^) -ldl -lpthread

@@ -48,25 +48,7 @@ same() { cmp <("$bin/memana" top --json trace.zst) <("$BUILD/memana" top --json 
 check "memana top --json equals that of the ordinary build" same
 check "memana oom" "$bin/memana" oom trace.zst
 check "memana load and sql" bash -c '"$0" load -o t.db trace.zst && [ "$("$0" sql t.db "SELECT count(*) > 0 FROM site" | tail -n 1 | tr -d " ")" = 1 ]' "$bin/memana"
-screen() { TERM=$1 TERMINFO=/nowhere timeout 10 python3 - "$bin/memana" <<'PYTHON'
-import os, pty, sys, time
-pid, terminal = pty.fork()
-if not pid:
-    os.execv(sys.argv[1], [sys.argv[1], "tui", "trace.zst"])
-time.sleep(2)
-os.write(terminal, b"q")
-data = b""
-while True:
-    try:
-        piece = os.read(terminal, 65536)
-    except OSError:
-        break
-    if not piece:
-        break
-    data += piece
-sys.exit(not (os.waitpid(pid, 0)[1] == 0 and b"Peak" in data))
-PYTHON
-}
+screen() { TERM=$1 TERMINFO=/nowhere timeout 10 python3 "$SRC/tests/elsewhere/screen.py" "$bin/memana" tui trace.zst; }
 for terminal in xterm-256color tmux-256color foot; do check "memana tui on $terminal" screen "$terminal"; done
 
 cat >marks.py <<'PYTHON'
@@ -80,6 +62,13 @@ check "import memrec, not recorded" "$bin/python" marks.py
 check "import memrec, recorded" "$bin/memrec" -q -- "$bin/python" -c 'import memrec; assert memrec.recorded(); memrec.phase("init").__enter__()'
 check "python -m memrec" bash -c '[ "$("$0" -m memrec --version)" = "$("$1" --version)" ]' "$bin/python" "$bin/memrec"
 check "python -m memrec.memana" bash -c '[ "$("$0" -m memrec.memana --version)" = "$("$1" --version)" ]' "$bin/python" "$bin/memana"
+
+# The plugin of pytest comes with the wheel.
+limits() {
+	"$bin/python" -m pip install --quiet --disable-pip-version-check pytest && mkdir tests && cp "$SRC/tests/cli/gpu_driver.py" tests && cp "$SRC/tests/cli/pytest_limits.py" tests/test_limits.py &&
+		(cd tests && LD_LIBRARY_PATH=$BUILD/standin "$bin/python" -m pytest -q --memrec; true) | grep -q '3 failed, 3 passed' && "$bin/python" -m pip uninstall --quiet --yes pytest pluggy iniconfig packaging pygments
+}
+if "$bin/python" -m pip download --quiet --disable-pip-version-check --no-deps -d download pytest 2>/dev/null; then check "pytest --memrec" limits; else skip "pytest: cannot be fetched"; fi
 
 # A root folder with the C library alone: no terminfo, no other library.
 bare() {

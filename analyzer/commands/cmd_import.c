@@ -10,6 +10,7 @@
 #include "report/command_option.h"
 #include "source/partial_file.h"
 #include "source/snapshot.h"
+#include "source/spool.h"
 
 static const struct command_option own_options[] = {
 	{ 'o', "output", "TRACE", "the trace to write; an older one is replaced when all went well" },
@@ -52,6 +53,10 @@ static int import_to(const char *snapshot, const char *output, const struct mt_r
 	char path[4096];
 	int error, status = 0;
 
+	error = strcmp(snapshot, SPOOL_PATH) ? 0 : spool_standard_input();
+	if (error)
+		return command_fail(mt_exit_code(error), "import: %s: %s", snapshot,
+				    error == -MT_E_ARGUMENT ? "a terminal, not a snapshot" : strerror(errno));
 	partial_file_beside(path, sizeof(path), output);
 	error = mt_import_snapshot(snapshot, path, rules, &summary);
 	if (error)

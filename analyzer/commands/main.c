@@ -51,6 +51,36 @@ static int wants_screen(int argc, char **argv)
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal && *terminal && strcmp(terminal, "dumb");
 }
 
+/* Words of other programs for what a command here does: X(word, command). */
+#define HABIT_LIST(X)                                \
+	X("report", "memana top")                    \
+	X("stats", "memana top")                     \
+	X("summary", "memana top")                   \
+	X("show", "memana top")                      \
+	X("view", "memana tui")                      \
+	X("gui", "memana export --to html")          \
+	X("html", "memana export --to html")         \
+	X("flamegraph", "memana export --to folded") \
+	X("convert", "memana export")                \
+	X("query", "memana sql")                     \
+	X("leaks", "memana growth")                  \
+	X("compare", "memana diff")                  \
+	X("list", "memana info")                     \
+	X("dump", "memana info")                     \
+	X("watch", "memana live")                    \
+	X("record", "memrec record")                 \
+	X("run", "memrec record")
+
+static const char *find_habit(const char *word)
+{
+#define HABIT_WORD(habit, command) \
+	if (!strcmp(word, habit))  \
+		return command;
+	HABIT_LIST(HABIT_WORD)
+#undef HABIT_WORD
+	return NULL;
+}
+
 /* A word that is nothing: a command with a letter wrong, or a file that is not there. */
 static int unknown(const char *word)
 {
@@ -61,6 +91,9 @@ static int unknown(const char *word)
 		return command_fail(EXIT_USAGE, "%s: there is no such option (see memana --help)", word);
 	if (strchr(word, '/') || strchr(word, '.'))
 		return command_fail(mt_exit_code(-MT_E_SYSTEM), "%s: %s", word, strerror(ENOENT));
+	if (find_habit(word))
+		return command_fail(EXIT_USAGE, "%s: neither a command nor a file (did you mean %s?)", word,
+				    find_habit(word));
 	for (i = 0; i < command_count; i++)
 		mt_nearest_try(&nearest, commands[i].name);
 	if (nearest.best)
@@ -107,6 +140,25 @@ static int is_word(const char *word, const char *const *words)
 	return *words != NULL;
 }
 
+/* memana --json top TRACE means memana top --json TRACE: a command behind options that have their values with them. NULL: there is none. */
+static const struct command *bring_forward(int argc, char **argv)
+{
+	const struct command *command = NULL;
+	char *word;
+	int i;
+
+	for (i = 1; i < argc && *argv[i] == '-' && strcmp(argv[i], "--") != 0; i++)
+		;
+	if (i < argc && i > 1 && access(argv[i], F_OK))
+		command = command_find(argv[i]);
+	if (!command)
+		return NULL;
+	word = argv[i];
+	memmove(argv + 2, argv + 1, (size_t)(i - 1) * sizeof(*argv));
+	argv[1] = word;
+	return command;
+}
+
 static int run(int argc, char **argv, int paged)
 {
 	static const char *const helps[] = { "-h", "--help", "help", NULL };
@@ -133,6 +185,9 @@ static int run(int argc, char **argv, int paged)
 	}
 	if (*argv[1] != '-' && access(argv[1], F_OK))
 		return unknown(argv[1]);
+	command = bring_forward(argc, argv);
+	if (command)
+		return run_command(command, argc - 1, argv + 1, paged);
 	argv[0] = top; /* options of top may stand before the trace */
 	return run_command(command_find(top), argc, argv, paged);
 }

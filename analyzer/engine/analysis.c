@@ -72,7 +72,7 @@ static int run_streams(struct analysis *analysis, struct stream *stream, struct 
 	for (i = 0; i < count && !error && !analysis->entangled; i++)
 		error = stream_finish(&stream[i]);
 	if (analysis->sequential && !error && !analysis->entangled)
-		error = sequential_number(analysis);
+		error = analysis_number(analysis);
 	return error;
 }
 
@@ -307,6 +307,7 @@ void analysis_release(struct analysis *analysis)
 		parameter_lives_release(&analysis->process[i].lives);
 		module_tree_release(&analysis->process[i].modules);
 		parameter_answer_release(&analysis->process[i].named);
+		free(analysis->facts ? analysis->facts[i] : NULL);
 	}
 	free(analysis->modules.part);
 	free(analysis->modules.of_site);

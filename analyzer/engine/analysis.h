@@ -325,7 +325,7 @@ struct analysis {
 	struct outlived outlived; /* by site of the attribution */
 	struct analysis_modules modules;
 	const struct mt_rules *rules;
-	uint8_t *facts;           /* the bytes that some strings here lie in; NULL: none do */
+	uint8_t **facts;          /* by process: the bytes that some strings here lie in; NULL: none do */
 	int followed;             /* more may come of the traces: they are still being written */
 	int sequential;           /* processes are read one after the other, see merge.h, */
 	int entangled;            /* which came out to be wrong: all of this is void */
@@ -356,6 +356,12 @@ void analysis_release(struct analysis *analysis);
 int analysis_begin(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		   const struct mt_rules *rules);
 int analysis_settle(struct analysis *analysis);
+
+/*
+ * Processes that share no device were taken one after the other: everything gets the number that it has when their events are merged by
+ * time. 0 or -MT_E_MEMORY.
+ */
+int analysis_number(struct analysis *analysis);
 
 /*
  * A pass over one trace while it is being written (input->running is 1): from analysis_begin to what analysis_settle needs. NULL: out

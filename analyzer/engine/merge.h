@@ -36,7 +36,4 @@ int merge_following(struct stream *stream, uint32_t count);
 /* Whether it may be tried: a sink sees events in order. */
 int sequential_possible(const struct analysis *analysis, const struct analysis_sink *sink);
 
-/* After the end: everything gets the number that it has when events are merged by time. 0 or -MT_E_MEMORY. */
-int sequential_number(struct analysis *analysis);
-
 #endif

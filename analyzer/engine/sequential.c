@@ -219,7 +219,7 @@ static int number_ooms(struct analysis *analysis)
 	return 0;
 }
 
-int sequential_number(struct analysis *analysis)
+int analysis_number(struct analysis *analysis)
 {
 	int error = number_sites_and_devices(analysis);
 

@@ -315,6 +315,7 @@ int stream_init(struct stream *stream, const struct mt_rules *rules)
 {
 	stream->rules = rules;
 	stream->turn = stream->alive = INT64_MIN;
+	stream->time = analysis_time(stream_process(stream), stream_process(stream)->info->start_monotonic);
 	memset(stream->device_of, 0xff, sizeof(stream->device_of));
 	stream->tracker = mt_tracker_new(rules, stream_process(stream)->defs);
 	stream->ledger = mt_ledger_new(stream_move, stream);

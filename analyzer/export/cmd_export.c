@@ -15,6 +15,7 @@
 #include "report/report.h"
 #include "report/top/top_at.h"
 #include "source/partial_file.h"
+#include "source/spool.h"
 
 #define PATH_SIZE 4096u
 
@@ -47,7 +48,7 @@ static const struct command_option own_options[] = {
 	{ OPTION_BY, "by", "ROWS", "rows of flame graphs: the call stack, or the modules of the model",
 	  "stack module" },
 	{ OPTION_TABLE, "table", "TABLE", "the table of csv (default sites)", EXPORT_TABLE_LIST(TABLE_WORD) },
-	{ COMMAND_FULL, "full", NULL, "html of a long run: with causes, settings and segments, in more time" },
+	{ COMMAND_FULL, "full", NULL, "of a long run: html with causes, settings and segments, in more time; torch with all events, in a larger file" },
 	{ OPTION_CONFIDENTIAL, "confidential", NULL, "leave out paths and names of source files" },
 	COMMAND_RULES_OPTION,
 	COMMAND_HELP_OPTION,
@@ -197,7 +198,8 @@ static int parse(struct export_command *command, int argc, char **argv)
 	*command = (struct export_command){ .options = { .since = EXPORT_NO_TIME, .until = EXPORT_NO_TIME } };
 	while (!status && (option = command_getopt(argc, argv, own_options)) != -1)
 		status = parse_option(command, argc, argv, option);
-	command->given |= command_full() ? EXPORT_TAKES_FULL : 0;
+	command->options.full = command_full();
+	command->given |= command->options.full ? EXPORT_TAKES_FULL : 0;
 	return status;
 }
 
@@ -374,6 +376,10 @@ static int export(struct export_command *command, char *const *paths, uint32_t c
 	const char *output = command->output;
 	int status;
 
+	if (!output && !strcmp(paths[0], SPOOL_PATH))
+		return command_fail(EXIT_USAGE,
+				    "export: %s: the file to write has no name (-o FILE, or -o - for standard output)",
+				    paths[0]);
 	name_of(name, sizeof(name), paths, count);
 	run.path = paths[0];
 	run.name = text_base_name(name);

@@ -1,16 +1,19 @@
 #include "export_moment.h"
 
+#include <stdlib.h>
+#include "facts/facts.h"
 #include "memtrace/error.h"
 #include "report/report.h"
 #include "report/top/top_at.h"
 #include "store/load.h"
 #include "store/store.h"
 
-/* The peak needs sums alone: a database in memory, as of memana top. */
-static int load_peak(struct export_run *run)
+int export_load_peak(struct export_run *run)
 {
-	int error = export_pass(run, NULL);
+	int error;
 
+	export_rewind(run);
+	error = facts_run(&run->analysis, run->source.input, run->source.inputs, run->source.rules);
 	if (!error)
 		error = db_create(&run->db, NULL, schema_sql);
 	if (!error)
@@ -54,14 +57,56 @@ int export_load(struct export_run *run, enum load_parts parts)
 	return error;
 }
 
+/* ---- other moments ----------------------------------------------------------------------------------------------- */
+
+int export_load_at(struct export_run *run, const int64_t *times, size_t count)
+{
+	const struct load_instants instants = { times, count };
+	int error;
+
+	if (run->source.db) {
+		run->db = run->source.db;
+		return 0;
+	}
+	export_rewind(run);
+	error = report_database(&run->db);
+	if (!error)
+		error = load_run_at(run->db, &run->analysis, run->source.input, run->source.inputs, run->source.rules,
+				    &instants);
+	if (!error)
+		error = load_names(run->db);
+	run->has_steps = !error;
+	return error ? error : db_commit(run->db);
+}
+
+/* Steps and errors tell when they were before lives are read. */
+static int load_moment(struct export_run *run, const struct moment *moment)
+{
+	int64_t *times = NULL;
+	size_t count = 0;
+	int error;
+
+	if (moment->kind == MOMENT_TIME)
+		return export_load_at(run, &moment->time, 1);
+	error = export_load(run, LOAD_STEPS);
+	if (!error)
+		error = top_at_times(run->db, moment, &times, &count);
+	if (!error && count)
+		error = export_load_at(run, times, count);
+	free(times);
+	return error;
+}
+
 int export_moment(struct export_run *run, const struct moment *moment)
 {
 	int is_peak = moment->kind == MOMENT_PEAK, there, error = 0;
 
-	if (is_peak && !run->source.db && !run->db)
-		error = load_peak(run);
-	else if (run->source.db || !is_peak) /* other moments are looked for in the lives of all allocations */
-		error = export_load(run, LOAD_LIVES);
+	if (run->source.db)
+		run->db = run->source.db;
+	else if (!is_peak)
+		error = load_moment(run, moment);
+	else if (!run->db)
+		error = export_load_peak(run);
 	if (error)
 		return error;
 	there = top_at(run->db, moment);

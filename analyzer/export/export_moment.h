@@ -13,10 +13,16 @@
 #include "store/load.h"
 
 /*
- * Makes run->db answer the questions of query.h for a moment. The peak costs one pass over the traces; other moments cost a temporary
- * database of all allocations, which is kept for the next call. 0 or an error of export_function.
+ * Makes run->db answer the questions of query.h for a moment. A moment costs a pass over the traces. A step, or an out-of-memory
+ * error, of traces without facts costs one more. 0 or an error of export_function.
  */
 int export_moment(struct export_run *run, const struct moment *moment);
+
+/* Makes run->db a database in memory with all sites and what they held at the peak, as memana top does. Not for a database. 0 or -MT_E_x. */
+int export_load_peak(struct export_run *run);
+
+/* Makes run->db a database with the lives at some instants (load.h), for top_at at these times. A pass. 0 or -MT_E_x. */
+int export_load_at(struct export_run *run, const int64_t *times, size_t count);
 
 /* Makes run->db a database with at least these parts (load.h). 0 or -MT_E_x. */
 int export_load(struct export_run *run, enum load_parts parts);

@@ -30,7 +30,7 @@ struct export_out {
 	unsigned char plain[PLAIN_SIZE], packed[PACKED_SIZE];
 };
 
-static void fail(struct export_out *out, int error)
+void export_fail(struct export_out *out, int error)
 {
 	if (out->error)
 		return;
@@ -47,7 +47,7 @@ static void write_all(struct export_out *out, const unsigned char *bytes, size_t
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done < 0) {
-			fail(out, -MT_E_SYSTEM);
+			export_fail(out, -MT_E_SYSTEM);
 			return;
 		}
 		bytes += done;
@@ -135,7 +135,7 @@ void export_gzip(struct export_out *out)
 	    Z_OK)
 		out->packs = 1;
 	else
-		fail(out, -MT_E_MEMORY);
+		export_fail(out, -MT_E_MEMORY);
 }
 
 void export_gzip_text(struct export_out *out)
@@ -189,7 +189,7 @@ static void print_long(struct export_out *out, size_t size, const char *format, 
 	char *text = malloc(size + 1);
 
 	if (!text) {
-		fail(out, -MT_E_MEMORY);
+		export_fail(out, -MT_E_MEMORY);
 		return;
 	}
 	vsnprintf(text, size + 1, format, arguments);

@@ -32,6 +32,9 @@ void export_json_string(struct export_out *out, const char *text);
 /* Bytes put so far, before gzip. */
 uint64_t export_out_size(const struct export_out *out);
 
+/* Something went wrong before the bytes came here. */
+void export_fail(struct export_out *out, int error);
+
 /* 1: something went wrong; who writes much may stop. */
 int export_out_failed(const struct export_out *out);
 

@@ -7,6 +7,7 @@
 #include "memtrace/error.h"
 #include "query/stack_tree.h"
 #include "report/places.h"
+#include "report/top/top_at.h"
 
 /* A row of bytes: of a site, or of a site's part in a module. */
 struct part {
@@ -252,16 +253,25 @@ static int newest(void *context, const struct query_process *row)
 	return 0;
 }
 
-/* The bytes at the begin of the range go into asked->base. */
-static int take_base(struct asked *asked, const struct export_range *range)
+/* The rows at a time. 0, -MT_E_ARGUMENT: the run is over by then; or an error. */
+static int take_time(struct asked *asked, int64_t time)
 {
-	const struct moment begin = { .kind = MOMENT_TIME, .time = range->first };
+	const struct moment moment = { .kind = MOMENT_TIME, .time = time };
+	int there = top_at(asked->run->db, &moment);
+
+	if (there <= 0)
+		return there ? there : -MT_E_ARGUMENT;
+	return take_all(asked);
+}
+
+/* The bytes at the begin of the range go into asked->base. */
+static int take_base(struct asked *asked, int64_t begin)
+{
 	int (*each)(void *context, const struct export_stack *stack) = asked->each;
-	int error = range->first == INT64_MIN ? 0 : export_moment(asked->run, &begin);
+	int error;
 
 	asked->each = NULL;
-	if (!error && range->first != INT64_MIN)
-		error = take_all(asked);
+	error = take_time(asked, begin);
 	asked->each = each;
 	if (!error && asked->bases)
 		qsort(asked->base, asked->bases, sizeof(*asked->base), by_key);
@@ -270,20 +280,19 @@ static int take_base(struct asked *asked, const struct export_range *range)
 
 static int take_range(struct asked *asked)
 {
-	struct moment end = { .kind = MOMENT_TIME };
 	struct export_range range = { 0 };
-	int error = export_load(asked->run, LOAD_LIVES); /* the steps of the range are in it */
+	int64_t ends[2], last = 0;
+	int error = export_find_range(asked->run, &range);
 
+	ends[0] = range.first;
+	ends[1] = range.last;
 	if (!error)
-		error = export_find_range(asked->run, &range);
+		error = export_load_at(asked->run, ends, 2);
+	if (!error && range.first != INT64_MIN)
+		error = take_base(asked, range.first);
 	if (!error)
-		error = take_base(asked, &range);
-	if (!error)
-		error = query_processes(asked->run->db, newest, &end.time);
-	end.time = range.last < end.time ? range.last : end.time;
-	if (!error)
-		error = export_moment(asked->run, &end);
-	return error ? error : take_all(asked);
+		error = query_processes(asked->run->db, newest, &last);
+	return error ? error : take_time(asked, range.last < last ? range.last : last);
 }
 
 int export_stacks(struct export_run *run, int (*each)(void *context, const struct export_stack *stack), void *context)

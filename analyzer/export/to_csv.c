@@ -1,13 +1,10 @@
-/*
- * to_csv.c - tables as RFC 4180 has them: a header, fields with commas between, ends of lines are CRLF. A field with a comma, a quote
- * or an end of a line stands in quotes. Bytes that are not UTF-8 are '?'. A field without a value is empty.
- */
+/* Tables as files of comma-separated values. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "csv.h"
 #include "export_moment.h"
 #include "memtrace/base.h"
-#include "memtrace/clean.h"
 #include "memtrace/error.h"
 
 struct writer {
@@ -15,43 +12,7 @@ struct writer {
 	struct export_out *out;
 };
 
-/* ---- fields ------------------------------------------------------------------------------------------------------ */
-
-static void put_valid(struct export_out *out, const char *text, size_t size)
-{
-	uint32_t code;
-	size_t at, first = 0, length;
-
-	for (at = 0; at < size; at += length) {
-		length = mt_utf8(text + at, size - at, &code);
-		if (length)
-			continue;
-		export_put(out, text + first, at - first);
-		export_text(out, "?");
-		first = at + 1;
-		length = 1;
-	}
-	export_put(out, text + first, size - first);
-}
-
-static void put_text(struct export_out *out, const char *text)
-{
-	size_t size;
-
-	if (!text[strcspn(text, ",\"\r\n")]) {
-		put_valid(out, text, strlen(text));
-		return;
-	}
-	export_text(out, "\"");
-	for (;; text += size + 1) {
-		size = strcspn(text, "\"");
-		put_valid(out, text, size);
-		if (!text[size])
-			break;
-		export_text(out, "\"\"");
-	}
-	export_text(out, "\"");
-}
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 static void put_row(struct writer *writer, const struct db_stmt *row, int columns)
 {
@@ -63,13 +24,11 @@ static void put_row(struct writer *writer, const struct db_stmt *row, int column
 		if (db_type(row, i) == DB_INTEGER)
 			export_print(writer->out, "%" PRId64, db_int(row, i));
 		else
-			put_text(writer->out, db_text(row, i));
+			csv_text(writer->out, db_text(row, i));
 	}
 	export_text(writer->out, "\r\n");
 	writer->run->written++;
 }
-
-/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 /* The rows of a statement, whose columns have the names of the header. ?1 and ?2 are the range, ?3 is 1 for --confidential. */
 static int put_table(struct writer *writer, const char *sql, const struct export_range *range)
@@ -104,11 +63,14 @@ static int put_allocations(struct writer *writer)
 		"LEFT JOIN submodule ON submodule.id = submodule WHERE alloc_time <= ?2 AND (free_time IS NULL OR free_time >= ?1) "
 		"ORDER BY allocation.id";
 	struct export_range range;
-	int error = export_load(writer->run, LOAD_LIVES);
+	int error = export_find_range(writer->run, &range);
 
 	writer->run->what = "allocation";
 	if (!error)
-		error = export_find_range(writer->run, &range);
+		error = csv_lives(writer->run, writer->out, &range);
+	if (error <= 0)
+		return error;
+	error = export_load(writer->run, LOAD_LIVES);
 	return error ? error : put_table(writer, sql, &range);
 }
 
@@ -139,7 +101,7 @@ static void put_stack(struct export_out *out, const struct export_stack *stack)
 		size = snprintf(line + used, sizeof(line) - used, "%s%s", used ? ";" : "", name);
 		used += (size_t)size;
 	}
-	put_text(out, line);
+	csv_text(out, line);
 }
 
 static int put_site(void *context, const struct export_stack *stack)
@@ -154,18 +116,18 @@ static int put_site(void *context, const struct export_stack *stack)
 	if (stack->pid)
 		export_print(out, "%" PRId64, stack->pid);
 	export_print(out, ",%" PRId64 ",%s,", stack->device->number, stack->device->kind);
-	put_text(out, stack->phase);
+	csv_text(out, stack->phase);
 	export_text(out, ",");
-	put_text(out, stack->category);
+	csv_text(out, stack->category);
 	export_text(out, ",");
-	put_text(out, site ? query_known(stack->bytes, site->rule ? stack->bytes : 0, site->probable ? stack->bytes : 0)
+	csv_text(out, site ? query_known(stack->bytes, site->rule ? stack->bytes : 0, site->probable ? stack->bytes : 0)
 			   : "");
 	export_text(out, ",");
-	put_text(out, site ? site->owner : "");
+	csv_text(out, site ? site->owner : "");
 	export_text(out, ",");
-	put_text(out, site ? site->submodule : "");
+	csv_text(out, site ? site->submodule : "");
 	export_text(out, ",");
-	put_text(out, stack->place);
+	csv_text(out, stack->place);
 	export_print(out, ",%" PRIu64 ",%" PRIu64 ",", stack->bytes, stack->count);
 	put_stack(out, stack);
 	export_text(out, "\r\n");

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "facts_join.h"
 #include "facts_rows.h"
 #include "facts_state.h"
 #include "memtrace/error.h"
@@ -85,12 +86,12 @@ int mt_facts_take(struct mt_facts *facts, uint32_t most)
 	return taken ? taken : 1;
 }
 
-/* A trace with a gap, or damage, is read anew: what is missing is told by the reader. */
+/* A damaged trace is read anew: what is missing is told by the reader. */
 static int is_whole(const struct mt_facts *facts)
 {
 	const struct analysis_process *process = &facts->analysis.process[0];
 
-	return !process->cuts && !process->state->error && !process->state->damaged && !process->info->snapshot;
+	return !process->state->error && !process->state->damaged && !process->info->snapshot;
 }
 
 int mt_facts_end(struct mt_facts *facts, uint8_t **data, size_t *size)
@@ -120,50 +121,171 @@ struct taker {
 	struct row_freed *freed;
 };
 
-/* 1; 0: there are no rows; -MT_E_CORRUPT: they are no facts of this trace; -MT_E_MEMORY; an error of the maker. */
-static int take_facts(struct analysis *analysis, size_t size, const struct taker *taker)
-{
-	struct facts_io io = { .at = analysis->facts, .end = analysis->facts + size };
+/* The facts of the processes of a run. */
+struct reading {
+	struct analysis *run;
+	const struct analysis_input *input;
+	const struct mt_rules *rules;
+	int has_rows;
+	struct facts_io *io; /* by process; behind the state, at the rows if it has them */
+};
 
-	facts_state(&io, analysis);
-	analysis->attribution.turn = INT64_MAX;
-	if (io.error || !taker->maker)
-		return io.error ? io.error : 1;
-	return facts_rows_read(&io, analysis, taker->maker, taker->freed);
+/* `text` has moved to `to`, if that is not NULL. Its bytes. */
+static size_t move_text(const char **text, char *to)
+{
+	size_t size = *text ? strlen(*text) + 1 : 0;
+
+	if (to && size)
+		*text = memcpy(to, *text, size);
+	return size;
 }
 
-/* 1; 0: the trace has none; or an error. */
-static int from_facts(struct analysis *analysis, const struct analysis_input *input, const struct mt_rules *rules,
-		      const struct taker *taker)
+/* The same with all texts of the analysis that lie in the facts. */
+static size_t move_texts(struct analysis *one, char *to)
 {
+	size_t size = 0;
+	uint32_t i;
+
+	for (i = 0; i < MT_SOURCE_COUNT; i++)
+		size += move_text(&one->process[0].source[i].why, to ? to + size : NULL);
+	for (i = 0; i < one->devices; i++) {
+		size += move_text(&one->device[i].name, to ? to + size : NULL);
+		size += move_text(&one->device[i].uuid, to ? to + size : NULL);
+	}
+	return size;
+}
+
+/* No rows will be asked for: of the facts of each of many processes only the texts stay in memory. 0 or -MT_E_MEMORY. */
+static int keep_texts(struct analysis *one, uint8_t **facts)
+{
+	char *texts = malloc(move_texts(one, NULL) + 1);
+
+	if (!texts)
+		return -MT_E_MEMORY;
+	move_texts(one, texts);
+	free(*facts);
+	*facts = (uint8_t *)texts;
+	return 0;
+}
+
+/* 1; 0: no facts, or of a device that another process has, too; or an error. */
+static int read_one(struct facts_joining *joining, const struct reading *reading, uint32_t number)
+{
+	const struct analysis_input *input = &reading->input[number];
+	struct facts_io *io = &reading->io[number];
+	struct analysis one;
 	uint8_t *data;
 	size_t size;
-	int error, taken = 0, found = mt_reader_facts(input->reader, mt_facts_identity(), &data, &size);
+	int taken, found = mt_reader_facts(input->reader, mt_facts_identity(), &data, &size);
 
 	if (found <= 0)
 		return found;
-	error = analysis_begin(analysis, input, 1, rules);
-	analysis->facts = data;
+	reading->run->facts[number] = data;
+	*io = (struct facts_io){ .at = data, .end = data + size };
+	io->error = analysis_begin(&one, input, 1, reading->rules);
+	if (!io->error)
+		facts_state(io, &one);
+	if (!io->error && !reading->has_rows)
+		io->error = keep_texts(&one, &reading->run->facts[number]);
+	taken = io->error ? io->error : facts_joining_add(joining, &one, number);
+	analysis_release(&one);
+	return taken;
+}
+
+static int read_all(const struct reading *reading)
+{
+	struct facts_joining joining;
+	uint32_t i;
+	int taken = 1;
+
+	facts_joining_init(&joining, reading->run);
+	for (i = 0; i < reading->run->processes && taken > 0; i++)
+		taken = read_one(&joining, reading, i);
+	if (taken > 0 && facts_joining_end(&joining))
+		taken = -MT_E_MEMORY;
+	facts_joining_release(&joining);
+	return taken;
+}
+
+/* 1; 0: a process has no rows, and nothing was told; or an error. */
+static int tell_rows(const struct reading *reading, const struct taker *taker)
+{
+	struct facts_place *place;
+	uint32_t i;
+	int told = 1;
+
+	for (i = 0; i < reading->run->processes; i++)
+		if (!facts_rows_are_there(&reading->io[i]))
+			return 0;
+	place = facts_places(reading->run);
+	if (!place)
+		return -MT_E_MEMORY;
+	for (i = 0; i < reading->run->processes && told > 0; i++)
+		told = facts_rows_read(&reading->io[i], reading->run->process[i].defs, &place[i], taker->maker,
+				       taker->freed);
+	free(place);
+	return told;
+}
+
+static int read_run(struct reading *reading, uint32_t inputs, const struct taker *taker)
+{
+	int taken = 1, error = analysis_begin(reading->run, reading->input, inputs, reading->rules);
+
+	reading->run->facts = calloc(inputs, sizeof(*reading->run->facts));
+	reading->io = calloc(inputs, sizeof(*reading->io));
+	if (!error && (!reading->run->facts || !reading->io))
+		error = -MT_E_MEMORY;
 	if (!error)
-		taken = take_facts(analysis, size, taker);
+		taken = read_all(reading);
+	if (!error && taken > 0 && taker->maker)
+		taken = tell_rows(reading, taker);
 	if (!error && taken > 0)
-		error = analysis_settle(analysis);
-	if (!error && taken > 0)
-		return 1;
-	analysis_release(analysis);
-	mt_reader_rewind(input->reader);
+		error = analysis_settle(reading->run);
+	free(reading->io);
 	return error ? error : taken;
+}
+
+static int ends_with_facts(const struct analysis_input *input)
+{
+	uint32_t count;
+	const struct mt_chunk_info *chunk = mt_reader_chunks(input->reader, &count);
+
+	return !input->running && count && chunk[count - 1].kind == MT_CHUNK_FACTS;
 }
 
 static int may_have_facts(const struct analysis_input *input, uint32_t inputs, const struct mt_rules *rules)
 {
-	return inputs == 1 && !input->running && mt_rules_are_built_in(rules);
+	uint32_t i;
+
+	for (i = 0; i < inputs; i++)
+		if (!ends_with_facts(&input[i]))
+			return 0;
+	return inputs && mt_rules_are_built_in(rules);
+}
+
+/* 1; 0: the traces have none that make an answer, and the readers are at their beginning; or an error. */
+static int from_facts(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		      const struct mt_rules *rules, const struct taker *taker)
+{
+	struct reading reading = { .run = analysis, .input = input, .rules = rules, .has_rows = taker->maker != NULL };
+	uint32_t i;
+	int taken;
+
+	if (!may_have_facts(input, inputs, rules))
+		return 0;
+	taken = read_run(&reading, inputs, taker);
+	if (taken > 0)
+		return 1;
+	analysis_release(analysis);
+	for (i = 0; i < inputs; i++)
+		mt_reader_rewind(input[i].reader);
+	return taken;
 }
 
 int facts_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	      const struct mt_rules *rules)
 {
-	int found = may_have_facts(input, inputs, rules) ? from_facts(analysis, input, rules, &(struct taker){ 0 }) : 0;
+	int found = from_facts(analysis, input, inputs, rules, &(struct taker){ 0 });
 
 	if (found == -MT_E_CORRUPT)
 		found = 0;
@@ -173,7 +295,5 @@ int facts_run(struct analysis *analysis, const struct analysis_input *input, uin
 int facts_run_rows(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		   const struct mt_rules *rules, const struct row_maker *maker, struct row_freed *freed)
 {
-	return may_have_facts(input, inputs, rules)
-		       ? from_facts(analysis, input, rules, &(struct taker){ maker, freed })
-		       : 0;
+	return from_facts(analysis, input, inputs, rules, &(struct taker){ maker, freed });
 }

@@ -6,7 +6,7 @@
 #include "rows/row_sink.h"
 
 /*
- * As analysis_run without a sink. The events of one trace with facts are not read. Facts are of the
+ * As analysis_run without a sink. No events are read of traces that all have facts, and of which no two share a device. Facts are of the
  * built-in rules: with others the events are read.
  */
 int facts_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,

@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "database/db.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "rows/row_id.h"
 
 #define LOT_ROWS 2048u
 #define CELLS_MOST 32u
@@ -13,7 +15,7 @@
 
 /* ---- tables: all cells have 8 bytes ---- */
 
-enum cell { CELL_INTEGER, CELL_OPTIONAL, CELL_TEXT };
+enum cell { CELL_INTEGER, CELL_OPTIONAL, CELL_TEXT, CELL_TIME, CELL_PROCESS, CELL_DEVICE, CELL_SITE, CELL_DEFINITION };
 
 #define CELL(type, column) CELL_##type,
 #define CELLS(table) static const uint8_t cells_of_##table[] = { LOAD_COLUMNS_##table(CELL) };
@@ -255,7 +257,8 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 
 struct reading {
 	struct facts_io *io;
-	const struct analysis *analysis;
+	const struct mt_defs *defs;
+	const struct facts_place *place;
 	const struct row_maker *maker;
 	const char **word;
 	uint32_t words;
@@ -283,9 +286,9 @@ static void read_freed(struct reading *reading, struct row_freed *freed)
 	for (i = 1; i < room && !io->error; i++) {
 		if (!node[i])
 			continue;
-		facts_check(io, i <= mt_defs_count(reading->analysis->process[0].defs, MT_DEF_NODE));
+		facts_check(io, i <= mt_defs_count(reading->defs, MT_DEF_NODE));
 		if (!io->error)
-			io->error = row_freed_add(freed, 0, i);
+			io->error = row_freed_add(freed, reading->place->process, i);
 	}
 	free(node);
 }
@@ -299,25 +302,62 @@ static int read_changes(struct reading *reading)
 	int error = 0;
 
 	facts_array(io, (void **)&change, sizeof(*change), count, change_members, MT_ARRAY_SIZE(change_members));
-	for (i = 0; i < count && !io->error && !error; i++)
+	for (i = 0; i < count && !io->error && !error; i++) {
+		change[i].process = row_process_id(reading->place->process);
+		change[i].time += reading->place->later;
 		error = reading->maker->residence(reading->maker->context, &change[i]);
+	}
 	free(change);
 	return io->error ? io->error : error;
 }
 
 /* Numbers of texts become texts. */
-static void name_texts(struct reading *reading, uint32_t table, uint64_t *cell)
+static uint64_t text_cell(struct reading *reading, uint64_t cell)
 {
 	const char *word;
+
+	facts_check(reading->io, cell < reading->words);
+	word = reading->io->error ? "" : reading->word[cell];
+	memcpy(&cell, &word, sizeof(word));
+	return cell;
+}
+
+/* An id of the process, which is alone in its facts, as that of the run. */
+static uint64_t place_cell(struct reading *reading, enum cell kind, uint64_t cell)
+{
+	const struct facts_place *place = reading->place;
+
+	switch (kind) {
+	case CELL_TEXT:
+		return text_cell(reading, cell);
+	case CELL_TIME:
+		return (int64_t)cell == DB_CELL_NULL ? cell : cell + (uint64_t)place->later;
+	case CELL_PROCESS:
+		return (uint64_t)row_process_id(place->process);
+	case CELL_DEVICE:
+		facts_check(reading->io, cell && cell <= place->devices);
+		return reading->io->error ? 0 : (uint64_t)row_device_id(place->device[cell - 1]);
+	case CELL_SITE:
+		facts_check(reading->io, cell && cell <= place->sites);
+		return reading->io->error ? 0 : place->site[cell - 1];
+	case CELL_DEFINITION:
+		return (int64_t)cell == DB_CELL_NULL ? cell : (uint64_t)row_id(place->process, cell & UINT32_MAX);
+	default:
+		return cell;
+	}
+}
+
+static void place_row(struct reading *reading, uint32_t table, uint64_t *cell)
+{
+	struct load_step_device *peak = table == LOAD_step_device ? (struct load_step_device *)cell : NULL;
 	uint32_t k;
 
-	for (k = 0; k < tables[table].cells; k++) {
-		if (tables[table].cell[k] != CELL_TEXT)
-			continue;
-		facts_check(reading->io, cell[k] < reading->words);
-		word = reading->io->error ? "" : reading->word[cell[k]];
-		memcpy(&cell[k], &word, sizeof(word));
-	}
+	for (k = 0; k < tables[table].cells; k++)
+		cell[k] = place_cell(reading, tables[table].cell[k], cell[k]);
+	if (!peak || peak->peak_seq)
+		return;
+	peak->peak_time -= reading->place->later; /* nothing was held: there is no peak */
+	peak->peak_process = row_process_id(0);
 }
 
 static int tell_lot(struct reading *reading, uint32_t table, uint64_t *cell, uint32_t rows)
@@ -327,7 +367,7 @@ static int tell_lot(struct reading *reading, uint32_t table, uint64_t *cell, uin
 	void *row;
 
 	for (i = 0; i < rows && !reading->io->error && !error; i++, cell += tables[table].cells) {
-		name_texts(reading, table, cell);
+		place_row(reading, table, cell);
 		row = reading->maker->row(reading->maker->context, (enum load_table)table, &error);
 		if (row)
 			memcpy(row, cell, row_size(table));
@@ -357,10 +397,15 @@ static int read_lot(struct reading *reading)
 	return io->error ? io->error : error;
 }
 
-int facts_rows_read(struct facts_io *io, const struct analysis *analysis, const struct row_maker *maker,
-		    struct row_freed *freed)
+int facts_rows_are_there(const struct facts_io *io)
 {
-	struct reading reading = { .io = io, .analysis = analysis, .maker = maker };
+	return io->at < io->end && *io->at == 1;
+}
+
+int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struct facts_place *place,
+		    const struct row_maker *maker, struct row_freed *freed)
+{
+	struct reading reading = { .io = io, .defs = defs, .place = place, .maker = maker };
 	int error;
 
 	if (!facts_count(io, 0, 0, 1))

@@ -8,9 +8,10 @@
 #define MEMANA_FACTS_ROWS_H
 
 #include "facts_io.h"
+#include "facts_join.h"
 #include "rows/row_sink.h"
 
-#define FACTS_ROWS_MOST (40u << 20) /* bytes */
+#define FACTS_ROWS_MOST (64u << 20) /* bytes */
 
 struct facts_lot {
 	void *row;
@@ -39,11 +40,14 @@ void facts_rows_release(struct facts_rows *rows);
 /* After the last event, behind the state of the analysis. */
 void facts_rows_write(struct facts_io *io, struct facts_rows *rows);
 
+/* Behind the state of the analysis: whether there are rows. */
+int facts_rows_are_there(const struct facts_io *io);
+
 /*
- * Behind the state of the analysis: tells the maker all rows, and notes the stacks that freed something. 1; 0: there are none, and
+ * The same place: tells the maker all rows, as of `place` in the run, and notes the stacks that freed something. 1; 0: there are none, and
  * nothing was told; or an error, of the bytes or of the maker.
  */
-int facts_rows_read(struct facts_io *io, const struct analysis *analysis, const struct row_maker *maker,
-		    struct row_freed *freed);
+int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struct facts_place *place,
+		    const struct row_maker *maker, struct row_freed *freed);
 
 #endif

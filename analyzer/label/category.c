@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "category_impl.h"
+#include "memtrace/error.h"
 
 /* ---- what is counted on the way ---- */
 
@@ -20,22 +21,31 @@ void categories_release(struct categories *categories)
 	memset(categories, 0, sizeof(*categories));
 }
 
-static struct category_sizes *make_sizes(struct categories *categories, uint32_t process, int driver)
+int category_take_sizes(struct categories *categories, uint32_t process, int driver, struct category_sizes *sizes)
 {
-	struct category_sizes **grown, **sizes;
+	struct category_sizes **grown;
 
 	if (process >= categories->processes) {
 		grown = realloc(categories->sizes, ((size_t)process + 1) * 2 * sizeof(*grown));
 		if (!grown)
-			return NULL;
+			return -MT_E_MEMORY;
 		memset(grown + (size_t)categories->processes * 2, 0,
 		       ((size_t)process + 1 - categories->processes) * 2 * sizeof(*grown));
 		categories->sizes = grown;
 		categories->processes = process + 1;
 	}
-	sizes = &categories->sizes[process * 2 + (driver != 0)];
-	*sizes = calloc(1, sizeof(**sizes));
-	return *sizes;
+	categories->sizes[process * 2 + (driver != 0)] = sizes;
+	return 0;
+}
+
+static struct category_sizes *make_sizes(struct categories *categories, uint32_t process, int driver)
+{
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+
+	if (!sizes || !category_take_sizes(categories, process, driver, sizes))
+		return sizes;
+	free(sizes);
+	return NULL;
 }
 
 /* NULL: out of memory; sizes are then just not told apart. */

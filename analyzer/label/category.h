@@ -113,6 +113,9 @@ struct categories {
 
 void categories_release(struct categories *categories);
 
+/* The sizes of a process that has none: of tensors, or of driver memory. They are the categories' own from now on. 0 or -MT_E_MEMORY. */
+int category_take_sizes(struct categories *categories, uint32_t process, int driver, struct category_sizes *sizes);
+
 /*
  * For the key of the site of something of `size` bytes that is about to be born: the number of its size, 0: none. `there`: it is
  * not, it was there when the trace began; what was computed then tells nothing of what comes first.

@@ -28,9 +28,10 @@ struct stack_tree {
 	struct db_stmt *find_node, *find_frame; /* NULL: not asked for yet, or closed */
 	struct db *db;                          /* NULL: closed */
 	struct symbols *symbols;
-	void (*read)(const void *context, int64_t node, int64_t *parent, int64_t *frame); /* NULL: from the database */
+	const struct stack_tree_source *source; /* NULL: the database */
 	const void *context;
 	struct tuple_table node_numbers, frame_numbers; /* by id */
+	struct tuple_table twins;                       /* frames by what they say: many processes run the same code */
 	struct tree_node *node;
 	struct tree_frame **frame;
 	uint32_t nodes, frames, node_room, frame_room;
@@ -72,11 +73,11 @@ static char *put(char **names, const char *name)
 	return memcpy(copy, name, size);
 }
 
-/* One frame for each of these functions: they were inlined into each other. NULL: out of memory. */
-static struct tree_frame *make_frame(const struct db_stmt *row, const struct symbol *symbol, size_t count)
+/* One frame for each of these functions: they were inlined into each other. `like`: what they have in common. NULL: out of memory. */
+static struct tree_frame *make_frame(const struct callstack_frame *like, const struct symbol *symbol, size_t count)
 {
-	const char *kind = db_text(row, 0), *module = db_text(row, 4);
-	size_t size = sizeof(struct tree_frame) + count * sizeof(struct callstack_frame) + strlen(module) + 1, i;
+	const char *module;
+	size_t size = sizeof(struct tree_frame) + count * sizeof(struct callstack_frame) + strlen(like->module) + 1, i;
 	struct tree_frame *frame;
 	char *names;
 
@@ -86,39 +87,55 @@ static struct tree_frame *make_frame(const struct db_stmt *row, const struct sym
 	if (!frame)
 		return NULL;
 	names = (char *)&frame->at[count];
-	module = put(&names, module);
+	module = put(&names, like->module);
 	for (i = 0; i < count; i++) {
+		frame->at[i] = *like;
 		frame->at[i].function = put(&names, symbol[i].function);
 		frame->at[i].file = put(&names, symbol[i].file);
 		frame->at[i].module = module;
 		frame->at[i].line = symbol[i].line;
-		frame->at[i].offset = (uint64_t)db_int(row, 6);
-		frame->at[i].native = !strcmp(kind, "native");
-		frame->at[i].elided = !strcmp(kind, "elided");
 		callstack_learn(&frame->at[i]);
 	}
 	frame->count = count;
 	return frame;
 }
 
-/* The functions at the address of a native frame, innermost first, or what was recorded of it. */
-static struct tree_frame *read_frame(const struct db_stmt *row, struct symbols *symbols)
-{
-	struct symbol found[INLINED_MAX];
-	const char *module = db_text(row, 4);
+/* The row of a frame. */
+struct told_frame {
+	struct callstack_frame like;
 	const void *build_id;
-	size_t count = 0, size;
+	size_t build_id_size;
+};
 
-	build_id = db_blob(row, 5, &size);
-	if (symbols && !strcmp(db_text(row, 0), "native") && *module)
-		count = symbols_find(symbols, module, build_id, size, (uint64_t)db_int(row, 6), found, INLINED_MAX);
+static struct told_frame read_row(const struct db_stmt *row)
+{
+	struct told_frame told = { .like = { .function = db_text(row, 1),
+					     .file = db_text(row, 2),
+					     .module = db_text(row, 4),
+					     .line = (unsigned)db_int(row, 3),
+					     .offset = (uint64_t)db_int(row, 6),
+					     .native = !strcmp(db_text(row, 0), "native"),
+					     .elided = !strcmp(db_text(row, 0), "elided") } };
+
+	told.build_id = db_blob(row, 5, &told.build_id_size);
+	return told;
+}
+
+/* The functions at the address of a native frame, innermost first, or what was recorded of it. */
+static struct tree_frame *read_frame(const struct told_frame *told, struct symbols *symbols)
+{
+	const struct callstack_frame *like = &told->like;
+	struct symbol found[INLINED_MAX];
+	size_t count = 0;
+
+	if (symbols && like->native && *like->module)
+		count = symbols_find(symbols, like->module, told->build_id, told->build_id_size, like->offset, found,
+				     INLINED_MAX);
 	if (!count)
-		found[count++] = (struct symbol){ .function = db_text(row, 1),
-						  .file = db_text(row, 2),
-						  .line = (unsigned)db_int(row, 3) };
+		found[count++] = (struct symbol){ .function = like->function, .file = like->file, .line = like->line };
 	else if (!*found[count - 1].function) /* the file was stripped of its symbols, but not of its lines */
-		found[count - 1].function = db_text(row, 1);
-	return make_frame(row, found, count);
+		found[count - 1].function = like->function;
+	return make_frame(like, found, count);
 }
 
 /* Asks for the row of an id by `sql`, whose statement is kept: 1, it is there; 0, it is not; or -MT_E_x. */
@@ -136,27 +153,78 @@ static int find_row(struct stack_tree *tree, struct db_stmt **stmt, const char *
 	return db_step(*stmt);
 }
 
-static int load_frame(struct stack_tree *tree, int64_t id)
+static int is_twin(const struct tree_frame *frame, const struct callstack_frame *like)
+{
+	return frame->count == 1 && frame->at[0].line == like->line && frame->at[0].offset == like->offset &&
+	       frame->at[0].elided == like->elided && !strcmp(frame->at[0].function, like->function) &&
+	       !strcmp(frame->at[0].file, like->file) && !strcmp(frame->at[0].module, like->module);
+}
+
+static int add_frame(struct stack_tree *tree, struct tree_frame *frame)
 {
 	void *array = tree->frame;
-	struct tree_frame *frame = NULL;
-	int more, error = make_room(&array, tree->frames, &tree->frame_room, sizeof(struct tree_frame *));
+	int error = make_room(&array, tree->frames, &tree->frame_room, sizeof(struct tree_frame *));
 
 	tree->frame = array;
-	if (error)
-		return error;
-	more = find_row(tree, &tree->find_frame,
-			"SELECT kind, function, file, line, path, build_id, offset FROM frame "
-			"LEFT JOIN elf_file ON elf_file.id = elf_file WHERE frame.id = ?",
-			id);
-	if (more >= 0)
-		frame = more ? read_frame(tree->find_frame, tree->symbols) : calloc(1, sizeof(*frame));
+	if (error || !frame) {
+		free(frame);
+		return -MT_E_MEMORY;
+	}
+	tree->frame[tree->frames++] = frame;
+	return 0;
+}
+
+/* Frames of Python that say the same are one frame. Native ones are told apart by what their addresses are. */
+static int keep_frame(struct stack_tree *tree, const struct told_frame *told, uint32_t *number)
+{
+	const struct callstack_frame *like = &told->like;
+	const struct tuple key = { { tuple_text(like->function), tuple_text(like->file), tuple_text(like->module),
+				     (uint64_t)like->line << 1 | (like->elided != 0) } };
+	int error;
+
+	*number = like->native ? TUPLE_NONE : tuple_find(&tree->twins, &key);
+	if (*number != TUPLE_NONE && is_twin(tree->frame[*number], like))
+		return 0;
+	error = add_frame(tree, read_frame(told, tree->symbols));
+	if (!error && !like->native && *number == TUPLE_NONE)
+		error = tuple_add(&tree->twins, &key, tree->frames - 1);
+	*number = tree->frames - 1;
+	return error;
+}
+
+/* A frame that is not there is one of no functions. */
+static int ask_frame(struct stack_tree *tree, int64_t id, uint32_t *number)
+{
+	struct told_frame told;
+	int more = find_row(tree, &tree->find_frame,
+			    "SELECT kind, function, file, line, path, build_id, offset FROM frame "
+			    "LEFT JOIN elf_file ON elf_file.id = elf_file WHERE frame.id = ?",
+			    id),
+	    error = more < 0 ? more : 0;
+
+	if (more == 1) {
+		told = read_row(tree->find_frame);
+		error = keep_frame(tree, &told, number);
+	} else if (!error) {
+		error = add_frame(tree, calloc(1, sizeof(struct tree_frame)));
+		*number = tree->frames - 1;
+	}
 	if (tree->find_frame)
 		db_rewind(tree->find_frame);
-	if (!frame)
-		return more < 0 ? more : -MT_E_MEMORY;
-	tree->frame[tree->frames++] = frame;
-	return tuple_add(&tree->frame_numbers, &(struct tuple){ { (uint64_t)id } }, tree->frames - 1);
+	return error;
+}
+
+static int load_frame(struct stack_tree *tree, int64_t id)
+{
+	struct told_frame told = { .build_id = NULL };
+	uint32_t number = 0;
+	int error;
+
+	if (tree->source && tree->source->frame(tree->context, id, &told.like))
+		error = keep_frame(tree, &told, &number);
+	else
+		error = ask_frame(tree, id, &number);
+	return error ? error : tuple_add(&tree->frame_numbers, &(struct tuple){ { (uint64_t)id } }, number);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
@@ -328,7 +396,7 @@ static int load_read(struct stack_tree *tree, int64_t node, struct callstack *st
 
 	stack->count = 0;
 	for (depth = 0; !error && node && depth < DEPTH_MAX; depth++) {
-		tree->read(tree->context, node, &node, &frame);
+		tree->source->node(tree->context, node, &node, &frame);
 		error = find(tree, &tree->frame_numbers, frame, load_frame, &number);
 		if (!error)
 			error = append(stack, tree->frame[number]);
@@ -336,17 +404,15 @@ static int load_read(struct stack_tree *tree, int64_t node, struct callstack *st
 	return error;
 }
 
-void stack_tree_read(struct stack_tree *tree,
-		     void (*read)(const void *context, int64_t node, int64_t *parent, int64_t *frame),
-		     const void *context)
+void stack_tree_read(struct stack_tree *tree, const struct stack_tree_source *source, const void *context)
 {
-	tree->read = read;
+	tree->source = source;
 	tree->context = context;
 }
 
 int stack_tree_load(struct stack_tree *tree, int64_t node, struct callstack *stack)
 {
-	if (tree->read)
+	if (tree->source)
 		return load_read(tree, node, stack);
 	return load_asked(tree, node, stack);
 }
@@ -391,6 +457,7 @@ void stack_tree_free(struct stack_tree *tree)
 	free(tree->node);
 	tuple_release(&tree->node_numbers);
 	tuple_release(&tree->frame_numbers);
+	tuple_release(&tree->twins);
 	free(tree);
 }
 

@@ -20,10 +20,15 @@ struct stack_tree;
  */
 struct stack_tree *stack_tree_new(struct db *db, struct symbols *symbols);
 
-/* Nodes come from `read` from here on, which cannot fail, and frames from the database. *parent 0: the outermost. */
-void stack_tree_read(struct stack_tree *tree,
-		     void (*read)(const void *context, int64_t node, int64_t *parent, int64_t *frame),
-		     const void *context);
+/*
+ * The origin of stacks, if that is not the database. node: *parent 0: the outermost. frame: 1, and the content of its row, with texts that
+ * live as long as the context; 0: its row is asked for.
+ */
+struct stack_tree_source {
+	void (*node)(const void *context, int64_t node, int64_t *parent, int64_t *frame);
+	int (*frame)(const void *context, int64_t id, struct callstack_frame *frame);
+};
+void stack_tree_read(struct stack_tree *tree, const struct stack_tree_source *source, const void *context);
 
 void stack_tree_free(struct stack_tree *tree); /* with all frames; NULL is fine */
 

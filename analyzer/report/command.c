@@ -86,6 +86,9 @@ int command_output(const char *command, const char *output, char *const *input, 
 	struct stat old, other;
 	int i;
 
+	if (!strcmp(output, "-"))
+		return command_fail(EXIT_USAGE, "%s: -: standard output is no place for this file (give it a name)",
+				    command);
 	if (stat(output, &old))
 		return 0;
 	if (!S_ISREG(old.st_mode))

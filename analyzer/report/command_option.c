@@ -7,11 +7,14 @@
 #include "base/text.h"
 #include "command.h"
 #include "memtrace/nearest.h"
+#include "source/spool.h"
 
 #define OPTIONS_MAX 32
 #define HEAD_MAX 24 /* columns of the widest that others stand beside */
 
 static int full;
+
+static const char *one_dash; /* a word with one dash, which ended the reading of options */
 
 static const struct command_option *proposed; /* options of the command that reads its options now */
 
@@ -43,12 +46,52 @@ static void fill_tables(struct getopt_tables *tables, const struct command_optio
 	}
 }
 
+static int takes_value(const struct command_option *row, const char *argument)
+{
+	if (!row->value)
+		return 0;
+	if (argument[1] == '-')
+		return row->word && !strcmp(argument + 2, row->word);
+	return argument[1] == row->key && !argument[2];
+}
+
+/* A long option with one dash: getopt takes -json for -j -s -o -n, and -output for a file "utput". NULL: there is none. */
+static const char *find_one_dash(int argc, char **argv, const struct command_option *options)
+{
+	const struct command_option *row;
+	int i, skip;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		skip = 0;
+		for (row = options; argv[i][0] == '-' && row->key; row++) {
+			if (row->word && row->word[1] && !strcmp(argv[i] + 1, row->word))
+				return argv[i];
+			skip |= takes_value(row, argv[i]);
+		}
+		i += skip;
+	}
+	return NULL;
+}
+
+/* A trace named "-" is standard input. */
+static void name_standard_input(int argc, char **argv)
+{
+	static char path[] = SPOOL_PATH;
+	int i;
+
+	for (i = optind; i < argc; i++)
+		if (!strcmp(argv[i], "-"))
+			argv[i] = path;
+}
+
 int command_getopt(int argc, char **argv, const struct command_option *options)
 {
 	struct getopt_tables tables;
 	int key;
 
 	proposed = options;
+	if (optind == 1 && (one_dash = find_one_dash(argc, argv, options)))
+		return '?';
 	fill_tables(&tables, options);
 	while ((key = getopt_long(argc, argv, tables.letter, tables.word, NULL)) == COMMAND_ALL ||
 	       key == COMMAND_FULL) {
@@ -56,6 +99,8 @@ int command_getopt(int argc, char **argv, const struct command_option *options)
 		if (key == COMMAND_ALL)
 			source_take_all();
 	}
+	if (key == -1)
+		name_standard_input(argc, argv);
 	return key;
 }
 
@@ -84,6 +129,10 @@ int command_bad_option(int argc, char **argv, int result)
 	struct mt_nearest nearest = { 0 };
 	char name[MT_NEAREST_MAX + 2];
 
+	if (one_dash)
+		return command_fail(EXIT_USAGE,
+				    "%s: %s: there is no such option (did you mean -%s? See memana %s --help)", argv[0],
+				    one_dash, one_dash, argv[0]);
 	/* getopt names a short option in optopt; a long one is the argument it has just passed. */
 	if (result == '?' && optopt && optind <= argc && strncmp(argument, "--", 2))
 		return command_fail(EXIT_USAGE, "%s: -%c: %s (see memana %s --help)", argv[0], optopt, what, argv[0]);

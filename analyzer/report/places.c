@@ -39,6 +39,7 @@ int places_user_frame(size_t *user, struct db *db, int64_t node, const struct ca
 struct loading {
 	struct places *places;
 	struct db *db;
+	struct stack_tree *tree;
 	uint32_t *slot; /* a hash table of places, by number plus 1 */
 	uint32_t slots;
 };
@@ -49,7 +50,7 @@ static int load_site(void *context, const struct query_site *row)
 	struct place_site *site = &loading->places->site[loading->places->sites++];
 	char pattern[MODULE_PATH_MAX];
 	char function[256] = "";
-	int error = stack_tree_load(loading->places->tree, row->node, &site->stack);
+	int error = stack_tree_load(loading->tree, row->node, &site->stack);
 
 	if (!error)
 		error = places_user_frame(&site->user, loading->db, row->node, &site->stack);
@@ -267,9 +268,9 @@ static int by_bytes(const void *a, const void *b)
 	return one->stack < two->stack ? -1 : one->stack > two->stack;
 }
 
-int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols)
+int places_load_frames(struct places *places, struct db *db, int64_t device, struct stack_tree *tree)
 {
-	struct loading loading = { .places = places, .db = db, .slots = 256 };
+	struct loading loading = { .places = places, .db = db, .tree = tree, .slots = 256 };
 	size_t i;
 	int error;
 
@@ -278,11 +279,9 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 	places->place = calloc(PLACES_SITES_MAX, sizeof(*places->place));
 	places->sorted = calloc(PLACES_SITES_MAX, sizeof(*places->sorted));
 	places->function = calloc(PLACES_SITES_MAX, sizeof(*places->function));
-	places->tree = stack_tree_new(db, symbols);
-	if (!places->site || !places->place || !places->sorted || !places->function || !places->tree)
+	if (!places->site || !places->place || !places->sorted || !places->function)
 		return -MT_E_MEMORY;
 	error = query_lines(db, device, PLACES_SITES_MAX, load_site, &loading);
-	stack_tree_close(places->tree);
 	if (error)
 		return error;
 	while (loading.slots < places->sites * 2)
@@ -299,6 +298,20 @@ int places_load(struct places *places, struct db *db, int64_t device, struct sym
 	gather(places);
 	qsort(places->place, places->count, sizeof(*places->place), by_bytes);
 	return 0;
+}
+
+int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols)
+{
+	struct stack_tree *tree = stack_tree_new(db, symbols);
+	int error;
+
+	memset(places, 0, sizeof(*places));
+	if (!tree)
+		return -MT_E_MEMORY;
+	error = places_load_frames(places, db, device, tree);
+	stack_tree_close(tree);
+	places->tree = tree;
+	return error;
 }
 
 void places_release(struct places *places)

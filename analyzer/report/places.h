@@ -75,11 +75,14 @@ struct places {
 	size_t sites;
 	const struct place_site **sorted; /* sites by place */
 	struct place_function *function;  /* those of all places */
-	struct stack_tree *tree;          /* has their frames */
+	struct stack_tree *tree;          /* has their frames; NULL: the caller's has */
 };
 
 /* The table `place` is filled. 0 or -MT_E_x. Release in any case. */
 int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols);
+
+/* The same with the frames in a tree of the caller's, which lives longer: many devices have the same ones. */
+int places_load_frames(struct places *places, struct db *db, int64_t device, struct stack_tree *tree);
 void places_release(struct places *places);
 
 /*

@@ -7,6 +7,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "places.h"
+#include "query/stack_tree.h"
 
 const char *ranks_name(char out[RANKS_WORD_MAX], const struct rank *rank)
 {
@@ -66,12 +67,12 @@ static int load_peaks(struct ranks *ranks, struct db *db)
 
 /* ---- the largest places ---- */
 
-static int load_place(struct rank *rank, struct db *db, struct symbols *symbols)
+static int load_place(struct rank *rank, struct db *db, struct stack_tree *tree)
 {
 	const struct callstack_frame *frame;
 	const struct place *place;
 	struct places places = { 0 };
-	int error = places_load(&places, db, rank->device, symbols);
+	int error = places_load_frames(&places, db, rank->device, tree);
 
 	place = !error && places.count ? &places.place[0] : NULL;
 	if (place)
@@ -83,6 +84,19 @@ static int load_place(struct rank *rank, struct db *db, struct symbols *symbols)
 		rank->line = frame->line;
 	}
 	places_release(&places);
+	return error;
+}
+
+/* All ranks run the same code: its frames are read once. */
+static int load_places(struct ranks *ranks, struct db *db, struct symbols *symbols)
+{
+	struct stack_tree *tree = stack_tree_new(db, symbols);
+	uint32_t i;
+	int error = tree ? 0 : -MT_E_MEMORY;
+
+	for (i = 0; i < ranks->count && !error; i++)
+		error = load_place(&ranks->rank[i], db, tree);
+	stack_tree_free(tree);
 	return error;
 }
 
@@ -209,14 +223,12 @@ static int load_phases(struct ranks *ranks, struct db *db)
 int ranks_load(struct ranks *ranks, struct db *db, struct symbols *symbols)
 {
 	int error;
-	uint32_t i;
 
 	memset(ranks, 0, sizeof(*ranks));
 	error = load_peaks(ranks, db);
 	if (error || ranks->count < 2)
 		return error;
-	for (i = 0; i < ranks->count && !error; i++)
-		error = load_place(&ranks->rank[i], db, symbols);
+	error = load_places(ranks, db, symbols);
 	if (error)
 		return error;
 	error = find_usual(ranks);

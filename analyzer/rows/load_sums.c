@@ -32,16 +32,19 @@ struct load_sums_process {
 
 static size_t place_of(const struct sum_table *table, const struct sum *key)
 {
-	uint64_t hash = ((uint64_t)key->first.site << 32 | key->interval) * 0x9e3779b97f4a7c15ull;
+	uint64_t hash = ((uint64_t)key->first.site << 32 | (key->interval ^ key->first.step << 16)) *
+			0x9e3779b97f4a7c15ull;
 
 	return (size_t)(hash >> 20) & (table->slots - 1);
 }
 
+/* Allocations from before the first event may be of several steps. */
 static int is_same(const struct sum *one, const struct sum *two)
 {
 	return one->first.site == two->first.site && one->interval == two->interval &&
-	       one->first.memory == two->first.memory && one->first.tensors_inside == two->first.tensors_inside &&
-	       one->first.home == two->first.home && !one->first.gone_seq == !two->first.gone_seq;
+	       one->first.step == two->first.step && one->first.memory == two->first.memory &&
+	       one->first.tensors_inside == two->first.tensors_inside && one->first.home == two->first.home &&
+	       !one->first.gone_seq == !two->first.gone_seq;
 }
 
 static struct sum *find(const struct sum_table *table, const struct sum *key)

@@ -16,6 +16,7 @@
 #include "partial_file.h"
 #include "runs.h"
 #include "snapshot.h"
+#include "spool.h"
 
 static int fail(struct source *source, const char *path, int error)
 {
@@ -391,6 +392,41 @@ static int choose_run(struct source *source)
 	return error ? fail(source, "traces", error) : 0;
 }
 
+/* ---- standard input ---- */
+
+static int refuse_input(struct source *source, const char *why)
+{
+	snprintf(source->message, sizeof(source->message), SPOOL_PATH ": %s", why);
+	return -MT_E_ARGUMENT;
+}
+
+/* Reads standard input to its end: it is a file from then on. Sets *source only where that failed. */
+static int take_standard_input(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
+{
+	uint32_t i;
+	int error;
+
+	for (i = 0; i < count && strcmp(paths[i], SPOOL_PATH) != 0; i++)
+		;
+	if (i == count)
+		return 0;
+	error = follow ? -MT_E_ARGUMENT : spool_standard_input();
+	if (error)
+		memset(source, 0, sizeof(*source));
+	if (follow)
+		return refuse_input(source, "the keys come by standard input (write the trace to a file first)");
+	if (error == -MT_E_ARGUMENT)
+		return refuse_input(source, "a terminal, not a trace (ssh HOST cat trace.zst | memana top -)");
+	if (error)
+		return fail(source, SPOOL_PATH, error);
+	if (!db_is_database(SPOOL_PATH))
+		return 0;
+	memset(source, 0, sizeof(*source));
+	return refuse_input(source, "a database cannot be read from a pipe (name its file)");
+}
+
+/* ---- all of it ---- */
+
 static int open_traces(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
 {
 	uint32_t i;
@@ -406,13 +442,18 @@ static int open_traces(struct source *source, char *const *paths, uint32_t count
 
 int source_open_traces(struct source *source, char *const *paths, uint32_t count)
 {
-	return open_traces(source, paths, count, SOURCE_WHOLE);
+	int error = take_standard_input(source, paths, count, SOURCE_WHOLE);
+
+	return error ? error : open_traces(source, paths, count, SOURCE_WHOLE);
 }
 
 static int open_any(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
 {
 	uint32_t i;
+	int error = take_standard_input(source, paths, count, follow);
 
+	if (error)
+		return error;
 	for (i = 0; i < count; i++)
 		if (db_is_database(paths[i]))
 			break;

@@ -49,7 +49,7 @@ void source_take_all(void);
 /*
  * Opens `paths`: one database, or traces. A trace with events left in a ring on this machine is completed in a
  * temporary file, so nothing is missing. A PyTorch snapshot is imported into one. The originals stay as they are. All
- * traces of a folder are opened, by name; one without any is -MT_E_ARGUMENT. 0, or an error with `message`. Release
+ * traces of a folder are opened, by name; one without any is -MT_E_ARGUMENT. /dev/stdin is read to its end first (spool.h). 0, or an error with `message`. Release
  * in any case.
  */
 int source_open(struct source *source, char *const *paths, uint32_t count);

@@ -124,13 +124,16 @@ static int load_indices(struct db *db)
 }
 
 static int run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-	       const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch)
+	       const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch,
+	       const struct load_instants *instants)
 {
 	struct load_sink load;
 	struct analysis_sink sink;
 	int found = 0, error = load_sink_init(&load, &sink, db, analysis, parts, watch);
 
 	memset(analysis, 0, sizeof(*analysis));
+	if (instants)
+		load_at_init(&load, &sink, analysis, instants);
 	if (!error && load_has_sums(parts))
 		found = facts_run_rows(analysis, input, inputs, rules, &load.maker, &load.sink.freed);
 	if (!error)
@@ -164,13 +167,19 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules, enum load_parts parts)
 {
-	return run(db, analysis, input, inputs, rules, parts, NULL);
+	return run(db, analysis, input, inputs, rules, parts, NULL, NULL);
 }
 
 int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		     const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch)
 {
-	return run(db, analysis, input, inputs, rules, parts, watch);
+	return run(db, analysis, input, inputs, rules, parts, watch, NULL);
+}
+
+int load_run_at(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		const struct mt_rules *rules, const struct load_instants *instants)
+{
+	return run(db, analysis, input, inputs, rules, LOAD_LIVES, NULL, instants);
 }
 
 /* The innermost function at the address of the frame in the row of `frames`. */

@@ -45,6 +45,19 @@ struct load_watch {
 int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		     const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch);
 
+/* Instants of the run, rising, in ns since it began; INT64_MAX: its end. */
+struct load_instants {
+	const int64_t *time;
+	size_t count;
+};
+
+/*
+ * LOAD_LIVES, for who asks for these instants alone: what was alive at none of them may have no row. The database grows with what
+ * was alive, not with the run.
+ */
+int load_run_at(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		const struct mt_rules *rules, const struct load_instants *instants);
+
 /*
  * Looks up the names of all native frames, so that the database has them on other machines too, and with them the
  * places. 0 or -MT_E_x.

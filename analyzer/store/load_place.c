@@ -238,7 +238,7 @@ static uint8_t **find_kinds(const struct all_sites *all)
 	return error ? NULL : kinds;
 }
 
-/* A reader for stack_tree_read. Ids are those of store_id. */
+/* For stack_tree_read. Ids are those of store_id. */
 static void read_node(const void *context, int64_t id, int64_t *parent, int64_t *frame)
 {
 	const struct analysis *analysis = context;
@@ -247,6 +247,22 @@ static void read_node(const void *context, int64_t id, int64_t *parent, int64_t 
 
 	*parent = store_id(process, node->parent);
 	*frame = store_id(process, node->frame);
+}
+
+/* Native frames and others with a module are asked for: their names may lie elsewhere. */
+static int read_frame(const void *context, int64_t id, struct callstack_frame *told)
+{
+	const struct analysis *analysis = context;
+	const struct mt_defs *defs = analysis->process[(uint32_t)(id >> 32)].defs;
+	const struct mt_frame *frame = mt_defs_frame(defs, (uint32_t)id);
+
+	if (!frame || !store_frame_is_plain(frame))
+		return 0;
+	*told = (struct callstack_frame){ .function = mt_defs_string(defs, frame->function),
+					  .file = mt_defs_string(defs, frame->file),
+					  .module = "",
+					  .line = frame->line };
+	return 1;
 }
 
 static int find_of_process(struct finder *finder, const struct all_sites *all, uint32_t process, const uint8_t *kinds)
@@ -272,11 +288,12 @@ static int find_of_process(struct finder *finder, const struct all_sites *all, u
 
 static int find_all(struct finder *finder, const struct all_sites *all)
 {
+	static const struct stack_tree_source source = { read_node, read_frame };
 	uint8_t **kinds = find_kinds(all);
 	uint32_t i;
 	int error = kinds ? 0 : -MT_E_MEMORY;
 
-	stack_tree_read(finder->tree, read_node, all->analysis);
+	stack_tree_read(finder->tree, &source, all->analysis);
 	for (i = 0; i < all->analysis->processes && kinds; i++) {
 		if (!error)
 			error = find_of_process(finder, all, i, kinds[i]);

@@ -10,6 +10,11 @@
 
 #define CELL_INTEGER DB_INTEGER, 0
 #define CELL_OPTIONAL DB_INTEGER, 1
+#define CELL_TIME DB_INTEGER, 1
+#define CELL_PROCESS DB_INTEGER, 0
+#define CELL_DEVICE DB_INTEGER, 0
+#define CELL_SITE DB_INTEGER, 0
+#define CELL_DEFINITION DB_INTEGER, 1
 #define CELL_TEXT DB_TEXT, 1
 #define COLUMN(type, column) { #column, CELL_##type },
 #define COLUMNS(table) static const struct db_column columns_of_##table[] = { LOAD_COLUMNS_##table(COLUMN) };

@@ -1,5 +1,6 @@
 #include "load_sink.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
 
@@ -137,8 +138,10 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 
 int load_sink_finish(struct load_sink *load)
 {
-	int error = row_sink_finish(&load->sink);
+	int error = load_at_finish(load);
 
+	if (!error)
+		error = row_sink_finish(&load->sink);
 	return error ? error : load_rows_drain(&load->rows);
 }
 
@@ -149,4 +152,5 @@ void load_sink_release(struct load_sink *load)
 	load_timeline_release(&load->timeline);
 	load_resident_finish(&load->resident, 0);
 	db_finish(load->forget);
+	free(load->at.before);
 }

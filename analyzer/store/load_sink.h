@@ -55,6 +55,22 @@ int load_timeline_store(struct load_timeline *timeline, struct db *db);
 
 void load_timeline_release(struct load_timeline *timeline);
 
+/*
+ * The lives of some instants alone (load_instants.c): stands before the sink of the rows.
+ */
+
+struct load_death_before;
+
+struct load_at {
+	const struct load_instants *instants; /* NULL: all lives */
+	struct analysis *analysis;
+	struct load_death_before *before; /* by process; NULL: none yet */
+	int (*gone)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+		    uint32_t step);
+	int (*back)(void *context, uint32_t process, const struct mt_live *live);
+	int (*unmapped)(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event);
+};
+
 /* ---- the sink ---- */
 
 struct load_sink {
@@ -64,12 +80,20 @@ struct load_sink {
 	struct load_rows rows;          /* drained before anything else touches the database */
 	struct load_resident resident;
 	struct load_timeline timeline; /* unused where it was not asked for */
+	struct load_at at;
 	struct db_stmt *forget;
 };
 
 /* 0, -MT_E_MEMORY or an error of the database; release in any case. `sink`: the calls, with `load` as their context. */
 int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, struct analysis *analysis,
 		   enum load_parts parts, const struct load_watch *watch);
+
+/* For LOAD_LIVES, after load_sink_init; `instants` outlives the pass. */
+void load_at_init(struct load_sink *load, struct analysis_sink *sink, struct analysis *analysis,
+		  const struct load_instants *instants);
+
+/* After the last event, before load_sink_finish: the rows that are left. 0 or an error. */
+int load_at_finish(struct load_sink *load);
 
 /* After the last event: all rows are in the database when this returns, but those of `freed` and `resident`. */
 int load_sink_finish(struct load_sink *load);

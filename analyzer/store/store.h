@@ -86,4 +86,10 @@ char *evidence_decided_by(char *text, size_t size, const struct analysis *analys
 
 #define EVIDENCE_TEXT_MAX 512u
 
+/* Whether the definition of a frame says all that its row would: no library has to be asked for its name. */
+static inline int store_frame_is_plain(const struct mt_frame *frame)
+{
+	return frame->kind == MT_FRAME_PYTHON && !frame->module && !frame->symbol;
+}
+
 #endif

@@ -33,7 +33,7 @@ void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)
 /* The rows that a definition gets. */
 enum need {
 	NEED_NOTHING,
-	NEED_FRAMES, /* none for a node, one for each of its frames */
+	NEED_FRAMES, /* none for a node, one for each of its frames that is not plain */
 	NEED_ROW
 };
 
@@ -63,7 +63,8 @@ static void need(uint8_t *needed, uint8_t kind)
 		*needed = kind;
 }
 
-/* `needed` is that of process 0; the next ones follow. The frames of every stack are needed to tell helpers (load_place.c). */
+/* `needed` is that of process 0; the next ones follow. The frames of every stack are needed to tell helpers (load_place.c), which
+ * reads plain ones itself. */
 static void need_stacks(struct needed *needed, const struct analysis *analysis, const uint8_t *own)
 {
 	const struct site *site;
@@ -93,7 +94,9 @@ static void need_closure(struct needed *needed, const struct mt_defs *defs)
 		node = mt_defs_node(defs, i);
 		if (needed->node[i]) {
 			need(&needed->node[node->parent], needed->node[i]);
-			needed->frame[node->frame] = NEED_ROW;
+			frame = mt_defs_frame(defs, node->frame);
+			if (needed->node[i] == NEED_ROW || !store_frame_is_plain(frame))
+				needed->frame[node->frame] = NEED_ROW;
 		}
 	}
 	for (i = mt_defs_count(defs, MT_DEF_FRAME); i; i--) {

@@ -73,6 +73,7 @@ enum mt_cause {
 	X(EVALUATION, "evaluation")                                                               \
 	X(METRICS, "metrics")       /* statistics that are kept */                                \
 	X(COPY, "copy")             /* clone, deepcopy, upcast */                                 \
+	X(MODEL_COPY, "model-copy") /* deepcopy of a whole model */                               \
 	X(EMA, "ema")               /* a moving average of weights */                             \
 	X(REFERENCE, "reference")   /* a reference or teacher model */                            \
 	X(CRITIC, "critic")         /* a critic or reward model */                                \

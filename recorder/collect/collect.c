@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "ending.h"
 #include "memtrace/base.h"
 #include "memtrace/clock.h"
 #include "memtrace/error.h"
@@ -45,11 +46,12 @@ struct collector {
 	uint64_t unsafe_since;    /* ms; since when events wait to be written, 0: none do */
 	struct sampling sampling; /* once the trace is there */
 	struct own_pass pass;     /* the same */
-	uint64_t alive;           /* ns; when the recording was last seen to go on. Events of a successor are later */
-	enum mt_end why;          /* how it ended */
-	struct wishes wishes;     /* the user's, under --paused */
-	int stopping;             /* the agent was told to stop: what it is writing comes in a moment */
-	int goes_on;              /* the recording is over, and another one may follow in the same ring */
+	struct ending ending;
+	uint64_t alive;       /* ns; when the recording was last seen to go on. Events of a successor are later */
+	enum mt_end why;      /* how it ended */
+	struct wishes wishes; /* the user's, under --paused */
+	int stopping;         /* the agent was told to stop: what it is writing comes in a moment */
+	int goes_on;          /* the recording is over, and another one may follow in the same ring */
 };
 
 static int left_behind; /* a thread that hangs in the driver */
@@ -57,10 +59,14 @@ static int left_behind; /* a thread that hangs in the driver */
 /* Set by SIGTERM, SIGINT and SIGHUP: drain and finish at once. */
 static volatile sig_atomic_t told_to_finish;
 
+static volatile sig_atomic_t asked_to_end; /* number of ENDING_SIGNALs, 2 at most */
+
 static void on_signal(int number)
 {
-	(void)number;
-	told_to_finish = 1;
+	if (number != ENDING_SIGNAL)
+		told_to_finish = 1;
+	else if (asked_to_end < 2)
+		asked_to_end++;
 }
 
 static void reset_signals(void)
@@ -75,6 +81,7 @@ static void reset_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
+	sigaction(ENDING_SIGNAL, &action, NULL);
 	action.sa_handler = SIG_IGN; /* a write that fails is an error value here */
 	sigaction(SIGXFSZ, &action, NULL);
 	sigaction(SIGPIPE, &action, NULL);
@@ -202,7 +209,7 @@ static void begin_trace(struct collector *c, const char *path, int plain)
 	snprintf(c->result.trace, sizeof(c->result.trace), "%s", path);
 	wishes_trace(&c->wishes, path);
 	sampling_begin(&c->sampling, c->fold, c->target.pid, target_alive(&c->target));
-	if (!c->header->keep)
+	if (!c->header->keep || c->header->keep >= OWN_PASS_KEEP_LEAST)
 		own_pass_begin(&c->pass, c->fold, c->result.trace);
 }
 
@@ -259,7 +266,7 @@ static int is_over(struct collector *c)
 
 	if (alive)
 		c->alive = now;
-	if (told_to_finish) {
+	if (told_to_finish || ending_is_due(&c->ending, c->fold, asked_to_end, now)) {
 		atomic_store(&c->header->stop, 1);
 		c->why = MT_END_SIGNAL;
 		return 1;
@@ -404,7 +411,7 @@ static void finish(struct collector *c)
 	c->goes_on = c->wishes.page && !told_to_finish && !atomic_load(&c->header->ended) && target_alive(&c->target);
 	atomic_store(&c->header->stop, 1);
 	mt_fold_alive(c->fold, c->alive);
-	c->pass.hurry = c->why == MT_END_SIGNAL;
+	c->pass.hurry = told_to_finish;
 	error = mt_fold_close(c->fold, c->why, &summary);
 	own_pass_end(&c->pass);
 	if (error && c->created)
@@ -427,6 +434,7 @@ static int open_ring(struct collector *c)
 		c->header = mt_fold_header(c->fold);
 		target_init(&c->target, (pid_t)header->pid, header->start_ticks);
 		wishes_begin(&c->wishes, header, c->ring_path);
+		ending_begin(&c->ending, header);
 	}
 	free(header);
 	return error;
@@ -486,6 +494,7 @@ static int collect_and_report(const char *ring_path)
 			return error;
 		rundir_write_result(ring_path, goes_on,
 				    &result); /* before the ring goes: the launcher waits for that */
+		asked_to_end = 0;             /* memrec detach meant this recording */
 	} while (goes_on && wishes_wait(ring_path, &told_to_finish));
 	if (goes_on ? !told_to_finish : rundir_is_spent(&result))
 		unlink(ring_path);

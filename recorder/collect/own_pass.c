@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,13 +28,31 @@ static void give_up(struct own_pass *pass)
 	pass->rules = NULL;
 }
 
-/* Rules of its own: a tracker may note things in them. */
+/* The file that has the name now; 0: none. */
+static ino_t file_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+/* Rules of its own: a tracker may note things in them. The file is noted before it is opened: another one that comes between is seen later. */
 static void begin(struct own_pass *pass)
 {
 	char message[256];
 
+	pass->file = file_of(pass->trace);
 	if (!mt_rules_new(&pass->rules, message, sizeof(message)))
 		pass->facts = mt_facts_new(pass->trace, pass->rules);
+}
+
+/* A flight recorder has put another file in the place of the one that is read: what it let go is in no figure of that. */
+static void begin_again(struct own_pass *pass)
+{
+	if (!pass->facts || file_of(pass->trace) == pass->file)
+		return;
+	give_up(pass);
+	begin(pass);
 }
 
 static void *follow(void *context)
@@ -47,6 +66,7 @@ static void *follow(void *context)
 		taken = mt_facts_take(pass->facts, TAKEN_AT_ONCE);
 		if (!taken)
 			wait_for_more();
+		begin_again(pass);
 	}
 	if (taken < 0)
 		give_up(pass);
@@ -68,6 +88,7 @@ static int make(void *context, uint8_t **data, size_t *size)
 	int taken = 1;
 
 	join(pass);
+	begin_again(pass);
 	while (pass->facts && taken > 0 && late < most) {
 		taken = mt_facts_take(pass->facts, TAKEN_AT_ONCE);
 		late += TAKEN_AT_ONCE;

@@ -1,19 +1,24 @@
 /*
  * own_pass.h - the collector's own pass over the trace that it writes (memtrace/facts.h), in a thread that reads the
- * file. The ring is emptied as fast as without the pass. The thread has a lower priority than the collector.
+ * file. The ring is emptied as fast as without the pass. The thread has a lower priority than the collector. When a flight recorder
+ * lets go of the older half of its file, the pass begins anew.
  */
 #ifndef RECORDER_OWN_PASS_H
 #define RECORDER_OWN_PASS_H
 
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "memtrace/facts.h"
 #include "memtrace/fold.h"
+
+#define OWN_PASS_KEEP_LEAST (4u << 20) /* bytes: a flight recorder's file of less is read in half a second */
 
 /* Zeroed: there is none. */
 struct own_pass {
 	const char *trace;
-	int began; /* the thread was started, or could not be */
+	ino_t file; /* the thread's, as `facts`: the file that is read */
+	int began;  /* the thread was started, or could not be */
 	int threaded;
 	pthread_t thread;
 	_Atomic int stop;

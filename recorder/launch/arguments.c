@@ -42,6 +42,8 @@ enum action {
 	  "the trace (default trace.zst); %p pid, %r rank, %h host, %% a %.\n"                                        \
 	  "An older file is kept as FILE.old")                                                                        \
 	X(0, "steps", "N", SET_NUMBER, MEMBER(steps), "stop recording after N steps (default 0: the whole run)")      \
+	X(0, "duration", "S", SET_NUMBER, MEMBER(duration),                                                           \
+	  "stop recording after S seconds (default 0: the whole run)")                                                \
 	X(0, "skip", "N", SET_NUMBER, MEMBER(skip), "let N steps pass first")                                         \
 	X(0, "paused", NULL, SET_FLAG, MEMBER(paused), "record nothing until memrec start; then until memrec stop")   \
 	X(0, "step-mark", "PATTERN", SET_STEP_MARK, 0,                                                                \
@@ -102,6 +104,16 @@ static int refuse(struct arguments_error *error, char **argv, const char *why)
 		snprintf(error->what, sizeof(error->what), "%s", argv[optind - 1]);
 	snprintf(error->why, sizeof(error->why), "%s", why);
 	return -MT_E_ARGUMENT;
+}
+
+static const struct option_row *find_word(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(rows); i++)
+		if (!strcmp(rows[i].word, word))
+			return &rows[i];
+	return NULL;
 }
 
 /* An option that is none, and the one that may have been meant. */
@@ -218,8 +230,22 @@ static int set_text(char *member, const char *text, struct arguments_error *erro
 	return 0;
 }
 
+/* -output would be -o with the file "utput". 0 or -MT_E_ARGUMENT. */
+static int refuse_one_dash(struct arguments_error *error, const char *argument)
+{
+	if (argument[0] != '-' || !argument[1] || !find_word(argument + 1))
+		return 0;
+	snprintf(error->what, sizeof(error->what), "%s", argument);
+	snprintf(error->why, sizeof(error->why), "no such option (did you mean -%s? See memrec --help)", argument);
+	return -MT_E_ARGUMENT;
+}
+
 static int set_output(struct memrec_options *options, const char *text, struct arguments_error *error)
 {
+	if (!strcmp(text, "-")) {
+		snprintf(error->why, sizeof(error->why), "must be a file: standard output is the command's");
+		return -MT_E_ARGUMENT;
+	}
 	if (output_check(text)) {
 		snprintf(error->why, sizeof(error->why),
 			 "%%p, %%r, %%h and %%%% mean something, nothing else after a %%");
@@ -340,9 +366,15 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv, struct a
 	make_getopt(words, letters);
 	opterr = 0;
 	optind = 1;
-	while ((got = getopt_long(argc, argv, letters, words, NULL)) != -1) {
-		const struct option_row *row = find_row(got);
+	for (;;) {
+		const struct option_row *row;
 
+		if (optind < argc && refuse_one_dash(error, argv[optind]))
+			return -MT_E_ARGUMENT;
+		got = getopt_long(argc, argv, letters, words, NULL);
+		if (got == -1)
+			break;
+		row = find_row(got);
 		if (got == ':')
 			return refuse(error, argv, "needs a value");
 		if (!row)
@@ -374,19 +406,26 @@ static void print_option(FILE *file, const struct option_row *row)
 	putc('\n', file);
 }
 
-void arguments_print_help(FILE *file)
+void arguments_print_options(FILE *file)
 {
 	size_t i;
 
+	for (i = 0; i < MT_ARRAY_SIZE(rows); i++)
+		print_option(file, &rows[i]);
+	fprintf(file, "  LIST:" STACKS_LIST(STACKS_NAME) "\n");
+}
+
+void arguments_print_help(FILE *file)
+{
 	fprintf(file, "usage: memrec [options] -- COMMAND [ARG...]\n"
 		      "       memrec env [options] [FRAMEWORK]   what to set where a launcher starts the processes\n");
 	launch_command_print_help(file);
 	fprintf(file, "\nRecords what fills GPU memory in COMMAND and its children, with stacks and phases.\n"
 		      "memana reads the trace: memana top trace.zst\n"
 		      "\n");
-	for (i = 0; i < MT_ARRAY_SIZE(rows); i++)
-		print_option(file, &rows[i]);
-	fprintf(file, "  LIST:" STACKS_LIST(STACKS_NAME) "\n  FRAMEWORK:%s\n", env_frameworks);
-	fprintf(file, "\nThe exit status is COMMAND's own, 128+N when signal N killed it; memrec's errors: 2 usage,\n"
+	arguments_print_options(file);
+	fprintf(file, "  FRAMEWORK:%s\n", env_frameworks);
+	fprintf(file, "\nA program with the name of one of these commands is run by memrec -- NAME.\n"
+		      "The exit status is COMMAND's own, 128+N when signal N killed it; memrec's errors: 2 usage,\n"
 		      "4 system, 126 COMMAND cannot be executed, 127 COMMAND was not found.\n");
 }

@@ -134,6 +134,41 @@ static void print_text(const char *text, const struct values *values)
 	}
 }
 
+/* The file of a process for people: %h as HOST, and so on. */
+static void print_output(const char *output)
+{
+	static const struct {
+		char letter;
+		const char *word;
+	} words[] = { { 'h', "HOST" }, { 'p', "PID" }, { 'r', "RANK" }, { '%', "%" } };
+	char plain[2 * MEMREC_PATH_MAX] = "";
+	size_t used = 0, i;
+
+	for (; *output; output++) {
+		for (i = 0; *output == '%' && i < MT_ARRAY_SIZE(words) && output[1] != words[i].letter; i++)
+			;
+		if (*output == '%' && i < MT_ARRAY_SIZE(words))
+			used += (size_t)snprintf(plain + used, sizeof(plain) - used, "%s", words[i].word);
+		else
+			used += (size_t)snprintf(plain + used, sizeof(plain) - used, "%c", *output);
+		output += *output == '%' && output[1];
+	}
+	print_value(plain);
+}
+
+/* Comments in front of a text whose processes may run elsewhere. */
+static void print_where(const char *text, const struct memrec_options *options)
+{
+	if (!strstr(text, "@OPTIONS@") && !strstr(text, "@APART@"))
+		return;
+	fputs("# Each process writes ", stdout);
+	print_output(options->output);
+	puts(" on its own machine, or a folder memrec-trace.* in TMPDIR or /tmp where it may not write there.\n"
+	     "# memrec env -o '/shared/run/trace.%h.%p.zst' NAME names a folder that all machines see.");
+	if (strstr(text, "@OPTIONS@"))
+		puts("# %25h below is %h, the host: %25 is a percent sign that launchers leave alone.");
+}
+
 /* No launcher gives out names: the names must tell the processes apart. */
 static void name_apart(struct memrec_options *options)
 {
@@ -255,6 +290,7 @@ int env_main(const struct arguments *arguments, char **given)
 	}
 	if (arguments->ring_dir && strstr(text, "@OPTIONS@"))
 		say("env: --ring-dir goes with memrec in front only (without it the ring lies in /dev/shm, or beside the trace)");
+	print_where(text, &options);
 	print_text(text, &values);
 	return MEMREC_EXIT_OK;
 }

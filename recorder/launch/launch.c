@@ -21,6 +21,7 @@
 #include "run/rundir.h"
 #include "run/say.h"
 #include "screen.h"
+#include "words.h"
 
 #define LIBUNWIND "libunwind.so.8"
 #define LIBUNWIND_COPY "libmemrec-unwind.so" /* beside the agent, where the package has one */
@@ -323,7 +324,12 @@ static void collect_results(struct launch *launch, int status)
 
 static int cannot_start(const char *command, int error)
 {
-	say("%s: %s", command, strerror(error));
+	const char *near = error == ENOENT ? launch_command_near(command) : NULL;
+
+	if (near)
+		say("%s: %s (did you mean memrec %s?)", command, strerror(error), near);
+	else
+		say("%s: %s", command, strerror(error));
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 }
 

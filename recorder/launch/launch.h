@@ -33,6 +33,7 @@ struct arguments_error {
 int arguments_parse(struct arguments *arguments, int argc, char **argv, struct arguments_error *error);
 
 void arguments_print_help(FILE *file);
+void arguments_print_options(FILE *file); /* the options alone */
 
 /* ---- the commands ---- */
 
@@ -41,6 +42,9 @@ void arguments_print_help(FILE *file);
  * or the code of what kept it from starting.
  */
 int launch_main(const char *program, struct arguments *arguments);
+
+/* `memrec record [options] -- COMMAND`: the same as without the word, but `env` is a program there. Returns the exit status. */
+int record_main(int argc, char **argv);
 
 /*
  * `memrec env [FRAMEWORK]`: what to set where a launcher, not memrec, starts the processes. operands[0] is the framework, NULL: the general text and the list. `given`: the options as typed, up to operands, for

@@ -9,6 +9,8 @@
 #include "run/say.h"
 #include "words.h"
 
+static const char *called_as; /* argv[0]: memana is looked for beside it */
+
 /* 0: go on; else memrec ends with *status. */
 static int answer_at_once(const struct arguments *arguments, int *status)
 {
@@ -36,19 +38,19 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, in
 	return 1;
 }
 
-/* memrec OPTIONS env FRAMEWORK means the same as memrec env OPTIONS FRAMEWORK; a command has -- before it. */
-static int is_env(char **operands)
+/* memrec OPTIONS env FRAMEWORK means the same as memrec env OPTIONS FRAMEWORK, and so with record; a command has -- before it. */
+static int is_ours(char **operands, const char *word)
 {
-	return operands[0] && !strcmp(operands[0], "env") && strcmp(operands[-1], "--") != 0;
+	return operands[0] && !strcmp(operands[0], word) && strcmp(operands[-1], "--") != 0;
 }
 
-/* Moves the word `env` to the front. */
-static void bring_forward(char **first, char **env)
+/* Moves the word to the front. */
+static void bring_forward(char **first, char **word)
 {
-	char *word = *env;
+	char *moved = *word;
 
-	memmove(first + 1, first, (size_t)(env - first) * sizeof(*first));
-	*first = word;
+	memmove(first + 1, first, (size_t)(word - first) * sizeof(*first));
+	*first = moved;
 }
 
 static int env_command(struct arguments *arguments, int argc, char **argv)
@@ -68,32 +70,64 @@ static void fill_standard_streams(void)
 			(void)!open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
+int record_main(int argc, char **argv)
+{
+	static struct arguments arguments;
+	int status;
+
+	if (read_arguments(&arguments, argc, argv, &status))
+		return status;
+	if (arguments.operands[0])
+		return launch_main(called_as, &arguments);
+	say("no command given (memrec [options] -- COMMAND; see memrec --help)");
+	return MEMREC_EXIT_USAGE;
+}
+
+/* Without a word of memrec's own in front: one may come after the options. */
+static int options_first(int argc, char **argv)
+{
+	static struct arguments arguments;
+	int status;
+
+	if (read_arguments(&arguments, argc, argv, &status))
+		return status;
+	if (!is_ours(arguments.operands, "env") && !is_ours(arguments.operands, "record"))
+		return record_main(argc, argv);
+	bring_forward(argv + 1, arguments.operands);
+	return *argv[1] == 'e' ? env_command(&arguments, argc, argv) : record_main(argc - 1, argv + 1);
+}
+
+/* memrec help COMMAND means memrec COMMAND --help, or the help of all where the command has none of its own. */
+static int help_main(int argc, char **argv)
+{
+	static char option[] = "--help";
+	const struct launch_command *command = launch_command_find(argv[argc - 1]);
+	char *arguments[] = { argv[argc - 1], option, NULL };
+
+	if (command)
+		return command->function(2, arguments);
+	arguments_print_help(stdout);
+	return MEMREC_EXIT_OK;
+}
+
 int main(int argc, char **argv)
 {
 	static struct arguments arguments;
-	static char help[] = "--help", version[] = "--version";
+	static char version[] = "--version";
 	const char *first = argc > 1 ? argv[1] : "";
 	const struct launch_command *command = launch_command_find(first);
-	int status;
 
+	called_as = argv[0];
 	fill_standard_streams();
 	if ((argc == 3 || argc == 4) && !strcmp(first, "--collect"))
 		return collect_main(argv[2]);
 	if (command)
 		return command->function(argc - 1, argv + 1);
-	if (argc == 2 && (!strcmp(first, "help") || !strcmp(first, "version")))
-		argv[1] = *first == 'h' ? help : version;
+	if (argc <= 3 && !strcmp(first, "help"))
+		return help_main(argc, argv);
+	if (argc == 2 && !strcmp(first, "version"))
+		argv[1] = version;
 	if (!strcmp(first, "env"))
 		return env_command(&arguments, argc, argv);
-	if (read_arguments(&arguments, argc, argv, &status))
-		return status;
-	if (is_env(arguments.operands)) {
-		bring_forward(argv + 1, arguments.operands);
-		return env_command(&arguments, argc, argv);
-	}
-	if (!arguments.operands[0]) {
-		say("no command given (memrec [options] -- COMMAND; see memrec --help)");
-		return MEMREC_EXIT_USAGE;
-	}
-	return launch_main(argv[0], &arguments);
+	return options_first(argc, argv);
 }

@@ -87,7 +87,7 @@ static int is_note(const char *name)
 #define OR_UNSEEN(source, suffix, words) || ends_with(name, suffix)
 	return starts_with(name, NAME_PREFIX) || ends_with(name, MEMREC_DONE_SUFFIX) ||
 	       ends_with(name, RING_TRACE_SUFFIX) || ends_with(name, NEW_SUFFIX) || ends_with(name, CONTROL_SUFFIX) ||
-	       ends_with(name, MEMREC_FAILED_SUFFIX) ||
+	       ends_with(name, MEMREC_FAILED_SUFFIX) || ends_with(name, MEMREC_ATTACHED_SUFFIX) ||
 	       ends_with(name, MEMREC_ELSEWHERE_SUFFIX) MEMREC_UNSEEN_LIST(OR_UNSEEN);
 #undef OR_UNSEEN
 }

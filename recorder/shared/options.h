@@ -22,6 +22,9 @@
 /* Notes of the agent in run_dir: symbolic links, PID.SUFFIX. Their fields point to: */
 #define MEMREC_FAILED_SUFFIX ".failed"       /* why the process is not recorded (a sentence) */
 #define MEMREC_ELSEWHERE_SUFFIX ".elsewhere" /* its ring, which is not in run_dir */
+#define MEMREC_ATTACHED_SUFFIX ".attached"   /* "on": memrec attach has brought the agent in, and it records */
+#define MEMREC_ATTACH_BYTES (1u << 17) /* at most, of that code: paths and options in it take four times their length */
+#define MEMREC_ATTACH_SUFFIX ".attach" /* no link: the code that memrec attach has for the process; gone: it gave up */
 
 /*
  * Likewise, of a source that was not seen while nothing was recorded yet: why (a sentence). Told when nothing was recorded
@@ -52,6 +55,8 @@ enum memrec_cpu { MEMREC_CPU_AUTO = 0, MEMREC_CPU_ON = 1, MEMREC_CPU_OFF = 2 };
 	X(no_modules, "no-modules", 0, 0, 1)                                                                      \
 	X(census_ms, "census-ms", 20000, 0, 3600000) /* before models are looked at that no optimizer steps */    \
 	X(names_ms, "names-ms", 1000, 0, 3600000)    /* at least, between two tellings of the names of modules */ \
+	X(duration, "duration", 0, 0, UINT32_MAX)    /* s after which the recording ends, 0: never */             \
+	X(attached, "attached", 0, 0, 1)             /* memrec attach: the process ran already */                 \
 	X(keep, "keep", 0, 0, UINT64_MAX)            /* bytes of trace, 0: everything */                          \
 	X(wait_ms, "wait-ms", 100, 0, 60000)         /* how long a full ring may hold up one call */              \
 	X(slot_bytes, "slot-bytes", 1 << 20, 1 << 16, 1 << 26)   /* ring slot, a power of two */                  \

@@ -2,9 +2,12 @@
 
     python export_torch.py top SNAPSHOT TOP.json    the peak of each GPU, by category, is that of `memana top --json`
     python export_torch.py same SNAPSHOT WRITTEN    the events and the blocks of a snapshot, and of its export, are the same
+    python export_torch.py history ACCOUNT WRITTEN  the entries are those of the allocator's double (tests/allocator)
+    python export_torch.py newest WRITTEN WHOLE     of a long run the newest entries are there
 """
 import collections
 import json
+import pathlib
 import pickle
 import pickletools
 import sys
@@ -149,4 +152,25 @@ def same(path, written_path):
     print(len(left), "events,", len(list(blocks_of(one))), "blocks,", len(names[1]), "annotations")
 
 
-{"top": top, "same": same}[sys.argv[1]](*sys.argv[2:])
+def history(account, written_path):
+    """The double's own history, up to where the program took it: actions, addresses, sizes of segments."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "allocator"))
+    import caching_allocator
+    told = caching_allocator.snapshot(caching_allocator.read_account(account))
+    one, other = ([(entry["action"], entry.get("addr"), entry["size"] if "segment" in entry["action"] else None) for entry in
+                   snapshot["device_traces"][0] if entry["action"] != "snapshot"] for snapshot in (told, load(written_path)))
+    assert len(one) > 100 and one == other[:len(one)], next(pair for pair in zip(one, other) if pair[0] != pair[1])
+    assert not any("segment" in entry[0] and "unmap" not in entry[0] for entry in other[len(one):])
+
+
+def newest(path, all_path):
+    """The last entries of each device are those of the whole file; the rest is the same."""
+    one, other = load(path), load(all_path)
+    for short, long in zip(one.pop("device_traces"), other.pop("device_traces")):
+        assert 599000 < len(short) <= 600000 < len(long), (len(short), len(long))
+        assert short == long[-len(short):]
+    assert one.pop("allocator_settings")["trace_alloc_overflowed"] and not other.pop("allocator_settings")
+    assert one == other
+
+
+{"top": top, "same": same, "history": history, "newest": newest}[sys.argv[1]](*sys.argv[2:])

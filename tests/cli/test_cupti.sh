@@ -188,8 +188,8 @@ quiet() {
 }
 check "cupti: nothing is called in callbacks but for a context's device, nor at exit; nothing is finalized" quiet preload
 driver_names() { readelf -p .rodata "$agent" >strings && grep -q cuptiSubscribe strings && grep -oE '[[:blank:]]cu[A-Z]\w*' strings | xargs; }
-only_version() { [ "$(driver_names)" = cuDriverGetVersion ]; }
-check "cupti: the agent has no name of a driver call to look up but for the version's" only_version
+only_two() { [ "$(driver_names | tr ' ' '\n' | sort | xargs)" = "cuDeviceGetCount cuDriverGetVersion" ]; }
+check "cupti: the agent looks up two driver calls alone: the version's, and what memrec attach asks" only_two
 
 # ---- Other tools ----
 

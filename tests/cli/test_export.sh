@@ -28,6 +28,24 @@ for format in folded speedscope csv openmetrics; do
 done
 same() { "$memana" export run.zst --to "$@" -o one >said && "$memana" export run.db --to "$@" -o two >said && cmp one two; }
 for format in folded speedscope pprof; do check "$format: a trace and its database are the same" same $format; done
+# Another moment than the peak is read without the rest of the run: the same as of a database with all of it.
+moments() { # TRACE
+	local when
+	rm -f all.db && "$memana" load "$1" -o all.db >/dev/null || return 1
+	for when in $("$memana" sql all.db "SELECT DISTINCT time || 'ns' FROM named_moment WHERE time > 0 ORDER BY time" | awk '{ a[NR] = $0 }
+		END { for (i = 1; i <= 6; i++) print a[int((NR - 1) * i / 6) + 1] }') step:1 step:2; do
+		for by in stack module; do
+			"$memana" export "$1" --to csv --at "$when" --by $by -o one.csv >said && "$memana" export all.db --to csv --at "$when" --by $by -o two.csv >said &&
+				[ "$(wc -l <one.csv)" -gt 1 ] && cmp one.csv two.csv || { echo "$when"; return 1; }
+		done
+	done
+}
+for trace in run "$SRC/samples/gpu/torch_sleep" "$SRC/samples/trl_grpo" ; do check "moments of $(basename $trace)" moments $trace.zst; done
+LD_LIBRARY_PATH=$standin STANDIN_MEM=100GiB "$memrec" -o longer.zst -- "$BUILD/samples/rl_step" --steps 30 --quiet >/dev/null 2>&1
+small() { (ulimit -f 2000 && "$memana" export longer.zst --to folded "$@" -o - >small.folded) && [ -s small.folded ]; }
+check "no temporary file with all lives: a time" small --at 100ms
+check "no temporary file with all lives: a step" small --at step:20
+check "no temporary file with all lives: growth" small --steps 10..20
 modules() {
 	"$memana" export --to folded --by module run.zst -o modules.folded >said && "$memana" top --json run.zst >top.json &&
 		python3 "$SRC/tests/cli/export_check.py" folded modules.folded top.json && grep -q '^outside any module;weights [0-9]*$' modules.folded
@@ -67,6 +85,14 @@ allocations() {
 	END
 }
 check "--table allocations: all of the database, in a file of its own name" allocations
+streamed() { # written while the events are read; of a database, by a question
+	local trace
+	for trace in "$SRC"/tests/golden/v1-{kinds,kinds-more,census,keep,run,skip,nests}.zst "$SRC"/samples/gpu/*.zst "$SRC/samples/trl_grpo.zst" devices.pickle; do
+		rm -f one.db && "$memana" load "$trace" -o one.db >/dev/null || return 1
+		cmp <("$memana" export "$trace" --to csv --table allocations -o -) <("$memana" export one.db --to csv --table allocations -o -) || { echo "$trace"; return 1; }
+	done
+}
+check "--table allocations: a trace and its database are the same" streamed
 table_steps() {
 	"$memana" export run.zst --to csv --table steps >said && "$memana" sql run.db --json "SELECT step, peak_bytes, held_bytes FROM step_device
 		JOIN step USING (process, step) JOIN device ON device.id = device WHERE number IS NOT NULL ORDER BY step" >rows.json && python3 - <<-'END'

@@ -48,6 +48,24 @@ real() {
 }
 check "recordings of PyTorch on GPUs and on the CPU: peaks by category" real
 
+# PyTorch's allocator and its history, both as a double (tests/allocator): one entry for a call that maps several pieces.
+doubled() {
+	STANDIN_CONTEXT=0 LD_LIBRARY_PATH=$standin "$memrec" -o double.zst -- "$PYTHON" "$SRC/tests/allocator/scenario.py" "$1" account >/dev/null 2>err &&
+		status 0 "$memana" export --to torch double.zst -o double.pickle && holds history account double.pickle
+}
+if [ -n "$PYTHON" ]; then
+	for name in default expandable expandable_oom pools; do check "entries are those of PyTorch's own history: $name" doubled $name; done
+else
+	echo "skip entries and PyTorch's own history: no python3 with torch"
+fi
+
+newest() { # of a long run; --full: all of it
+	STANDIN_MEM=400GiB LD_LIBRARY_PATH=$standin "$memrec" -o long.zst -- "$BUILD/samples/rl_step" --steps 60 --quiet >/dev/null 2>&1
+	status 0 "$memana" export --to torch long.zst -o newest.pickle && grep -q ' left out)$' out && status 0 "$memana" export --to torch --full long.zst -o all.pickle &&
+		! grep -q ' left out' out && holds newest newest.pickle all.pickle
+}
+check "a long run: the newest events that the viewer takes" newest
+
 range() { # entries of the step alone; what was there before is in the segments, and so is what is left
 	status 0 "$memana" export --to torch demo.zst --steps 2 -o step.pickle && "$memana" top --json --at step:2 demo.zst >two.json &&
 		"$memana" top --json step.pickle >step.json && python3 - <<-'END'

@@ -36,17 +36,40 @@ same() {
 check "the answer is that of the events" same long.zst
 check "facts change no verdict of verify" eval '"$memana" verify long.zst'
 
+# --- a flight recorder: the pass begins anew when older events go
+kept() {
+	status 0 "$memrec" --keep 4MiB -o kept.zst -- "$BUILD/samples/rl_step" --steps 400 && kinds kept.zst | grep -q " 6$" &&
+		"$memana" info kept.zst | grep -q "let go" && same kept.zst
+}
+check "a flight recorder's file has facts of what it holds" kept
+
 # --- any damage: the events are read, and the damage is told
 damaged() {
 	cp long.zst d.zst
 	printf '\377\377\377' | dd of=d.zst bs=1 seek=$(($(stat -c %s long.zst) * 3 / 5)) conv=notrunc 2>/dev/null
 	status 3 "$memana" top d.zst && same d.zst
 }
-forms=("top --why --json" top "growth --json" "steps --json") # sums and lives of `phases` are told apart by a gap, with facts or without
 check "damage is told as without facts" damaged
 torn() { head -c $(($(stat -c %s long.zst) - 1000)) long.zst >t.zst && same t.zst; }
 check "a torn end, too" torn
 check "rules of the command line are asked" eval 'echo "rules: []" >r.yaml; same --rules r.yaml long.zst'
+
+# --- several processes, with facts that a test has put in
+# ranks FOLDER RANK=GPU...: a process for each rank.
+ranks() {
+	local folder=$1 rank
+	shift
+	mkdir "$folder"
+	for rank; do
+		RANK=${rank%=*} WORLD_SIZE=$# STANDIN_GPUS=8 CUDA_VISIBLE_DEVICES=${rank#*=} "$memrec" -o "$folder/rank%r.zst" -- \
+			"$BUILD/samples/rl_step" --steps $((2 + ${rank%=*} % 3)) >/dev/null 2>&1 || return 1
+	done
+	[ "$("$BUILD/tests/unit/test_facts" --write "$folder" | wc -l)" = $# ]
+}
+eight() { ranks eight 0=0 1=1 2=2 3=3 4=4 5=5 6=6 7=7 && same eight; }
+check "eight ranks with a GPU each" eight
+shared() { ranks shared 0=3 1=3 && same shared; }
+check "two ranks on one GPU" shared
 
 # --- cases, with facts that a test has put in
 for case in verl-6698 nemo-rl-2319 sglang-32915 trl-2806 torchtune-1046; do

@@ -55,6 +55,36 @@ for word in --version -V version; do
 	check "$word" bash -c '"$0" "$1" | grep -qE "^memana [0-9.]+ \([0-9a-z]+\)$"' "$memana" "$word"
 done
 check "options of top before the trace" bash -c 'cmp <("$0" --json -n 1 small.zst) <("$0" top --json -n 1 small.zst)' "$memana"
+check "options before the command" bash -c 'cmp <("$0" --json -n1 top small.zst) <("$0" top --json -n1 small.zst)' "$memana"
+for word in json brief; do
+	check "a long option with one dash: -$word" refused 2 "-$word: there is no such option \(did you mean --$word\?" top small.zst -$word
+done
+check "one that begins with a short one" refused 2 '-output: there is no such option \(did you mean --output\?' load small.zst -output small.db
+check "the value of an option may begin with a dash" refused 4 '-json: No such file' top --rules -json small.zst
+for pair in report:top stats:top leaks:growth html:"export --to html" compare:diff; do
+	check "${pair%%:*} is memana ${pair#*:}" refused 2 "${pair%%:*}: neither a command nor a file \(did you mean memana ${pair#*:}\?\)" "${pair%%:*}" small.zst
+done
+for command in top "info --json" verify oom "sql - .tables" "check --max-peak 1GiB" "diff small.zst"; do
+	# The answer from a pipe is that of the file, but for its name.
+	# shellcheck disable=SC2086
+	piped() {
+		set -- $command
+		case $1 in sql) set -- sql /dev/stdin .tables ;; *) set -- "$@" - ;; esac
+		"$memana" "$@" <small.zst >file 2>&1
+		cat small.zst | "$memana" "$@" >pipe.out 2>&1
+		[ -s file ] && cmp file pipe.out && ! ls "$TMPDIR"/memana-* 2>/dev/null
+	}
+	check "memana ${command%% *} from a pipe" piped
+done
+from_pipe() { cat "$1" | refused "${@:2}"; }
+check "no screen of standard input" from_pipe small.zst 2 '/dev/stdin: the keys come by standard input' tui -
+check "no waiting for standard input" from_pipe small.zst 3 '/dev/stdin: not a memrec trace' wait --until oom -
+check "an export of standard input needs a name" from_pipe small.zst 2 'export: /dev/stdin: the file to write has no name' export --to folded -
+check "an export from pipe to pipe" bash -c 'cmp <(cat small.zst | "$0" export --to folded -o - -) <("$0" export --to folded -o - small.zst)' "$memana"
+"$memana" load small.zst -o piped.db >/dev/null
+check "no database from a pipe" from_pipe piped.db 2 '/dev/stdin: a database cannot be read from a pipe' top -
+check "no database to standard output" refused 2 'load: -: standard output is no place for this file' load small.zst -o -
+check "an empty pipe" from_pipe /dev/null 3 '/dev/stdin: the data ends too early' top -
 check "--color=always" bash -c '"$0" top --color=always small.zst | grep -q "$(printf "\033")"' "$memana"
 check "--color never, on a terminal" bash -c '! python3 "$1" "$0" --color never top small.zst | grep -q "$(printf "\033")"' "$memana" "$SRC/tests/cli/on_terminal.py"
 check "--color of what is no word" refused 2 "--color: must be auto, always or never" --color=blue top small.zst

@@ -18,6 +18,16 @@ check "the options hold nothing that a shell, YAML or a split at = and , would t
 check "they say what was asked for" grep -qF 'steps:3' <<<"$value"
 check "and a name of its own for each process" grep -qF 'output:/shared/run%201/trace.%25h.%25p.zst' <<<"$value"
 
+
+# The text names the place of the files of other machines.
+where() { [ "$("$memrec" env "$@" | sed -n 's/^# Each process writes \(.*\) on its own machine.*/\1/p')" = "$want" ]; }
+want=$PWD/trace.HOST.PID.zst
+for name in ray verl areal relax slime openrlhf nemo-rl slurm; do check "$name: the place of the files" where "$name"; done
+want='/shared/100%/RANK-HOST/PID.zst'
+check "letters of a name, each as a word" where -o '/shared/100%%/%r-%h/%p.zst' verl
+check "the percent sign is explained where it stands" bash -c '"$0" env verl | grep -q "^# %25h below is %h" && ! "$0" env slurm | grep -q %25h' "$memrec"
+check "below one launcher of this machine there is nothing to explain" bash -c '! "$0" env torchrun | grep -q "own machine"' "$memrec"
+
 # The texts are read by what would read them.
 yaml() {
 	"$memrec" env "$1" | sed '/^# or/,$d' >text.yaml
@@ -56,7 +66,7 @@ check "ray: JSON for a job" ray_json
 ray_python() { "$memrec" env ray | sed -n 's/^ray\.init(\(.*\))$/\1/p' >call && python3 -c "dict(eval('dict(' + open('call').read() + ')')['runtime_env']['env_vars'])['MEMREC_OPTIONS']"; }
 check "ray: Python for ray.init" ray_python
 verl_shell() {
-	eval "set -- $("$memrec" env verl | sed 1d)" && [ $# = 3 ] &&
+	eval "set -- $("$memrec" env verl | grep -v '^#')" && [ $# = 3 ] &&
 		[ "$1" = "+ray_kwargs.ray_init.runtime_env.env_vars.CUDA_INJECTION64_PATH=\"$BUILD/libmemrec.so\"" ]
 }
 check "verl: three overrides for the command line" verl_shell

@@ -20,6 +20,26 @@ version() { status 0 "$memrec" --version && one_line out '^memrec [0-9]+\.[0-9]+
 check "--version" version
 for word in -V version; do check "$word" bash -c 'cmp <("$0" "$1") <("$0" --version)' "$memrec" "$word"; done
 check "help" bash -c 'cmp <("$0" help) <("$0" --help)' "$memrec"
+check "help of a command" bash -c 'cmp <("$0" help recover) <("$0" recover --help)' "$memrec"
+check "help of what memrec does without a word" bash -c 'cmp <("$0" help record) <("$0" --help)' "$memrec"
+check "a long option with one dash" refused 2 '^memrec: -steps: no such option \(did you mean --steps\?' -steps 3 -- true
+check "one that begins with a short one" refused 2 '^memrec: -output: no such option \(did you mean --output\?' -output t.zst -- true
+check "a dash is no name for a trace" refused 2 '^memrec: --output: must be a file: standard output is the command' -o - -- true
+check "a command with letters changed over" refused 127 '^memrec: recrod: No such file or directory \(did you mean memrec record\?\)$' recrod -- true
+
+# --- the word record
+by_word() { LD_LIBRARY_PATH=$standin status 0 "$memrec" "$@" -- "$BUILD/samples/rl_step" --steps 1 --quiet && [ ! -s err ] && "$memana" verify "$trace"; }
+trace=one.zst
+check "memrec record" by_word record -q -o one.zst
+trace=two.zst
+check "options before the word" by_word -q record -o two.zst
+trace=three.zst
+check "options on both sides" by_word -q --steps 1 record -o three.zst
+mkdir -p bin
+printf '#!/bin/sh\necho "a program: $*"\n' >bin/record && cp bin/record bin/env && chmod +x bin/*
+program() { PATH=$PWD/bin:$PATH status 0 "$memrec" "$@" && one_line out '^a program: 1$'; }
+check "a program with the name of a word" program -q -- record 1
+check "the program env, recorded by name" program -q record env 1
 
 quiet() {
 	LD_LIBRARY_PATH=$standin status 0 "$memrec" -q -o quiet.zst -- "$BUILD/samples/rl_step" --steps 1 --quiet && [ ! -s err ] && [ -s quiet.zst ]

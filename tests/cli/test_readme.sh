@@ -27,7 +27,7 @@ begins() {
 	diff quoted <(sed -n '/^Peak /,$p' shown | head -n "$(wc -l <quoted)") && [ -s quoted ]
 }
 check "README.md quotes its beginning" begins
-# docs/oom.md: a request that fails, and how both answers begin. docs/launchers.md: what is to be pasted.
+# docs/oom.md: a request that fails, and how both answers begin.
 words() { untimed | tr -s ' \n' ' '; }
 quoted() { sed -n "/^$1/,/^\`\`\`/p" "$SRC/docs/oom.md" | sed '$d'; }
 failed() { LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB "$memrec" -o oom.zst -- "$BUILD/samples/rl_step" --scale 1 --tokens 8192 >out 2>&1; [ $? = 1 ]; }
@@ -35,11 +35,6 @@ check "a run that runs out of memory" failed
 answers() { "$memana" "$1" oom.zst | sed -n "/^$2/,\$p" >answer && quoted "$2" >begin && [ -s begin ] && diff <(words <begin) <(head -n "$(wc -l <begin)" answer | words); }
 check "docs/oom.md quotes memana oom" answers oom 'Out of memory'
 check "docs/oom.md quotes memana advise" answers advise '1. Put fewer '
-pasted() {
-	sed -n '/^\$ memrec env verl/,/^```/p' "$SRC/docs/launchers.md" | sed '1d;$d' >begin
-	[ -s begin ] && "$memrec" env verl | sed "s#$BUILD/libmemrec.so#/usr/local/lib/memrec/libmemrec.so#; s#$BUILD/memrec#/usr/local/bin/memrec#; s#$PWD/#/home/me/run/#" | diff begin -
-}
-check "docs/launchers.md quotes memrec env" pasted
 check "README.md has at most 130 lines" test "$(wc -l <"$SRC/README.md")" -le 130
 
 # docs/screen.md: the scenes and tests that it names are there.

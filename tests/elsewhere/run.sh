@@ -12,9 +12,7 @@ suites=("$@")
 base=git,make,gcc,libc6-dev,ca-certificates
 passed=0 failed=0
 
-die() { echo "elsewhere: $*" >&2; exit 4; }
-[ "$(id -u)" = 0 ] || die "a chroot needs root"
-command -v debootstrap >/dev/null || die "debootstrap is missing (apt-get install debootstrap)"
+. "$src/tests/elsewhere/inside.sh"
 if [ -n "${WHERE:-}" ]; then
 	mkdir -p "$WHERE" && where=$(cd "$WHERE" && pwd) || exit 4
 else
@@ -31,15 +29,6 @@ verdict() {
 	[ "$2" = 0 ] || grep -A12 '^not ok\|rror' "$where/log" | head -n 60
 }
 
-# inside ROOT COMMAND: in the folder as if it were the machine; its mounts go away with it.
-inside() {
-	ROOT=$1 INSIDE=$2 unshare -m --propagation private bash -c '
-		mount --bind "$ROOT" "$ROOT" && cd "$ROOT" || exit 4
-		mount -t proc proc "$ROOT/proc" && mount --rbind /sys "$ROOT/sys" && mount --rbind /dev "$ROOT/dev" &&
-			mount -t tmpfs tmpfs "$ROOT/dev/shm" && mount -t tmpfs tmpfs "$ROOT/tmp" || exit 4
-		exec chroot "$ROOT" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM="${TERM:-dumb}" ${TEST_TIMEOUT:+TEST_TIMEOUT="$TEST_TIMEOUT"} bash -c "$INSIDE"'
-}
-
 # commands SUITE USER RUN WORDS: as USER, by RUN; fresh clone, make demo, make test.
 commands() {
 	local root=$where/$1 home=/home/$2 command started run=$3
@@ -53,10 +42,8 @@ commands() {
 }
 
 for suite in "${suites[@]}"; do
-	if [ ! -x "$where/$suite/usr/bin/gcc" ]; then
-		debootstrap --variant=minbase --include=$base "$suite" "$where/$suite" >"$where/log" 2>&1
-		verdict "$suite: a bare system" $? 0
-	fi
+	bare "$suite" "$base" >"$where/log" 2>&1
+	verdict "$suite: a bare system" $? 0
 	cp /etc/resolv.conf "$where/$suite/etc/resolv.conf"
 	mkdir -p "$where/$suite/home/root"
 	chroot "$where/$suite" useradd -m guest 2>/dev/null

@@ -1,56 +1,9 @@
 /* test_facts.c - an analysis from the facts of a trace is the analysis of the trace; other facts are none. */
 #include <dirent.h>
-#include "facts/facts.h"
 #include "facts/facts_rows.h"
 #include "facts/facts_state.h"
-#include "memtrace/facts.h"
+#include "facts_kit.h"
 #include "trace_kit.h"
-
-static struct mt_rules *rules_of(void)
-{
-	static struct mt_rules *rules;
-	char message[256];
-
-	if (!rules)
-		CHECK(!mt_rules_new(&rules, message, sizeof(message)));
-	return rules;
-}
-
-/* ---- facts for a trace that has none ---- */
-
-static int make(void *context, uint8_t **data, size_t *size)
-{
-	struct mt_facts *facts = mt_facts_new(context, rules_of());
-	int taken = 1;
-
-	while (facts && taken > 0)
-		taken = mt_facts_take(facts, 100);
-	taken = facts && !taken && !mt_facts_end(facts, data, size);
-	mt_facts_free(facts);
-	return taken;
-}
-
-/* A writer goes on with the trace, and closes it. 1: it has facts now. */
-static int seal(const char *path)
-{
-	const struct mt_facts_maker maker = { mt_facts_identity(), (char *)path, make };
-	struct mt_writer *writer;
-	struct mt_reader *reader;
-	uint8_t *data;
-	uint64_t seq;
-	size_t size;
-	int found;
-
-	if (mt_writer_reopen(&writer, path, NULL, &seq))
-		return 0;
-	mt_writer_facts(writer, &maker);
-	if (mt_writer_close(writer, 1) || mt_reader_open(&reader, path))
-		return 0;
-	found = mt_reader_facts(reader, mt_facts_identity(), &data, &size);
-	mt_reader_free(reader);
-	free(data);
-	return found == 1;
-}
 
 /* For tests of commands: all traces of the folder that can have facts get them. */
 static void seal_all(const char *folder)
@@ -61,7 +14,7 @@ static void seal_all(const char *folder)
 
 	while (dir && (entry = readdir(dir))) {
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		if (strstr(entry->d_name, ".zst") && seal(path))
+		if (strstr(entry->d_name, ".zst") && facts_kit_seal(path))
 			printf("%s\n", entry->d_name);
 	}
 	if (dir)
@@ -93,8 +46,8 @@ static uint8_t *bytes_of(const char *path, int full, size_t *size)
 	struct analysis analysis;
 
 	CHECK(!mt_reader_open(&input.reader, path));
-	CHECK(!(full ? analysis_run(&analysis, &input, 1, rules_of(), NULL)
-		     : facts_run(&analysis, &input, 1, rules_of())));
+	CHECK(!(full ? analysis_run(&analysis, &input, 1, facts_kit_rules(), NULL)
+		     : facts_run(&analysis, &input, 1, facts_kit_rules())));
 	CHECK_EQ(analysis.facts != NULL, !full);
 	state = *mt_reader_state(input.reader);
 	facts_state(&io, &analysis);
@@ -108,8 +61,8 @@ static uint8_t *bytes_of(const char *path, int full, size_t *size)
 	return io.data;
 }
 
-static const char *const whole[] = { "v1-kinds", "v1-later",   "v1-kinds-more", "v1-skip",  "v1-samples", "v1-census",
-				     "v1-again", "v1-symbols", "v1-run",        "v1-nests", "v1-variants" };
+static const char *const whole[] = { "v1-kinds", "v1-later",   "v1-kinds-more", "v1-skip",  "v1-samples",  "v1-census",
+				     "v1-again", "v1-symbols", "v1-run",        "v1-nests", "v1-variants", "v1-keep" };
 
 TEST(facts_are_the_analysis)
 {
@@ -119,7 +72,7 @@ TEST(facts_are_the_analysis)
 
 	for (i = 0; i < MT_ARRAY_SIZE(whole); i++) {
 		path = copy_of(whole[i]);
-		if (!seal(path)) {
+		if (!facts_kit_seal(path)) {
 			printf("# %s has no facts\n", whole[i]);
 			continue;
 		}
@@ -132,11 +85,6 @@ TEST(facts_are_the_analysis)
 		free(two);
 	}
 	CHECK(sealed >= MT_ARRAY_SIZE(whole) - 2);
-}
-
-TEST(a_trace_with_a_gap_has_no_facts)
-{
-	CHECK(!seal(copy_of("v1-keep")));
 }
 
 /* ---- other facts ---- */
@@ -160,7 +108,7 @@ TEST(facts_are_of_one_identity)
 {
 	const char *path = copy_of("v1-census");
 
-	CHECK(seal(path));
+	CHECK(facts_kit_seal(path));
 	CHECK_EQ(has_facts(path, mt_facts_identity()), 1);
 	CHECK_EQ(has_facts(path, mt_facts_identity() + 1), 0);
 }
@@ -188,7 +136,7 @@ TEST(facts_are_of_these_bytes)
 	uint8_t *bytes;
 	size_t size, i, end;
 
-	CHECK(seal(path));
+	CHECK(facts_kit_seal(path));
 	end = end_of_events(path);
 	bytes = kit_load(path, &size);
 	for (i = 0; i < end; i += 37) {
@@ -214,29 +162,41 @@ static int take_change(void *context, const struct row_residence *change)
 	return change->process == INT64_MIN;
 }
 
+static void settle(struct analysis *run, struct facts_io *io)
+{
+	struct load_allocation_raw row[2];
+	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
+	struct facts_place *place = facts_places(run);
+	struct row_freed freed = { 0 };
+
+	CHECK(!analysis_settle(run));
+	CHECK(facts_rows_read(io, run->process[0].defs, place, &maker, &freed) <= 1);
+	row_freed_release(&freed);
+	free(place);
+}
+
 /* Facts that somebody made up: refused, or an analysis that can be settled. */
 static void settle_made_up(const char *path, uint8_t *data, size_t size)
 {
 	struct facts_io io = { .at = data, .end = data + size };
 	struct analysis_input input = { .file = path };
-	struct load_allocation_raw row[2];
-	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
-	struct row_freed freed = { 0 };
-	struct analysis analysis;
+	struct facts_joining joining;
+	struct analysis run, one;
 	uint8_t *facts;
 	size_t facts_size;
 
 	CHECK(!mt_reader_open(&input.reader, path));
 	CHECK_EQ(mt_reader_facts(input.reader, mt_facts_identity(), &facts, &facts_size), 1);
 	free(facts);
-	CHECK(!analysis_begin(&analysis, &input, 1, rules_of()));
-	facts_state(&io, &analysis);
-	if (!io.error)
-		CHECK(!analysis_settle(&analysis));
-	if (!io.error)
-		CHECK(facts_rows_read(&io, &analysis, &maker, &freed) <= 1);
-	row_freed_release(&freed);
-	analysis_release(&analysis);
+	CHECK(!analysis_begin(&run, &input, 1, facts_kit_rules()));
+	CHECK(!analysis_begin(&one, &input, 1, facts_kit_rules()));
+	facts_joining_init(&joining, &run);
+	facts_state(&io, &one);
+	if (!io.error && facts_joining_add(&joining, &one, 0) == 1 && !facts_joining_end(&joining))
+		settle(&run, &io);
+	facts_joining_release(&joining);
+	analysis_release(&one);
+	analysis_release(&run);
 	mt_reader_free(input.reader);
 }
 
@@ -250,7 +210,7 @@ TEST(made_up_facts)
 	for (place = 0; place < 2; place++) {
 		const char *path = copy_of(place ? "v1-nests" : "v1-census");
 
-		CHECK(seal(path));
+		CHECK(facts_kit_seal(path));
 		CHECK(!mt_reader_open(&reader, path));
 		CHECK_EQ(mt_reader_facts(reader, mt_facts_identity(), &data, &size), 1);
 		mt_reader_free(reader);

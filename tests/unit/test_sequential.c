@@ -1,8 +1,11 @@
-/* Processes that share no device are read one after the other: nobody must be able to tell from the figures. */
+/* Processes that share no device are read one after the other, or from their facts: nobody must be able to tell from the figures. */
 #include "engine/merge.h"
 
 #include "engine/analysis.h"
+#include "facts_kit.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "run_kit.h"
 #include "trace_builder.h"
 
 #define PROCESSES 4u
@@ -139,6 +142,7 @@ static void make_run(long seed, int share)
 
 	srandom((unsigned int)seed);
 	for (number = 0; number < PROCESSES; number++) {
+		builder_start = BUILDER_START + below(3) * 50000;
 		open_process(&process, path_of(number), number, share);
 		process.builder.time += below(200000);
 		for (i = 0; i < EVENTS; i++)
@@ -327,6 +331,105 @@ TEST(a_device_that_two_use_is_read_by_time)
 		make_run(seed, 1);
 		CHECK(!same_both_ways(rules));
 	}
+	mt_rules_free(rules);
+}
+
+/* ---- from facts ---- */
+
+/* All rows of the tables that are filled on the way, in any order; the caller frees. */
+static char *rows_of(const char *const *path, enum load_parts parts)
+{
+	static const char *const tables[] = {
+		"process, device, site, memory, address, bytes, alloc_seq, alloc_time, free_seq, free_time, thread, step, free_step, "
+		"free_node, tensors_inside, at_home, allocations FROM allocation_raw ORDER BY 1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14",
+		"process, phase, step, first_seq, last_seq, first_time, last_time FROM phase_span ORDER BY 1, 4, 5",
+		"* FROM step ORDER BY 1, 2",
+		"* FROM step_device ORDER BY 1, 2, 3",
+		"* FROM gpu_sample ORDER BY 1, 2, 3, 4",
+		"* FROM named_moment ORDER BY 1, 2, 3, 4",
+	};
+	char *text = NULL;
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+	struct db_stmt *stmt;
+	struct run run;
+	int k;
+
+	memset(&run, 0, sizeof(run));
+	CHECK_EQ(source_open(&run.source, (char *const *)path, PROCESSES), 0);
+	CHECK_EQ(db_create(&run.db, NULL, schema_sql), 0);
+	CHECK_EQ(load_run(run.db, &run.analysis, run.source.input, PROCESSES, run.source.rules, parts), 0);
+	for (i = 0; i < MT_ARRAY_SIZE(tables); i++) {
+		char sql[512];
+
+		snprintf(sql, sizeof(sql), "SELECT %s", tables[i]);
+		CHECK_EQ(db_prepare(run.db, &stmt, sql), 0);
+		while (db_step(stmt) == 1) {
+			for (k = 0; k < db_columns(stmt); k++)
+				fprintf(out, "%s|", db_type(stmt, k) == DB_NULL ? "null" : db_text(stmt, k));
+			fprintf(out, "\n");
+		}
+		db_finish(stmt);
+	}
+	fclose(out);
+	run_close(&run);
+	return text;
+}
+
+/* Returns whether the answer was made of facts. */
+static int same_from_facts(struct mt_rules *rules)
+{
+	const char *path[PROCESSES];
+	struct pass facts, full;
+	char *one, *two;
+	uint32_t i;
+	int found;
+
+	for (i = 0; i < PROCESSES; i++)
+		path[i] = path_of(i);
+	one = rows_of(path, LOAD_SUMS);
+	read_run(&full, rules, 1);
+	for (i = 0; i < PROCESSES; i++)
+		CHECK(facts_kit_seal(path_of(i)));
+	two = rows_of(path, LOAD_SUMS);
+	CHECK(!strcmp(one, two)); /* they are long */
+	free(one);
+	free(two);
+	memset(&facts, 0, sizeof(facts));
+	for (i = 0; i < PROCESSES; i++) {
+		facts.input[i].file = path_of(i);
+		CHECK_EQ(mt_reader_open(&facts.input[i].reader, path_of(i)), 0);
+	}
+	CHECK_EQ(facts_run(&facts.analysis, facts.input, PROCESSES, rules), 0);
+	found = facts.analysis.facts != NULL;
+	same_sites(&facts.analysis, &full.analysis);
+	same_devices(&facts.analysis, &full.analysis);
+	same_owners(&facts.analysis, &full.analysis);
+	same_ooms(&facts.analysis, &full.analysis);
+	same_processes(&facts.analysis, &full.analysis);
+	release_pass(&facts);
+	release_pass(&full);
+	return found;
+}
+
+TEST(facts_are_the_same_as_by_time)
+{
+	struct mt_rules *rules = make_rules();
+	long seed;
+
+	for (seed = 1; seed <= 6; seed++) {
+		make_run(seed, 0);
+		CHECK(same_from_facts(rules));
+	}
+	mt_rules_free(rules);
+}
+
+TEST(facts_of_a_device_that_two_use_are_no_answer)
+{
+	struct mt_rules *rules = make_rules();
+
+	make_run(1, 1);
+	CHECK(!same_from_facts(rules));
 	mt_rules_free(rules);
 }
 

@@ -35,6 +35,9 @@ static inline uint32_t builder_device(struct builder *builder, uint32_t kind, ui
 	return mt_defs_add_device(builder->defs, &device);
 }
 
+/* The begin of processes that are opened from here on, ns. */
+static uint64_t builder_start = BUILDER_START;
+
 /* Opens a trace of process `pid`, with GPU 0 ("GPU-0000") of `memory` bytes, the CPU, and a main thread. */
 static inline void builder_open_with(struct builder *builder, const char *path, uint32_t pid, int rank, uint64_t memory,
 				     const struct mt_writer_options *options)
@@ -46,7 +49,7 @@ static inline void builder_open_with(struct builder *builder, const char *path, 
 		.depth = 32,
 		.tool_version = 0x000100,
 		.python_version = 0x030b04f0,
-		.start_monotonic = BUILDER_START,
+		.start_monotonic = builder_start,
 		.start_realtime = 1700000000000000000ull,
 		.clock_error = 50,
 		.host = "node",
@@ -58,7 +61,7 @@ static inline void builder_open_with(struct builder *builder, const char *path, 
 	memset(builder, 0, sizeof(*builder));
 	CHECK_EQ(mt_writer_open(&builder->writer, path, &process, options), 0);
 	builder->defs = mt_writer_defs(builder->writer);
-	builder->time = BUILDER_START;
+	builder->time = builder_start;
 	thread.name = builder_string(builder, "main");
 	builder->thread = builder->main_thread = mt_defs_add_thread(builder->defs, &thread);
 	builder->cuda = builder_device(builder, MT_DEVICE_CUDA, 0, "Test GPU", "GPU-0000", memory);

@@ -4,7 +4,6 @@
 #include "html.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
-#include "report/command_option.h"
 #include "report/report.h"
 #include "store/load.h"
 #include "store/store.h"
@@ -290,7 +289,7 @@ static int read_traces(struct html *html)
 		mt_reader_rewind(source->input[i].reader);
 	error = report_database(&run->db);
 	html->db = run->db;
-	html->has_lives = count_events(source) <= html->events_most || command_full();
+	html->has_lives = count_events(source) <= html->events_most || run->options->full;
 	if (!error && html->has_lives)
 		error = load_run(run->db, &run->analysis, source->input, source->inputs, source->rules, LOAD_TIMELINE);
 	else if (!error)

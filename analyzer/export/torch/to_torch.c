@@ -1,17 +1,11 @@
-/* Two passes over the traces: what bytes are, then the entries; and the order of the file. */
-#include <fcntl.h>
-#include <stdio.h>
+/* The pass over the traces; what it tells of sites; and the order of the file. */
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "label/category.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "torch.h"
 
-#define SHOWN_MAX 600000u /* entries of a device that PyTorch's viewer takes */
-
-/* ---- the first pass ---------------------------------------------------------------------------------------------- */
+/* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 /* Categories of sites, and which memory tensors are cut from. */
 static int keep_sites(struct torch *torch)
@@ -41,24 +35,17 @@ static int keep_sites(struct torch *torch)
 	return 0;
 }
 
-static int run_passes(struct torch *torch)
+static int run_pass(struct torch *torch)
 {
-	struct export_run *run = torch->run;
 	struct analysis_sink sink = torch_sink(torch);
-	uint32_t i;
-	int error = export_pass(run, NULL);
+	int error = export_pass(torch->run, &sink);
 
 	if (!error)
+		error = torch->error;
+	if (!error)
 		error = keep_sites(torch);
-	if (!error)
-		error = torch_list_open(&torch->ranges);
-	if (!error)
-		error = torch_list_open(&torch->host);
-	for (i = 0; i < run->source.inputs; i++)
-		mt_reader_rewind(run->source.input[i].reader);
-	if (!error)
-		error = analysis_run(&torch->second, run->source.input, run->source.inputs, run->source.rules, &sink);
-	return error ? error : torch->error;
+	torch->memo.process = calloc((size_t)torch->run->analysis.processes + 1, sizeof(*torch->memo.process));
+	return !error && !torch->memo.process ? -MT_E_MEMORY : error;
 }
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
@@ -71,61 +58,65 @@ static int slot_by_index(const void *a, const void *b)
 }
 
 /* A list of entries for each device, an empty one for those between. */
-static int put_traces(struct torch *torch, const struct torch_list *root)
+static int put_traces(struct torch *torch, uint32_t devices)
 {
 	struct torch_slot **order = calloc(torch->slots + 1, sizeof(*order));
-	uint32_t devices = 0, items = 0, i, next = 0;
-	int error = order ? torch_number_slots(torch, &devices) : -MT_E_MEMORY;
+	uint32_t items = 0, i, next = 0;
 
-	for (i = 0; i < torch->slots && !error; i++)
+	if (!order)
+		return -MT_E_MEMORY;
+	for (i = 0; i < torch->slots; i++)
 		order[i] = &torch->slot[i];
-	if (!error && torch->slots)
+	if (torch->slots)
 		qsort(order, torch->slots, sizeof(*order), slot_by_index);
-	torch_write_list(root->out);
-	for (i = 0; i < devices && !error; i++) {
-		torch_write_item(root->out, &items);
-		if (next < torch->slots && order[next]->index == i) {
-			if (!next)
-				torch_slot_end(torch, order[next]);
-			error = torch_list_copy(torch, &order[next++]->list);
+	torch_write_list(torch->out);
+	for (i = 0; i < devices && !torch->error; i++) {
+		torch_write_item(torch->out, &items);
+		if (order[next]->index == i) {
+			torch_entries(torch, order[next++], i + 1 == devices);
 		} else {
-			torch_write_list(root->out);
-			torch_write_list_end(root->out);
+			torch_write_list(torch->out);
+			torch_write_list_end(torch->out);
 		}
 	}
-	torch_write_list_end(root->out);
+	torch_write_list_end(torch->out);
 	free(order);
-	return error;
+	return torch->error;
 }
 
-static int put_root(struct torch *torch)
+/* The viewer says then that older entries are missing. */
+static void put_settings(struct torch *torch)
 {
-	struct torch_list root = { .out = torch->out };
+	torch_write_dict(torch->out);
+	if (torch->run->left_out) {
+		torch_write_text(torch->out, "trace_alloc_overflowed");
+		torch_write_bool(torch->out, 1);
+		torch_write_text(torch->out, "trace_alloc_max_entries");
+		torch_write_int(torch->out, TORCH_SHOWN);
+	}
+	torch_write_dict_end(torch->out);
+}
+
+static int put_root(struct torch *torch, uint32_t devices)
+{
 	int error;
 
-	torch_write_begin(root.out);
-	torch_write_dict(root.out);
-	torch_write_text(root.out, "device_traces");
-	error = put_traces(torch, &root);
-	torch_write_text(root.out, "host_traces");
-	if (!error)
-		error = torch_list_copy(torch, &torch->host);
-	torch_write_text(root.out, "external_annotations");
-	if (!error)
-		error = torch_list_copy(torch, &torch->ranges);
-	torch_write_text(root.out, "segments");
-	if (!error)
-		torch_segments(torch, &root);
-	torch_write_text(root.out, "host_segments");
-	if (!error)
-		torch_host_segments(torch, &root);
-	torch_write_text(root.out, "allocator_settings");
-	torch_write_dict(root.out);
-	torch_write_dict_end(root.out);
-	torch_write_dict_end(root.out);
-	torch_write_end(root.out);
-	root.out = NULL;
-	torch_list_release(&root);
+	torch_write_begin(torch->out);
+	torch_write_dict(torch->out);
+	torch_write_text(torch->out, "device_traces");
+	error = put_traces(torch, devices);
+	torch_write_text(torch->out, "host_traces");
+	torch_entries(torch, NULL, 0);
+	torch_write_text(torch->out, "external_annotations");
+	torch_range_entries(torch);
+	torch_write_text(torch->out, "segments");
+	torch_segments(torch);
+	torch_write_text(torch->out, "host_segments");
+	torch_host_segments(torch);
+	torch_write_text(torch->out, "allocator_settings");
+	put_settings(torch);
+	torch_write_dict_end(torch->out);
+	torch_write_end(torch->out);
 	return error ? error : torch->error;
 }
 
@@ -134,17 +125,17 @@ static void release(struct torch *torch)
 	size_t i;
 
 	for (i = 0; i < torch->slots; i++)
-		torch_list_release(&torch->slot[i].list);
-	torch_list_release(&torch->ranges);
-	torch_list_release(&torch->host);
-	analysis_release(&torch->second);
+		torch_log_release(&torch->slot[i].log);
+	torch_log_release(&torch->ranges);
+	torch_log_release(&torch->host);
+	torch_memo_release(torch);
 	tuple_release(&torch->known);
 	tuple_release(&torch->block);
 	free(torch->slot);
 	free(torch->open);
 	free(torch->thing);
 	free(torch->handle);
-	free(torch->block_bytes);
+	free(torch->blocks);
 	free(torch->category);
 	free(torch->is_cut);
 	free(torch->driver);
@@ -154,17 +145,20 @@ int to_torch(struct export_run *run, struct export_out *out)
 {
 	struct torch torch = { .run = run, .out = out };
 	int error = run->source.db ? -MT_E_MAGIC : export_find_range(run, &torch.range);
+	uint32_t devices = 0;
 
 	run->what = "event";
 	if (!error)
-		error = run_passes(&torch);
-	if (!error && !torch.slots && !torch.host.items && !torch.things)
+		error = run_pass(&torch);
+	if (!error)
+		error = torch_number_slots(&torch, &devices);
+	if (!error && !devices && !torch.host.records && !torch.things)
 		error = -MT_E_MISSING;
 	if (!error)
-		error = put_root(&torch);
-	if (!error && run->written > SHOWN_MAX)
-		run->hint =
-			"PyTorch's viewer shows 600,000 entries of a device: export less (--steps, --since, --until)";
+		error = put_root(&torch, devices);
+	if (!error && run->left_out)
+		run->hint = "PyTorch's viewer shows 600,000 entries of a device: the newest are in the file. Others: "
+			    "--steps, --since, --until; all: --full";
 	release(&torch);
 	return error;
 }

@@ -1,6 +1,4 @@
-/* Births, deaths, failed requests and ranges of the program as the entries of a snapshot. */
-#include <inttypes.h>
-#include <stdio.h>
+/* What happens in the pass, as records of the logs, and what is alive at its end. */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
@@ -9,76 +7,6 @@
 
 #define BLOCK_MIN 512u /* bytes: PyTorch's blocks are a multiple */
 #define OPEN_MAX 4096u /* ranges at once */
-
-int64_t torch_time(const struct torch *torch, uint32_t process, uint64_t event_time)
-{
-	const struct mt_process *info = torch->run->analysis.process[process].info;
-
-	return (int64_t)(info->start_realtime + (event_time - info->start_monotonic)) / 1000;
-}
-
-/* ---- one entry --------------------------------------------------------------------------------------------------- */
-
-/* The fields of an entry. */
-struct entry {
-	enum torch_word action;
-	uint64_t addr, size, time; /* time: the event's */
-	uint32_t stack, thread;
-	const struct mt_live *live; /* with its phase and step; NULL: none, */
-	uint32_t site;              /* and its category */
-};
-
-static int is_autograd(const struct mt_defs *defs, uint32_t id)
-{
-	const struct mt_thread *thread = mt_defs_thread(defs, id);
-
-	return thread && thread->flags & MT_THREAD_AUTOGRAD;
-}
-
-/* A recording of Python's frames finds none on autograd's threads: the list is empty there, and not absent. */
-static void put_frames(struct torch *torch, struct torch_list *list, uint32_t process, const struct entry *entry)
-{
-	if (!entry->stack && !is_autograd(torch->run->analysis.process[process].defs, entry->thread))
-		return;
-	torch_word(list, TORCH_FRAMES);
-	torch_stack(torch, list, process, entry->stack);
-}
-
-static void put_meaning(struct torch *torch, struct torch_list *list, const struct mt_live *live, uint32_t site)
-{
-	uint8_t category = site < torch->sites ? torch->category[site] : MT_CATEGORY_OTHER;
-	char text[96];
-
-	torch_word(list, TORCH_CATEGORY);
-	if (category == MT_CATEGORY_OTHER)
-		torch_word(list, TORCH_UNKNOWN);
-	else
-		torch_text(torch, list, mt_category_name(category));
-	list->has_category = 1;
-	list->has_unknown |= category == MT_CATEGORY_OTHER;
-	snprintf(text, sizeof(text), "phase %s, step %" PRIu32, mt_phase_name(live->phase), live->step);
-	torch_word(list, TORCH_METADATA);
-	torch_text(torch, list, text);
-}
-
-static void put_entry(struct torch *torch, struct torch_list *list, uint32_t process, const struct entry *entry)
-{
-	const struct mt_process *info = torch->run->analysis.process[process].info;
-
-	torch_write_item(list->out, &list->items);
-	torch_write_dict(list->out);
-	torch_key_word(list, TORCH_ACTION, entry->action);
-	torch_key_int(list, entry->action == TORCH_OOM ? TORCH_DEVICE_FREE : TORCH_ADDR, (int64_t)entry->addr);
-	torch_key_int(list, TORCH_SIZE, (int64_t)entry->size);
-	torch_key_int(list, TORCH_STREAM, 0);
-	if (!(info->snapshot & MT_SNAPSHOT_NO_TIMES))
-		torch_key_int(list, TORCH_TIME, torch_time(torch, process, entry->time));
-	put_frames(torch, list, process, entry);
-	if (entry->live)
-		put_meaning(torch, list, entry->live, entry->site);
-	torch_write_dict_end(list->out);
-	torch->run->written++;
-}
 
 /* ---- handles of physical memory ---------------------------------------------------------------------------------- */
 
@@ -147,11 +75,6 @@ static void remove_handle(struct torch *torch, uint32_t process, uint64_t handle
 
 /* ---- things ------------------------------------------------------------------------------------------------------ */
 
-static int is_cut(const struct torch *torch, uint64_t site)
-{
-	return site < torch->sites && torch->is_cut[site];
-}
-
 /* A live thing in words of a snapshot. 0: snapshots have no such things. */
 static int describe(struct torch *torch, uint32_t process, const struct mt_live *live, struct torch_thing *thing)
 {
@@ -181,10 +104,9 @@ static int describe(struct torch *torch, uint32_t process, const struct mt_live 
 		device = handle->device;
 	}
 	thing->site = site <= UINT32_MAX ? (uint32_t)site : 0;
-	thing->is_filled = !thing->is_tensor && !live->tensors_seen && !is_cut(torch, site);
 	slot = torch_slot_of(torch, process, device);
-	if (slot && site && site < torch->second.attribution.sites)
-		slot->run_device = torch->second.attribution.site[site].key.device;
+	if (slot && site && site < torch->run->analysis.attribution.sites)
+		slot->run_device = torch->run->analysis.attribution.site[site].key.device;
 	thing->slot = slot ? (uint32_t)(slot - torch->slot) : 0;
 	return slot != NULL;
 }
@@ -192,25 +114,28 @@ static int describe(struct torch *torch, uint32_t process, const struct mt_live 
 /* Bytes of the block of a tensor whose size is that asked for; 0: not known. */
 static void note_block(struct torch *torch, uint32_t process, const struct mt_live *live, uint64_t bytes)
 {
-	const struct tuple key = { { process, live->addr, live->seq } };
+	const struct tuple key = { { process, live->addr } };
+	uint32_t number = tuple_find(&torch->block, &key);
 
 	if (bytes <= live->size || bytes == (live->size + BLOCK_MIN - 1) / BLOCK_MIN * BLOCK_MIN)
 		return;
-	if (tuple_find(&torch->block, &key) != TUPLE_NONE)
-		return;
-	torch_fail(torch, torch_grow(&torch->block_bytes, torch->blocks, &torch->block_room, sizeof(uint64_t)));
+	if (number == TUPLE_NONE) {
+		number = (uint32_t)torch->block_count;
+		torch_fail(torch, torch_grow(&torch->blocks, number, &torch->block_room, sizeof(*torch->blocks)));
+		if (!torch->error)
+			torch_fail(torch, tuple_add(&torch->block, &key, number));
+		torch->block_count += !torch->error;
+	}
 	if (!torch->error)
-		torch_fail(torch, tuple_add(&torch->block, &key, (uint32_t)torch->blocks));
-	if (!torch->error)
-		torch->block_bytes[torch->blocks++] = bytes;
+		torch->blocks[number] = (struct torch_block){ live->seq, bytes };
 }
 
 static uint64_t block_of(const struct torch *torch, uint32_t process, const struct mt_live *live)
 {
-	const struct tuple key = { { process, live->addr, live->seq } };
+	const struct tuple key = { { process, live->addr } };
 	uint32_t number = tuple_find(&torch->block, &key);
 
-	return number == TUPLE_NONE ? 0 : torch->block_bytes[number];
+	return number != TUPLE_NONE && torch->blocks[number].birth == live->seq ? torch->blocks[number].bytes : 0;
 }
 
 /* The sum of the blocks, as the newest event has it, tells the block of a tensor. */
@@ -233,29 +158,60 @@ static void follow_blocks(struct torch *torch, uint32_t process, const struct mt
 
 static int64_t run_time(const struct torch *torch, uint32_t process, uint64_t time)
 {
-	return analysis_time(&torch->second.process[process], time);
+	return analysis_time(&torch->run->analysis.process[process], time);
 }
 
 /* ---- births and deaths ------------------------------------------------------------------------------------------- */
 
-static void put_birth(struct torch *torch, const struct torch_thing *thing, const struct mt_live *live)
+static struct torch_record record_of(enum torch_event event, const struct torch_thing *thing)
 {
-	const struct torch_slot *slot = thing->is_host ? NULL : &torch->slot[thing->slot];
-	struct torch_list *list = thing->is_host ? &torch->host : &torch->slot[thing->slot].list;
-	struct entry entry = { .action = thing->is_mapped ? TORCH_SEGMENT_MAP : TORCH_SEGMENT_ALLOC,
-			       .addr = thing->addr,
-			       .size = thing->size,
-			       .time = live->time,
-			       .stack = thing->stack,
-			       .thread = thing->thread };
+	return (struct torch_record){ .addr = thing->addr,
+				      .size = thing->size,
+				      .process = thing->process,
+				      .stack = thing->stack,
+				      .thread = thing->thread,
+				      .site = thing->site,
+				      .event = (uint8_t)event,
+				      .is_tensor = thing->is_tensor,
+				      .is_mapped = thing->is_mapped };
+}
 
-	if (!thing->is_tensor || (slot && slot->is_bare))
-		put_entry(torch, list, thing->process, &entry);
-	entry.action = TORCH_ALLOC;
-	entry.live = live;
-	entry.site = thing->site;
-	if (thing->is_tensor || thing->is_filled)
-		put_entry(torch, list, thing->process, &entry);
+/* The allocator asks for all memory of a call and then maps it piece by piece: one entry is the call. In a snapshot it is one already. */
+static int is_of_one_call(const struct torch *torch, const struct torch_slot *slot, const struct torch_record *record)
+{
+	return !torch->run->analysis.process[record->process].info->snapshot &&
+	       (record->event == TORCH_DEATH || slot->is_mapping);
+}
+
+static void add_thing(struct torch *torch, const struct torch_thing *thing, const struct torch_record *record)
+{
+	struct torch_slot *slot = thing->is_host ? NULL : &torch->slot[thing->slot];
+
+	if (slot && thing->is_mapped && is_of_one_call(torch, slot, record))
+		torch_log_join(torch, &slot->log, record);
+	else
+		torch_log_add(torch, slot ? &slot->log : &torch->host, record);
+	if (slot && thing->is_mapped && record->event == TORCH_BIRTH)
+		slot->is_mapping = 1;
+}
+
+static void add_birth(struct torch *torch, const struct torch_thing *thing, const struct mt_live *live)
+{
+	struct torch_record record = record_of(TORCH_BIRTH, thing);
+
+	record.time = live->time;
+	record.step = live->step;
+	record.phase = (uint8_t)live->phase;
+	add_thing(torch, thing, &record);
+}
+
+static void add_memory(struct torch *torch, uint32_t process, const struct mt_live *live)
+{
+	struct torch_slot *slot = torch_slot_of(torch, process, live->device);
+
+	add_handle(torch, process, live);
+	if (slot)
+		slot->is_mapping = 0;
 }
 
 /* Memory out of a checkpoint came before: a snapshot has no entry for its birth. */
@@ -266,37 +222,26 @@ static int born(void *context, uint32_t process, const struct mt_live *live, con
 	int64_t time = run_time(torch, process, live->time);
 
 	if (live->kind == MT_VMM_CREATE)
-		add_handle(torch, process, live);
+		add_memory(torch, process, live);
 	if (live->kind == MT_TENSOR_ALLOC)
 		follow_blocks(torch, process, live, event);
 	if (event->kind == MT_LIVE || time < torch->range.first || time > torch->range.last)
 		return torch->error;
 	if (describe(torch, process, live, &thing))
-		put_birth(torch, &thing, live);
-	return torch->error ? torch->error : export_out_failed(torch->out) ? -MT_E_SYSTEM : 0;
+		add_birth(torch, &thing, live);
+	return torch->error;
 }
 
 /* The stack is the free's where the event is one. */
-static void put_death(struct torch *torch, const struct torch_thing *thing, const struct mt_event *event)
+static void add_death(struct torch *torch, const struct torch_thing *thing, const struct mt_event *event)
 {
-	const struct torch_slot *slot = thing->is_host ? NULL : &torch->slot[thing->slot];
-	struct torch_list *list = thing->is_host ? &torch->host : &torch->slot[thing->slot].list;
 	int is_free = event->kind == MT_TENSOR_FREE || event->kind == MT_DRIVER_FREE || event->kind == MT_VMM_UNMAP;
-	struct entry entry = { .action = TORCH_FREE_REQUESTED,
-			       .addr = thing->addr,
-			       .size = thing->size,
-			       .time = event->time,
-			       .stack = is_free && event->stack <= UINT32_MAX ? (uint32_t)event->stack : 0,
-			       .thread = event->thread <= UINT32_MAX ? (uint32_t)event->thread : 0 };
+	struct torch_record record = record_of(TORCH_DEATH, thing);
 
-	if (thing->is_tensor || thing->is_filled) {
-		put_entry(torch, list, thing->process, &entry);
-		entry.action = TORCH_FREE_COMPLETED;
-		put_entry(torch, list, thing->process, &entry);
-	}
-	entry.action = thing->is_mapped ? TORCH_SEGMENT_UNMAP : TORCH_SEGMENT_FREE;
-	if (!thing->is_tensor || (slot && slot->is_bare))
-		put_entry(torch, list, thing->process, &entry);
+	record.time = event->time;
+	record.stack = is_free && event->stack <= UINT32_MAX ? (uint32_t)event->stack : 0;
+	record.thread = event->thread <= UINT32_MAX ? (uint32_t)event->thread : 0;
+	add_thing(torch, thing, &record);
 }
 
 static void keep_thing(struct torch *torch, uint32_t process, const struct mt_live *live, struct torch_thing *thing)
@@ -320,7 +265,7 @@ static int died(struct torch *torch, uint32_t process, const struct mt_live *liv
 		if (!event || death > torch->range.last)
 			keep_thing(torch, process, live, &thing);
 		else
-			put_death(torch, &thing, event);
+			add_death(torch, &thing, event);
 	}
 	if (live->kind == MT_VMM_CREATE && event)
 		remove_handle(torch, process, live->handle);
@@ -344,43 +289,36 @@ static int unmapped(void *context, uint32_t process, const struct mt_live *live,
 static void reached(void *context, uint32_t device, int oom)
 {
 	struct torch *torch = context;
-	const struct analysis *first = &torch->run->analysis; /* knows what was free: samples come later */
-	uint32_t number = torch->second.ooms;
-	const struct analysis_oom *it = oom && number && number <= first->ooms ? &first->oom[number - 1] : NULL;
+	const struct analysis *analysis = &torch->run->analysis;
+	const struct analysis_oom *it = oom && analysis->ooms ? &analysis->oom[analysis->ooms - 1] : NULL;
+	struct torch_record record;
 	struct torch_slot *slot;
-	struct entry entry;
 
-	if (!it || torch->second.oom_count != torch->second.ooms || it->device != device ||
-	    it->time < torch->range.first || it->time > torch->range.last ||
-	    (it->kind != MT_TENSOR_OOM && torch->has_tensor_ooms))
+	if (!it || analysis->oom_count != analysis->ooms || it->device != device || it->time < torch->range.first ||
+	    it->time > torch->range.last)
 		return;
 	slot = torch_slot_run(torch, it->process, device);
-	entry = (struct entry){ .action = TORCH_OOM,
-				.addr = it->free > 0 ? (uint64_t)it->free : 0,
-				.size = it->requested,
-				.time = (uint64_t)(it->time + torch->second.process[it->process].origin),
-				.stack = it->stack };
+	record = (struct torch_record){ .size = it->requested,
+					.time = (uint64_t)(it->time + analysis->process[it->process].origin),
+					.process = it->process,
+					.stack = it->stack,
+					.site = analysis->ooms - 1,
+					.event = TORCH_FAILED };
 	if (slot)
-		put_entry(torch, &slot->list, slot->process, &entry);
+		torch_log_add(torch, &slot->log, &record);
 }
 
 /* ---- ranges and marks -------------------------------------------------------------------------------------------- */
 
-static void put_range(struct torch *torch, const struct torch_range *range, enum torch_word stage, uint64_t time)
+static void add_range(struct torch *torch, const struct torch_range *range, enum torch_event event, uint64_t time)
 {
-	const struct analysis_process *process = &torch->run->analysis.process[range->process];
-	struct torch_list *list = &torch->ranges;
+	const struct torch_record record = { .time = time,
+					     .process = range->process,
+					     .site = range->name,
+					     .event = (uint8_t)event };
 
-	if (process->info->snapshot & MT_SNAPSHOT_NO_TIMES)
-		return;
-	torch_write_item(list->out, &list->items);
-	torch_write_dict(list->out);
-	torch_key_word(list, TORCH_STAGE, stage);
-	torch_word(list, TORCH_NAME);
-	torch_text(torch, list, mt_defs_string(process->defs, range->name));
-	torch_key_int(list, TORCH_DEVICE, 0);
-	torch_key_int(list, TORCH_TIME, torch_time(torch, range->process, time));
-	torch_write_dict_end(list->out);
+	if (!(torch->run->analysis.process[range->process].info->snapshot & MT_SNAPSHOT_NO_TIMES))
+		torch_log_add(torch, &torch->ranges, &record);
 }
 
 static void push_range(struct torch *torch, uint32_t process, const struct mt_event *event)
@@ -396,7 +334,7 @@ static void push_range(struct torch *torch, uint32_t process, const struct mt_ev
 	if (torch->error)
 		return;
 	torch->open[torch->opens++] = range;
-	put_range(torch, &range, TORCH_START, event->time);
+	add_range(torch, &range, TORCH_RANGE_START, event->time);
 }
 
 /* The newest range of the thread and the domain. */
@@ -409,7 +347,7 @@ static void pop_range(struct torch *torch, uint32_t process, const struct mt_eve
 		range = &torch->open[at];
 		if (range->process != process || range->thread != event->thread || range->domain != event->value)
 			continue;
-		put_range(torch, range, TORCH_END, event->time);
+		add_range(torch, range, TORCH_RANGE_END, event->time);
 		torch->opens--;
 		memmove(&torch->open[at], &torch->open[at + 1], (torch->opens - at) * sizeof(*torch->open));
 		return;
@@ -417,14 +355,14 @@ static void pop_range(struct torch *torch, uint32_t process, const struct mt_eve
 }
 
 /* "snapshot": what an imported snapshot's entry of that name has become. */
-static void put_mark(struct torch *torch, uint32_t process, const struct mt_event *event)
+static void add_mark(struct torch *torch, uint32_t process, const struct mt_event *event)
 {
 	const struct analysis_process *from = &torch->run->analysis.process[process];
-	struct entry entry = { .action = TORCH_SNAPSHOT, .time = event->time };
+	const struct torch_record record = { .time = event->time, .process = process, .event = TORCH_MARK };
 	struct torch_slot *slot = torch_slot_any(torch, process);
 
 	if (slot && from->info->snapshot && !strcmp(mt_defs_string(from->defs, (uint32_t)event->name), "snapshot"))
-		put_entry(torch, &slot->list, slot->process, &entry);
+		torch_log_add(torch, &slot->log, &record);
 }
 
 static int named(void *context, uint32_t process, const struct mt_event *event)
@@ -439,30 +377,8 @@ static int named(void *context, uint32_t process, const struct mt_event *event)
 	else if (event->kind == MT_RANGE_POP)
 		pop_range(torch, process, event);
 	else
-		put_mark(torch, process, event);
+		add_mark(torch, process, event);
 	return torch->error;
-}
-
-void torch_slot_end(struct torch *torch, struct torch_slot *slot)
-{
-	struct torch_list *list = &slot->list;
-	size_t i;
-
-	for (i = 0; i < torch->slots && !torch->slot[i].list.has_category; i++)
-		;
-	if (i == torch->slots)
-		return;
-	for (i = 0; i < torch->slots; i++)
-		if (torch->slot[i].list.has_unknown)
-			return;
-	torch_write_item(list->out, &list->items);
-	torch_write_dict(list->out);
-	torch_key_word(list, TORCH_ACTION, TORCH_SNAPSHOT);
-	torch_key_int(list, TORCH_ADDR, 0);
-	torch_key_int(list, TORCH_SIZE, 0);
-	torch_key_int(list, TORCH_STREAM, 0);
-	torch_key_word(list, TORCH_CATEGORY, TORCH_UNKNOWN);
-	torch_write_dict_end(list->out);
 }
 
 struct analysis_sink torch_sink(struct torch *torch)

@@ -5,35 +5,40 @@
 
 #define DEVICES_MAX 64u /* most devices of one process */
 
-static struct torch_slot *add_slot(struct torch *torch, uint32_t process, uint32_t device, uint32_t kind)
+static struct torch_slot *add_slot(struct torch *torch, uint32_t process, uint32_t device)
 {
-	struct torch_slot *slot;
-
 	torch_fail(torch, torch_grow(&torch->slot, torch->slots, &torch->slot_room, sizeof(*torch->slot)));
 	if (torch->error)
 		return NULL;
-	slot = &torch->slot[torch->slots];
-	*slot = (struct torch_slot){ .process = process,
-				     .device = device,
-				     .run_device = UINT32_MAX,
-				     .is_bare = !(torch->driver[process] & 1u << (kind != MT_DEVICE_CPU)) };
-	torch->slots++;
-	torch_fail(torch, torch_list_open(&slot->list));
-	return torch->error ? NULL : slot;
+	torch->slot[torch->slots] = (struct torch_slot){ .process = process,
+							 .device = device,
+							 .run_device = UINT32_MAX };
+	return &torch->slot[torch->slots++];
+}
+
+static const struct mt_device *device_of(const struct torch *torch, uint32_t process, uint32_t device)
+{
+	return mt_defs_device(torch->run->analysis.process[process].defs, device);
 }
 
 struct torch_slot *torch_slot_of(struct torch *torch, uint32_t process, uint32_t device)
 {
 	const struct tuple key = { { process, device } };
-	const struct mt_device *kind = mt_defs_device(torch->run->analysis.process[process].defs, device);
 	uint32_t number = tuple_find(&torch->known, &key);
 
-	if (torch->error || !kind || (torch->gpus_only && kind->kind == MT_DEVICE_CPU))
+	if (torch->error || !device_of(torch, process, device))
 		return NULL;
 	if (number != TUPLE_NONE)
 		return &torch->slot[number];
 	torch_fail(torch, tuple_add(&torch->known, &key, (uint32_t)torch->slots));
-	return torch->error ? NULL : add_slot(torch, process, device, kind->kind);
+	return torch->error ? NULL : add_slot(torch, process, device);
+}
+
+int torch_slot_is_bare(const struct torch *torch, const struct torch_slot *slot)
+{
+	int is_gpu = device_of(torch, slot->process, slot->device)->kind != MT_DEVICE_CPU;
+
+	return !(torch->driver[slot->process] & 1u << is_gpu);
 }
 
 struct torch_slot *torch_slot_run(struct torch *torch, uint32_t process, uint32_t device)
@@ -56,6 +61,11 @@ struct torch_slot *torch_slot_any(struct torch *torch, uint32_t process)
 	return NULL;
 }
 
+static int is_left_out(const struct torch *torch, const struct torch_slot *slot)
+{
+	return torch->gpus_only && device_of(torch, slot->process, slot->device)->kind == MT_DEVICE_CPU;
+}
+
 /* Numbers of devices in the snapshot: those of the process where they are free, else the next ones. */
 int torch_number_slots(struct torch *torch, uint32_t *devices)
 {
@@ -66,17 +76,18 @@ int torch_number_slots(struct torch *torch, uint32_t *devices)
 	int error = 0;
 
 	for (i = 0; i < torch->slots && !error; i++) {
-		device = mt_defs_device(torch->run->analysis.process[torch->slot[i].process].defs,
-					torch->slot[i].device);
+		device = device_of(torch, torch->slot[i].process, torch->slot[i].device);
 		key.at[0] = device->index;
-		if (device->index >= DEVICES_MAX || tuple_find(&taken, &key) != TUPLE_NONE) {
-			torch->slot[i].index = UINT32_MAX;
+		torch->slot[i].index = UINT32_MAX;
+		if (is_left_out(torch, &torch->slot[i]) || device->index >= DEVICES_MAX ||
+		    tuple_find(&taken, &key) != TUPLE_NONE)
 			continue;
-		}
 		torch->slot[i].index = device->index;
 		error = tuple_add(&taken, &key, i);
 	}
 	for (i = 0; i < torch->slots && !error; i++) {
+		if (is_left_out(torch, &torch->slot[i]))
+			continue;
 		if (torch->slot[i].index == UINT32_MAX) {
 			for (key.at[0] = next; tuple_find(&taken, &key) != TUPLE_NONE; key.at[0] = ++next)
 				;

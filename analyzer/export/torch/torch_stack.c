@@ -1,4 +1,4 @@
-/* Frames and stacks: each is written once in a list, and named by number from there on. */
+/* Frames and stacks: each is written once, and named by number from there on. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/demangle.h"
@@ -84,28 +84,29 @@ static void find_texts(struct torch *torch, uint32_t process, const struct mt_fr
 		texts->file = "??";
 }
 
-static void put_frame(struct torch *torch, struct torch_list *list, uint32_t process, uint32_t id)
+static void put_frame(struct torch *torch, uint32_t process, uint32_t id)
 {
 	const struct mt_frame *frame = mt_defs_frame(torch->run->analysis.process[process].defs, id);
+	struct torch_memo_process *memo = &torch->memo.process[process];
 	struct texts texts;
 
-	torch_fail(torch, reach(&list->frame, &list->frames, id));
+	torch_fail(torch, reach(&memo->frame, &memo->frames, id));
 	if (torch->error || !frame)
 		return;
-	if (list->frame[id]) {
-		torch_write_get(list->out, list->frame[id] - 1);
+	if (memo->frame[id]) {
+		torch_write_get(torch->out, memo->frame[id] - 1);
 		return;
 	}
 	find_texts(torch, process, frame, &texts);
-	torch_write_dict(list->out);
-	torch_word(list, TORCH_NAME);
-	torch_text(torch, list, texts.function);
-	torch_word(list, TORCH_FILENAME);
-	torch_text(torch, list, texts.file);
-	torch_key_int(list, TORCH_LINE, texts.line);
-	torch_write_dict_end(list->out);
-	torch_write_put(list->out, list->next_number);
-	list->frame[id] = ++list->next_number;
+	torch_write_dict(torch->out);
+	torch_word(torch, TORCH_NAME);
+	torch_text(torch, texts.function);
+	torch_word(torch, TORCH_FILENAME);
+	torch_text(torch, texts.file);
+	torch_key_int(torch, TORCH_LINE, texts.line);
+	torch_write_dict_end(torch->out);
+	torch_write_put(torch->out, torch->memo.next_number);
+	memo->frame[id] = ++torch->memo.next_number;
 	free(texts.owned);
 }
 
@@ -135,37 +136,26 @@ static uint32_t program_node(const struct mt_defs *defs, uint32_t node)
 	return number ? number : node;
 }
 
-/* Numbers of nodes and frames are those of one process. */
-static void forget(struct torch_list *list, uint32_t process)
-{
-	list->process = process;
-	if (list->stacks)
-		memset(list->stack, 0, list->stacks * sizeof(*list->stack));
-	if (list->frames)
-		memset(list->frame, 0, list->frames * sizeof(*list->frame));
-}
-
-void torch_stack(struct torch *torch, struct torch_list *list, uint32_t process, uint32_t node)
+void torch_stack(struct torch *torch, uint32_t process, uint32_t node)
 {
 	const struct mt_defs *defs = torch->run->analysis.process[process].defs;
+	struct torch_memo_process *memo = &torch->memo.process[process];
 	const struct mt_node *at;
 	uint32_t items = 0;
 
-	torch_fail(torch, reach(&list->stack, &list->stacks, node));
+	torch_fail(torch, reach(&memo->stack, &memo->stacks, node));
 	if (torch->error)
 		return;
-	if (list->process != process)
-		forget(list, process);
-	if (list->stack[node]) {
-		torch_write_get(list->out, list->stack[node] - 1);
+	if (memo->stack[node]) {
+		torch_write_get(torch->out, memo->stack[node] - 1);
 		return;
 	}
-	torch_write_list(list->out);
+	torch_write_list(torch->out);
 	for (at = mt_defs_node(defs, program_node(defs, node)); at; at = mt_defs_node(defs, at->parent)) {
-		torch_write_item(list->out, &items);
-		put_frame(torch, list, process, at->frame);
+		torch_write_item(torch->out, &items);
+		put_frame(torch, process, at->frame);
 	}
-	torch_write_list_end(list->out);
-	torch_write_put(list->out, list->next_number);
-	list->stack[node] = ++list->next_number;
+	torch_write_list_end(torch->out);
+	torch_write_put(torch->out, torch->memo.next_number);
+	memo->stack[node] = ++torch->memo.next_number;
 }

@@ -36,15 +36,25 @@ struct segment {
 
 struct state {
 	struct torch *torch;
-	struct torch_list *list;
 	const struct torch_thing *region, *tensor; /* the next ones */
 	const struct torch_thing *regions_end, *tensors_end;
 	uint32_t process; /* owner of the segment at hand */
+	uint32_t items;
 };
 
 static int is_before(const struct torch_thing *one, const struct torch_thing *two)
 {
 	return one->slot < two->slot || (one->slot == two->slot && one->addr < two->addr);
+}
+
+int torch_is_filled(const struct torch *torch, int is_tensor, uint32_t site)
+{
+	return !is_tensor && !(site < torch->sites && torch->is_cut[site]);
+}
+
+static int is_filled(const struct state *state, const struct torch_thing *thing)
+{
+	return torch_is_filled(state->torch, thing->is_tensor, thing->site);
 }
 
 /* Regions that are mapped without a hole between them. */
@@ -56,8 +66,8 @@ static void take_regions(struct state *state, struct segment *segment)
 	segment->slot = first->slot;
 	segment->start = first->addr;
 	segment->end = first->addr + first->size;
-	while (state->region < state->regions_end && first->is_mapped && !first->is_filled &&
-	       state->region->is_mapped && !state->region->is_filled && state->region->slot == first->slot &&
+	while (state->region < state->regions_end && first->is_mapped && !is_filled(state, first) &&
+	       state->region->is_mapped && !is_filled(state, state->region) && state->region->slot == first->slot &&
 	       state->region->addr == segment->end)
 		segment->end += state->region++->size;
 }
@@ -92,17 +102,16 @@ static void put_block(struct state *state, uint64_t addr, uint64_t size, const s
 		      uint32_t *items)
 {
 	struct torch *torch = state->torch;
-	struct torch_list *list = state->list;
 
-	torch_write_item(list->out, items);
-	torch_write_dict(list->out);
-	torch_key_int(list, TORCH_ADDRESS, (int64_t)addr);
-	torch_key_int(list, TORCH_SIZE, (int64_t)size);
-	torch_key_int(list, TORCH_REQUESTED_SIZE, thing ? (int64_t)thing->size : 0);
-	torch_key_word(list, TORCH_STATE, thing ? TORCH_ACTIVE_ALLOCATED : TORCH_INACTIVE);
-	torch_word(list, TORCH_FRAMES);
-	torch_stack(torch, list, state->process, thing ? thing->stack : 0);
-	torch_write_dict_end(list->out);
+	torch_write_item(torch->out, items);
+	torch_write_dict(torch->out);
+	torch_key_int(torch, TORCH_ADDRESS, (int64_t)addr);
+	torch_key_int(torch, TORCH_SIZE, (int64_t)size);
+	torch_key_int(torch, TORCH_REQUESTED_SIZE, thing ? (int64_t)thing->size : 0);
+	torch_key_word(torch, TORCH_STATE, thing ? TORCH_ACTIVE_ALLOCATED : TORCH_INACTIVE);
+	torch_word(torch, TORCH_FRAMES);
+	torch_stack(torch, state->process, thing ? thing->stack : 0);
+	torch_write_dict_end(torch->out);
 }
 
 /* The block of a tensor ends where the next one begins at the latest. */
@@ -139,14 +148,14 @@ static void put_blocks(struct state *state, struct segment *segment)
 {
 	uint32_t items = 0;
 
-	torch_write_list(state->list->out);
-	if (segment->region && segment->region->is_filled && !segment->tensors) {
+	torch_write_list(state->torch->out);
+	if (segment->region && is_filled(state, segment->region) && !segment->tensors) {
 		put_block(state, segment->start, segment->end - segment->start, segment->region, &items);
 		segment->allocated = segment->requested = segment->end - segment->start;
 	} else {
 		put_tensors(state, segment, &items);
 	}
-	torch_write_list_end(state->list->out);
+	torch_write_list_end(state->torch->out);
 }
 
 /* ---- segments ---------------------------------------------------------------------------------------------------- */
@@ -154,38 +163,49 @@ static void put_blocks(struct state *state, struct segment *segment)
 static void put_segment(struct state *state, struct segment *segment)
 {
 	struct torch *torch = state->torch;
-	struct torch_list *list = state->list;
 	uint64_t size = segment->end - segment->start;
 	const struct torch_thing *owner = segment->region ? segment->region : segment->tensor;
 
 	state->process = torch->slot[segment->slot].process;
-	torch_write_item(list->out, &list->items);
-	torch_write_dict(list->out);
-	torch_key_int(list, TORCH_DEVICE, torch->slot[segment->slot].index);
-	torch_key_int(list, TORCH_ADDRESS, (int64_t)segment->start);
-	torch_key_int(list, TORCH_TOTAL_SIZE, (int64_t)size);
-	torch_word(list, TORCH_BLOCKS);
+	torch_write_item(torch->out, &state->items);
+	torch_write_dict(torch->out);
+	torch_key_int(torch, TORCH_DEVICE, torch->slot[segment->slot].index);
+	torch_key_int(torch, TORCH_ADDRESS, (int64_t)segment->start);
+	torch_key_int(torch, TORCH_TOTAL_SIZE, (int64_t)size);
+	torch_word(torch, TORCH_BLOCKS);
 	put_blocks(state, segment);
-	torch_key_int(list, TORCH_ALLOCATED_SIZE, (int64_t)segment->allocated);
-	torch_key_int(list, TORCH_ACTIVE_SIZE, (int64_t)segment->allocated);
-	torch_key_int(list, TORCH_REQUESTED_SIZE, (int64_t)segment->requested);
-	torch_key_int(list, TORCH_STREAM, 0);
-	torch_key_word(list, TORCH_SEGMENT_TYPE, size <= SMALL_MAX ? TORCH_SMALL : TORCH_LARGE);
-	torch_word(list, TORCH_SEGMENT_POOL_ID);
-	torch_write_pair(list->out, 0, 0);
-	torch_word(list, TORCH_IS_EXPANDABLE);
-	torch_write_bool(list->out, segment->region && segment->region->is_mapped);
-	torch_word(list, TORCH_FRAMES);
-	torch_stack(torch, list, state->process, owner->stack);
-	torch_write_dict_end(list->out);
+	torch_key_int(torch, TORCH_ALLOCATED_SIZE, (int64_t)segment->allocated);
+	torch_key_int(torch, TORCH_ACTIVE_SIZE, (int64_t)segment->allocated);
+	torch_key_int(torch, TORCH_REQUESTED_SIZE, (int64_t)segment->requested);
+	torch_key_int(torch, TORCH_STREAM, 0);
+	torch_key_word(torch, TORCH_SEGMENT_TYPE, size <= SMALL_MAX ? TORCH_SMALL : TORCH_LARGE);
+	torch_word(torch, TORCH_SEGMENT_POOL_ID);
+	torch_write_pair(torch->out, 0, 0);
+	torch_word(torch, TORCH_IS_EXPANDABLE);
+	torch_write_bool(torch->out, segment->region && segment->region->is_mapped);
+	torch_word(torch, TORCH_FRAMES);
+	torch_stack(torch, state->process, owner->stack);
+	torch_write_dict_end(torch->out);
 }
 
-void torch_segments(struct torch *torch, struct torch_list *list)
+static void drop_left_out(struct torch *torch)
 {
-	struct state state = { .torch = torch, .list = list };
-	struct segment segment;
-	size_t regions = 0, end = torch->things;
+	size_t i, kept = 0;
 
+	for (i = 0; i < torch->things; i++)
+		if (torch->thing[i].is_host || torch->slot[torch->thing[i].slot].index != UINT32_MAX)
+			torch->thing[kept++] = torch->thing[i];
+	torch->things = kept;
+}
+
+void torch_segments(struct torch *torch)
+{
+	struct state state = { .torch = torch };
+	struct segment segment;
+	size_t regions = 0, end;
+
+	drop_left_out(torch);
+	end = torch->things;
 	if (torch->things)
 		qsort(torch->thing, torch->things, sizeof(*torch->thing), by_place);
 	while (end && torch->thing[end - 1].is_host)
@@ -195,30 +215,30 @@ void torch_segments(struct torch *torch, struct torch_list *list)
 	state.region = torch->thing;
 	state.regions_end = state.tensor = torch->thing + regions;
 	state.tensors_end = torch->thing + end;
-	torch_write_list(list->out);
+	torch_write_list(torch->out);
 	while (!torch->error && next_segment(&state, &segment))
 		put_segment(&state, &segment);
-	torch_write_list_end(list->out);
+	torch_write_list_end(torch->out);
 }
 
-void torch_host_segments(struct torch *torch, struct torch_list *list)
+void torch_host_segments(struct torch *torch)
 {
 	const struct torch_thing *thing;
 	uint32_t items = 0;
 	size_t i;
 
-	torch_write_list(list->out);
+	torch_write_list(torch->out);
 	for (i = 0; i < torch->things && !torch->error; i++) {
 		thing = &torch->thing[i];
 		if (!thing->is_host)
 			continue;
-		torch_write_item(list->out, &items);
-		torch_write_dict(list->out);
-		torch_key_int(list, TORCH_ADDRESS, (int64_t)thing->addr);
-		torch_key_int(list, TORCH_TOTAL_SIZE, (int64_t)thing->size);
-		torch_word(list, TORCH_FRAMES);
-		torch_stack(torch, list, thing->process, thing->stack);
-		torch_write_dict_end(list->out);
+		torch_write_item(torch->out, &items);
+		torch_write_dict(torch->out);
+		torch_key_int(torch, TORCH_ADDRESS, (int64_t)thing->addr);
+		torch_key_int(torch, TORCH_TOTAL_SIZE, (int64_t)thing->size);
+		torch_word(torch, TORCH_FRAMES);
+		torch_stack(torch, thing->process, thing->stack);
+		torch_write_dict_end(torch->out);
 	}
-	torch_write_list_end(list->out);
+	torch_write_list_end(torch->out);
 }

@@ -242,6 +242,38 @@ static int is_there(struct db *db, const struct moment *moment)
 	return error ? error : found > 0;
 }
 
+struct times {
+	int64_t *time;
+	size_t count;
+};
+
+static int take_time(void *context, struct db_stmt *row)
+{
+	struct times *times = context;
+	int64_t *more = realloc(times->time, (times->count + 1) * sizeof(*more));
+
+	if (!more)
+		return -MT_E_MEMORY;
+	times->time = more;
+	times->time[times->count++] = db_int(row, 0);
+	return 0;
+}
+
+int top_at_times(struct db *db, const struct moment *moment, int64_t **times, size_t *count)
+{
+	struct times found = { 0 };
+	int error = forget(db);
+
+	if (!error)
+		error = find(db, moment);
+	if (!error)
+		error = answer_rows(db, "SELECT DISTINCT at_time FROM temp.at ORDER BY at_time", NULL, take_time,
+				    &found);
+	*times = found.time;
+	*count = found.count;
+	return error;
+}
+
 int top_at(struct db *db, const struct moment *moment)
 {
 	int error = forget(db), there;

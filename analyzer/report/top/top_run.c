@@ -1,6 +1,8 @@
 /* The facts of the recording beside the peaks: out-of-memory errors, its contents and its gaps. */
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
+#include "memtrace/base.h"
 #include "report/answer.h"
 #include "report/failed/failures.h"
 #include "top_report.h"
@@ -120,6 +122,30 @@ static int print_incomplete(void *context, const struct query_process *row)
 	return 0;
 }
 
+/* Processes that ran already when memrec came to them. */
+static const char attached_sql[] =
+	"SELECT count(*), min(start_realtime), min(rank), min(pid) FROM process WHERE ' ' || options || ' ' LIKE '% attached=1 %'";
+
+static int print_attached(void *context, struct db_stmt *stmt)
+{
+	const struct top_report *report = context;
+	struct sentence sentence = { 0 };
+	char processes[64], process[TEXT_SIZE_MAX], words[64] = "an unknown time";
+	time_t seconds = (time_t)((uint64_t)db_int(stmt, 1) / MT_NSEC_PER_SEC);
+	int64_t count = db_int(stmt, 0), rank = db_type(stmt, 2) == DB_NULL ? -1 : db_int(stmt, 2);
+	struct tm when;
+
+	if (!count)
+		return 0;
+	if (db_type(stmt, 1) != DB_NULL && localtime_r(&seconds, &when))
+		strftime(words, sizeof(words), "%Y-%m-%d %H:%M:%S %Z", &when);
+	sentence_say(&sentence, "Recorded from %s on, when memrec attached to %s.", words,
+		     count == 1 ? answer_process(process, rank, db_int(stmt, 3))
+				: text_count(processes, sizeof(processes), (uint64_t)count, "process"));
+	text_wrap(report->text, 0, 0, sentence.text);
+	return 0;
+}
+
 /* Processes whose recording was over (?1) before the peak of a device that they use. */
 static const char stopped_sql[] =
 	"WITH user AS (SELECT DISTINCT device, process FROM site) "
@@ -187,7 +213,9 @@ int top_print_recording(struct top_report *report)
 		sentence_say(&sentence, " %s let go on purpose (--keep): this is about what is kept.",
 			     text_count(lost, sizeof(lost), report->let_go, "earlier event"));
 	text_wrap(report->text, 0, 0, sentence.text);
-	error = query_losses(report->db, print_loss, report);
+	error = answer_rows(report->db, attached_sql, NULL, print_attached, report);
+	if (!error)
+		error = query_losses(report->db, print_loss, report);
 	if (!error)
 		error = print_stopped(report);
 	if (!error)

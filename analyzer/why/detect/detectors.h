@@ -53,12 +53,6 @@ DETECTOR_LIST(DETECTOR_DECLARE)
 /* Whether the process takes turns on the GPU with the requesting process (find_peer_awake.c). */
 int find_takes_turns(const struct scene *scene, uint32_t process);
 
-/* Whether a setting of an engine or a library sets the site's size (find_engine_share.c). */
-int find_is_pool(const struct scene *scene, const struct scene_site *site);
-
-/* Sets node, stack and tags from the takers of the process's empty segments, and of its tensors. Takes these bytes. */
-void find_takers(struct find *find, struct candidate *candidate, uint32_t process, int with_tensors);
-
 /* Bytes of a process's context, from NVML, else an estimate; 0: no bytes on the device (find_outside.c). */
 uint64_t find_context(const struct scene *scene, uint32_t process);
 

@@ -1,31 +1,8 @@
 /* Bytes that caching allocators reserve and no tensor uses: in one piece, or given back, they could serve the request. */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #define LITTLE 32 /* divisor: 1/32 of the device is normal for a cache */
 #define ORDERLY 8 /* divisor: slack below 1/8 of the held bytes is normal */
-
-void find_takers(struct find *find, struct candidate *candidate, uint32_t process, int with_tensors)
-{
-	const struct scene *scene = find->scene;
-	const struct scene_site *site;
-	uint64_t most = 0;
-	size_t i;
-
-	find_begin(find);
-	for (i = 0; i < scene->sites; i++) {
-		site = &scene->site[i];
-		if (site->process != process)
-			continue;
-		find->take[i] = site->idle + (with_tensors && find_is_here(scene, site) ? site->at[SCENE_NOW] : 0);
-		if (find->take[i] > most) {
-			most = find->take[i];
-			candidate->stack = site->node;
-		}
-	}
-	candidate->node = find_branch(find, process);
-	candidate->tags = candidate->stack == SCENE_NONE ? 0 : scene->node[candidate->stack].tags;
-}
 
 /*
  * Another process, or a library that asks the driver, can use a cache's bytes only after whole segments go back. The requesting
@@ -40,29 +17,25 @@ static void look_at(struct find *find, uint32_t index)
 	uint32_t pin = of_another || process->pin == SCENE_NONE ? SCENE_NONE : find->scene->site[process->pin].node;
 	struct candidate *candidate;
 
-	if (!bytes || bytes < find_least(find->scene) || bytes < request->total / LITTLE)
+	if (bytes < find_least(find->scene) || bytes < request->total / LITTLE)
 		return;
-	candidate = find_add_at(find, MT_CAUSE_ALLOCATOR_IDLE, index, pin, bytes);
-	if (!candidate)
-		return;
+	candidate = find_add_at(find, index, pin, bytes);
 	if (pin == SCENE_NONE)
-		find_takers(find, candidate, index, 0);
+		find_takers(find, candidate, 0);
 	candidate->category = MT_CATEGORY_SLACK;
 	candidate->doubt = bytes < request->missing || process->slack < process->held / ORDERLY;
 	candidate->fact[FACT_HOLE] = index == request->process ? (int64_t)request->hole : 0;
 }
 
 /* Whether a library's own allocator took the bytes from the driver: the recording does not show their use. */
-static int is_arena(const struct scene *scene, const struct scene_site *site)
+static int is_arena(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
-	(void)scene;
 	return site->driver && !site->engine && site->category == MT_CATEGORY_OTHER && *site->owner &&
 	       site->node != SCENE_NONE;
 }
 
-static int is_tensor(const struct scene *scene, const struct scene_site *site)
+static int is_tensor(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
-	(void)scene;
 	return !site->driver;
 }
 
@@ -77,11 +50,10 @@ static void keep_main(struct find *find, struct candidate *candidate)
 
 void find_allocator_idle(struct find *find)
 {
-	const struct find_how how = { .cause = MT_CAUSE_ALLOCATOR_IDLE, .need = MT_NEED_NEVER, .done = keep_main };
 	uint32_t i;
 
 	/* Without a failed request, a cache is no cause: it goes back before a request fails. */
 	for (i = 0; find->scene->request.failure && i < find->scene->processes; i++)
 		look_at(find, i);
-	find_sites(find, &how, is_arena);
+	find_sites(find, &(struct find_how){ .need = MT_NEED_NEVER, .done = keep_main }, is_arena);
 }

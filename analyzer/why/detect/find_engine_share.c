@@ -2,13 +2,12 @@
  * engine_share: the pool of an inference engine or a library, sized by a setting: a KV cache, or one large piece at the start.
  */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #define POOL 10        /* divisor: a piece of an engine's start below 1/10 of the device can be anything */
 #define LIBRARY_POOL 3 /* divisor: a library's piece of 1/3 of the device is a pool */
 
 /* Engine code makes pools of any category. A KV cache of a model's own code has no setting of its size. */
-int find_is_pool(const struct scene *scene, const struct scene_site *site)
+static int is_pool(const struct scene *scene, const struct scene_site *site)
 {
 	if (site->category == MT_CATEGORY_KV_CACHE)
 		return site->engine || scene->process[site->process].who == MT_WHO_ENGINE;
@@ -35,18 +34,16 @@ static void say_pool(struct find *find, struct candidate *candidate)
 /* After a failed request every pool is a candidate. The rank decides whether the pool left too little room. */
 void find_engine_share(struct find *find)
 {
-	const struct find_how how = { .cause = MT_CAUSE_ENGINE_SHARE, .need = MT_NEEDS, .done = say_pool };
-	const struct scene_request *request = &find->scene->request;
+	const struct scene *scene = find->scene;
+	const struct scene_request *request = &scene->request;
 	const struct scene_site *site;
-	size_t i;
+	uint64_t woken;
 
-	for (i = 0; request->failure && i < find->scene->sites; i++) {
-		site = &find->scene->site[i];
-		if (!find_is_here(find->scene, site) || !find_is_pool(find->scene, site))
+	for (site = scene->site; request->failure && site < scene->site + scene->sites; site++) {
+		if (!find_is_here(scene, site) || !is_pool(scene, site))
 			continue;
-		find->take[i] = site->at[SCENE_NOW];
-		if (request->from_driver && find_is_own(find->scene, site) && request->requested == site->asleep)
-			find->take[i] += site->asleep; /* the request is to wake it */
+		woken = request->from_driver && find_is_own(scene, site) && request->requested == site->asleep;
+		find->take[site - scene->site] = site->at[SCENE_NOW] + (woken ? site->asleep : 0);
 	}
-	find_groups(find, &how);
+	find_groups(find, &(struct find_how){ .need = MT_NEEDS, .done = say_pool });
 }

@@ -1,13 +1,12 @@
 /*
  * grows: bytes that every step, micro-batch, request or minute adds and nothing frees.
  *
- *     steps, spans   resident blocks were born in three or more of them
+ *     steps, spans   resident blocks were born in three or more rounds (scene.h)
  *     minutes        no step ends: many births over a longer time than one forward takes, or more than any model has layers
  *
  * A series is the blocks of one stack and category. All series of a process are one cause: the bytes that each round leaves.
  */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #include <stdlib.h>
 #include "memtrace/error.h"
@@ -17,36 +16,15 @@
 #define LONG ((int64_t)30 * 1000000000) /* ns: one forward takes less */
 #define LAYERS 400                      /* more than any model has */
 
+#define MADE_ONCE                                                                                    \
+	(SCENE_SET(WEIGHTS) | SCENE_SET(KV_CACHE) | SCENE_SET(GRAPHS) | SCENE_SET(OPTIMIZER_STATE) | \
+	 SCENE_SET(GRADIENTS))
+
 struct member {
 	const struct scene_site *site;
 	const struct scene_block *block;
 	uint32_t round;
 };
-
-/* ---- rounds ---- */
-
-/*
- * The round of each span. A trainer begins a round with each step and after each backward: phases alternate within a forward if
- * layers gather their weights. Other processes begin a round with each span.
- */
-static uint32_t *number_rounds(const struct scene *scene)
-{
-	uint32_t *round = calloc(scene->spans + 1, sizeof(*round)), k;
-	const struct scene_process *process;
-	const struct scene_span *span;
-	size_t i;
-
-	for (i = 0; round && i < scene->processes; i++) {
-		process = &scene->process[i];
-		span = &scene->span[process->first_span];
-		for (k = 1; k < process->spans; k++)
-			round[process->first_span + k] = round[process->first_span + k - 1] +
-							 (span[k].step != span[k - 1].step || !process->backward_end ||
-							  (span[k - 1].phase == MT_PHASE_BACKWARD &&
-							   span[k].phase != MT_PHASE_BACKWARD));
-	}
-	return round;
-}
 
 /* ---- series ---- */
 
@@ -69,30 +47,23 @@ static int by_series(const void *one, const void *two)
 	return a->block->seq < b->block->seq ? -1 : a->block->seq > b->block->seq;
 }
 
-/* All blocks on the device, series by series. NULL: out of memory. */
-static struct member *sort_members(const struct scene *scene, size_t *count)
+/* All blocks on the device, series by series. Returns their number. */
+static size_t sort_members(struct member *member, const struct scene *scene)
 {
-	struct member *member = calloc(scene->blocks + 1, sizeof(*member));
-	uint32_t *round = number_rounds(scene);
+	const struct scene_block *block;
 	const struct scene_span *span;
 	const struct scene_site *site;
-	size_t i;
+	size_t count = 0;
 
-	for (*count = i = 0; member && round && i < scene->blocks; i++) {
-		site = &scene->site[scene->block[i].site];
+	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+		site = &scene->site[block->site];
 		if (!find_is_here(scene, site))
 			continue;
-		span = scene_span_at(scene, site->process, scene->block[i].time);
-		member[(*count)++] = (struct member){ .site = site,
-						      .block = &scene->block[i],
-						      .round = span ? round[span - scene->span] : 0 };
+		span = scene_span_at(scene, site->process, block->time);
+		member[count++] = (struct member){ site, block, span ? span->round : 0 };
 	}
-	if (!round)
-		*count = 0;
-	free(round);
-	if (member && *count)
-		qsort(member, *count, sizeof(*member), by_series);
-	return member;
+	qsort(member, count, sizeof(*member), by_series);
+	return count;
 }
 
 /* Bytes of the rounds of a series. */
@@ -117,12 +88,6 @@ static struct rounds count_rounds(const struct member *from, const struct member
 }
 
 /* ---- whether it grows ---- */
-
-static int is_made_once(enum mt_category category)
-{
-	return category == MT_CATEGORY_WEIGHTS || category == MT_CATEGORY_KV_CACHE || category == MT_CATEGORY_GRAPHS ||
-	       category == MT_CATEGORY_OPTIMIZER_STATE || category == MT_CATEGORY_GRADIENTS;
-}
 
 /* A start or a capture makes many pieces once. A backward shows several starts; a capture runs backwards itself. */
 static int comes_in_one_start(const struct scene *scene, const struct member *from, const struct member *to)
@@ -155,7 +120,7 @@ static int grows_by_time(const struct member *from, const struct member *to)
 {
 	size_t births = (size_t)(to - from);
 
-	return births >= BIRTHS && !is_made_once(from->site->category) &&
+	return births >= BIRTHS && !scene_is_of(from->site->category, MADE_ONCE) &&
 	       (to[-1].block->time - from->block->time >= LONG || (births >= LAYERS && are_equal(from, to)));
 }
 
@@ -180,33 +145,27 @@ static void take_series(struct find *find, const struct member *from, const stru
 	}
 }
 
-static void add_process(struct find *find, uint32_t process)
+static void say_rate(struct find *find MT_UNUSED, struct candidate *candidate)
 {
-	const struct find_how how = { .cause = MT_CAUSE_GROWS, .reference = REFERENCE_BEFORE, .need = MT_NEED_NEVER };
-	struct candidate *candidate = find_whole(find, &how, process);
-
-	if (!candidate)
-		return;
 	candidate->fact[FACT_RATE] = (int64_t)candidate->expected;
 	candidate->fact[FACT_STEPS] = candidate->expected ? (int64_t)(candidate->bytes / candidate->expected) : 0;
 }
 
 void find_grows(struct find *find)
 {
-	const struct scene *scene = find->scene;
-	size_t count, from, to;
-	struct member *member = sort_members(scene, &count);
-	uint32_t i;
+	const struct find_how how = {
+		.reference = REFERENCE_BEFORE, .need = MT_NEED_NEVER, .whole = 1, .done = say_rate
+	};
+	struct member *member = calloc(find->scene->blocks + 1, sizeof(*member));
+	size_t count = member ? sort_members(member, find->scene) : 0, from, to;
 
 	if (!member)
 		find->failed = -MT_E_MEMORY;
-	for (from = 0; member && from < count; from = to) {
+	for (from = 0; from < count; from = to) {
 		for (to = from; to < count && !order_of_stacks(member[to].site, member[from].site);)
 			to++;
 		take_series(find, &member[from], &member[to]);
 	}
 	free(member);
-	for (i = 0; i < scene->processes; i++)
-		if (scene->process[i].in_use)
-			add_process(find, i);
+	find_groups(find, &how);
 }

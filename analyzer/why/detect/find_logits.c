@@ -4,7 +4,6 @@
  * The request is for logits if a rule or its function says so, or if the process has made logits of this size.
  */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #define BLOCK 512           /* bytes: allocators round sizes up to a multiple */
 #define SMALL (16ull << 20) /* bytes: smaller pieces can be masks and means */
@@ -77,7 +76,7 @@ static int are_chunks(struct candidate *candidate, uint64_t pieces)
 static void add_asked(struct find *find, int is_named)
 {
 	const struct scene *scene = find->scene;
-	struct candidate *candidate = find_add_request(find, MT_CAUSE_LOGITS, scene->request.requested);
+	struct candidate *candidate = find_add_request(find);
 	const struct scene_site *site, *most = NULL;
 	uint64_t pieces = 0;
 	uint32_t i;
@@ -123,7 +122,7 @@ static void say_resident(struct find *find, struct candidate *candidate)
 
 void find_logits(struct find *find)
 {
-	const struct find_how how = { .cause = MT_CAUSE_LOGITS, .need = MT_NEEDS, .done = say_resident };
+	const struct find_how how = { .need = MT_NEEDS, .done = say_resident };
 	const struct scene *scene = find->scene;
 	const struct scene_request *request = &scene->request;
 	int is_named = request->failure && request->node != SCENE_NONE &&

@@ -1,6 +1,5 @@
 /* more_than_before: bytes that are resident now, and were not at the reference (scene.h). */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #define SHARE 4 /* divisor: less than 1/4 of the missing bytes is noise of another batch */
 
@@ -12,11 +11,20 @@ static int comes_anyway(const struct scene *scene, const struct scene_site *site
 {
 	enum mt_need need = find_need(scene, site);
 
-	if (site->category == MT_CATEGORY_OPTIMIZER_STATE || site->category == MT_CATEGORY_GRADIENTS)
+	if (scene_is_of(site->category, SCENE_SET(OPTIMIZER_STATE) | SCENE_SET(GRADIENTS)))
 		return need != MT_NEED_NEVER && find_is_own(scene, site);
 	return need == MT_NEED_NOW && (site->freed || !scene->process[site->process].backward_end) &&
-	       (find_is_of_forward(site->category) || site->category == MT_CATEGORY_GATHER_BUFFERS ||
-		site->category == MT_CATEGORY_WORKSPACE);
+	       scene_is_of(site->category, SCENE_OF_FORWARD | SCENE_SET(GATHER_BUFFERS) | SCENE_SET(WORKSPACE));
+}
+
+static int is_more(const struct scene *scene, const struct scene_site *site)
+{
+	return site->at[SCENE_NOW] > site->at[SCENE_BEFORE] && !comes_anyway(scene, site);
+}
+
+static uint64_t before(const struct scene *scene MT_UNUSED, const struct scene_site *site)
+{
+	return site->at[SCENE_BEFORE];
 }
 
 /* The candidate has all resident bytes of its branches. */
@@ -28,23 +36,13 @@ static void say_enough(struct find *find, struct candidate *candidate)
 
 void find_more_than_before(struct find *find)
 {
-	const struct scene *scene = find->scene;
-	uint64_t least = scene->request.missing / SHARE;
-	const struct find_how how = { .cause = MT_CAUSE_MORE_THAN_BEFORE,
-				      .reference = REFERENCE_BEFORE,
+	uint64_t least = find_least(find->scene), share = find->scene->request.missing / SHARE;
+	const struct find_how how = { .reference = REFERENCE_BEFORE,
 				      .need = MT_NEEDS,
-				      .least = least > find_least(scene) ? least : find_least(scene),
+				      .least = share > least ? share : least,
+				      .expect = before,
 				      .done = say_enough };
-	const struct scene_site *site;
-	size_t i;
 
-	for (i = 0; scene->request.has_before && i < scene->sites; i++) {
-		site = &scene->site[i];
-		if (!find_is_here(scene, site) || comes_anyway(scene, site) ||
-		    site->at[SCENE_NOW] <= site->at[SCENE_BEFORE])
-			continue;
-		find->take[i] = site->at[SCENE_NOW];
-		find->expect[i] = site->at[SCENE_BEFORE];
-	}
-	find_groups(find, &how);
+	if (find->scene->request.has_before)
+		find_sites(find, &how, is_more);
 }

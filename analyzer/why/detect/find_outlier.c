@@ -1,6 +1,5 @@
 /* A piece larger than earlier pieces of the same place: one long sequence, one large batch. */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #define USUAL 125 /* percent of the place's largest earlier piece: padded batches differ by less */
 
@@ -13,8 +12,8 @@
 static int is_of_batch(const struct scene *scene, uint32_t node, enum mt_phase phase, enum mt_category category)
 {
 	return !mt_phase_is_early(phase) && !(find_own_tags(scene, node) & OF_WEIGHTS) &&
-	       (find_is_of_forward(category) || category == MT_CATEGORY_OTHER || category == MT_CATEGORY_GRADIENTS ||
-		category == MT_CATEGORY_WORKSPACE || category == MT_CATEGORY_KV_CACHE);
+	       scene_is_of(category, SCENE_OF_FORWARD | SCENE_SET(OTHER) | SCENE_SET(GRADIENTS) | SCENE_SET(WORKSPACE) |
+					     SCENE_SET(KV_CACHE));
 }
 
 static int is_unusual(uint64_t now, uint64_t before)
@@ -39,6 +38,16 @@ static void say_history(struct find *find, struct candidate *candidate, uint64_t
 		candidate->category = MT_CATEGORY_ACTIVATIONS;
 }
 
+static int is_larger(const struct scene *scene, const struct scene_site *site)
+{
+	return is_unusual(site->most, site->most_before) && is_of_batch(scene, site->node, site->phase, site->category);
+}
+
+static uint64_t usual(const struct scene *scene MT_UNUSED, const struct scene_site *site)
+{
+	return (uint64_t)((double)site->at[SCENE_NOW] * site->most_before / site->most);
+}
+
 static void say_largest(struct find *find, struct candidate *candidate)
 {
 	const struct scene *scene = find->scene;
@@ -54,28 +63,14 @@ static void say_largest(struct find *find, struct candidate *candidate)
 
 void find_outlier(struct find *find)
 {
-	const struct find_how how = { .cause = MT_CAUSE_OUTLIER, .need = MT_NEEDS, .done = say_largest };
-	const struct scene *scene = find->scene;
-	const struct scene_request *request = &scene->request;
-	const struct scene_site *site;
+	const struct scene_request *request = &find->scene->request;
 	struct candidate *candidate;
-	size_t i;
 
 	if (request->failure && request->node != SCENE_NONE && is_unusual(request->requested, request->earlier_most) &&
-	    is_of_batch(scene, request->node, request->phase, request->category)) {
-		candidate = find_add_request(find, MT_CAUSE_OUTLIER, request->requested);
-		if (!candidate)
-			return;
+	    is_of_batch(find->scene, request->node, request->phase, request->category)) {
+		candidate = find_add_request(find);
 		candidate->expected = request->earlier_most;
 		say_history(find, candidate, request->requested, request->earlier_most);
 	}
-	for (i = 0; i < scene->sites; i++) {
-		site = &scene->site[i];
-		if (!find_is_here(scene, site) || !is_unusual(site->most, site->most_before) ||
-		    !is_of_batch(scene, site->node, site->phase, site->category))
-			continue;
-		find->take[i] = site->at[SCENE_NOW];
-		find->expect[i] = (uint64_t)((double)site->at[SCENE_NOW] * site->most_before / site->most);
-	}
-	find_groups(find, &how);
+	find_sites(find, &(struct find_how){ .need = MT_NEEDS, .expect = usual, .done = say_largest }, is_larger);
 }

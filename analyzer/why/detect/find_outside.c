@@ -1,6 +1,5 @@
 /* Bytes beyond recorded calls: contexts, other programs, other APIs. */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #define CONTEXT ((uint64_t)1 << 30) /* bytes: estimate of a context with its libraries' code, without NVML */
 #define SMALL 10                    /* divisor: a desktop or the driver holds less than 1/10 of the device */
@@ -12,36 +11,27 @@ uint64_t find_context(const struct scene *scene, uint32_t process)
 	return it->has_context ? it->context - it->unexplained : it->on_device ? CONTEXT : 0;
 }
 
-/* Whether more than half of the outside bytes can be this process's: NVML says so, or has no sample. */
-static int could_have(const struct scene *scene, uint32_t process)
-{
-	const struct scene_process *it = &scene->process[process];
-
-	return it->has_context ? it->context > scene->request.outside / 2 : it->on_device;
-}
-
 /* The processes of the outside bytes. */
 struct holders {
 	uint64_t contexts; /* bytes of all contexts on the device */
-	uint32_t owner;    /* the only process that can hold most outside bytes; SCENE_NONE: none, or several can */
+	uint32_t owner;    /* the only process that can hold most outside bytes; else the requesting one */
 	int64_t idle;      /* processes with a context and no other bytes */
 };
 
+/* NVML says that a process holds more than half of the outside bytes, or has no sample of it. */
 static struct holders look_at(const struct scene *scene)
 {
-	struct holders holders = { .owner = SCENE_NONE };
+	struct holders holders = { .owner = scene->request.process };
+	const struct scene_process *it;
 	uint32_t i, owners = 0;
 
 	for (i = 0; i < scene->processes; i++) {
-		holders.contexts += scene->process[i].on_device ? find_context(scene, i) : 0;
-		holders.idle += !scene->process[i].on_device && scene->process[i].context;
-		if (!could_have(scene, i))
-			continue;
-		holders.owner = i;
-		owners++;
+		it = &scene->process[i];
+		holders.contexts += it->on_device ? find_context(scene, i) : 0;
+		holders.idle += !it->on_device && it->context;
+		if (it->has_context ? it->context > scene->request.outside / 2 : it->on_device)
+			holders.owner = owners++ ? scene->request.process : i;
 	}
-	if (owners != 1)
-		holders.owner = SCENE_NONE;
 	return holders;
 }
 
@@ -64,10 +54,7 @@ void find_outside(struct find *find)
 		expected = request->outside_before;
 	if (request->outside <= expected || request->outside - expected < request->total / SMALL)
 		return;
-	candidate = find_add_at(find, MT_CAUSE_OUTSIDE, holders.owner == SCENE_NONE ? request->process : holders.owner,
-				SCENE_NONE, request->outside);
-	if (!candidate)
-		return;
+	candidate = find_add_at(find, holders.owner, SCENE_NONE, request->outside);
 	candidate->expected = expected;
 	candidate->reference = request->outside_before || rise ? REFERENCE_BEFORE : REFERENCE_MODEL;
 	candidate->doubt = request->outside_before >= request->outside ||

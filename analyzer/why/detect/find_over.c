@@ -9,7 +9,6 @@
  * A model no longer computes if another model began to work after its last work. Packages on the stacks tell models apart.
  */
 #include "detectors.h"
-#include "why/find/find.h"
 
 /* ---- attempts ---- */
 
@@ -75,8 +74,7 @@ static int64_t newest_forward(const struct scene *scene)
 static int is_of_attempt(const struct scene_site *site)
 {
 	return !mt_phase_is_early(site->phase) &&
-	       (find_is_of_forward(site->category) || site->category == MT_CATEGORY_GATHER_BUFFERS ||
-		site->category == MT_CATEGORY_WORKSPACE);
+	       scene_is_of(site->category, SCENE_OF_FORWARD | SCENE_SET(GATHER_BUFFERS) | SCENE_SET(WORKSPACE));
 }
 
 /* A new attempt makes its own states. */
@@ -138,7 +136,7 @@ static int is_weights(const struct scene *scene, const struct scene_site *site)
 
 static void look_at(struct model *model, const struct scene *scene, const struct scene_site *site)
 {
-	int is_work = find_is_own(scene, site) && site->last_seq && find_is_of_forward(site->category) &&
+	int is_work = find_is_own(scene, site) && site->last_seq && scene_is_of(site->category, SCENE_OF_FORWARD) &&
 		      !mt_phase_is_early(site->phase);
 	uint64_t bit = 1;
 	int i;

@@ -1,14 +1,13 @@
 /* Activations that checkpointing should have dropped: layers keep all of theirs in a program that recomputes other layers. */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #define MANY 4    /* layers: embedding, head and loss are never recomputed */
 #define LITTLE 10 /* divisor: inputs of layers that a framework keeps are less than 1/10 of the device */
 
 static int is_recomputed(const struct scene *scene, const struct scene_site *site)
 {
-	(void)scene;
-	return site->category == MT_CATEGORY_RECOMPUTED || (site->tags & MT_TAG_BIT(RECOMPUTE));
+	return find_is_own(scene, site) &&
+	       (site->category == MT_CATEGORY_RECOMPUTED || (site->tags & MT_TAG_BIT(RECOMPUTE)));
 }
 
 /* Recomputed layers keep only their inputs, and a checkpoint's frame is on the stack of these. */
@@ -21,15 +20,13 @@ static int is_kept_whole(const struct scene *scene, const struct scene_site *sit
 
 void find_setting_ignored(struct find *find)
 {
-	const struct find_how how = { .cause = MT_CAUSE_SETTING_IGNORED,
-				      .need = MT_NEED_LATER, /* the backward makes them anew */
+	const struct find_how how = { .need = MT_NEED_LATER, /* the backward makes them anew */
 				      .least = find->scene->request.total / LITTLE };
 	const struct scene *scene = find->scene;
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < scene->sites; i++)
-		if (find_is_own(scene, &scene->site[i]) && is_recomputed(scene, &scene->site[i])) {
-			find_sites(find, &how, is_kept_whole);
-			return;
-		}
+	while (i < scene->sites && !is_recomputed(scene, &scene->site[i]))
+		i++;
+	if (i < scene->sites)
+		find_sites(find, &how, is_kept_whole);
 }

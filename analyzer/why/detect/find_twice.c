@@ -7,7 +7,6 @@
  *     request     the failed request is a copy of resident bytes
  */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #include <stdlib.h>
 #include "memtrace/error.h"
@@ -23,93 +22,108 @@ static const unsigned ratios[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 
 
 /* ---- sizes ---- */
 
-/* A block of a model. */
+/*
+ * Blocks of one size and site. An engine inside a trainer has its own weights by design: each owner is compared with itself. A quarter
+ * of a site's blocks can come late: a partial reload makes no new model.
+ */
 struct size {
-	uint64_t each;
-	int64_t there;  /* seq at which its site had most of its blocks */
-	uint64_t count; /* blocks of this size up to this one, in the order of `there` */
+	uint64_t owner; /* a number, equal for the blocks of a process, or of the engine inside it */
+	uint64_t each, count;
+	int64_t since, there; /* seq of the first block of the site, and of the one that completed it */
+	uint32_t site;
 };
 
 struct sizes {
-	struct size *at; /* by size, then there */
+	struct size *at;
 	size_t count;
 };
+
+static int by_site(const void *one, const void *two)
+{
+	const struct size *a = one, *b = two;
+
+	if (a->site != b->site)
+		return a->site < b->site ? -1 : 1;
+	return a->each < b->each ? -1 : a->each > b->each;
+}
 
 static int by_size(const void *one, const void *two)
 {
 	const struct size *a = one, *b = two;
 
+	if (a->owner != b->owner)
+		return a->owner < b->owner ? -1 : 1;
 	if (a->each != b->each)
 		return a->each < b->each ? -1 : 1;
 	return a->there < b->there ? -1 : a->there > b->there;
 }
 
-/* The end of the site's blocks that begin at `from`. */
-static size_t site_end(const struct scene *scene, size_t from)
+/* Sorts, and makes one of those that are equal. */
+static void merge(struct sizes *sizes)
 {
-	size_t to = from;
+	size_t i, count = 0;
 
-	while (to < scene->blocks && scene->block[to].site == scene->block[from].site)
-		to++;
-	return to;
-}
-
-/* Adds the site's blocks. A quarter of them can come late: a partial reload makes no new model. */
-static void add_sizes(struct sizes *sizes, const struct scene *scene, size_t from, size_t to)
-{
-	int64_t there = scene->block[from + (to - from - 1) * 3 / 4].seq;
-	const struct scene_block *block;
-
-	for (; from < to; from++) {
-		block = &scene->block[from];
-		sizes->at[sizes->count++] = (struct size){ .each = block->bytes / (block->count ? block->count : 1),
-							   .there = there,
-							   .count = block->count };
+	qsort(sizes->at, sizes->count, sizeof(*sizes->at), by_site);
+	for (i = 0; i < sizes->count; i++) {
+		if (count && !by_site(&sizes->at[count - 1], &sizes->at[i]))
+			sizes->at[count - 1].count += sizes->at[i].count;
+		else
+			sizes->at[count++] = sizes->at[i];
 	}
+	sizes->count = count;
 }
 
-static void sort_sizes(struct sizes *sizes)
+/* The sizes of all blocks, site by site. `sizes` has room for each block. */
+static void load_sizes(struct sizes *sizes, const struct scene *scene)
 {
-	size_t i;
+	const struct scene_block *end = scene->block + scene->blocks, *first, *block, *to;
+	const struct scene_site *site;
 
-	if (sizes->count)
-		qsort(sizes->at, sizes->count, sizeof(*sizes->at), by_size);
-	for (i = 1; i < sizes->count; i++)
-		sizes->at[i].count += sizes->at[i].each == sizes->at[i - 1].each ? sizes->at[i - 1].count : 0;
+	for (first = scene->block; first < end; first = to) {
+		for (to = first; to < end && to->site == first->site;)
+			to++;
+		site = &scene->site[first->site];
+		for (block = first; block < to; block++)
+			sizes->at[sizes->count++] = (struct size){ .owner = 2 * (uint64_t)site->process + site->engine,
+								   .each = block->bytes /
+									   (block->count ? block->count : 1),
+								   .count = block->count,
+								   .since = first->seq,
+								   .there = first[(to - first - 1) * 3 / 4].seq,
+								   .site = block->site };
+	}
+	merge(sizes);
 }
 
-static int is_of_model(const struct scene *scene, const struct scene_site *site)
+static int is_of_model(const struct scene_site *site)
 {
-	(void)scene;
 	return !site->driver && (site->category == MT_CATEGORY_WEIGHTS ||
 				 (site->category == MT_CATEGORY_OTHER && mt_phase_is_early(site->phase)));
 }
 
-static void load_sizes(struct sizes *sizes, const struct scene *scene, uint32_t process, int engine)
+/* Takes the sizes of models. `count` becomes the number of blocks of the size up to this one, in the order of `there`. */
+static void load_models(struct sizes *models, const struct sizes *sizes, const struct scene *scene)
 {
-	const struct scene_site *site;
-	size_t from, to;
+	struct size *at = models->at;
+	size_t i;
 
-	sizes->count = 0;
-	for (from = 0; from < scene->blocks; from = to) {
-		to = site_end(scene, from);
-		site = &scene->site[scene->block[from].site];
-		if (site->process == process && site->engine == engine && find_is_here(scene, site) &&
-		    is_of_model(scene, site))
-			add_sizes(sizes, scene, from, to);
-	}
-	sort_sizes(sizes);
+	for (i = 0; i < sizes->count; i++)
+		if (is_of_model(&scene->site[sizes->at[i].site]))
+			at[models->count++] = sizes->at[i];
+	qsort(at, models->count, sizeof(*at), by_size);
+	for (i = 1; i < models->count; i++)
+		at[i].count += at[i].owner == at[i - 1].owner && at[i].each == at[i - 1].each ? at[i - 1].count : 0;
 }
 
-/* The first block at or after the size and the time. */
-static size_t first_from(const struct sizes *sizes, uint64_t each, int64_t there)
+/* The first model size at or after the owner, size and time. */
+static size_t first_from(const struct sizes *models, uint64_t owner, uint64_t each, int64_t there)
 {
-	const struct size wanted = { .each = each, .there = there };
-	size_t low = 0, high = sizes->count, middle;
+	const struct size wanted = { .owner = owner, .each = each, .there = there };
+	size_t low = 0, high = models->count, middle;
 
 	while (low < high) {
 		middle = (low + high) / 2;
-		if (by_size(&sizes->at[middle], &wanted) < 0)
+		if (by_size(&models->at[middle], &wanted) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -117,16 +131,16 @@ static size_t first_from(const struct sizes *sizes, uint64_t each, int64_t there
 	return low;
 }
 
-/* Number of blocks of this size, up to rounding, of sites that were complete before `since`. */
-static uint64_t count_before(const struct sizes *sizes, uint64_t each, int64_t since)
+/* Number of model blocks of this size, up to rounding, of sites that were complete before `since`. */
+static uint64_t count_before(const struct sizes *models, uint64_t owner, uint64_t each, int64_t since)
 {
 	uint64_t slack = each / ROUNDING, count = 0;
-	size_t i = first_from(sizes, each - slack, INT64_MIN), end;
+	size_t i = first_from(models, owner, each - slack, INT64_MIN), end;
 
-	while (i < sizes->count && sizes->at[i].each <= each + slack) {
-		end = first_from(sizes, sizes->at[i].each, since);
-		count += end > i ? sizes->at[end - 1].count : 0;
-		i = first_from(sizes, sizes->at[i].each + 1, INT64_MIN);
+	while (i < models->count && models->at[i].owner == owner && models->at[i].each <= each + slack) {
+		end = first_from(models, owner, models->at[i].each, since);
+		count += end > i ? models->at[end - 1].count : 0;
+		i = first_from(models, owner, models->at[i].each + 1, INT64_MIN);
 	}
 	return count;
 }
@@ -140,25 +154,21 @@ struct match {
 	uint64_t there;                /* number of earlier blocks of these sizes */
 };
 
-/* site: the sizes of one site; since: seq of its first block. */
-static struct match match_sizes(const struct sizes *sizes, const struct sizes *site, const unsigned *ratio,
-				int64_t since)
+static struct match match_sizes(const struct sizes *models, const struct size *from, const struct size *to,
+				const unsigned *ratio)
 {
 	struct match match = { 0, 0, 0, 0, 0 };
-	uint64_t there, each, count;
-	size_t i;
+	uint64_t there;
 
-	for (i = 0; i < site->count; i++) {
-		each = site->at[i].each;
-		if (each < SMALL || (i + 1 < site->count && site->at[i + 1].each == each))
-			continue; /* the last block of a size has the count of all */
-		count = site->at[i].count;
-		match.of += each * count;
-		there = count_before(sizes, each / ratio[0] * ratio[1], since);
+	for (; from < to; from++) {
+		if (from->each < SMALL)
+			continue;
+		match.of += from->each * from->count;
+		there = count_before(models, from->owner, from->each / ratio[0] * ratio[1], from->since);
 		if (!there)
 			continue;
-		match.bytes += each * count;
-		match.pieces += count;
+		match.bytes += from->each * from->count;
+		match.pieces += from->count;
 		match.there += there;
 		match.kinds++;
 	}
@@ -184,77 +194,59 @@ static int is_copy(const struct scene *scene, const struct match *match, const s
 /* Whether the site's category is, or can be, a part of a model. A copying function makes copies of optimizer states, too. */
 static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 {
-	return find_is_here(scene, site) && !site->driver &&
-	       (site->category == MT_CATEGORY_WEIGHTS || site->category == MT_CATEGORY_OTHER ||
-		site->category == MT_CATEGORY_WORKSPACE ||
+	return !site->driver &&
+	       (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER) | SCENE_SET(WORKSPACE)) ||
 		(site->category == MT_CATEGORY_OPTIMIZER_STATE && is_made_by_copy(scene, site)));
 }
 
-/* An engine inside a trainer has its own weights by design: compare each with itself. `room`: a size for each block. */
-static void take_copies(struct find *find, uint32_t process, int engine, struct sizes *weights, struct sizes *room)
+static void take_copies(struct find *find, const struct sizes *sizes, const struct sizes *models)
 {
-	const struct scene *scene = find->scene;
+	const struct size *from, *to, *end = sizes->at + sizes->count;
 	const struct scene_site *site;
 	struct match match, best;
-	size_t from, to, i;
+	size_t i;
 
-	load_sizes(weights, scene, process, engine);
-	for (from = 0; from < scene->blocks; from = to) {
-		to = site_end(scene, from);
-		site = &scene->site[scene->block[from].site];
-		if (site->process != process || site->engine != engine || !may_be_copy(scene, site))
+	for (from = sizes->at; from < end; from = to) {
+		site = &find->scene->site[from->site];
+		for (to = from; to < end && to->site == from->site;)
+			to++;
+		if (!may_be_copy(find->scene, site))
 			continue;
-		room->count = 0;
-		add_sizes(room, scene, from, to);
-		sort_sizes(room);
-		best.bytes = 0;
-		for (i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++) {
-			match = match_sizes(weights, room, ratios[i], scene->block[from].seq);
+		for (best.bytes = i = 0; i < MT_ARRAY_SIZE(ratios); i++) {
+			match = match_sizes(models, from, to, ratios[i]);
 			best = !i || match.bytes > best.bytes ? match : best;
 		}
-		find->take[scene->block[from].site] = is_copy(scene, &best, site) ? best.bytes : 0;
+		find->take[from->site] = is_copy(find->scene, &best, site) ? best.bytes : 0;
 	}
-}
-
-/* The process needs bytes of the category, but not the second set. A model computes with one set, and never with a state dict. */
-static void say_not_now(struct find *find, struct candidate *candidate)
-{
-	(void)find;
-	if (candidate->need == MT_NEED_NOW && candidate->category != MT_CATEGORY_WEIGHT_BUFFERS)
-		candidate->need = MT_NEED_LATER;
 }
 
 /* A copy of less than a hundredth of the device is no cause. */
 static void find_copies(struct find *find)
 {
 	const struct scene *scene = find->scene;
-	const struct find_how how = { .cause = MT_CAUSE_TWICE,
-				      .reference = REFERENCE_MODEL,
-				      .by_category = 1,
+	const struct find_how how = { .reference = REFERENCE_MODEL,
 				      .need = MT_NEEDS,
+				      .by_category = 1,
 				      .least = scene->request.total / 100,
-				      .done = say_not_now };
-	struct sizes weights = { calloc(scene->blocks + 1, sizeof(*weights.at)), 0 };
-	struct sizes room = { calloc(scene->blocks + 1, sizeof(*room.at)), 0 };
-	uint32_t i;
+				      .done = find_say_not_now };
+	struct sizes sizes = { calloc(scene->blocks + 1, sizeof(*sizes.at)), 0 };
+	struct sizes models = { calloc(scene->blocks + 1, sizeof(*models.at)), 0 };
 
-	if (!weights.at || !room.at)
+	if (sizes.at && models.at) {
+		load_sizes(&sizes, scene);
+		load_models(&models, &sizes, scene);
+		take_copies(find, &sizes, &models);
+	} else {
 		find->failed = -MT_E_MEMORY;
-	for (i = 0; i < scene->processes && !find->failed; i++) {
-		if (scene->process[i].in_use)
-			take_copies(find, i, 0, &weights, &room);
-		if (scene->process[i].engine)
-			take_copies(find, i, 1, &weights, &room);
 	}
-	free(weights.at);
-	free(room.at);
+	free(sizes.at);
+	free(models.at);
 	find_groups(find, &how);
 }
 
 /* Weights on their way to an engine are also in the trainer or in the engine. A state dict of the model's own tensors allocates nothing. */
-static int is_in_transit(const struct scene *scene, const struct scene_site *site)
+static int is_in_transit(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
-	(void)scene;
 	return site->category == MT_CATEGORY_WEIGHT_BUFFERS ||
 	       (site->category == MT_CATEGORY_STATE_DICT && !(site->tags & MT_TAG_BIT(GATHER)));
 }
@@ -266,50 +258,35 @@ static int is_near(uint64_t bytes, uint64_t other)
 
 /* ---- gradients ---- */
 
-static int is_bucket(const struct scene *scene, const struct scene_site *site)
-{
-	return find_is_own(scene, site) && site->category == MT_CATEGORY_GRADIENTS && mt_phase_is_early(site->phase);
-}
-
 static int is_gradient(const struct scene *scene, const struct scene_site *site)
 {
-	return find_is_own(scene, site) && site->category == MT_CATEGORY_GRADIENTS && !mt_phase_is_early(site->phase);
+	return find_is_own(scene, site) && site->category == MT_CATEGORY_GRADIENTS;
 }
 
-static void say_doubt(struct find *find, struct candidate *candidate)
+static int is_bucket(const struct scene *scene, const struct scene_site *site)
 {
-	(void)find;
-	candidate->doubt = 1;
+	return is_gradient(scene, site) && mt_phase_is_early(site->phase);
 }
 
 /* Buckets that were made at the start, beside gradients of as many bytes that the backward made: a communication can need both. */
-static void find_buckets(struct find *find)
+static void say_buckets(struct find *find, struct candidate *candidate)
 {
-	const struct find_how how = {
-		.cause = MT_CAUSE_TWICE, .reference = REFERENCE_MODEL, .need = MT_NEED_LATER, .done = say_doubt
-	};
-	const struct scene *scene = find->scene;
-	uint64_t buckets = find_sum(scene, scene->request.process, is_bucket);
+	uint64_t buckets = find_sum(find->scene, candidate->process, is_bucket);
 
-	if (buckets && is_near(find_sum(scene, scene->request.process, is_gradient), buckets))
-		find_sites(find, &how, is_bucket);
+	candidate->doubt = 1;
+	if (!is_near(find_sum(find->scene, candidate->process, is_gradient) - buckets, buckets))
+		candidate->bytes = 0;
 }
 
 /* ---- the request ---- */
-
-static int is_weights(const struct scene *scene, const struct scene_site *site)
-{
-	(void)scene;
-	return !site->driver && site->category == MT_CATEGORY_WEIGHTS;
-}
 
 /* Whether the request has the bytes of all weights, or double (float32 beside 16 bits). */
 static int is_all_weights(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
-	uint64_t all = find_sum(scene, request->process, is_weights);
+	uint64_t all = scene->process[request->process].weights;
 
-	return request->category != MT_CATEGORY_GRADIENTS && request->category != MT_CATEGORY_OPTIMIZER_STATE &&
+	return !scene_is_of(request->category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE)) &&
 	       !request->from_driver && all >= request->total / 10 &&
 	       (is_near(request->requested, all) || is_near(request->requested, 2 * all));
 }
@@ -318,19 +295,18 @@ static int is_all_weights(const struct scene *scene)
 static int is_there(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
-	const struct scene_site *site;
 	uint64_t slack = request->requested / ROUNDING;
-	size_t i;
+	const struct scene_block *block;
+	const struct scene_site *site;
 
-	if (request->category != MT_CATEGORY_WEIGHT_BUFFERS && !(scene->node[request->node].tags & MT_TAG_BIT(COPY)))
+	if (request->category != MT_CATEGORY_WEIGHT_BUFFERS && !(scene_tags(scene, request->node) & MT_TAG_BIT(COPY)))
 		return 0;
 	slack = slack > ROUNDING ? slack : ROUNDING;
-	for (i = 0; i < scene->blocks; i++) {
-		site = &scene->site[scene->block[i].site];
-		if (find_is_own(scene, site) && find_is_here(scene, site) && site->phase == request->phase &&
-		    site->node != request->node && scene->block[i].step == request->step &&
-		    request->requested <= scene->block[i].bytes + slack &&
-		    scene->block[i].bytes <= request->requested + slack)
+	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+		site = &scene->site[block->site];
+		if (find_is_own(scene, site) && site->phase == request->phase && site->node != request->node &&
+		    block->step == request->step && request->requested <= block->bytes + slack &&
+		    block->bytes <= request->requested + slack)
 			return 1;
 	}
 	return 0;
@@ -338,17 +314,16 @@ static int is_there(const struct scene *scene)
 
 void find_twice(struct find *find)
 {
-	const struct find_how transit = { .cause = MT_CAUSE_TWICE,
-					  .reference = REFERENCE_MODEL,
-					  .by_category = 1,
-					  .need = MT_NEEDS,
-					  .done = say_not_now };
+	const struct find_how transit = {
+		.reference = REFERENCE_MODEL, .need = MT_NEEDS, .by_category = 1, .done = find_say_not_now
+	};
+	const struct find_how buckets = { .reference = REFERENCE_MODEL, .need = MT_NEED_LATER, .done = say_buckets };
 	const struct scene_request *request = &find->scene->request;
 
 	find_copies(find);
 	find_sites(find, &transit, is_in_transit);
-	find_buckets(find);
+	find_sites(find, &buckets, is_bucket);
 	if (request->failure && request->node != SCENE_NONE && request->requested >= request->total / 100 &&
 	    (is_all_weights(find->scene) || is_there(find->scene)))
-		find_add_request(find, MT_CAUSE_TWICE, request->requested);
+		find_add_request(find);
 }

@@ -1,6 +1,5 @@
 /* Bytes of a place beyond those of the same place on other ranks, at the same step. */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #include <stdlib.h>
 #include "memtrace/error.h"
@@ -87,9 +86,6 @@ static void say_ranks(struct find *find, struct candidate *candidate)
 
 void find_uneven(struct find *find)
 {
-	const struct find_how how = {
-		.cause = MT_CAUSE_UNEVEN, .reference = REFERENCE_PEER, .need = MT_NEEDS, .done = say_ranks
-	};
 	const struct scene *scene = find->scene;
 	struct place *place = calloc(scene->sites + 1, sizeof(*place));
 	size_t count = 0, i, from, to;
@@ -115,5 +111,5 @@ void find_uneven(struct find *find)
 		take_place(find, &place[from], &place[to]);
 	}
 	free(place);
-	find_groups(find, &how);
+	find_groups(find, &(struct find_how){ .reference = REFERENCE_PEER, .need = MT_NEEDS, .done = say_ranks });
 }

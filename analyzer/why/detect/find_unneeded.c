@@ -8,14 +8,8 @@
  *     idle         a model that no longer computes while another one works (find_over.c)
  */
 #include "detectors.h"
-#include "why/find/find.h"
 
 #define PERCENT 100 /* divisor: less than 1/100 of the device is no cause */
-
-static uint64_t request_tags(const struct scene *scene)
-{
-	return scene->request.node == SCENE_NONE ? 0 : scene->node[scene->request.node].tags;
-}
 
 /* ---- by need ---- */
 
@@ -35,7 +29,7 @@ static int is_other_work(enum mt_phase phase)
 /* Whether the site's owner works now: the requesting engine, or a model that generates without an engine. */
 static int is_at_work(const struct scene *scene, const struct scene_site *site)
 {
-	int engine_asks = (request_tags(scene) & MT_TAG_BIT(ENGINE)) != 0;
+	int engine_asks = (scene_tags(scene, scene->request.node) & MT_TAG_BIT(ENGINE)) != 0;
 
 	return site->engine ? engine_asks && site->category != MT_CATEGORY_KV_CACHE
 			    : !engine_asks && site->category == MT_CATEGORY_WEIGHTS;
@@ -49,10 +43,10 @@ static int has_no_need(const struct scene *scene, const struct scene_site *site)
 		return 0;
 	if (site->category == MT_CATEGORY_STATE_DICT)
 		return 1;
-	if (site->category == MT_CATEGORY_OPTIMIZER_STATE || site->category == MT_CATEGORY_GRADIENTS)
+	if (scene_is_of(site->category, SCENE_SET(OPTIMIZER_STATE) | SCENE_SET(GRADIENTS)))
 		return is_other_work(phase) && find_need(scene, site) != MT_NEED_NOW;
 	return find_need(scene, site) != MT_NEED_NOW && !is_at_work(scene, site) &&
-	       !(find_is_of_forward(site->category) && trains(phase));
+	       !(scene_is_of(site->category, SCENE_OF_FORWARD) && trains(phase));
 }
 
 /* A phase of unknown work can need the bytes. An engine keeps its pool on purpose. Outputs of a forward can have a reader. */
@@ -60,7 +54,7 @@ static void say_category(struct find *find, struct candidate *candidate)
 {
 	if (candidate->need == MT_NEED_NOW)
 		candidate->need = MT_NEED_LATER;
-	candidate->doubt = find_is_of_forward(candidate->category) ||
+	candidate->doubt = scene_is_of(candidate->category, SCENE_OF_FORWARD) ||
 			   (candidate->category == MT_CATEGORY_KV_CACHE &&
 			    find->scene->process[candidate->process].who == MT_WHO_ENGINE);
 }
@@ -69,11 +63,11 @@ static void say_category(struct find *find, struct candidate *candidate)
 
 static int is_of_other_pass(const struct scene *scene, const struct scene_site *site)
 {
-	uint64_t other = ~request_tags(scene);
+	uint64_t other = ~scene_tags(scene, scene->request.node);
 
 	if (scene->request.phase == MT_PHASE_REF)
 		other &= ~MT_TAG_BIT(REFERENCE);
-	if (find_is_of_forward(site->category))
+	if (scene_is_of(site->category, SCENE_OF_FORWARD))
 		return find_is_own(scene, site) && other & MT_TAG_BIT(EVALUATION) &&
 		       (site->tags & MT_TAG_BIT(EVALUATION) || site->category == MT_CATEGORY_EVALUATION);
 	return find_is_own(scene, site) && (site->tags & other & MT_TAG_BIT(REFERENCE));
@@ -93,8 +87,9 @@ static void take_dead(struct find *find)
 	for (i = 0; i < scene->blocks && scene->request.phase != MT_PHASE_BACKWARD; i++) {
 		block = &scene->block[i];
 		site = &scene->site[block->site];
-		if (find_is_here(scene, site) && find_is_own(scene, site) && find_is_of_forward(site->category) &&
-		    !mt_phase_is_early(site->phase) && block->seq <= over && site->freed_home > site->made / 2 &&
+		if (find_is_here(scene, site) && find_is_own(scene, site) &&
+		    scene_is_of(site->category, SCENE_OF_FORWARD) && !mt_phase_is_early(site->phase) &&
+		    block->seq <= over && site->freed_home > site->made / 2 &&
 		    (!scene->request.has_before || site->at[SCENE_NOW] > site->at[SCENE_BEFORE]))
 			find->take[block->site] += block->bytes;
 	}
@@ -102,24 +97,18 @@ static void take_dead(struct find *find)
 
 void find_unneeded(struct find *find)
 {
-	const struct find_how never = { .cause = MT_CAUSE_UNNEEDED, .need = MT_NEED_NEVER };
-	const struct find_how later = { .cause = MT_CAUSE_UNNEEDED, .need = MT_NEED_LATER };
-	const struct find_how attempt = { .cause = MT_CAUSE_UNNEEDED,
-					  .need = MT_NEED_NEVER,
+	const struct find_how by_need = { .need = MT_NEEDS, .by_category = 1, .done = say_category };
+	const struct find_how attempt = { .need = MT_NEED_NEVER,
+					  .whole = 1,
 					  .least = find->scene->request.total / PERCENT };
-	const struct find_how by_need = {
-		.cause = MT_CAUSE_UNNEEDED, .need = MT_NEEDS, .by_category = 1, .done = say_category
-	};
+	const struct find_how never = { .need = MT_NEED_NEVER }, later = { .need = MT_NEED_LATER };
 
 	find_sites(find, &by_need, has_no_need);
 	find_sites(find, &later, is_of_other_pass);
-	find_begin(find);
 	take_dead(find);
 	find_groups(find, &never);
-	find_begin(find);
 	find_attempt(find);
-	find_whole(find, &attempt, find->scene->request.process);
-	find_begin(find);
+	find_groups(find, &attempt);
 	find_idle(find);
 	find_groups(find, &later);
 }

@@ -4,11 +4,9 @@
  * The candidate has all bytes of these ranks on the device: tensors, cache and contexts.
  */
 #include "detectors.h"
-#include "why/find/find.h"
 
-static int is_of_role(const struct scene *scene, const struct scene_site *site)
+static int is_of_role(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
-	(void)scene;
 	return (site->tags & (MT_TAG_BIT(REFERENCE) | MT_TAG_BIT(CRITIC))) != 0;
 }
 
@@ -24,8 +22,8 @@ static int is_other_rank(const struct scene *scene, uint32_t process)
 {
 	const struct scene_process *own = &scene->process[scene->request.process], *it = &scene->process[process];
 
-	return it->on_device && !it->ended && it->rank >= 0 && it->rank != own->rank && !it->sleeps && !own->sleeps &&
-	       has_role(scene, process) == has_role(scene, scene->request.process);
+	return it->on_device && !it->ended && own->rank >= 0 && it->rank >= 0 && it->rank != own->rank && !it->sleeps &&
+	       !own->sleeps && has_role(scene, process) == has_role(scene, scene->request.process);
 }
 
 /* The bytes of all other ranks are one cause: one line of code chose the device for all. */
@@ -37,7 +35,7 @@ void find_wrong_device(struct find *find)
 	struct candidate *candidate;
 	int64_t ranks = 0;
 
-	for (i = 0; scene->process[scene->request.process].rank >= 0 && i < scene->processes; i++) {
+	for (i = 0; i < scene->processes; i++) {
 		if (!is_other_rank(scene, i))
 			continue;
 		ranks++;
@@ -50,9 +48,7 @@ void find_wrong_device(struct find *find)
 	bytes += contexts < own ? contexts : own;
 	if (!ranks || bytes < find_least(scene))
 		return;
-	candidate = find_add(find, MT_CAUSE_WRONG_DEVICE, most);
-	if (!candidate)
-		return;
+	candidate = find_add(find, most);
 	for (i = 0; i < scene->sites; i++)
 		if (scene->site[i].process == most && find_is_here(scene, &scene->site[i]) &&
 		    scene->site[i].at[SCENE_NOW])
@@ -62,5 +58,5 @@ void find_wrong_device(struct find *find)
 	candidate->need = MT_NEED_NEVER;
 	candidate->known = SCENE_CENSUS; /* certain for any category: these processes do not belong here */
 	candidate->fact[FACT_PROCESSES] = ranks;
-	find_takers(find, candidate, most, 1);
+	find_takers(find, candidate, 1);
 }

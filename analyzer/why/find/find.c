@@ -9,41 +9,31 @@
 
 /* ---- candidates ---- */
 
-struct candidate *find_add(struct find *find, enum mt_cause cause, uint32_t process)
+struct candidate *find_add(struct find *find, uint32_t process)
 {
-	size_t count = find->candidates;
-	struct candidate *grown = scene_room(find->candidate, count, sizeof(*grown));
+	struct candidate *it = scene_add(&find->candidate, &find->candidates, sizeof(*it));
 
-	if (!grown) {
+	if (!it) {
 		find->failed = -MT_E_MEMORY;
-		return NULL;
+		free(find->spare.part);
+		it = memset(&find->spare, 0, sizeof(find->spare));
 	}
-	find->candidate = grown;
-	grown[count].cause = cause;
-	grown[count].process = process;
-	grown[count].node = grown[count].stack = grown[count].within = SCENE_NONE;
-	grown[count].need = MT_NEED_NOW;
-	find->candidates++;
-	return &grown[count];
-}
-
-void find_drop(struct find *find)
-{
-	free(find->candidate[--find->candidates].part);
+	it->cause = find->cause;
+	it->process = process;
+	it->node = it->stack = it->within = SCENE_NONE;
+	it->need = MT_NEED_NOW;
+	return it;
 }
 
 void find_part(struct find *find, struct candidate *candidate, uint32_t site, uint64_t bytes)
 {
-	size_t count = candidate->parts;
-	struct candidate_part *grown = scene_room(candidate->part, count, sizeof(*grown));
+	struct candidate_part *part = scene_add(&candidate->part, &candidate->parts, sizeof(*part));
 
-	if (!grown) {
+	if (!part) {
 		find->failed = -MT_E_MEMORY;
 		return;
 	}
-	candidate->part = grown;
-	grown[count] = (struct candidate_part){ .site = site, .bytes = bytes };
-	candidate->parts++;
+	*part = (struct candidate_part){ .site = site, .bytes = bytes };
 	candidate->bytes += bytes;
 }
 
@@ -51,8 +41,9 @@ void find_part(struct find *find, struct candidate *candidate, uint32_t site, ui
 uint64_t find_least(const struct scene *scene)
 {
 	uint64_t missing = scene->request.missing / 16, share = scene->request.total / 100;
+	uint64_t least = !missing || (share && share < missing) ? share : missing;
 
-	return !missing || (share && share < missing) ? share : missing;
+	return least ? least : 1;
 }
 
 enum mt_need find_need(const struct scene *scene, const struct scene_site *site)
@@ -64,29 +55,25 @@ enum mt_need find_need(const struct scene *scene, const struct scene_site *site)
 
 /* ---- bytes without a site: the request itself, and bytes at a node ---- */
 
-struct candidate *find_add_at(struct find *find, enum mt_cause cause, uint32_t process, uint32_t node, uint64_t bytes)
+struct candidate *find_add_at(struct find *find, uint32_t process, uint32_t node, uint64_t bytes)
 {
-	struct candidate *candidate = find_add(find, cause, process);
+	struct candidate *candidate = find_add(find, process);
 
-	if (!candidate)
-		return NULL;
 	candidate->bytes = bytes;
 	candidate->node = candidate->stack = node;
 	candidate->category = MT_CATEGORY_OTHER;
 	candidate->phase = find->scene->process[process].phase;
-	candidate->tags = node == SCENE_NONE ? 0 : find->scene->node[node].tags;
+	candidate->tags = scene_tags(find->scene, node);
 	candidate->known = SCENE_CENSUS;
 	candidate->need = MT_NEED_NEVER;
 	return candidate;
 }
 
-struct candidate *find_add_request(struct find *find, enum mt_cause cause, uint64_t bytes)
+struct candidate *find_add_request(struct find *find)
 {
 	const struct scene_request *request = &find->scene->request;
-	struct candidate *candidate = find_add_at(find, cause, request->process, request->node, bytes);
+	struct candidate *candidate = find_add_at(find, request->process, request->node, request->requested);
 
-	if (!candidate)
-		return NULL;
 	candidate->category = request->category;
 	candidate->phase = request->phase;
 	candidate->need = MT_NEED_NOW;
@@ -177,13 +164,13 @@ void find_describe(struct find *find, struct candidate *candidate)
 	count_pieces(scene, candidate);
 }
 
-/* ---- groups ---- */
-
-void find_begin(struct find *find)
+void find_say_not_now(struct find *find MT_UNUSED, struct candidate *candidate)
 {
-	memset(find->take, 0, find->scene->sites * sizeof(*find->take));
-	memset(find->expect, 0, find->scene->sites * sizeof(*find->expect));
+	if (candidate->need == MT_NEED_NOW && candidate->category != MT_CATEGORY_WEIGHT_BUFFERS)
+		candidate->need = MT_NEED_LATER;
 }
+
+/* ---- groups ---- */
 
 /* The taken sites of one process and category. */
 struct slice {
@@ -255,54 +242,45 @@ static uint32_t branch_of(const struct find *find)
 	return node;
 }
 
-/* Makes one candidate from the taken bytes of the slice, below `node` if not `whole`. The bytes are no longer taken. */
-static struct candidate *make_group(struct find *find, const struct find_how *how, const struct slice *slice,
-				    uint32_t node, int whole)
+/* Makes one candidate from the taken bytes of the slice at the branch with most of them. The bytes are no longer taken. */
+static struct candidate *make_group(struct find *find, const struct find_how *how, const struct slice *slice)
 {
 	const struct scene *scene = find->scene;
-	struct candidate *candidate = find_add(find, how->cause, slice->process);
-	uint32_t its;
+	struct candidate *candidate = find_add(find, slice->process);
+	uint32_t branch = branch_of(find), its;
 	size_t i;
 
-	if (!candidate)
-		return NULL;
 	candidate->reference = how->reference;
 	candidate->need = how->need;
 	for (i = 0; i < scene->sites; i++) {
 		its = scene->site[i].node;
-		if (!is_in_slice(find, slice, i) || (!whole && its != node && !scene_is_in(scene, its, node)))
+		if (!is_in_slice(find, slice, i) || (!how->whole && its != branch && !scene_is_in(scene, its, branch)))
 			continue;
 		find_part(find, candidate, (uint32_t)i, find->take[i]);
 		candidate->expected += find->expect[i];
 		find->take[i] = 0;
 	}
 	find_describe(find, candidate);
+	if (how->whole)
+		candidate->node = branch;
 	return candidate;
 }
 
 #define GROUPS_MAX 8 /* most candidates of one process and category: the rest is small */
 
-static uint64_t least_of(const struct find *find, const struct find_how *how)
-{
-	uint64_t least = how->least ? how->least : find_least(find->scene);
-
-	return least ? least : 1;
-}
-
 static void split_slice(struct find *find, const struct find_how *how, const struct slice *slice)
 {
-	uint64_t least = least_of(find, how);
+	uint64_t least = how->least ? how->least : find_least(find->scene);
 	struct candidate *candidate;
 	int groups;
 
-	for (groups = 0; groups < GROUPS_MAX && sum_up(find, slice) >= least; groups++) {
-		candidate = make_group(find, how, slice, branch_of(find), 0);
-		if (!candidate)
-			return;
+	for (groups = how->whole ? GROUPS_MAX - 1 : 0;
+	     groups < GROUPS_MAX && sum_up(find, slice) >= least && !find->failed; groups++) {
+		candidate = make_group(find, how, slice);
 		if (how->done)
 			how->done(find, candidate);
-		if (candidate->bytes < least || candidate->bytes <= candidate->expected)
-			find_drop(find);
+		if ((candidate->bytes < least || candidate->bytes <= candidate->expected) && !find->failed)
+			free(find->candidate[--find->candidates].part);
 	}
 }
 
@@ -316,17 +294,13 @@ void find_groups(struct find *find, const struct find_how *how)
 	memset(find->process_sum, 0, scene->processes * sizeof(*find->process_sum));
 	for (i = 0; i < scene->sites; i++)
 		find->process_sum[scene->site[i].process] += find->take[i];
-	for (slice.process = 0; slice.process < scene->processes && !find->failed; slice.process++) {
-		if (!find->process_sum[slice.process])
-			continue;
-		if (!how->by_category) {
-			slice.category = -1;
+	for (slice.process = 0; slice.process < scene->processes; slice.process++)
+		for (slice.category = how->by_category ? 0 : -1;
+		     find->process_sum[slice.process] && slice.category < (how->by_category ? MT_CATEGORY_COUNT : 0);
+		     slice.category++)
 			split_slice(find, how, &slice);
-			continue;
-		}
-		for (slice.category = 0; slice.category < MT_CATEGORY_COUNT; slice.category++)
-			split_slice(find, how, &slice);
-	}
+	memset(find->take, 0, scene->sites * sizeof(*find->take));
+	memset(find->expect, 0, scene->sites * sizeof(*find->expect));
 }
 
 void find_sites(struct find *find, const struct find_how *how, find_is *is)
@@ -334,59 +308,46 @@ void find_sites(struct find *find, const struct find_how *how, find_is *is)
 	const struct scene *scene = find->scene;
 	size_t i;
 
-	find_begin(find);
-	for (i = 0; i < scene->sites; i++)
-		if (find_is_here(scene, &scene->site[i]) && is(scene, &scene->site[i]))
-			find->take[i] = scene->site[i].at[SCENE_NOW];
+	for (i = 0; i < scene->sites; i++) {
+		if (!find_is_here(scene, &scene->site[i]) || (is && !is(scene, &scene->site[i])))
+			continue;
+		find->take[i] = scene->site[i].at[SCENE_NOW];
+		find->expect[i] = how->expect ? how->expect(scene, &scene->site[i]) : 0;
+	}
 	find_groups(find, how);
-}
-
-void find_sums(struct find *find, find_is *is)
-{
-	const struct scene *scene = find->scene;
-	size_t i;
-
-	memset(find->process_sum, 0, scene->processes * sizeof(*find->process_sum));
-	for (i = 0; i < scene->sites; i++)
-		if (find_is_here(scene, &scene->site[i]) && is(scene, &scene->site[i]))
-			find->process_sum[scene->site[i].process] += scene->site[i].at[SCENE_NOW];
 }
 
 uint64_t find_sum(const struct scene *scene, uint32_t process, find_is *is)
 {
 	const struct scene_site *site;
 	uint64_t bytes = 0;
-	size_t i;
 
-	for (i = 0; i < scene->sites; i++) {
-		site = &scene->site[i];
+	for (site = scene->site; site < scene->site + scene->sites; site++)
 		if (site->process == process && find_is_here(scene, site) && is(scene, site))
 			bytes += site->at[SCENE_NOW];
-	}
 	return bytes;
 }
 
-uint32_t find_branch(struct find *find, uint32_t process)
+void find_takers(struct find *find, struct candidate *candidate, int with_tensors)
 {
-	const struct slice slice = { process, -1 };
+	const struct scene *scene = find->scene;
+	const struct scene_site *site;
+	uint64_t most = 0, *take;
 
-	sum_up(find, &slice);
-	return branch_of(find);
-}
-
-struct candidate *find_whole(struct find *find, const struct find_how *how, uint32_t process)
-{
-	const struct slice slice = { process, -1 };
-	struct candidate *candidate;
-	uint32_t branch;
-
-	if (sum_up(find, &slice) < least_of(find, how))
-		return NULL;
-	branch = branch_of(find);
-	candidate = make_group(find, how, &slice, SCENE_NONE, 1);
-	if (candidate)
-		candidate->node = branch;
-	return candidate;
+	for (site = scene->site; site < scene->site + scene->sites; site++) {
+		if (site->process != candidate->process)
+			continue;
+		take = &find->take[site - scene->site];
+		*take = site->idle + (with_tensors && find_is_here(scene, site) ? site->at[SCENE_NOW] : 0);
+		if (*take > most) {
+			most = *take;
+			candidate->stack = site->node;
+		}
+	}
+	sum_up(find, &(struct slice){ candidate->process, -1 });
+	memset(find->take, 0, scene->sites * sizeof(*find->take));
+	candidate->node = branch_of(find);
+	candidate->tags = scene_tags(scene, candidate->stack);
 }
 
 /* ---- the end ---- */
@@ -398,6 +359,7 @@ void find_release(struct find *find)
 	for (i = 0; i < find->candidates; i++)
 		free(find->candidate[i].part);
 	free(find->candidate);
+	free(find->spare.part);
 	free(find->take);
 	free(find->expect);
 	free(find->node_sum);

@@ -83,10 +83,12 @@ struct candidate {
 
 struct find {
 	const struct scene *scene;
+	enum mt_cause cause; /* the running detector's */
 	struct candidate *candidate;
 	size_t candidates;
+	struct candidate spare;  /* for a candidate without memory */
 	int failed;              /* 0 or -MT_E_MEMORY */
-	uint64_t *take, *expect; /* a number for each site, zeroed by find_begin */
+	uint64_t *take, *expect; /* a number for each site, zeroed by find_groups */
 	uint64_t *node_sum;      /* a number for each node */
 	uint64_t *process_sum;   /* a number for each process */
 };
@@ -95,35 +97,29 @@ void find_release(struct find *find);
 
 /* ---- for detectors ---- */
 
-/* A candidate of the process, without bytes. NULL: out of memory, noted in find->failed. */
-struct candidate *find_add(struct find *find, enum mt_cause cause, uint32_t process);
+/* A candidate of the process, without bytes. Without memory find->failed is set, and the candidate is find->spare. */
+struct candidate *find_add(struct find *find, uint32_t process);
 
-/* Takes the newest candidate back. */
-void find_drop(struct find *find);
+/* A candidate that stands for the request, with its bytes. */
+struct candidate *find_add_request(struct find *find);
 
-/* A candidate that stands for the request, with `bytes`. NULL: out of memory. */
-struct candidate *find_add_request(struct find *find, enum mt_cause cause, uint64_t bytes);
-
-/* A candidate at a node, of bytes that no site has. NULL: out of memory. */
-struct candidate *find_add_at(struct find *find, enum mt_cause cause, uint32_t process, uint32_t node, uint64_t bytes);
-
-/* Sets take and expect of all sites to 0. */
-void find_begin(struct find *find);
+/* A candidate at a node, of bytes that no site has. */
+struct candidate *find_add_at(struct find *find, uint32_t process, uint32_t node, uint64_t bytes);
 
 /* The way that bytes become candidates. */
 struct find_how {
-	enum mt_cause cause;
 	enum reference reference;
-	int by_category;   /* 1: a candidate has one category */
 	enum mt_need need; /* MT_NEEDS: from the categories of the bytes */
+	int by_category;   /* 1: a candidate has one category */
+	int whole;         /* 1: one candidate of all bytes of a process */
 	uint64_t least;    /* smaller groups make no candidate; 0: find_least() */
-	void (*done)(struct find *find,
-		     struct candidate *candidate); /* can set bytes to 0: no candidate; NULL: nothing to add */
+	uint64_t (*expect)(const struct scene *scene, const struct scene_site *site); /* NULL: no bytes are expected */
+	void (*done)(struct find *find, struct candidate *candidate); /* NULL: nothing to add; bytes 0: no candidate */
 };
 
 /*
  * Makes candidates from find->take[site] bytes, find->expect[site] of them expected. Each process gives the largest branches of its
- * stacks, each at the innermost function with most of the bytes.
+ * stacks, each at the innermost function with most of the bytes. Then take and expect of all sites are 0.
  */
 void find_groups(struct find *find, const struct find_how *how);
 
@@ -133,17 +129,11 @@ typedef int find_is(const struct scene *scene, const struct scene_site *site);
 /* Makes candidates from the resident bytes of these sites on the device of the request. */
 void find_sites(struct find *find, const struct find_how *how, find_is *is);
 
-/* Sets find->process_sum to the resident bytes of these sites on the device of the request. find_groups() overwrites the sums. */
-void find_sums(struct find *find, find_is *is);
-
-/* The same for one process. */
+/* Resident bytes of these sites of a process on the device of the request. */
 uint64_t find_sum(const struct scene *scene, uint32_t process, find_is *is);
 
-/* Makes one candidate from all taken bytes of a process. NULL: too few bytes, or out of memory. */
-struct candidate *find_whole(struct find *find, const struct find_how *how, uint32_t process);
-
-/* The branch of the process's stacks with most taken bytes; SCENE_NONE: no taken site has a stack. */
-uint32_t find_branch(struct find *find, uint32_t process);
+/* Sets node, stack and tags from the takers of the process's empty segments, and of its tensors. No byte may be taken. */
+void find_takers(struct find *find, struct candidate *candidate, int with_tensors);
 
 /* Fills process, node, category, phase, known, tags, need and number of pieces from the parts. */
 void find_describe(struct find *find, struct candidate *candidate);
@@ -153,6 +143,9 @@ uint64_t find_own_tags(const struct scene *scene, uint32_t node);
 
 /* Adds a part. */
 void find_part(struct find *find, struct candidate *candidate, uint32_t site, uint64_t bytes);
+
+/* For find_how.done: a model computes with one set of bytes, one layer and no state dict at a time, and an engine with all it gets. */
+void find_say_not_now(struct find *find, struct candidate *candidate);
 
 /* Least bytes of a candidate: a sixteenth of the missing bytes or a hundredth of the device, the smaller of the two. */
 uint64_t find_least(const struct scene *scene);
@@ -166,13 +159,7 @@ static inline int find_is_here(const struct scene *scene, const struct scene_sit
 	return site->device == scene->request.device && site->in_use;
 }
 
-/* A forward makes these categories; its backward or its reader frees them. */
-static inline int find_is_of_forward(enum mt_category category)
-{
-	return category == MT_CATEGORY_ACTIVATIONS || category == MT_CATEGORY_RECOMPUTED ||
-	       category == MT_CATEGORY_LOGITS || category == MT_CATEGORY_EVALUATION;
-}
-
+/* Whether the site's bytes are of the requesting process. */
 static inline int find_is_own(const struct scene *scene, const struct scene_site *site)
 {
 	return site->process == scene->request.process;

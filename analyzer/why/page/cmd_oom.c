@@ -1,7 +1,6 @@
 /* memana oom - why a request failed, what to do about it, and the memory at the moment. */
 #include "memtrace/error.h"
 #include "oom_moment.h"
-#include "oom_none.h"
 #include "query/query.h"
 #include "report/answer.h"
 #include "report/command.h"
@@ -67,12 +66,30 @@ static int json_host(void *context, const struct query_host *row)
 	return 0;
 }
 
-static int json_failure(struct doc *doc, const struct why *why, int64_t limit)
+/* The device that came nearest to its limit. */
+static void json_nearest(struct doc *doc, const struct scene *scene)
 {
-	if (why->scene.request.failure)
-		return oom_moment_json(doc, &why->scene, limit);
+	const struct scene_peak *peak = &scene->peak;
+	int known = text_known.history;
+
+	doc_object(doc, "nearest");
+	doc_int(doc, "device", scene->request.number);
+	doc_text(doc, "phase", known ? mt_phase_name(peak->phase) : NULL);
+	doc_int_or_null(doc, "step", scene->request.step, known);
+	doc_int(doc, "peak_bytes", (int64_t)peak->bytes);
+	doc_int_or_null(doc, "total_bytes", (int64_t)scene->request.total, scene->request.total != 0);
+	doc_int_or_null(doc, "used_bytes", (int64_t)peak->used, peak->used != 0);
+	doc_end(doc);
+}
+
+static int json_failure(struct doc *doc, const struct scene *scene, int64_t limit)
+{
+	if (scene->request.failure)
+		return oom_moment_json(doc, scene, limit);
 	doc_null(doc, "failure");
-	return oom_none_json(doc, why->scene.db);
+	if (*scene->request.kind)
+		json_nearest(doc, scene);
+	return 0;
 }
 
 static int json_oom(struct doc *doc, struct db *db, const struct answer_options *options)
@@ -83,7 +100,7 @@ static int json_oom(struct doc *doc, struct db *db, const struct answer_options 
 	if (!error)
 		error = why_json_verdict(doc, &why);
 	if (!error)
-		error = json_failure(doc, &why, options->limit);
+		error = json_failure(doc, &why.scene, options->limit);
 	if (!error)
 		error = why_json(doc, &why, options->limit);
 	oom_failures_json(doc, &why.scene);

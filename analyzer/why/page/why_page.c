@@ -1,10 +1,12 @@
 /* The first screen: the request, and at most three causes with their actions. */
 #include <string.h>
-#include "oom_none.h"
 #include "report/answer.h"
+#include "report/peak_verdict.h"
+#include "report/top_host.h"
 #include "why_words.h"
 
 #define WORDS_SHOWN 120 /* most words before the details */
+#define NEAR 20         /* divisor: at most 1/20 left is a near miss */
 #define CLAUSE_LEAST 5  /* least number of words of a first clause that stands alone */
 
 /* ---- the request ---- */
@@ -65,11 +67,67 @@ static void say_request(struct sentence *sentence, const struct scene *scene)
 	}
 }
 
+/* ---- no failed request ---- */
+
+static void say_peak(struct sentence *sentence, const struct scene_request *request, const struct scene_peak *peak)
+{
+	char name[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], share[TEXT_SIZE_MAX];
+	uint64_t fullest = peak->used > peak->bytes ? peak->used : peak->bytes;
+	int is_near = fullest >= request->total - request->total / NEAR;
+
+	sentence_say(sentence, "%s%s had its peak at %s",
+		     !request->total ? ". The size of the GPU is not in it: "
+		     : is_near       ? ". The nearest miss: "
+				     : ", and none came near: ",
+		     answer_device(name, request->number, request->kind), text_bytes(size, peak->bytes));
+	if (request->total)
+		sentence_say(sentence, " of %s (%s)", text_bytes(total, request->total),
+			     text_percent(share, peak->bytes, request->total));
+	sentence_say(sentence, ", ");
+	peak_say_phase(sentence, mt_phase_name(peak->phase), request->step, peak->steps != 0);
+	if (peak->used > peak->bytes)
+		sentence_say(sentence, "; nvidia-smi counted %s in use", text_bytes(size, peak->used));
+	sentence_say(sentence, ".");
+}
+
+/* A trace with a damaged part can have lost a failed request. */
+static int say_none(struct sentence *sentence, const struct scene *scene)
+{
+	const int64_t none[ANSWER_PARAMETERS] = { 0 };
+	int damaged = 0,
+	    error = answer_flag(scene->db, "SELECT EXISTS (SELECT 1 FROM process WHERE damage IS NOT NULL)", none,
+				&damaged);
+
+	if (error)
+		return error;
+	sentence_say(sentence, "No request for GPU memory failed in %s",
+		     damaged ? "the part of this recording that can be read" : "this recording");
+	if (!*scene->request.kind)
+		sentence_say(sentence, ".");
+	else if (!strcmp(scene->request.kind, "cpu"))
+		sentence_say(sentence, ": it has tensors of the CPU only (memana top).");
+	else
+		say_peak(sentence, &scene->request, &scene->peak);
+	return 0;
+}
+
 int why_say_opening(struct sentence *sentence, const struct why *why)
 {
-	if (!why->scene.request.failure)
-		return oom_none_say(sentence, why->scene.db);
-	say_request(sentence, &why->scene);
+	int error;
+
+	if (why->scene.request.failure) {
+		say_request(sentence, &why->scene);
+		return 0;
+	}
+	error = top_host_say_briefly(sentence, why->scene.db);
+	if (error)
+		return error;
+	if (sentence->size)
+		sentence_say(sentence, " No request for GPU memory failed.");
+	else if (!text_known.history)
+		sentence_say(sentence, "%s", answer_no_history);
+	else
+		return say_none(sentence, &why->scene);
 	return 0;
 }
 

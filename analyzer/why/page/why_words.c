@@ -9,12 +9,6 @@
 
 /* ---- words ---- */
 
-/* The subject of a form. */
-struct subject {
-	const struct why *why;
-	const struct candidate *it;
-};
-
 static int say(struct sentence *sentence, const char *words)
 {
 	sentence_say(sentence, "%s", words);
@@ -29,9 +23,9 @@ static int say_size(struct sentence *sentence, uint64_t bytes)
 	return bytes > 0;
 }
 
-static int say_process(struct sentence *sentence, const struct subject *subject)
+static int say_process(struct sentence *sentence, const struct why *why, const struct candidate *it)
 {
-	const struct scene_process *process = &subject->why->scene.process[subject->it->process];
+	const struct scene_process *process = &why->scene.process[it->process];
 	char who[TEXT_SIZE_MAX];
 
 	say(sentence, answer_process(who, process->rank, process->pid));
@@ -80,55 +74,29 @@ void why_say_node(struct sentence *sentence, const struct scene *scene, uint32_t
 			 callstack_place(place, sizeof(place), frame));
 }
 
-static int say_place(struct sentence *sentence, const struct subject *subject)
+static int say_place(struct sentence *sentence, const struct why *why, const struct candidate *it)
 {
-	uint32_t node = why_place(subject->why, subject->it);
+	uint32_t node = why_place(why, it);
 
 	if (node != SCENE_NONE)
-		why_say_node(sentence, &subject->why->scene, node);
+		why_say_node(sentence, &why->scene, node);
 	return node != SCENE_NONE;
 }
 
-static int say_bytes(struct sentence *sentence, const struct subject *subject)
-{
-	return say_size(sentence, subject->it->bytes);
-}
-
-static int say_expected(struct sentence *sentence, const struct subject *subject)
-{
-	return say_size(sentence, subject->it->reference == REFERENCE_BEFORE ? subject->it->expected : 0);
-}
-
-static int say_excess(struct sentence *sentence, const struct subject *subject)
-{
-	return say_size(sentence, subject->it->bytes - subject->it->expected);
-}
-
-static int say_category(struct sentence *sentence, const struct subject *subject)
-{
-	return say(sentence, mt_category_name((uint32_t)subject->it->category));
-}
-
 /* Says the kind behind the bytes, as in "4.6 GiB of weights" or "4.6 GiB, probably weights". */
-static int say_of(struct sentence *sentence, const struct subject *subject)
+static int say_of(struct sentence *sentence, const struct candidate *it)
 {
-	if (subject->it->category == MT_CATEGORY_OTHER)
+	if (it->category == MT_CATEGORY_OTHER)
 		return say(sentence, " of unknown kind");
-	say(sentence, subject->it->known == SCENE_PROBABLE ? ", probably " : " of ");
-	return say_category(sentence, subject);
+	say(sentence, it->known == SCENE_PROBABLE ? ", probably " : " of ");
+	return say(sentence, mt_category_name((uint32_t)it->category));
 }
 
-static int say_phase(struct sentence *sentence, const struct subject *subject)
+static int say_unneeded(struct sentence *sentence, const struct why *why, const struct candidate *it)
 {
-	say(sentence, answer_phase(mt_phase_name((uint32_t)subject->it->phase)));
-	return subject->it->phase != MT_PHASE_OTHER;
-}
+	enum mt_phase asking = why->scene.request.phase;
 
-static int say_unneeded(struct sentence *sentence, const struct subject *subject)
-{
-	enum mt_phase asking = subject->why->scene.request.phase;
-
-	if (subject->it->need == MT_NEED_NEVER)
+	if (it->need == MT_NEED_NEVER)
 		return say(sentence, "no longer needed");
 	if (asking == MT_PHASE_OTHER)
 		return say(sentence, "not needed now");
@@ -136,41 +104,35 @@ static int say_unneeded(struct sentence *sentence, const struct subject *subject
 	return say(sentence, mt_phase_name((uint32_t)asking));
 }
 
-static int say_before(struct sentence *sentence, const struct subject *subject)
-{
-	return say(sentence, subject->why->scene.request.has_before == SCENE_SAME_PLACE
-				     ? "when this place last got memory"
-				     : "in the step before");
-}
-
-static int say_holds(struct sentence *sentence, const struct subject *subject)
-{
-	return say(sentence, rank_is_request(subject->it) ? "requests" : "holds");
-}
-
 /* "rank 0 (pid 4100) uses", "9 processes such as rank 0 (pid 4100) use" */
-static int say_hosted(struct sentence *sentence, const struct subject *subject)
+static int say_hosted(struct sentence *sentence, const struct why *why, const struct candidate *it)
 {
-	int64_t processes = subject->it->fact[FACT_PROCESSES];
+	int64_t processes = it->fact[FACT_PROCESSES];
+	int is_request = rank_is_request(it);
 
-	if (!processes && !rank_is_request(subject->it))
+	if (!processes && !is_request)
 		return say(sentence, "processes that were not recorded use");
 	if (processes > 1)
 		sentence_say(sentence, "%lld processes such as ", (long long)processes);
-	say_process(sentence, subject);
-	return say(sentence, rank_is_request(subject->it) ? " requests" : processes > 1 ? " use" : " uses");
+	say_process(sentence, why, it);
+	return say(sentence, is_request ? " requests" : processes > 1 ? " use" : " uses");
 }
 
-/* A function says one word. 0: the word is unknown for this candidate. */
-static const struct {
-	const char *word;
-	int (*say)(struct sentence *sentence, const struct subject *subject);
-} words[] = {
-	{ "process", say_process },   { "place", say_place },   { "bytes", say_bytes },
-	{ "expected", say_expected }, { "excess", say_excess }, { "of", say_of },
-	{ "category", say_category }, { "phase", say_phase },   { "unneeded", say_unneeded },
-	{ "before", say_before },     { "holds", say_holds },   { "hosted", say_hosted },
-};
+/* X(word, what says the word: 0 if the word is unknown for the candidate `it`) */
+#define WORD_LIST(X)                                                                                                  \
+	X(process, say_process(sentence, why, it))                                                                    \
+	X(place, say_place(sentence, why, it))                                                                        \
+	X(bytes, say_size(sentence, it->bytes))                                                                       \
+	X(expected, say_size(sentence, it->reference == REFERENCE_BEFORE ? it->expected : 0))                         \
+	X(excess, say_size(sentence, it->bytes - it->expected))                                                       \
+	X(of, say_of(sentence, it))                                                                                   \
+	X(category, say(sentence, mt_category_name((uint32_t)it->category)))                                          \
+	X(phase, say(sentence, answer_phase(mt_phase_name((uint32_t)it->phase))) && it->phase != MT_PHASE_OTHER)      \
+	X(unneeded, say_unneeded(sentence, why, it))                                                                  \
+	X(before, say(sentence, why->scene.request.has_before == SCENE_SAME_PLACE ? "when this place last got memory" \
+										  : "in the step before"))            \
+	X(holds, say(sentence, rank_is_request(it) ? "requests" : "holds"))                                           \
+	X(hosted, say_hosted(sentence, why, it))
 
 static const struct {
 	const char *word;
@@ -200,23 +162,25 @@ static int is_word(const char *word, const char *name, size_t size)
 	return !strncmp(word, name, size) && !word[size];
 }
 
-static int say_word(struct sentence *sentence, const struct subject *subject, const char *name, size_t size)
+static int say_word(struct sentence *sentence, const struct why *why, const struct candidate *it, const char *name,
+		    size_t size)
 {
 	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(words); i++)
-		if (is_word(words[i].word, name, size))
-			return words[i].say(sentence, subject);
+#define WORD_SAY(word, says)            \
+	if (is_word(#word, name, size)) \
+		return says;
+	WORD_LIST(WORD_SAY)
+#undef WORD_SAY
 	for (i = 0; i < FACTS; i++)
 		if (is_word(facts[i].word, name, size))
-			return say_fact(sentence, subject->it, (enum fact)i);
+			return say_fact(sentence, it, (enum fact)i);
 	return 0;
 }
 
 /* {name} is a word or a fact. A part in [brackets] is left out if one of its words is unknown. */
 static void fill(struct sentence *sentence, const struct why *why, const struct candidate *candidate, const char *form)
 {
-	const struct subject subject = { why, candidate };
 	struct sentence before = *sentence;
 	int known = 1;
 	size_t size;
@@ -224,7 +188,7 @@ static void fill(struct sentence *sentence, const struct why *why, const struct 
 	for (; *form; form++) {
 		if (*form == '{') {
 			size = strcspn(++form, "}");
-			known &= say_word(sentence, &subject, form, size);
+			known &= say_word(sentence, why, candidate, form, size);
 			form += size;
 		} else if (*form == '[') {
 			before = *sentence;
@@ -253,7 +217,7 @@ void why_say_cause(struct sentence *sentence, const struct why *why, const struc
 
 	/* Bytes of a stack that was not recorded belong to their process. */
 	if (of_place && !has_stack) {
-		say_process(sentence, &(struct subject){ why, candidate });
+		say_process(sentence, why, candidate);
 		form += sizeof(place) - 1;
 	}
 	fill(sentence, why, candidate, form);

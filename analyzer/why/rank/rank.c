@@ -22,7 +22,7 @@ int find_all(struct find *find, const struct scene *scene)
 	if (!scene->processes)
 		return 0;
 #define DETECTOR_RUN(name, function, kind, says) \
-	find_begin(find);                        \
+	find->cause = MT_CAUSE_##name;           \
 	function(find);
 	DETECTOR_LIST(DETECTOR_RUN)
 #undef DETECTOR_RUN

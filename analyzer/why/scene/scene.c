@@ -36,54 +36,58 @@ static void take_failure(struct scene_request *request, const struct oom_failure
 	request->from_driver = !strcmp(failure->source, "driver");
 }
 
-/* Takes the peak of the fullest device as the moment: no request failed. 1: found, 0: no peak, or -MT_E_x. */
-static int take_peak(struct scene *scene)
+/* No request failed: the moment is the peak of the device that came nearest to its limit, a device with a known limit first. */
+static int take_peak(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	struct scene_request *request = &scene->request;
-	struct db_stmt *row = NULL;
-	int error = db_prepare(
-		scene->db, &row,
-		"SELECT device, number, kind, ifnull(total_bytes, 0), time, process, seq, step FROM peak JOIN device "
-		"ON device.id = device ORDER BY kind = 'cuda' DESC, bytes * 1.0 / nullif(total_bytes, 0) DESC, "
-		"bytes DESC, device LIMIT 1");
-	int more = error ? error : db_step(row);
 
-	if (more > 0) {
-		request->device = db_int(row, 0);
-		request->number = db_int(row, 1);
-		mt_copy_text(request->kind, sizeof(request->kind), db_text(row, 2));
-		request->total = (uint64_t)db_int(row, 3);
-		request->when = (struct alive_moment){ .time = db_int(row, 4),
-						       .process = db_int(row, 5),
-						       .seq = db_int(row, 6) };
-		request->step = db_int(row, 7);
-		request->free = -1;
-	}
-	db_finish(row);
-	return more;
+	request->device = db_int(row, 0);
+	request->number = db_int(row, 1);
+	mt_copy_text(request->kind, sizeof(request->kind), db_text(row, 2));
+	request->total = (uint64_t)db_int(row, 3);
+	request->when = (struct alive_moment){ .time = db_int(row, 4),
+					       .process = db_int(row, 5),
+					       .seq = db_int(row, 6) };
+	request->step = db_int(row, 7);
+	request->free = -1;
+	scene->peak = (struct scene_peak){ .bytes = (uint64_t)db_int(row, 8),
+					   .used = (uint64_t)db_int(row, 9),
+					   .phase = scene_phase(db_text(row, 10)),
+					   .steps = db_int(row, 11) };
+	return 0;
+}
+
+static int find_peak(struct scene *scene)
+{
+	return scene_each(
+		scene,
+		"SELECT device.id, number, kind, ifnull(total_bytes, 0), peak.time, peak.process, peak.seq, peak.step, peak.bytes, "
+		"(SELECT ifnull(max(used_bytes), 0) FROM gpu_sample WHERE gpu_sample.device = device.id) AS used, peak.phase, "
+		"(SELECT ifnull(max(steps), 0) FROM process) FROM peak JOIN device ON device.id = peak.device ORDER BY "
+		"kind = 'cpu', ifnull(max(peak.bytes, used) * 1.0 / nullif(total_bytes, 0), 0) DESC, peak.bytes DESC, number LIMIT 1",
+		NULL, 0, take_peak, NULL);
 }
 
 /* ---- the same place before ---- */
 
+struct moment {
+	int64_t seq, time;
+};
+
 /* Earlier allocations of the requesting place, oldest first. */
 struct earlier {
-	struct {
-		int64_t seq, time;
-	} * at;
+	struct moment *at;
 	size_t count;
 };
 
-static int take_earlier(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_earlier(struct scene *scene MT_UNUSED, const struct db_stmt *row, void *context)
 {
 	struct earlier *earlier = context;
-	void *grown = scene_room(earlier->at, earlier->count, sizeof(*earlier->at));
+	struct moment *at = scene_add(&earlier->at, &earlier->count, sizeof(*at));
 
-	(void)scene;
-	if (!grown)
+	if (!at)
 		return -MT_E_MEMORY;
-	earlier->at = grown;
-	earlier->at[earlier->count].seq = db_int(row, 0);
-	earlier->at[earlier->count++].time = db_int(row, 1);
+	*at = (struct moment){ .seq = db_int(row, 0), .time = db_int(row, 1) };
 	return 0;
 }
 
@@ -255,23 +259,31 @@ static int is_training(const struct scene_site *site)
 	return (site->tags & MT_TAG_BIT(TRAINING)) && site->phase == MT_PHASE_FORWARD && site->at[SCENE_NOW];
 }
 
+static void note_site(struct scene *scene, const struct scene_site *site)
+{
+	struct scene_process *process = &scene->process[site->process];
+	struct scene_request *request = &scene->request;
+
+	if (site->node == request->node && site->process == request->process &&
+	    site->most_before > request->earlier_most)
+		request->earlier_most = site->most_before;
+	if (site->engine || site->category == MT_CATEGORY_KV_CACHE)
+		process->engine += site->at[SCENE_NOW] + site->asleep;
+	if (is_training(site))
+		process->who = MT_WHO_TRAINER;
+	if (site->device != request->device || !site->in_use)
+		return;
+	process->weights += scene_is_weights(site) ? site->at[SCENE_NOW] : 0;
+	process->forward += scene_is_of(site->category, SCENE_OF_FORWARD) ? site->at[SCENE_NOW] : 0;
+}
+
 static void tell_who(struct scene *scene)
 {
 	struct scene_process *process;
-	const struct scene_site *site;
 	size_t i;
 
-	for (i = 0; i < scene->sites; i++) {
-		site = &scene->site[i];
-		process = &scene->process[site->process];
-		if (site->node == scene->request.node && site->process == scene->request.process &&
-		    site->most_before > scene->request.earlier_most)
-			scene->request.earlier_most = site->most_before;
-		if (site->engine || site->category == MT_CATEGORY_KV_CACHE)
-			process->engine += site->at[SCENE_NOW] + site->asleep;
-		if (is_training(site))
-			process->who = MT_WHO_TRAINER;
-	}
+	for (i = 0; i < scene->sites; i++)
+		note_site(scene, &scene->site[i]);
 	for (process = scene->process; process < scene->process + scene->processes; process++) {
 		if (process->backward_end || process->optimizer_end)
 			process->who = MT_WHO_TRAINER;
@@ -309,8 +321,7 @@ static int load_moments(struct scene *scene)
 	if (request->process == SCENE_NONE)
 		return -MT_E_CORRUPT;
 	request->node = request->failure ? scene_node_of(scene, request->failure->node) : SCENE_NONE;
-	request->phase = request->failure ? (enum mt_phase)mt_phase_parse(request->failure->phase,
-									  strlen(request->failure->phase))
+	request->phase = request->failure ? scene_phase(request->failure->phase)
 					  : scene->process[request->process].phase;
 	error = scene_find_moments(scene, &moments);
 	if (!error)
@@ -328,7 +339,7 @@ static int load_moments(struct scene *scene)
 
 int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int64_t oom)
 {
-	int found = 1, error;
+	int error;
 
 	memset(scene, 0, sizeof(*scene));
 	scene->db = db;
@@ -343,12 +354,11 @@ int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int
 	if (scene->request.failure)
 		take_failure(&scene->request, scene->request.failure);
 	else
-		found = take_peak(scene);
-	if (found < 0)
-		return found;
-	error = load_processes(scene);
-	return error || !found ? error
-			       : load_moments(scene); /* Without a device, host memory may still show the cause. */
+		error = find_peak(scene);
+	if (!error)
+		error = load_processes(scene);
+	/* Without a device, host memory may still show the cause. */
+	return error || !*scene->request.kind ? error : load_moments(scene);
 }
 
 void scene_release(struct scene *scene)

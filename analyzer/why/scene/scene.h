@@ -42,12 +42,14 @@ struct scene_process {
 	uint64_t held, slack;  /* on the device at the moment, by recorded calls; slack: reserved bytes in no tensor */
 	uint64_t idle;         /* part of the slack: empty segments that the allocator can give back */
 	uint64_t in_use, asleep; /* bytes of its sites at the moment; asleep: allocated without resident pages */
-	uint64_t context;        /* NVML's bytes beyond recorded calls; 0: unknown */
-	uint64_t unexplained;    /* part of `context` that no context, code, graph or pool explains: another API's */
-	int has_context;         /* 1: an NVML sample gave `context` */
-	uint64_t pinned;         /* free bytes beside tensors, in segments that could serve the request */
-	uint32_t pin;            /* the site whose tensors keep at least half of `pinned`; SCENE_NONE: none */
-	int64_t steps;           /* steps that ended */
+	uint64_t weights,
+		forward;      /* parts of `in_use` on the device: weights outside of an engine; of a forward (find.h) */
+	uint64_t context;     /* NVML's bytes beyond recorded calls; 0: unknown */
+	uint64_t unexplained; /* part of `context` that no context, code, graph or pool explains: another API's */
+	int has_context;      /* 1: an NVML sample gave `context` */
+	uint64_t pinned;      /* free bytes beside tensors, in segments that could serve the request */
+	uint32_t pin;         /* the site whose tensors keep at least half of `pinned`; SCENE_NONE: none */
+	int64_t steps;        /* steps that ended */
 	int64_t backward_end, optimizer_end; /* seq of the newest event of these phases before the moment; 0: none */
 	int64_t over_time, over_seq;         /* end of the process; over_time -1: no end in the trace */
 	enum mt_phase phase;                 /* at the moment */
@@ -63,10 +65,12 @@ struct scene_process {
 
 struct scene_span {
 	enum mt_phase phase;
+	uint32_t round; /* its number. A trainer begins a round with each step and after each backward, others with each span */
 	int64_t step, first_seq, last_seq, first_time, last_time;
 };
 
 struct scene_frame {
+	int64_t id;
 	struct callstack_frame frame;
 	uint64_t tags;
 };
@@ -112,13 +116,16 @@ struct scene_block {
 
 /* Host memory of a process at its newest sample, and before. */
 struct scene_host {
-	uint32_t process, machine;        /* machine: a number, equal for processes of one host */
-	uint32_t node;                    /* stack of its newest allocation or release; SCENE_NONE: unknown */
-	enum mt_phase phase;              /* at this event */
-	uint64_t resident, first, before; /* newest sample; first sample; last sample before the newest phase */
-	uint64_t rate;                    /* growth of each step; 0: no growth in some step */
-	int64_t steps;                    /* number of steps behind `rate` */
-	uint64_t used, used_first, room;  /* bytes used in its cgroup or machine, and their limit */
+	uint32_t process, machine; /* machine: a number, equal for processes of one host */
+	uint32_t node;             /* stack of its newest allocation or release; SCENE_NONE: unknown */
+	const char *function;      /* the telling function of `node`; "": none */
+	enum mt_phase phase;       /* at this event */
+	uint64_t resident, first;  /* newest sample; first sample */
+	uint64_t rise; /* since before the newest phase, or since the first sample if the phase added little */
+	int rose;      /* 1: the rise is no noise */
+	uint64_t rate; /* growth of each step; 0: no growth in some step */
+	int64_t steps; /* number of steps behind `rate` */
+	uint64_t used, used_first, room; /* bytes used in its cgroup or machine, and their limit */
 	int64_t time;
 	int is_full; /* 1: the analyzer found that full host memory ended the process */
 };
@@ -146,11 +153,19 @@ struct scene_request {
 	int64_t outside_steps;        /* number of steps, each with a rise of `outside`; 0: some step had none */
 };
 
+/* The peak of the device that came nearest to its limit. */
+struct scene_peak {
+	uint64_t bytes, used; /* bytes: of recorded processes; used: NVML's largest count of all; 0: no sample */
+	enum mt_phase phase;
+	int64_t steps; /* the run's */
+};
+
 struct scene {
 	struct db *db;
 	const struct mt_why *why;
 	struct oom_failures failures;
 	struct scene_request request;
+	struct scene_peak peak; /* zeros after a failed request */
 	struct scene_process *process;
 	size_t processes;
 	struct scene_span *span;
@@ -164,7 +179,8 @@ struct scene {
 	uint32_t outermost; /* the newest node without a parent; `next` leads to the older ones */
 	struct scene_frame *frame;
 	size_t frames;
-	struct scene_host *host; /* processes with a host memory sample */
+	struct scene_host
+		*host; /* processes with a host memory sample: by machine, function and rise, largest rise first */
 	size_t hosts;
 	uint32_t peer[SCENE_PEERS]; /* process of each reference SCENE_PEER + i */
 	size_t peers;
@@ -177,10 +193,24 @@ struct scene {
 int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int64_t oom);
 void scene_release(struct scene *scene);
 
+/* Index of the item with this id, among items in the order of their ids, each an int64_t at its begin. SCENE_NONE: none. */
+uint32_t scene_find(const void *array, size_t count, size_t size, int64_t id);
+
 /* Index of the node, site or process with this id; SCENE_NONE: none. */
-uint32_t scene_node_of(const struct scene *scene, int64_t id);
-uint32_t scene_site_of(const struct scene *scene, int64_t id);
-uint32_t scene_process_of(const struct scene *scene, int64_t id);
+static inline uint32_t scene_node_of(const struct scene *scene, int64_t id)
+{
+	return scene_find(scene->node, scene->nodes, sizeof(*scene->node), id);
+}
+
+static inline uint32_t scene_site_of(const struct scene *scene, int64_t id)
+{
+	return scene_find(scene->site, scene->sites, sizeof(*scene->site), id);
+}
+
+static inline uint32_t scene_process_of(const struct scene *scene, int64_t id)
+{
+	return scene_find(scene->process, scene->processes, sizeof(*scene->process), id);
+}
 
 /* The nearest common caller of two nodes; SCENE_NONE: none. */
 uint32_t scene_common(const struct scene *scene, uint32_t one, uint32_t two);
@@ -191,11 +221,39 @@ int scene_is_in(const struct scene *scene, uint32_t node, uint32_t outer);
 /* The nearest node, from `node` outwards, in the user's or a framework's function; else in a library's. SCENE_NONE: none. */
 uint32_t scene_telling(const struct scene *scene, uint32_t node);
 
+/* Whether the category is in a set: scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER)). */
+#define SCENE_SET(name) (1u << MT_CATEGORY_##name)
+static inline int scene_is_of(enum mt_category category, unsigned set)
+{
+	return (int)(set >> category & 1);
+}
+
+/* A forward makes these categories; its backward or its reader frees them. */
+#define SCENE_OF_FORWARD (SCENE_SET(ACTIVATIONS) | SCENE_SET(RECOMPUTED) | SCENE_SET(LOGITS) | SCENE_SET(EVALUATION))
+
+/* Tags of the node's frames; 0: no node. */
+static inline uint64_t scene_tags(const struct scene *scene, uint32_t node)
+{
+	return node == SCENE_NONE ? 0 : scene->node[node].tags;
+}
+
+/* Whether full host memory ended a process. */
+int scene_host_is_full(const struct scene *scene);
+
+/* Weights that a model computes with, outside of an engine. */
+static inline int scene_is_weights(const struct scene_site *site)
+{
+	return site->category == MT_CATEGORY_WEIGHTS && !site->engine && !site->driver;
+}
+
 /* The newest span of the process that began before `time`; NULL: none did. */
 const struct scene_span *scene_span_at(const struct scene *scene, uint32_t process, int64_t time);
 
 /* `array` with one more zeroed item of `size` bytes; the array may move. NULL: out of memory, and the array is unchanged. */
 void *scene_room(void *array, size_t count, size_t size);
+
+/* Adds a zeroed item of `size` bytes to the array that `array` points to. NULL: out of memory, and nothing has changed. */
+void *scene_add(void *array, size_t *count, size_t size);
 
 /* Whether an event is at or before `when`, in the order of all events. */
 int scene_before(int64_t time, int64_t process, int64_t seq, const struct alive_moment *when);

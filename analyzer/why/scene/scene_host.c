@@ -5,28 +5,28 @@
 #include "scene_impl.h"
 
 #define RATE_STEPS 3 /* fewer steps can be a start, a warm-up and one step */
+#define MUCH 8       /* divisor: a rise of 1/8 of the resident bytes is no noise */
 
-static int take_host(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_host(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	struct scene_host *grown = scene_room(scene->host, scene->hosts, sizeof(*grown)), *host;
 	uint32_t process = scene_process_of(scene, db_int(row, 0));
+	struct scene_host *host;
 
-	(void)context;
-	if (!grown)
-		return -MT_E_MEMORY;
-	scene->host = grown;
 	if (process == SCENE_NONE)
 		return 0;
-	host = &grown[scene->hosts++];
-	host->process = process;
-	host->node = SCENE_NONE;
-	host->phase = MT_PHASE_OTHER;
-	host->resident = (uint64_t)db_int(row, 1);
-	host->used = (uint64_t)db_int(row, 2);
-	host->room = (uint64_t)db_int(row, 3);
-	host->time = db_int(row, 4);
-	host->is_full = db_int(row, 5) != 0;
-	host->machine = (uint32_t)db_int(row, 6);
+	host = scene_add(&scene->host, &scene->hosts, sizeof(*host));
+	if (!host)
+		return -MT_E_MEMORY;
+	*host = (struct scene_host){ .process = process,
+				     .node = SCENE_NONE,
+				     .function = "",
+				     .phase = MT_PHASE_OTHER,
+				     .resident = (uint64_t)db_int(row, 1),
+				     .used = (uint64_t)db_int(row, 2),
+				     .room = (uint64_t)db_int(row, 3),
+				     .time = db_int(row, 4),
+				     .is_full = db_int(row, 5) != 0,
+				     .machine = (uint32_t)db_int(row, 6) };
 	return 0;
 }
 
@@ -71,6 +71,7 @@ int64_t scene_climbed(const struct scene_climb *climb)
 struct look {
 	struct scene_host *host;
 	const struct scene_span *last;
+	uint64_t before; /* bytes before the newest phase */
 	struct scene_climb climb;
 };
 
@@ -81,11 +82,11 @@ static int take_sample(struct scene *scene, const struct db_stmt *row, void *con
 	uint64_t resident = (uint64_t)db_int(row, 1);
 
 	if (!host->first) {
-		host->first = host->before = resident;
+		host->first = look->before = resident;
 		host->used_first = (uint64_t)db_int(row, 2);
 	}
 	if (look->last && db_int(row, 0) < look->last->first_time)
-		host->before = resident;
+		look->before = resident;
 	scene_climb(&look->climb, scene_span_at(scene, host->process, db_int(row, 0)), resident);
 	return 0;
 }
@@ -94,10 +95,24 @@ static int take_place(struct scene *scene, const struct db_stmt *row, void *cont
 {
 	struct scene_host *host = context;
 	const struct scene_span *span = scene_span_at(scene, host->process, db_int(row, 1));
+	uint32_t node;
 
 	host->node = scene_node_of(scene, db_int(row, 0));
 	host->phase = span ? span->phase : MT_PHASE_OTHER;
+	node = scene_telling(scene, host->node);
+	if (node != SCENE_NONE)
+		host->function = scene->frame[scene->node[node].frame].frame.function;
 	return 0;
+}
+
+static void tell_rise(struct scene_host *host, uint64_t before)
+{
+	uint64_t much = host->resident / MUCH, rise = host->resident > before ? host->resident - before : 0;
+
+	if (rise < much)
+		rise = host->resident > host->first ? host->resident - host->first : 0;
+	host->rise = rise;
+	host->rose = rise > 0 && rise >= much;
 }
 
 /* The place is the newest allocation or release to the driver: an engine that goes to sleep only releases. */
@@ -113,6 +128,7 @@ static int look_at(struct scene *scene, struct scene_host *host)
 
 	host->steps = scene_climbed(&look.climb);
 	host->rate = host->steps ? (look.climb.last - look.climb.first) / (uint64_t)host->steps : 0;
+	tell_rise(host, look.before);
 	if (error)
 		return error;
 	return scene_each(
@@ -123,8 +139,21 @@ static int look_at(struct scene *scene, struct scene_host *host)
 		&process, 1, take_place, host);
 }
 
-/* Samples and places are read only where a host was full: they take a pass over all allocations of a process. */
-static int any_is_full(const struct scene *scene)
+static int by_place(const void *one, const void *two)
+{
+	const struct scene_host *a = one, *b = two;
+	int order = strcmp(a->function, b->function);
+
+	if (a->machine != b->machine)
+		return a->machine < b->machine ? -1 : 1;
+	if (order)
+		return order;
+	if (a->rise != b->rise)
+		return a->rise > b->rise ? -1 : 1;
+	return a->process < b->process ? -1 : a->process > b->process;
+}
+
+int scene_host_is_full(const struct scene *scene)
 {
 	size_t i;
 
@@ -134,19 +163,22 @@ static int any_is_full(const struct scene *scene)
 	return 0;
 }
 
+/* Samples and places are read only where a host was full: they take a pass over all allocations of a process. */
 int scene_load_hosts(struct scene *scene)
 {
 	size_t i;
-	int error = scene_each(
-		scene,
-		"SELECT process, rss_bytes, cgroup_bytes, ifnull(cgroup_limit_bytes, cgroup_bytes + available_bytes), time, "
-		"verdict IS NOT NULL, (SELECT count(DISTINCT other.boot_id) FROM process AS other WHERE other.boot_id < it.boot_id) "
-		"FROM host_memory JOIN process AS it ON it.id = process ORDER BY process",
-		NULL, 0, take_host, NULL);
+	int is_full,
+		error = scene_each(
+			scene,
+			"SELECT process, rss_bytes, cgroup_bytes, ifnull(cgroup_limit_bytes, cgroup_bytes + available_bytes), time, "
+			"verdict IS NOT NULL, (SELECT count(DISTINCT other.boot_id) FROM process AS other WHERE other.boot_id < it.boot_id) "
+			"FROM host_memory JOIN process AS it ON it.id = process ORDER BY process",
+			NULL, 0, take_host, NULL);
 
-	if (!any_is_full(scene))
-		return error;
-	for (i = 0; i < scene->hosts && !error; i++)
+	is_full = scene_host_is_full(scene);
+	for (i = 0; i < scene->hosts && is_full && !error; i++)
 		error = look_at(scene, &scene->host[i]);
+	if (scene->hosts)
+		qsort(scene->host, scene->hosts, sizeof(*scene->host), by_place);
 	return error;
 }

@@ -18,6 +18,9 @@ int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, i
 /* A copy that lives as long as the scene. NULL: out of memory. */
 const char *scene_keep(struct scene *scene, const char *text);
 
+/* MT_PHASE_OTHER for unknown words. */
+enum mt_phase scene_phase(const char *word);
+
 /* The stacks of the database, and the tags of their frames. 0 or -MT_E_x. */
 int scene_load_stacks(struct scene *scene);
 

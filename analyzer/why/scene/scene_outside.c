@@ -3,11 +3,10 @@
 #include "memtrace/error.h"
 #include "scene_impl.h"
 
-static int take_context(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_context(struct scene *scene MT_UNUSED, const struct db_stmt *row, void *context)
 {
 	struct scene_process *process = context;
 
-	(void)scene;
 	process->context = (uint64_t)db_int(row, 0);
 	process->unexplained = (uint64_t)db_int(row, 1);
 	process->has_context = 1;
@@ -26,9 +25,8 @@ static int of_process(struct scene *scene, struct scene_process *process)
 		parameter, 2, take_context, process);
 }
 
-static int take_peak(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_peak(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	(void)context;
 	scene->request.outside = db_int(row, 0) > 0 ? (uint64_t)db_int(row, 0) : 0;
 	scene->request.free = db_int(row, 1);
 	return 0;
@@ -104,12 +102,11 @@ static int load_samples(struct scene *scene, const struct scene_moments *moments
 	return error;
 }
 
-static int take_most_held(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_most_held(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	struct scene_request *request = &scene->request;
 	uint64_t held = (uint64_t)db_int(row, 0), rest = request->total > held ? request->total - held : 0;
 
-	(void)context;
 	if (held && rest < request->outside_before)
 		request->outside_before = rest;
 	return 0;
@@ -143,13 +140,9 @@ int scene_load_outside(struct scene *scene, const struct scene_moments *moments)
 }
 
 /* The peaks of later phases are the next limit, once the request fits. */
-static int take_phase_peak(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_phase_peak(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	int phase = mt_phase_parse(db_text(row, 0), strlen(db_text(row, 0)));
-
-	(void)context;
-	if (phase >= 0)
-		scene->phase_peak[phase] = (uint64_t)db_int(row, 1);
+	scene->phase_peak[scene_phase(db_text(row, 0))] = (uint64_t)db_int(row, 1);
 	return 0;
 }
 

@@ -4,24 +4,26 @@
 #include "memtrace/event.h"
 #include "scene_impl.h"
 
-static int process_by_id(const void *key, const void *process)
+uint32_t scene_find(const void *array, size_t count, size_t size, int64_t id)
 {
-	int64_t id = *(const int64_t *)key, other = ((const struct scene_process *)process)->id;
+	const char *item = array;
+	size_t low = 0, high = count, middle;
+	int64_t found = 0;
 
-	return id < other ? -1 : id > other;
+	while (low < high) {
+		middle = (low + high) / 2;
+		memcpy(&found, item + middle * size, sizeof(found));
+		if (found < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < count)
+		memcpy(&found, item + low * size, sizeof(found));
+	return low < count && found == id ? (uint32_t)low : SCENE_NONE;
 }
 
-uint32_t scene_process_of(const struct scene *scene, int64_t id)
-{
-	const struct scene_process *found;
-
-	if (!scene->processes)
-		return SCENE_NONE;
-	found = bsearch(&id, scene->process, scene->processes, sizeof(*found), process_by_id);
-	return found ? (uint32_t)(found - scene->process) : SCENE_NONE;
-}
-
-static enum mt_phase phase_of(const char *word)
+enum mt_phase scene_phase(const char *word)
 {
 	int phase = mt_phase_parse(word, strlen(word));
 
@@ -37,15 +39,12 @@ int scene_before(int64_t time, int64_t process, int64_t seq, const struct alive_
 	return seq <= when->seq;
 }
 
-static int take_process(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_process(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	struct scene_process *grown = scene_room(scene->process, scene->processes, sizeof(*grown)), *process;
+	struct scene_process *process = scene_add(&scene->process, &scene->processes, sizeof(*process));
 
-	(void)context;
-	if (!grown)
+	if (!process)
 		return -MT_E_MEMORY;
-	scene->process = grown;
-	process = &grown[scene->processes++];
 	process->id = db_int(row, 0);
 	process->pid = db_int(row, 1);
 	process->rank = db_type(row, 2) == DB_NULL ? -1 : db_int(row, 2);
@@ -73,38 +72,44 @@ static void note_span(struct scene_process *process, const struct scene_span *sp
 		process->optimizer_end = span->last_seq;
 }
 
-static int take_span(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_span(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	struct scene_span *grown = scene_room(scene->span, scene->spans, sizeof(*grown));
 	uint32_t index = scene_process_of(scene, db_int(row, 0));
-	struct scene_process *process;
+	struct scene_process *process = &scene->process[index];
+	struct scene_span *span;
 
-	(void)context;
-	if (!grown)
-		return -MT_E_MEMORY;
-	scene->span = grown;
 	if (index == SCENE_NONE)
 		return 0;
-	process = &scene->process[index];
-	grown[scene->spans] = (struct scene_span){ .phase = phase_of(db_text(row, 1)),
-						   .step = db_int(row, 2),
-						   .first_seq = db_int(row, 3),
-						   .last_seq = db_int(row, 4),
-						   .first_time = db_int(row, 5),
-						   .last_time = db_int(row, 6) };
-	if (!process->spans)
-		process->first_span = (uint32_t)scene->spans;
-	process->spans++;
-	note_span(process, &grown[scene->spans], &scene->request.when);
-	scene->spans++;
+	span = scene_add(&scene->span, &scene->spans, sizeof(*span));
+	if (!span)
+		return -MT_E_MEMORY;
+	*span = (struct scene_span){ .phase = scene_phase(db_text(row, 1)),
+				     .step = db_int(row, 2),
+				     .first_seq = db_int(row, 3),
+				     .last_seq = db_int(row, 4),
+				     .first_time = db_int(row, 5),
+				     .last_time = db_int(row, 6) };
+	if (!process->spans++)
+		process->first_span = (uint32_t)(span - scene->span);
+	note_span(process, span, &scene->request.when);
 	return 0;
 }
 
-static int take_holder(struct scene *scene, const struct db_stmt *row, void *context)
+/* Phases alternate within a forward if layers gather their weights: a phase begins no round of a trainer. */
+static void number_rounds(const struct scene_process *process, struct scene_span *span)
+{
+	uint32_t i;
+
+	for (i = 1; i < process->spans; i++)
+		span[i].round = span[i - 1].round +
+				(span[i].step != span[i - 1].step || !process->backward_end ||
+				 (span[i - 1].phase == MT_PHASE_BACKWARD && span[i].phase != MT_PHASE_BACKWARD));
+}
+
+static int take_holder(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	uint32_t index = scene_process_of(scene, db_int(row, 0));
 
-	(void)context;
 	if (index == SCENE_NONE)
 		return 0;
 	scene->process[index].held = (uint64_t)db_int(row, 1);
@@ -118,6 +123,7 @@ static int take_holder(struct scene *scene, const struct db_stmt *row, void *con
 int scene_load_processes(struct scene *scene)
 {
 	int64_t oom = scene->request.failure ? scene->request.failure->id : 0;
+	size_t i;
 	int error = scene_each(
 		scene,
 		"SELECT id, ifnull(pid, 0), rank, steps, complete, over_time, ifnull(over_seq, 0), ifnull(ended, '') FROM process "
@@ -129,6 +135,8 @@ int scene_load_processes(struct scene *scene)
 				   "SELECT process, phase, step, first_seq, last_seq, first_time, last_time FROM phase_span "
 				   "ORDER BY process, first_seq",
 				   NULL, 0, take_span, NULL);
+	for (i = 0; i < scene->processes; i++)
+		number_rounds(&scene->process[i], &scene->span[scene->process[i].first_span]);
 	if (!error && oom)
 		return scene_each(scene, "SELECT process, held_bytes, slack_bytes FROM oom_holder WHERE oom = ?1", &oom,
 				  1, take_holder, NULL);
@@ -147,27 +155,24 @@ static enum scene_known known_of(const char *word)
 	return !strcmp(word, "census") ? SCENE_CENSUS : !strcmp(word, "rule") ? SCENE_RULE : SCENE_PROBABLE;
 }
 
-static int take_site(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_site(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	struct scene_site *grown = scene_room(scene->site, scene->sites, sizeof(*grown)), *site;
+	struct scene_site *site = scene_add(&scene->site, &scene->sites, sizeof(*site));
 
-	(void)context;
-	if (!grown)
+	if (!site)
 		return -MT_E_MEMORY;
-	scene->site = grown;
-	site = &grown[scene->sites++];
 	site->id = db_int(row, 0);
 	site->process = scene_process_of(scene, db_int(row, 1));
 	site->device = db_int(row, 2);
 	site->node = scene_node_of(scene, db_int(row, 3));
 	site->driver = strcmp(db_text(row, 4), "tensor") != 0;
-	site->phase = phase_of(db_text(row, 5));
+	site->phase = scene_phase(db_text(row, 5));
 	site->category = mt_category_parse(db_text(row, 6));
 	site->owner = scene_keep(scene, db_text(row, 7));
 	site->known = known_of(db_text(row, 8));
 	site->words = (uint64_t)db_int(row, 9);
 	site->element = (uint64_t)db_int(row, 10);
-	site->tags = site->node == SCENE_NONE ? 0 : scene->node[site->node].tags;
+	site->tags = scene_tags(scene, site->node);
 	site->engine = (site->tags & MT_TAG_BIT(ENGINE)) != 0;
 	return site->owner && site->process != SCENE_NONE ? 0 : site->owner ? -MT_E_CORRUPT : -MT_E_MEMORY;
 }
@@ -178,19 +183,4 @@ int scene_load_sites(struct scene *scene)
 			  "SELECT id, process, device, ifnull(node, 0), memory, phase, category, owner, known, ifnull(words, 0), "
 			  "ifnull(element, 0) FROM site ORDER BY id",
 			  NULL, 0, take_site, NULL);
-}
-
-static int site_by_id(const void *key, const void *site)
-{
-	int64_t id = *(const int64_t *)key, other = ((const struct scene_site *)site)->id;
-
-	return id < other ? -1 : id > other;
-}
-
-uint32_t scene_site_of(const struct scene *scene, int64_t id)
-{
-	const struct scene_site *found;
-
-	found = scene->sites ? bsearch(&id, scene->site, scene->sites, sizeof(*found), site_by_id) : NULL;
-	return found ? (uint32_t)(found - scene->site) : SCENE_NONE;
 }

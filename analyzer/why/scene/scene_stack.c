@@ -16,6 +16,18 @@ void *scene_room(void *array, size_t count, size_t size)
 	return grown;
 }
 
+void *scene_add(void *array, size_t *count, size_t size)
+{
+	char *grown;
+
+	memcpy(&grown, array, sizeof(grown));
+	grown = scene_room(grown, *count, size);
+	if (!grown)
+		return NULL;
+	memcpy(array, &grown, sizeof(grown));
+	return grown + (*count)++ * size;
+}
+
 int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, int parameters, scene_take *take,
 	       void *context)
 {
@@ -45,24 +57,14 @@ const char *scene_keep(struct scene *scene, const char *text)
 
 /* ---- frames ---- */
 
-struct ids {
-	int64_t *id;
-	size_t count;
-};
-
-static int take_frame(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_frame(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	struct ids *ids = context;
-	int64_t *id = scene_room(ids->id, ids->count, sizeof(*id));
-	struct scene_frame *grown = scene_room(scene->frame, scene->frames, sizeof(*grown));
-	struct callstack_frame *frame;
+	struct scene_frame *added = scene_add(&scene->frame, &scene->frames, sizeof(*added));
+	struct callstack_frame *frame = &added->frame;
 
-	ids->id = id ? id : ids->id;
-	scene->frame = grown ? grown : scene->frame;
-	if (!grown || !id)
+	if (!added)
 		return -MT_E_MEMORY;
-	id[ids->count++] = db_int(row, 0);
-	frame = &grown[scene->frames++].frame;
+	added->id = db_int(row, 0);
 	frame->function = scene_keep(scene, db_text(row, 1));
 	frame->file = scene_keep(scene, db_text(row, 2));
 	frame->module = scene_keep(scene, db_text(row, 4));
@@ -72,85 +74,50 @@ static int take_frame(struct scene *scene, const struct db_stmt *row, void *cont
 	frame->native = !strcmp(db_text(row, 5), "native");
 	frame->elided = !strcmp(db_text(row, 5), "elided");
 	callstack_learn(frame);
-	grown[scene->frames - 1].tags = mt_why_tags(scene->why, frame->function, frame->file, frame->module);
+	added->tags = mt_why_tags(scene->why, frame->function, frame->file, frame->module);
 	return 0;
 }
 
 /* ---- nodes ---- */
 
-static int by_id(const void *key, const void *node)
-{
-	int64_t id = *(const int64_t *)key, other = ((const struct scene_node *)node)->id;
-
-	return id < other ? -1 : id > other;
-}
-
-uint32_t scene_node_of(const struct scene *scene, int64_t id)
-{
-	const struct scene_node *found;
-
-	if (!id || !scene->nodes)
-		return SCENE_NONE;
-	found = bsearch(&id, scene->node, scene->nodes, sizeof(*found), by_id);
-	return found ? (uint32_t)(found - scene->node) : SCENE_NONE;
-}
-
-static uint32_t index_of(const struct ids *ids, int64_t id)
-{
-	size_t low = 0, high = ids->count, middle;
-
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (ids->id[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < ids->count && ids->id[low] == id ? (uint32_t)low : SCENE_NONE;
-}
-
 /* A parent comes before its children: ids follow the order of recording. A parent with a higher id is ignored, against circles. */
-static int take_node(struct scene *scene, const struct db_stmt *row, void *frames)
+static int take_node(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	struct scene_node *grown = scene_room(scene->node, scene->nodes, sizeof(*grown)), *node;
+	uint32_t parent = scene_node_of(scene, db_int(row, 1)), number = (uint32_t)scene->nodes;
+	struct scene_node *node = scene_add(&scene->node, &scene->nodes, sizeof(*node));
+	uint32_t *newest;
 
-	if (!grown)
+	if (!node)
 		return -MT_E_MEMORY;
-	scene->node = grown;
-	node = &grown[scene->nodes];
 	node->id = db_int(row, 0);
-	node->parent = scene_node_of(scene, db_int(row, 1));
-	node->frame = index_of(frames, db_int(row, 2));
+	node->parent = parent;
+	node->frame = scene_find(scene->frame, scene->frames, sizeof(*scene->frame), db_int(row, 2));
 	if (node->frame == SCENE_NONE)
 		return -MT_E_CORRUPT;
 	node->tags = scene->frame[node->frame].tags;
 	node->child = SCENE_NONE;
-	node->next = node->parent == SCENE_NONE ? scene->outermost : grown[node->parent].child;
-	if (node->parent != SCENE_NONE) {
-		node->depth = grown[node->parent].depth + 1;
-		node->tags |= grown[node->parent].tags;
-		grown[node->parent].child = (uint32_t)scene->nodes;
-	} else {
-		scene->outermost = (uint32_t)scene->nodes;
+	newest = &scene->outermost;
+	if (parent != SCENE_NONE) {
+		node->depth = scene->node[parent].depth + 1;
+		node->tags |= scene->node[parent].tags;
+		newest = &scene->node[parent].child;
 	}
-	scene->nodes++;
+	node->next = *newest;
+	*newest = number;
 	return 0;
 }
 
 int scene_load_stacks(struct scene *scene)
 {
-	struct ids ids = { NULL, 0 };
 	int error =
 		scene_each(scene,
 			   "SELECT frame.id, ifnull(function, ''), ifnull(file, ''), ifnull(line, 0), ifnull(path, ''), kind "
 			   "FROM frame LEFT JOIN elf_file ON elf_file.id = frame.elf_file ORDER BY frame.id",
-			   NULL, 0, take_frame, &ids);
+			   NULL, 0, take_frame, NULL);
 
-	if (!error)
-		error = scene_each(scene, "SELECT id, ifnull(parent, 0), frame FROM stack_node ORDER BY id", NULL, 0,
-				   take_node, &ids);
-	free(ids.id);
-	return error;
+	return error ? error
+		     : scene_each(scene, "SELECT id, ifnull(parent, 0), frame FROM stack_node ORDER BY id", NULL, 0,
+				  take_node, NULL);
 }
 
 /* ---- questions ---- */

@@ -369,11 +369,25 @@ static void subscribe_again(void *context)
 		atomic_store(&left_at, now_ns());
 }
 
+/* The recording is over. Not inside a callback. */
+static void retire(void)
+{
+	int ours = OURS;
+
+	if (!atomic_compare_exchange_strong(&hold, &ours, CHANGING))
+		return;
+	cupti.unsubscribe(cupti.subscriber);
+	atomic_fetch_add(&generation, 1);
+	atomic_store(&hold, NONE);
+}
+
 /* Whoever asks first shows that in `others` before it looks at `hold`, so one of the two sees the other. */
 static void come_back(void)
 {
 	int given = GIVEN, ours = 0;
 
+	if (agent_is_over())
+		retire();
 	/* NONE waits for nothing, and with --no-cupti no function of CUPTI is known. */
 	if (!agent_is_listening() || atomic_load(&hold) == NONE || !may_begin_again()) {
 		atomic_store(&left_at, 0);
@@ -405,7 +419,7 @@ void cupti_look(void)
 	uint64_t since = atomic_load_explicit(&left_at, memory_order_relaxed), now;
 	int saved = errno;
 
-	if (!since)
+	if (!since && (atomic_load_explicit(&hold, memory_order_relaxed) != OURS || !agent_is_over()))
 		return;
 	now = now_ns();
 	if (!atomic_load(&others) && now - since >= WAIT_NS) {

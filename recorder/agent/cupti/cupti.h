@@ -6,6 +6,7 @@
  *     ^  refused    ^  │ <──────────────────────────────────────┘ │      waiting for cupti_look()
  *     └─────────────┘  │           other has left                 │
  *                      └──> dead (fatal error of CUPTI)           └──> another tool asks again
+ *                      └──> none, at the first hook after the recording has ended
  *
  * Every change is said in the trace (agent_source). The other tools come by hook_subscribe.c. A tool may leave inside a
  * callback of CUPTI and finalize it there, as PyTorch's profiler does: subscribing there ends in a crash. Then we come
@@ -19,7 +20,7 @@
 struct cupti_subscriber;
 
 /*
- * Subscribes, unless asked not to, and says how that went. Inside cuInit, once per process. `look` is called at each
+ * Subscribes, unless asked not to, and says how that went. Inside cuInit, once per process, and by memrec attach. `look` is called at each
  * callback, the one place that the driver reaches for us alone: what was loaded meanwhile is looked at there.
  */
 void cupti_start(void (*look)(void));
@@ -41,8 +42,8 @@ void cupti_other_finalizes(void);
 void cupti_other_finalized(void);
 
 /*
- * For hooks that are seldom called inside a callback of CUPTI: comes back if that is due, and not inside one. Cheap while
- * it is not; errno is kept. A lock of the caller's may be held if the caller asks the driver for memory under it, too.
+ * For hooks that are seldom called inside a callback of CUPTI: comes back if that is due, and not inside one; gives the
+ * subscription up when the recording has ended. Cheap while neither is due; errno is kept. A lock of the caller's may be held if the caller asks the driver for memory under it, too.
  */
 void cupti_look(void);
 

@@ -111,6 +111,7 @@ MT_EXPORT int InitializeInjection(void);
 MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
 MT_EXPORT int InitializeInjectionNvtx(nvtx_get_table *get_table);
 MT_EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension);
+MT_EXPORT int memrec_attach(const char *text, const char *page);
 
 int InitializeInjection(void)
 {
@@ -128,6 +129,11 @@ int InitializeInjectionNvtx(nvtx_get_table *get_table MT_UNUSED)
 }
 
 int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension MT_UNUSED)
+{
+	return 0;
+}
+
+int memrec_attach(const char *text MT_UNUSED, const char *page MT_UNUSED)
 {
 	return 0;
 }

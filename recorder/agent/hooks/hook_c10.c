@@ -144,17 +144,22 @@ static int decide_cpu(const struct memrec_options *options)
 	return 0;
 }
 
-/* Decided once per process: an allocation and its free must meet the same answer. */
+/* Decided once per recording: an allocation and its free must meet the same answer. */
 static int records_cpu(void)
 {
-	static _Atomic int decided; /* 1: no, 2: yes */
+	static _Atomic uint64_t decided; /* twice the number of the life, and 1: yes */
 	const struct memrec_options *options = agent_options();
+	uint64_t life, answer;
 
 	if (!options || !agent_is_listening())
 		return 0;
-	if (!atomic_load_explicit(&decided, memory_order_relaxed))
-		atomic_store(&decided, 1 + decide_cpu(options));
-	return atomic_load_explicit(&decided, memory_order_relaxed) == 2;
+	life = agent_life() << 1;
+	answer = atomic_load_explicit(&decided, memory_order_relaxed);
+	if ((answer & ~1ull) != life) {
+		answer = life | (uint64_t)decide_cpu(options);
+		atomic_store(&decided, answer);
+	}
+	return (int)(answer & 1);
 }
 
 /* ---- Tensors ---- */

@@ -22,4 +22,7 @@ int hook_nvtx(nvtx_get_table *get_table);
  */
 int hook_nvtx_extension(const struct nvtx_extension *extension);
 
+/* Binds the calls of what is loaded, and follows CUDA if it has started, after agent_attach. Not in a hook. */
+void injection_attach(void);
+
 #endif

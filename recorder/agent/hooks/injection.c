@@ -30,6 +30,7 @@
 
 /* ---- hooks into the global offset tables (GOT) of what is loaded ---- */
 
+#define CUDA_NOT_INITIALIZED 3
 #define LOOKS_MAX 1024 /* for objects that the loader is not done with, after a change */
 
 static struct {
@@ -159,6 +160,19 @@ int InitializeInjection(void)
 	if (agent_options() && atomic_exchange(&started_in, pid) != pid)
 		cupti_start(got_hooks_look);
 	return 1;
+}
+
+void injection_attach(void)
+{
+	int (*get)(int *count) = (int (*)(int *))loaded_find("cuDeviceGetCount"), count;
+
+	got_hooks_start();
+	if (get && get(&count) != CUDA_NOT_INITIALIZED) {
+		agent_cuda_started();
+		cupti_start(got_hooks_look);
+	} else if (get && !agent_has_source(MT_SOURCE_CUPTI)) {
+		agent_source(MT_SOURCE_CUPTI, MT_SOURCE_OFF, "CUDA had not started when memrec attached");
+	}
 }
 
 static int open_nvtx(nvtx_get_table *get_table)

@@ -39,6 +39,8 @@ static struct {
 	_Atomic uint32_t calls;   /* number of look_after_collector since then */
 	_Atomic uint32_t looking; /* 1: somebody is at it, or there is none yet */
 	_Atomic uint32_t replaced;
+	_Atomic int mapped;     /* ring and stacks of a recording are there, maybe of one that is over */
+	_Atomic int letting_go; /* a thread unmaps them */
 	struct ring ring;
 	struct stacks stacks;
 	_Atomic uint64_t lost[RING_LOSSES]; /* while there is no ring */
@@ -59,6 +61,7 @@ struct agent_thread {
 	uint8_t logged;   /* the log knows this thread */
 	struct ring_writer writer;
 	const struct visit *visit; /* inside the recorder; NULL: it is not */
+	struct life_line *line;    /* it is counted there, as long as it is inside */
 };
 
 static __thread struct agent_thread thread;
@@ -97,14 +100,48 @@ static int is_on(void)
 	return 0;
 }
 
+/*
+ * Unmaps what a recording that is over has left, once no thread is inside. 1: nothing is left. For threads that are not inside
+ * themselves.
+ */
+static int let_go(void)
+{
+	uint32_t state = life_state();
+	int idle = 0;
+
+	if (!atomic_load_explicit(&agent.mapped, memory_order_acquire))
+		return 1;
+	if ((state != LIFE_OFF && state != LIFE_ASLEEP) || thread.sealed || thread.visit ||
+	    !atomic_compare_exchange_strong(&agent.letting_go, &idle, 1))
+		return 0;
+	if (atomic_load(&agent.mapped) && life_is_empty()) {
+		ring_forget(&agent.ring);
+		stacks_release(&agent.stacks);
+		atomic_store(&agent.mapped, 0);
+	}
+	atomic_store(&agent.letting_go, 0);
+	return !atomic_load(&agent.mapped);
+}
+
 int agent_is_listening(void)
 {
-	return !thread.sealed && (is_on() || (life_state() >= LIFE_PAUSED && life_state() != LIFE_ON));
+	uint32_t state = life_state();
+
+	if (thread.sealed)
+		return 0;
+	if (state == LIFE_OFF)
+		let_go();
+	return state == LIFE_ON ? is_on() || life_state() == LIFE_PAUSED : state >= LIFE_PAUSED;
 }
 
 int agent_is_paused(void)
 {
 	return life_state() == LIFE_PAUSED && !pause_is_over(1);
+}
+
+int agent_is_over(void)
+{
+	return !thread.sealed && !is_on() && life_state() == LIFE_OFF;
 }
 
 /* This thread in this life. */
@@ -343,6 +380,7 @@ static int prepare(void)
 		ring_forget(&agent.ring);
 		return error;
 	}
+	atomic_store(&agent.mapped, 1);
 	agent_source_begin(agent.ring.header);
 	find_python();
 	agent_source_check_injection();
@@ -468,6 +506,7 @@ static void begin_visit(struct visit *visit)
 	visit->saved = errno;
 	visit->self = visit;
 	thread.visit = visit;
+	thread.line = life_enter(&thread);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -503,6 +542,7 @@ static void forget_abandoned(void)
 	own_stack_abandoned();
 	stacks_expect_jumps(&agent.stacks);
 	thread.visit = NULL;
+	life_leave(thread.line);
 	count_lost(MT_LOSS_REENTRY); /* the event of that visit, maybe */
 }
 
@@ -522,8 +562,11 @@ static int enter(struct visit *visit, int memory)
 {
 	uint32_t state = life_state();
 
-	if (state < LIFE_ARMED && (state != LIFE_PAUSED || !pause_is_over(memory)))
+	if (state < LIFE_ARMED && (state != LIFE_PAUSED || !pause_is_over(memory))) {
+		if (state == LIFE_OFF)
+			let_go();
 		return 0;
+	}
 	if (thread.sealed || is_inside(visit)) {
 		count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
 		return 0;
@@ -535,6 +578,7 @@ static int enter(struct visit *visit, int memory)
 static void leave(struct visit *visit)
 {
 	atomic_signal_fence(memory_order_seq_cst);
+	life_leave(thread.line);
 	thread.visit = NULL;
 	visit->self = NULL;
 	errno = visit->saved;
@@ -704,7 +748,10 @@ static void arm(void)
 	mark_buffer_clear();
 	atomic_store(&agent.threads, 0);
 	atomic_store(&life->epoch, now_ns());
-	life_set(life_options.paused ? LIFE_PAUSED : LIFE_ARMED);
+	atomic_store(&life->recordings, 0);
+	pause_arm();
+	atomic_store(&life->word, ((atomic_load(&life->word) | LIFE_STATE_MASK) + 1) |
+					  (life_options.paused ? LIFE_PAUSED : LIFE_ARMED));
 }
 
 /*
@@ -714,6 +761,8 @@ static void arm(void)
 static void after_fork(void)
 {
 	own_stack_forked();
+	life_forked();
+	atomic_store(&agent.letting_go, 0);
 	if (atomic_load(&agent.started))
 		life_set(LIFE_ASLEEP);
 	else
@@ -727,10 +776,9 @@ void agent_cuda_started(void)
 		atomic_store(&agent.ring.header->cuda, 1);
 	if (!agent_options() || life_state() != LIFE_ASLEEP || !life_has_begun())
 		return;
-	ring_forget(&agent.ring);
-	stacks_release(&agent.stacks);
+	if (!let_go())
+		return;
 	atomic_store(&agent.started, 0);
-	atomic_store(&life->recordings, 0);
 	arm();
 }
 
@@ -757,6 +805,45 @@ static void begin(void)
 	life = page;
 	arm();
 	life_options_are_there();
+}
+
+/* Another life, after one that is over. */
+static int begin_anew(const struct memrec_options *options)
+{
+	if (!let_go())
+		return -MT_E_BUSY;
+	life_options = *options;
+	memrec_defaults(&life_options);
+	find_unwinder();
+	atomic_store(&agent.started, 0);
+	atomic_store(&agent.replaced, 0);
+	arm();
+	return 0;
+}
+
+int agent_attach(const struct memrec_options *options)
+{
+	uint32_t state = life_state();
+
+	if (state != LIFE_OFF && state != LIFE_ASLEEP)
+		return -MT_E_BUSY;
+	if (life_has_begun())
+		return begin_anew(options);
+	life_options = *options;
+	begin();
+	return life_has_begun() ? 0 : -MT_E_MEMORY;
+}
+
+int agent_start(void)
+{
+	struct visit visit = { NULL, 0 };
+	int started;
+
+	if (!enter(&visit, 1))
+		return 0;
+	started = is_on() || start_or_wait();
+	leave(&visit);
+	return started;
 }
 
 void agent_begin(void)

@@ -6,6 +6,7 @@
  *        └───────────────────────────── fork: the child ────────────────────────────────┘
  *
  * Under `memrec --paused` the states are paused ──memrec start──> armed .. on ──memrec stop──> paused (pause.c).
+ *     memrec attach brings the agent into a process that runs, and back from `off` to `armed`.
  *
  * A hook fills in a ring_event and hands it over. From then on: no malloc, no lock, no GIL, no CUDA or CUPTI call,
  * no stdio, errno as it was. Every function here may be called at any time in any state, from any thread.
@@ -94,6 +95,22 @@ const struct memrec_options *agent_options(void);
 
 /* Begins with the default options, where nobody has given any. Nothing if another copy of the agent is at it. */
 void agent_begin(void);
+
+/*
+ * Begins with these options in a process that runs (memrec attach): there was no recording, or the last one is over. The agent
+ * is armed then. -MT_E_BUSY: it is recorded, or a thread is still inside of the last recording; -MT_E_MEMORY: the agent could
+ * not begin, or another copy of it is there. One call at a time, not in a hook.
+ */
+int agent_attach(const struct memrec_options *options);
+
+/* Starts the recording without waiting for memory to be taken. 1: it runs; 0: agent_place_failed has said why not. */
+int agent_start(void);
+
+/* The answer to memrec attach: a note for the launcher (place.c). NULL: the process is recorded; else why not (a sentence). */
+void agent_place_attached(const struct memrec_options *options, const char *why);
+
+/* 1: there was a recording, it has ended, and this thread may do what is left to do. */
+int agent_is_over(void);
 
 /* 1: the recording runs, the next memory event will start it, or the process is paused: it is worth being called. */
 int agent_is_listening(void);

@@ -8,21 +8,37 @@
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
 #endif
 
-#define PAGE 4096u
-
 static struct life never;
 static _Atomic int has_options; /* set when the rest is ready */
 
 struct life *life = &never;
 struct memrec_options life_options;
 
+int life_is_empty(void)
+{
+	int i, threads = 0;
+
+	for (i = 0; i < 1 << LIFE_LINE_BITS; i++)
+		threads |= atomic_load(&life->inside[i].threads);
+	return !threads;
+}
+
+void life_forked(void)
+{
+	int i;
+
+	for (i = 0; i < 1 << LIFE_LINE_BITS; i++)
+		atomic_store(&life->inside[i].threads, 0);
+}
+
 struct life *life_new(void)
 {
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, sizeof(struct life), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
 		return NULL;
-	madvise(page, PAGE, MADV_WIPEONFORK); /* without it, the handler of forks does what can be done */
+	madvise(page, sizeof(struct life),
+		MADV_WIPEONFORK); /* without it, the handler of forks does what can be done */
 	return page;
 }
 

@@ -2,6 +2,8 @@
  * life.h - whether this process is recorded just now, and what was wished for: what the files of the agent's life share.
  *
  *     asleep ──options──> armed ──first memory event──> starting ──> on ──> off
+ *                           ^                                              │
+ *                           └────────────── memrec attach ─────────────────┘
  *
  * Under `memrec --paused` it is paused instead of armed, and instead of off (pause.c).
  */
@@ -20,8 +22,15 @@ enum life_state { LIFE_ASLEEP = 0, LIFE_OFF, LIFE_PAUSED, LIFE_ARMED, LIFE_START
 #define LIFE_STATE_BITS 3
 #define LIFE_STATE_MASK ((1u << LIFE_STATE_BITS) - 1)
 
+#define LIFE_LINE_BITS 6
+
+/* A part of the number of threads that are inside of hooks: a line of the cache, so that threads do not wait for each other. */
+struct life_line {
+	_Atomic int32_t threads;
+} __attribute__((aligned(64)));
+
 /*
- * On a page that the kernel wipes in forked children, so a child that shares the parent's memory image, and its mapped
+ * On pages that the kernel wipes in forked children, so a child that shares the parent's memory image, and its mapped
  * ring, is asleep from its first instruction on.
  */
 struct life {
@@ -33,6 +42,7 @@ struct life {
 	_Atomic uint32_t opened;      /* 1: it has been tried */
 	_Atomic uint32_t seen;        /* newest wish that was looked at */
 	_Atomic uint32_t steps;       /* number of steps that it asks for; 0: no limit */
+	struct life_line inside[1 << LIFE_LINE_BITS];
 };
 
 /* Never NULL. It is asleep until a page of life_new() takes its place, which happens once, in the constructor. */
@@ -60,7 +70,27 @@ static inline int life_change(uint32_t word, enum life_state from, enum life_sta
 	return atomic_compare_exchange_strong(&life->word, &before, (word & ~LIFE_STATE_MASK) | (uint32_t)to);
 }
 
-/* A page for a life, asleep; never freed. NULL: no memory. */
+/* Counts the calling thread as inside, before it looks at the state. `own`: an address of its own memory. For life_leave. */
+static inline struct life_line *life_enter(const void *own)
+{
+	uint64_t line = ((uint64_t)(uintptr_t)own * 0x9e3779b97f4a7c15u) >> (64 - LIFE_LINE_BITS);
+
+	atomic_fetch_add(&life->inside[line].threads, 1);
+	return &life->inside[line];
+}
+
+static inline void life_leave(struct life_line *line)
+{
+	atomic_fetch_sub_explicit(&line->threads, 1, memory_order_release);
+}
+
+/* 1: no thread is inside. Threads that come later find the state that was set before this call. */
+int life_is_empty(void);
+
+/* In the child of a fork: the other threads are not there. */
+void life_forked(void);
+
+/* Pages for a life, asleep; never freed. NULL: no memory. */
 struct life *life_new(void);
 
 /* 1: `life` is such a page. */
@@ -77,6 +107,9 @@ void pause_tell(struct ring_header *header, const char *ring_path);
 
 /* The recording could not begin: says so in the page. */
 void pause_failed(void);
+
+/* A life begins, and knows of no page yet. */
+void pause_arm(void);
 
 /* The state after a recording: PAUSED where a page can begin another one. */
 enum life_state pause_or_off(void);

@@ -136,6 +136,13 @@ void pause_failed(void)
 		atomic_store(&page->state, CONTROL_FAILED);
 }
 
+void pause_arm(void)
+{
+	atomic_store(&life->page, NULL);
+	atomic_store(&life->opened, 0);
+	atomic_store(&life->seen, 0);
+}
+
 enum life_state pause_or_off(void)
 {
 	return atomic_load(&life->page) ? LIFE_PAUSED : LIFE_OFF;

@@ -218,6 +218,11 @@ void agent_place_failed(const struct memrec_options *options, int error)
 	leave_note(options, MEMREC_FAILED_SUFFIX, why_not(error));
 }
 
+void agent_place_attached(const struct memrec_options *options, const char *why)
+{
+	leave_note(options, why ? MEMREC_FAILED_SUFFIX : MEMREC_ATTACHED_SUFFIX, why ? why : "on");
+}
+
 void agent_place_unseen(const struct memrec_options *options, enum mt_source source, const char *why)
 {
 	int saved = errno; /* hooks say such things */

@@ -78,6 +78,12 @@ void *guest_map_file(int fd, uint64_t offset, size_t bytes, void *place, int fla
 	return tame(mmap(place, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset), bytes, 1);
 }
 
+void guest_map_blank(void *place, size_t bytes)
+{
+	tame(mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0),
+	     bytes, 0);
+}
+
 void guest_hold_signals(uint64_t *held)
 {
 	static const uint64_t all = ~0ull;

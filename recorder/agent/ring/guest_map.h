@@ -21,6 +21,9 @@ void *guest_map(size_t bytes, int protection);
  */
 void *guest_map_file(int fd, uint64_t offset, size_t bytes, void *place, int flags);
 
+/* Zero pages take the place of what is mapped there. Nothing where memory is short. */
+void guest_map_blank(void *place, size_t bytes);
+
 /* Holds back all signals of the calling thread, until guest_release_signals with the same *held. */
 void guest_hold_signals(uint64_t *held);
 void guest_release_signals(const uint64_t *held);

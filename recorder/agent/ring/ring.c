@@ -133,6 +133,7 @@ static uint32_t fit_slots(uint32_t slot_bytes)
 static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes, uint64_t log_bytes)
 {
 	uint64_t header_bytes = round_up(sizeof(struct ring_header), PAGE), log_offset;
+	struct ring_header *header;
 	struct rlimit limit;
 	int error = take_log_space(ring, log_bytes);
 
@@ -150,8 +151,10 @@ static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes, uint64_t log_
 		error = reserve(fd, log_offset, RING_LOG_STEP);
 	if (error)
 		return error;
-	ring->header = guest_map_file(fd, 0, header_bytes, NULL, 0);
-	if (!ring->header || !guest_map_file(fd, log_offset, RING_LOG_STEP, ring->log, 0))
+	header = guest_map_file(fd, 0, header_bytes, ring->header, 0);
+	if (header)
+		ring->header = header;
+	if (!header || !guest_map_file(fd, log_offset, RING_LOG_STEP, ring->log, 0))
 		return -MT_E_SYSTEM;
 	ring->header->version = RING_VERSION;
 	ring->header->header_bytes = (uint32_t)header_bytes;
@@ -166,10 +169,12 @@ static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes, uint64_t log_
 
 int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64_t log_bytes, uint64_t wait_ns)
 {
+	struct ring_header *header = ring->header;
 	size_t length = strlen(path);
 	int fd, error;
 
 	memset(ring, 0, sizeof(*ring));
+	ring->header = header; /* zero pages of an earlier ring: the place stays */
 	if (length >= sizeof(ring->path))
 		return -MT_E_SYSTEM;
 	memcpy(ring->path, path, length + 1);
@@ -220,7 +225,8 @@ void ring_unlink(struct ring *ring)
 
 void ring_forget(struct ring *ring)
 {
-	uint32_t slot_bytes = ring->header ? ring->header->slot_bytes : 0;
+	struct ring_header *header = ring->header;
+	uint32_t slot_bytes = header ? header->slot_bytes : 0;
 	uint32_t i;
 
 	for (i = 0; i < RING_SLOTS; i++)
@@ -228,9 +234,10 @@ void ring_forget(struct ring *ring)
 			munmap(ring->local[i].data, slot_bytes);
 	if (ring->log)
 		munmap(ring->log, ring->log_bytes);
-	if (ring->header)
-		munmap(ring->header, round_up(sizeof(struct ring_header), PAGE));
+	if (header)
+		guest_map_blank(header, round_up(sizeof(struct ring_header), PAGE));
 	memset(ring, 0, sizeof(*ring));
+	ring->header = header;
 }
 
 static int thread_is_gone(uint32_t tid)

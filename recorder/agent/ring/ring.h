@@ -15,7 +15,7 @@
 #include "shared/options.h"
 
 struct ring {
-	struct ring_header *header; /* NULL: no ring */
+	struct ring_header *header; /* NULL: there was no ring yet; zero pages, where a ring has gone */
 	uint8_t *log;               /* the whole log range; only what log_ready covers is mapped */
 	uint64_t log_bytes;         /* RING_LOG_BYTES, or less where a limit leaves less */
 	uint64_t wait_ns;           /* how long a full slot may hold up one call */
@@ -64,7 +64,10 @@ void ring_end_replaced(const char *path, uint32_t pid, uint64_t start_ticks);
 /* Takes the file away; the mapping stays, other threads may be writing. */
 void ring_unlink(struct ring *ring);
 
-/* Unmaps everything: after a failed start, or in a forked child, to which the ring never belonged. */
+/*
+ * Unmaps everything: after a failed start, when a recording is over, or in a forked child, to which the ring never belonged.
+ * Zero pages take the place of the header, for threads that look at it without being inside.
+ */
 void ring_forget(struct ring *ring);
 
 /*

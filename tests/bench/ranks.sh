@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# ranks.sh BUILD - how long an answer about very many ranks takes from the facts that their traces carry.
+#
+# RANKS traces (1024), each of RANK_EVENTS million events (1) and with a GPU of its own: two bytes an event of disk. RANK_FOLDER keeps them:
+# a folder that has them already is measured as it is. Figures are of this machine; the goal is ten seconds on two processors.
+set -eu
+build=$(cd "${1:-build}" && pwd)
+ranks=${RANKS:-1024} million=${RANK_EVENTS:-1}
+if [ "${RANK_FOLDER:-}" ]; then
+	folder=$RANK_FOLDER
+else
+	folder=$(mktemp -d "${TMPDIR:-/tmp}/memana-ranks.XXXXXX")
+	trap 'rm -rf "$folder"' EXIT
+fi
+
+# make FIRST: every second rank, with its facts
+make() {
+	local part=$folder.part$1 rank
+	mkdir -p "$part"
+	for ((rank = $1; rank < ranks; rank += 2)); do
+		"$build/tests/bench/bench_format" "$million" "$part/rank$rank.zst" "$rank" 4 $((10 * (1 + rank % 7 / 6))) >/dev/null
+		"$build/tests/unit/test_facts" --write "$part" >/dev/null
+		mv "$part/rank$rank.zst" "$folder"
+	done
+	rmdir "$part"
+}
+if [ ! -e "$folder/rank$((ranks - 1)).zst" ]; then
+	mkdir -p "$folder"
+	make 0 &
+	make 1
+	wait
+fi
+
+ulimit -n 1024
+echo "$ranks ranks of $million M events, $(du -sm "$folder" | cut -f 1) MiB"
+for command in top "top --full" growth steps; do
+	[ "$command" != "top --full" ] || [ "${RANK_FULL:-}" ] || continue
+	/usr/bin/time -f "$command %e s, %U + %S s CPU, %M KiB" "$build/memana" $command "$folder" >/dev/null
+done
