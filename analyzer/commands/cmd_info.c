@@ -52,7 +52,10 @@ static void print_start(const struct mt_process *info)
 	char words[64];
 
 	if (localtime_r(&seconds, &when) && strftime(words, sizeof(words), "%Y-%m-%d %H:%M:%S %Z", &when))
-		print_line(strstr(info->options, "attached=1") ? "attached" : "started", words);
+		print_line(strstr(info->options, "attached=1") ? "attached"
+			   : strstr(info->options, "paused=1") ? "memrec start"
+							       : "started",
+			   words);
 }
 
 /* A snapshot's kind, and the facts that it cannot have. */

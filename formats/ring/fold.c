@@ -536,6 +536,11 @@ int mt_fold_mark(struct mt_fold *fold, const char *name, uint64_t time)
 	return err;
 }
 
+uint64_t mt_fold_number(const struct mt_fold *fold)
+{
+	return fold->emitter ? mt_emitter_number(fold->emitter) : 0;
+}
+
 uint64_t mt_fold_events(const struct mt_fold *fold)
 {
 	return fold->emitter ? mt_emitter_events(fold->emitter) : 0;

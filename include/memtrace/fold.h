@@ -79,6 +79,9 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded);
  */
 int mt_fold_mark(struct mt_fold *fold, const char *name, uint64_t time);
 
+/* The newest number of the ring that is in the trace, or will not come; 0 before there is a trace. */
+uint64_t mt_fold_number(const struct mt_fold *fold);
+
 /* Events in the trace so far; 0 also where there is none yet. */
 uint64_t mt_fold_events(const struct mt_fold *fold);
 

@@ -68,12 +68,17 @@ int wishes_tick(struct wishes *wishes, struct mt_fold *fold, uint64_t now)
 	say_figures(wishes, fold);
 	if (!end_is_wished(wishes))
 		return 0;
-	if (!wishes->since && mt_fold_events(fold)) {
+	if (!wishes->since) {
 		wishes->since = now;
+		wishes->before = atomic_load(&mt_fold_header(fold)->next_seq);
+	}
+	if (atomic_load(&wishes->page->at_once))
+		return 1;
+	if (!wishes->last && mt_fold_events(fold) && mt_fold_number(fold) + 1 >= wishes->before) {
+		wishes->last = 1;
 		mt_fold_end_with_step(fold, MT_END_STOPPED);
 	}
-	return atomic_load(&wishes->page->at_once) ||
-	       (wishes->since && !mt_fold_steps(fold) && now - wishes->since >= WISHES_STEP_NS);
+	return (wishes->last || !mt_fold_events(fold)) && !mt_fold_steps(fold) && now - wishes->since >= WISHES_STEP_NS;
 }
 
 /* Marks that came too late for this recording are for none. */

@@ -19,8 +19,10 @@
 struct wishes {
 	struct control *page; /* NULL: nobody says when */
 	const char *ring_path;
-	uint32_t wish;  /* the one that this recording is for */
-	uint64_t since; /* ns; when the wish to end was seen, 0: not yet */
+	uint32_t wish;   /* the one that this recording is for */
+	uint64_t since;  /* ns; when the wish to end was seen, 0: not yet */
+	uint64_t before; /* events below this number were in the ring then */
+	int last;        /* 1: they are in the trace, and the running step is the last */
 };
 
 /* For the recording that runs in the ring at `ring_path`, which is kept. */

@@ -270,9 +270,9 @@ static int ask_one(const struct request *request, const struct deed *deed, struc
 		say_refusal(process);
 		return -MT_E_MISSING;
 	}
-	if (untouched && !deed->touches) {
+	if (untouched && (!deed->touches || !*process->path)) {
 		if (!request->all)
-			say("%s: has not taken memory, and is not being recorded", named(process));
+			say("%s: has not taken memory yet (memrec status lists it when it has)", named(process));
 		return request->all ? 0 : -MT_E_MISSING;
 	}
 	if (untouched)

@@ -16,7 +16,7 @@
 
 enum prepared_kind {
 	PREPARED_PAGE,      /* `page` is there */
-	PREPARED_UNTOUCHED, /* it took no memory yet, and has no page: one may be made at `path` */
+	PREPARED_UNTOUCHED, /* it took no memory yet, and has no page: one may be made at `path`, unless that is "" */
 	PREPARED_NOT,       /* memrec did not prepare it */
 	PREPARED_RECORDED,  /* memrec records it from its start to its end */
 	PREPARED_FOREIGN,   /* another user's, `uid` */

@@ -85,19 +85,24 @@ static int read_options(long pid, struct memrec_options *options)
 	return found;
 }
 
+/* In the folder of the run; without a launcher the page will lie in a folder of the process's own. */
+static enum prepared_kind find_page(struct prepared *prepared, const char *run_dir, const char *name)
+{
+	if (!*run_dir)
+		return PREPARED_UNTOUCHED;
+	if (snprintf(prepared->path, sizeof(prepared->path), "/proc/%ld/root%s%s", prepared->pid, run_dir, name) >=
+	    (int)sizeof(prepared->path))
+		return PREPARED_NOT;
+	return control_map(&prepared->page, prepared->path, 0) ? PREPARED_UNTOUCHED : PREPARED_PAGE;
+}
+
 static enum prepared_kind kind_by_options(struct prepared *prepared, const char *name)
 {
 	struct memrec_options *options = malloc(sizeof(*options));
 	enum prepared_kind kind = PREPARED_NOT;
 
 	if (options && read_options(prepared->pid, options))
-		kind = options->paused && *options->run_dir ? PREPARED_UNTOUCHED : PREPARED_RECORDED;
-	if (kind == PREPARED_UNTOUCHED &&
-	    snprintf(prepared->path, sizeof(prepared->path), "/proc/%ld/root%s%s", prepared->pid, options->run_dir,
-		     name) >= (int)sizeof(prepared->path))
-		kind = PREPARED_NOT;
-	if (kind == PREPARED_UNTOUCHED && !control_map(&prepared->page, prepared->path, 0))
-		kind = PREPARED_PAGE;
+		kind = options->paused ? find_page(prepared, options->run_dir, name) : PREPARED_RECORDED;
 	free(options);
 	return kind;
 }

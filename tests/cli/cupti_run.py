@@ -15,6 +15,7 @@ agent on the stand-in driver; prints one line for each act that has something to
     kill            somebody whom nobody sees finalizes CUPTI (dlsym)
     calls           how many calls the tool was shown since the last time
     mapped          the libraries named like libcupti that are mapped
+    wish            memrec start or memrec stop, in turns: a paused process's page says so
     source          what the agent says of its CUPTI source
     seen            how many calls the agent has recorded since the last time
     collector       waits until there is one; its pid goes into ./collector.pid
@@ -149,6 +150,14 @@ class Program:
         events = len([event for event in self.ring().events if event.what == "DRIVER_ALLOC"])
         recorded, self.recorded = self.recorded, events
         return events - recorded
+
+    def wish(self):
+        path, = glob.glob(os.path.join(os.environ["RINGS"], "%d.*.control" % os.getpid()))
+        with open(path, "r+b") as page:
+            page.seek(8)
+            wish, = struct.unpack("<I", page.read(4))
+            page.seek(8)
+            page.write(struct.pack("<I", wish + 1))
 
     def asks(self):
         return ctypes.CDLL(None).cuptiSubscribe(None, None, None)

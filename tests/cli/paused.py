@@ -171,6 +171,31 @@ def stop_waits_for_step():
     assert (events("p.zst", "driver-alloc"), events("p.zst", "step")) == (27, 3)
 
 
+def stop_behind_a_backlog():
+    """The running step is the one that runs when the stop comes, whatever the collector has still to read."""
+    run = Run()
+    run.say("calls 1")
+    control("start", run.pid)
+    run.say("calls 1")
+    wait_for(lambda: states()[run.pid][1] >= 2)
+    collector = collector_of(run)
+    os.kill(collector, signal.SIGSTOP)
+    for _ in range(3):
+        run.say("calls 10")
+        run.say("step")
+    run.say("calls 3")
+    stop = subprocess.Popen([MEMREC, "stop", str(run.pid)], stderr=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    os.kill(collector, signal.SIGCONT)
+    time.sleep(0.3)
+    run.say("calls 4")
+    run.say("step")
+    assert stop.wait(30) == 0
+    run.end()
+    whole("p.zst", "memrec stop")
+    assert (events("p.zst", "driver-alloc"), events("p.zst", "step")) == (38, 4)
+
+
 def some_steps():
     run = Run()
     run.say("calls 1")
@@ -380,6 +405,110 @@ def another_user():
     assert "cannot be looked into" in control("start", run.pid, status=4)
     os.chown(page, os.geteuid(), os.getegid())
     run.end()
+
+
+def without_launcher():
+    """What memrec env has people set; the page lies in a folder of the process's own."""
+    library = BUILD + "/libmemrec.so"
+    environment = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/standin", STANDIN_STATE=os.path.abspath("."), LD_PRELOAD=library,
+                       CUDA_INJECTION64_PATH=library, PYTHONPATH=SOURCES + "/packaging/python",
+                       MEMREC_OPTIONS="paused=1 output=%s collector=%s" % (os.path.abspath("p.zst"), MEMREC))
+    guest = subprocess.Popen([sys.executable, HERE + "/paused_guest.py"], env=environment, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+
+    def say(line):
+        guest.stdin.write(line + "\n")
+        guest.stdin.flush()
+        assert guest.stdout.readline() == "ok\n"
+
+    guest.stdout.readline()
+    assert "has not taken memory" in control("start", guest.pid, status=4)
+    say("calls 1")
+    control("start", guest.pid)
+    say("calls 3")
+    control("stop", "--now", guest.pid)
+    control("start", guest.pid)
+    say("calls 4")
+    say("exit 0")
+    guest.wait()
+    folder = "memrec.%d.%d" % (os.getuid(), guest.pid)
+    wait_for(lambda: not glob.glob(folder) and not glob.glob("/dev/shm/" + folder))
+    first, second = "p.%d.zst" % guest.pid, "p.%d.2.zst" % guest.pid
+    assert (events(first, "driver-alloc"), events(second, "driver-alloc")) == (3, 4)
+
+
+def container():
+    """Another pid and mount namespace: memrec inside, and memrec outside, where the process has another number."""
+    inside = """
+        mount -t tmpfs tmpfs /dev/shm && cd "$1" || exit 9
+        mkfifo lines answers
+        "$MEMREC" --paused -o c.zst -- python3 "$GUEST" <lines >answers 2>said & exec 3>lines 4<answers
+        told() { echo "$1" >&3; read -r answer <&4; [ "$answer" = ok ]; }
+        read -r pid <&4 && told "calls 1" && "$MEMREC" start $pid && told "calls 5" && "$MEMREC" stop --now --all && echo ready >ready || exit 8
+        until [ -e started ]; do sleep 0.02; done
+        told "calls 6" && told "exit 0"
+        wait %1"""
+    environment = dict(os.environ, MEMREC=MEMREC, GUEST=HERE + "/paused_guest.py", LD_LIBRARY_PATH=BUILD + "/standin",
+                       STANDIN_STATE=os.path.abspath("."), PYTHONPATH=SOURCES + "/packaging/python")
+    box = subprocess.Popen(["unshare", "--pid", "--mount", "--fork", "--mount-proc", "bash", "-c", inside, "box", os.getcwd()],
+                           env=environment, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: os.path.exists("ready") or box.poll() is not None)
+    pid, = [pid for pid, row in states().items() if row[3].endswith("/c.zst") or row[3] == "c.zst"]
+    control("start", pid)
+    open("started", "w").close()
+    _, said = box.communicate(timeout=60)
+    assert box.returncode == 0, (box.returncode, said)
+    assert (events("c.zst", "driver-alloc"), events("c.2.zst", "driver-alloc")) == (5, 6)
+
+
+def torch():
+    """Real PyTorch on the CPU: losses, output and messages are those of a run without memrec; its totals are right from the first event."""
+    train = """
+import sys, torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 1))
+optimizer = torch.optim.Adam(model.parameters())
+for line in sys.stdin:
+    for _ in range(5):
+        loss = model(torch.randn(32, 64)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print("%.12f" % loss.item(), flush=True)
+"""
+    python = os.environ["PYTHON"]
+    plain = subprocess.run([python, "-c", train], input="\n" * 8, capture_output=True, text=True)
+    run = subprocess.Popen([MEMREC, "--paused", "--cpu", "-o", "t.zst", "--", python, "-c", train], stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    losses = []
+
+    def go():
+        run.stdin.write("\n")
+        run.stdin.flush()
+        losses.append(run.stdout.readline())
+
+    go()
+    pid, = [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/stat") if stat_parent(path) == run.pid]
+    for _ in range(3):
+        control("start", pid)
+        go()
+        control("stop", "--now", pid)
+        go()
+    go()
+    _, said = run.communicate(timeout=120)
+    assert run.returncode == 0 and "".join(losses) == plain.stdout, (losses, plain.stdout)
+    assert all(line.startswith("memrec: ") for line in said.splitlines()), said
+    for trace in ("t.zst", "t.2.zst", "t.3.zst"):
+        whole(trace, "memrec stop")
+        assert events(trace, "backward-begin") == 5, trace
+        assert events(trace, "instance-name") == 5, trace  # told anew in each
+
+
+def stat_parent(path):
+    try:
+        return int(open(path).read().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def number_is_used_again():

@@ -191,6 +191,19 @@ driver_names() { readelf -p .rodata "$agent" >strings && grep -q cuptiSubscribe 
 only_two() { [ "$(driver_names | tr ' ' '\n' | sort | xargs)" = "cuDeviceGetCount cuDriverGetVersion" ]; }
 check "cupti: the agent looks up two driver calls alone: the version's, and what memrec attach asks" only_two
 
+# ---- A paused process ----
+
+# Without PyTorch CUPTI is the one way to be called, and is kept.
+rests() {
+	by preload "$both" paused=1 tool ./tool.so init alloc alloc tensor start alloc calls stop wish tensor alloc source seen &&
+		printed "start 0" "calls 2" "stop 0" "source 1 " "seen 1" && [ "$(grep -c ' cuptiUnsubscribe ' cupti.log)" = 2 ]
+}
+keeps() { by "$1" "$both" paused=1 init alloc wish alloc source seen && printed "source 1 " "seen 1" && ! grep -q ' cuptiUnsubscribe ' cupti.log; }
+check "cupti: a paused process with PyTorch leaves CUPTI to others until memrec start" rests
+for door in preload cuda; do
+	check "cupti: without PyTorch it keeps CUPTI, and sees memrec start there ($door)" keeps $door
+done
+
 # ---- Other tools ----
 
 # refused DOOR TOOL: the tool is told so, and the trace and the last lines say it.

@@ -10,6 +10,7 @@ check "three recordings of one process are three traces" paused three_recordings
 check "the program ends first" paused program_ends_first
 check "a start before the process has taken memory" paused started_before_memory
 check "a stop inside a step ends with that step" paused stop_waits_for_step
+check "and so does one that finds events which wait to be read" paused stop_behind_a_backlog
 check "--steps ends by itself, and may begin again" paused some_steps
 check "marks of a user and of the program, phases" paused marks
 check "--all: two processes, one without memory yet" paused two_processes
@@ -25,5 +26,16 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	check "another user is refused, and so is another user's page" paused another_user
 else
 	echo "skip another user is refused: needs root and setpriv"
+fi
+check "without a launcher" paused without_launcher
+if unshare --pid --mount --fork --mount-proc true 2>/dev/null; then
+	check "a container: from inside and from outside" paused container
+else
+	echo "skip a container: needs unshare"
+fi
+if [ "$PYTHON" ]; then
+	check "PyTorch on the CPU: losses and messages as without memrec" paused torch
+else
+	echo "skip PyTorch on the CPU: no torch"
 fi
 check "a process number that is used again" paused number_is_used_again

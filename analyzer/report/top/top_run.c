@@ -122,11 +122,12 @@ static int print_incomplete(void *context, const struct query_process *row)
 	return 0;
 }
 
-/* Processes that ran already when memrec came to them. */
-static const char attached_sql[] =
-	"SELECT count(*), min(start_realtime), min(rank), min(pid) FROM process WHERE ' ' || options || ' ' LIKE '% attached=1 %'";
+/* Processes that ran already when memrec came to them, or when memrec start did. */
+static const char late_sql[] =
+	"SELECT count(DISTINCT pid), min(start_realtime), min(rank), min(pid), ' ' || options || ' ' LIKE '% paused=1 %' AS paused "
+	"FROM process WHERE paused OR ' ' || options || ' ' LIKE '% attached=1 %' GROUP BY paused";
 
-static int print_attached(void *context, struct db_stmt *stmt)
+static int print_late(void *context, struct db_stmt *stmt)
 {
 	const struct top_report *report = context;
 	struct sentence sentence = { 0 };
@@ -135,11 +136,10 @@ static int print_attached(void *context, struct db_stmt *stmt)
 	int64_t count = db_int(stmt, 0), rank = db_type(stmt, 2) == DB_NULL ? -1 : db_int(stmt, 2);
 	struct tm when;
 
-	if (!count)
-		return 0;
 	if (db_type(stmt, 1) != DB_NULL && localtime_r(&seconds, &when))
 		strftime(words, sizeof(words), "%Y-%m-%d %H:%M:%S %Z", &when);
-	sentence_say(&sentence, "Recorded from %s on, when memrec attached to %s.", words,
+	sentence_say(&sentence, "Recorded from %s on, when memrec %s %s.", words,
+		     db_int(stmt, 4) ? "start came to" : "attached to",
 		     count == 1 ? answer_process(process, rank, db_int(stmt, 3))
 				: text_count(processes, sizeof(processes), (uint64_t)count, "process"));
 	text_wrap(report->text, 0, 0, sentence.text);
@@ -213,7 +213,7 @@ int top_print_recording(struct top_report *report)
 		sentence_say(&sentence, " %s let go on purpose (--keep): this is about what is kept.",
 			     text_count(lost, sizeof(lost), report->let_go, "earlier event"));
 	text_wrap(report->text, 0, 0, sentence.text);
-	error = answer_rows(report->db, attached_sql, NULL, print_attached, report);
+	error = answer_rows(report->db, late_sql, NULL, print_late, report);
 	if (!error)
 		error = query_losses(report->db, print_loss, report);
 	if (!error)

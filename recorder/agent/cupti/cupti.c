@@ -57,6 +57,7 @@ static _Atomic int interrupted;  /* there were calls that were not shown to us *
 static _Atomic int finalized;    /* somebody has ended CUPTI since it began */
 static _Atomic int tries;        /* to come back that were in vain, in a row */
 static _Atomic int found_gpu;    /* see cupti_finds_gpu */
+static _Atomic int resting;      /* 1: given up until the process is recorded (cupti_rest) */
 
 static uint64_t now_ns(void)
 {
@@ -414,11 +415,39 @@ static void come_back_when_safe(void)
 		come_back();
 }
 
+void cupti_rest(void)
+{
+	int ours = OURS, saved = errno;
+
+	if (atomic_load_explicit(&hold, memory_order_relaxed) != OURS)
+		return;
+	if (!atomic_load(&others) && !is_inside_callback() && atomic_compare_exchange_strong(&hold, &ours, CHANGING)) {
+		agent_source(MT_SOURCE_CUPTI, MT_SOURCE_OFF, "the process is paused (memrec start)");
+		cupti.unsubscribe(cupti.subscriber);
+		atomic_fetch_add(&generation, 1);
+		atomic_store(&resting, 1);
+		atomic_store(&hold, GIVEN);
+	}
+	errno = saved;
+}
+
+/* The recording begins: no other tool was seen to leave, so there is nothing to wait for. */
+static void end_rest(void)
+{
+	int yes = 1;
+
+	if (atomic_compare_exchange_strong(&resting, &yes, 0))
+		atomic_store(&left_at, now_ns() - WAIT_NS);
+}
+
 void cupti_look(void)
 {
-	uint64_t since = atomic_load_explicit(&left_at, memory_order_relaxed), now;
+	uint64_t since, now;
 	int saved = errno;
 
+	if (atomic_load_explicit(&resting, memory_order_relaxed) && !agent_is_paused())
+		end_rest();
+	since = atomic_load_explicit(&left_at, memory_order_relaxed);
 	if (!since && (atomic_load_explicit(&hold, memory_order_relaxed) != OURS || !agent_is_over()))
 		return;
 	now = now_ns();

@@ -6,6 +6,7 @@
  *     ^  refused    ^  │ <──────────────────────────────────────┘ │      waiting for cupti_look()
  *     └─────────────┘  │           other has left                 │
  *                      └──> dead (fatal error of CUPTI)           └──> another tool asks again
+ *                      └──> given, while the process is paused and PyTorch's reports tell of a start
  *                      └──> none, at the first hook after the recording has ended
  *
  * Every change is said in the trace (agent_source). The other tools come by hook_subscribe.c. A tool may leave inside a
@@ -46,6 +47,12 @@ void cupti_other_finalized(void);
  * subscription up when the recording has ended. Cheap while neither is due; errno is kept. A lock of the caller's may be held if the caller asks the driver for memory under it, too.
  */
 void cupti_look(void);
+
+/*
+ * PyTorch has reported a block in a paused process, whose hooks are called without CUPTI, too: the subscription is given up, unless the
+ * caller is inside a callback. cupti_look takes it back when the recording begins. Cheap where it is given up; errno is kept.
+ */
+void cupti_rest(void);
 
 /*
  * PyTorch has reported a block on GPU `device` and holds `reserved` bytes there, which it has from the driver. When

@@ -98,6 +98,10 @@ void cupti_look(void)
 {
 }
 
+void cupti_rest(void)
+{
+}
+
 void cupti_check_tensor(int device MT_UNUSED, uint64_t reserved MT_UNUSED)
 {
 }

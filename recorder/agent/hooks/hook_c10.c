@@ -190,8 +190,12 @@ static inline __attribute__((always_inline)) void report(void *block, int64_t si
 {
 	struct ring_event event = { .kind = size < 0 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC };
 
-	if (!block || !size || !is_ours(device) || agent_is_paused())
+	if (!block || !size || !is_ours(device))
 		return;
+	if (agent_is_paused()) {
+		cupti_rest();
+		return;
+	}
 	note_tensors(device);
 	if (device.type == MT_DEVICE_CUDA && size > 0)
 		cupti_check_tensor(device.index, reserved);
