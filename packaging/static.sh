@@ -57,8 +57,9 @@ build_jansson() {
 }
 
 build_sqlite3() {
-	configure --disable-shared --enable-static --disable-tcl --disable-readline
-	make -j2 BCC=cc sqlite3.c # its tools run here
+	# The one file of all sources is made by tools that run here, and is the same for every machine.
+	(export CC=cc CXX=c++ AR=ar RANLIB=ranlib CFLAGS=-O1 CPPFLAGS='' LDFLAGS=''
+		./configure --disable-shared --enable-static --disable-tcl --disable-readline && make -j2 sqlite3.c)
 	$CC $CFLAGS -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_THREADSAFE=1 -DSQLITE_ENABLE_MATH_FUNCTIONS -c -o sqlite3.o sqlite3.c
 	$AR rcs "$out/lib/libsqlite3.a" sqlite3.o && cp sqlite3.h "$out/include"
 }
@@ -94,7 +95,8 @@ build_elfutils() {
 
 build_libunwind() {
 	[ -x configure ] || autoreconf -fi
-	configure --enable-shared --disable-static --disable-minidebuginfo --disable-coredump --disable-ptrace --disable-setjmp --disable-tests --disable-documentation
+	# On aarch64 it passes its own name of ucontext_t.
+	CFLAGS="$CFLAGS -Wno-incompatible-pointer-types" configure --enable-shared --disable-static --disable-minidebuginfo --disable-coredump --disable-ptrace --disable-setjmp --disable-tests --disable-documentation
 	make -j2 -C src
 	cp "$(readlink -f src/.libs/libunwind.so)" "$out/lib/libmemrec-unwind.so"
 	patchelf --set-soname libmemrec-unwind.so "$out/lib/libmemrec-unwind.so"

@@ -290,12 +290,11 @@ void column_man(FILE *file, const struct column_table *table)
 	for (column = table->column; column < table->column + table->columns; column++) {
 		if (!is_shown(column))
 			continue;
-		fprintf(file, ".TP\n");
 		heading = (int)strlen(column->heading) - (column->heading[strlen(column->heading) - 1] == ' ');
 		if (is_field(column))
-			fprintf(file, ".BR \"%.*s \" (%s)\n", heading, column->heading, column->id);
+			fprintf(file, ".It Cm \"%.*s\" Pq Va %s\n", heading, column->heading, column->id);
 		else
-			fprintf(file, ".B %.*s\n", heading, column->heading);
+			fprintf(file, ".It Cm \"%.*s\"\n", heading, column->heading);
 		fprintf(file, "%s\n", column->meaning);
 	}
 }

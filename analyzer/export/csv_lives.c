@@ -50,7 +50,7 @@ void csv_text(struct export_out *out, const char *text)
 
 /* ---- sites ------------------------------------------------------------------------------------------------------- */
 
-/* What all allocations of a site have in their rows, with the commas. */
+/* The fields that all allocations of a site share, with the commas. */
 struct csv_site {
 	char *head, *meaning, *tail; /* before the memory; phase and category; after the thread. NULL: no such site */
 	uint32_t phase;              /* bytes of `meaning` that are the phase's */
@@ -226,7 +226,8 @@ static const struct csv_site *site_of(const struct lives *lives, const struct mt
 	return site && site->head ? site : NULL;
 }
 
-static int gone(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event, uint32_t step)
+static int gone(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+		uint32_t step)
 {
 	struct lives *lives = context;
 	const struct analysis_process *owner = &lives->run->analysis.process[process];
@@ -263,8 +264,9 @@ int csv_lives(struct export_run *run, struct export_out *out, const struct expor
 	if (!error)
 		error = take_sites(&lives);
 	if (!error) {
-		export_text(out, "id,rank,pid,device,device_kind,memory,address,bytes,alloc_ns,free_ns,step,free_step,phase,category,"
-				 "thread,place,function,module,site\r\n");
+		export_text(out,
+			    "id,rank,pid,device,device_kind,memory,address,bytes,alloc_ns,free_ns,step,free_step,phase,category,"
+			    "thread,place,function,module,site\r\n");
 		error = export_pass(run, &sink);
 	}
 	release(&lives);

@@ -28,7 +28,7 @@ enum export_takes {
 /* The formats, once. X(name, suffix of the file, enum export_takes, who reads it). */
 #define EXPORT_FORMAT_LIST(X)                                                                                          \
 	X(perfetto, "perfetto-trace", EXPORT_TAKES_RANGE, "the timeline, with heap dumps, for ui.perfetto.dev")        \
-	X(torch, "pickle", EXPORT_TAKES_RANGE | EXPORT_TAKES_FULL, "a memory snapshot for pytorch.org/memory_viz")                         \
+	X(torch, "pickle", EXPORT_TAKES_RANGE | EXPORT_TAKES_FULL, "a memory snapshot for pytorch.org/memory_viz")     \
 	X(speedscope, "speedscope.json", EXPORT_TAKES_FLAME, "a flame graph for speedscope.app")                       \
 	X(folded, "folded", EXPORT_TAKES_FLAME, "stacks as lines for flamegraph.pl, inferno, speedscope, Perfetto")    \
 	X(pprof, "pb.gz", EXPORT_TAKES_FLAME, "a profile for go tool pprof, Pyroscope, Parca, Perfetto")               \

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "facts_join.h"
+#include "facts_kept.h"
 #include "facts_rows.h"
 #include "facts_state.h"
 #include "memtrace/error.h"
@@ -45,7 +46,9 @@ static int begin_pass(struct mt_facts *facts)
 		return error;
 	facts->input.file = facts->path;
 	facts->input.running = 1;
-	facts_rows_init(&facts->rows, &facts->analysis);
+	error = facts_rows_init(&facts->rows, &facts->analysis);
+	if (error)
+		return error;
 	facts->pass = analysis_pass_new(&facts->analysis, &facts->input, facts->rules, &facts->rows.sink);
 	return facts->pass ? 0 : -MT_E_MEMORY;
 }
@@ -114,12 +117,6 @@ int mt_facts_end(struct mt_facts *facts, uint8_t **data, size_t *size)
 }
 
 /* ---- the answer of memana ---- */
-
-/* The maker takes the rows of the pass; NULL: the answer has no rows. */
-struct taker {
-	const struct row_maker *maker;
-	struct row_freed *freed;
-};
 
 /* The facts of the processes of a run. */
 struct reading {
@@ -207,27 +204,32 @@ static int read_all(const struct reading *reading)
 	return taken;
 }
 
-/* 1; 0: a process has no rows, and nothing was told; or an error. */
-static int tell_rows(const struct reading *reading, const struct taker *taker)
+/* 1; 0: a process has no rows, or no moment was kept, and nothing was told; or an error. */
+static int tell_rows(const struct reading *reading, const struct facts_taker *taker)
 {
 	struct facts_place *place;
 	uint32_t i;
 	int told = 1;
 
-	for (i = 0; i < reading->run->processes; i++)
+	for (i = 0; i < reading->run->processes; i++) {
+		facts_kept_read(&reading->io[i], reading->run, taker->moment);
+		if (reading->io[i].error)
+			return reading->io[i].error;
 		if (!facts_rows_are_there(&reading->io[i]))
 			return 0;
+	}
+	if (taker->moment && !taker->moment->there)
+		return 0;
 	place = facts_places(reading->run);
 	if (!place)
 		return -MT_E_MEMORY;
 	for (i = 0; i < reading->run->processes && told > 0; i++)
-		told = facts_rows_read(&reading->io[i], reading->run->process[i].defs, &place[i], taker->maker,
-				       taker->freed);
+		told = facts_rows_read(&reading->io[i], reading->run->process[i].defs, &place[i], taker);
 	free(place);
 	return told;
 }
 
-static int read_run(struct reading *reading, uint32_t inputs, const struct taker *taker)
+static int read_run(struct reading *reading, uint32_t inputs, const struct facts_taker *taker)
 {
 	int taken = 1, error = analysis_begin(reading->run, reading->input, inputs, reading->rules);
 
@@ -265,13 +267,13 @@ static int may_have_facts(const struct analysis_input *input, uint32_t inputs, c
 
 /* 1; 0: the traces have none that make an answer, and the readers are at their beginning; or an error. */
 static int from_facts(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		      const struct mt_rules *rules, const struct taker *taker)
+		      const struct mt_rules *rules, const struct facts_taker *taker)
 {
 	struct reading reading = { .run = analysis, .input = input, .rules = rules, .has_rows = taker->maker != NULL };
 	uint32_t i;
 	int taken;
 
-	if (!may_have_facts(input, inputs, rules))
+	if (!may_have_facts(input, inputs, rules) || (taker->moment && inputs != 1))
 		return 0;
 	taken = read_run(&reading, inputs, taker);
 	if (taken > 0)
@@ -285,7 +287,7 @@ static int from_facts(struct analysis *analysis, const struct analysis_input *in
 int facts_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	      const struct mt_rules *rules)
 {
-	int found = from_facts(analysis, input, inputs, rules, &(struct taker){ 0 });
+	int found = from_facts(analysis, input, inputs, rules, &(struct facts_taker){ 0 });
 
 	if (found == -MT_E_CORRUPT)
 		found = 0;
@@ -293,7 +295,8 @@ int facts_run(struct analysis *analysis, const struct analysis_input *input, uin
 }
 
 int facts_run_rows(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		   const struct mt_rules *rules, const struct row_maker *maker, struct row_freed *freed)
+		   const struct mt_rules *rules, const struct row_maker *maker, struct row_freed *freed,
+		   struct kept_moment *moment)
 {
-	return from_facts(analysis, input, inputs, rules, &(struct taker){ maker, freed });
+	return from_facts(analysis, input, inputs, rules, &(struct facts_taker){ maker, freed, moment });
 }

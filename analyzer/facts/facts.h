@@ -3,6 +3,7 @@
 #define MEMANA_FACTS_H
 
 #include "engine/analysis.h"
+#include "rows/kept.h"
 #include "rows/row_sink.h"
 
 /*
@@ -13,10 +14,11 @@ int facts_run(struct analysis *analysis, const struct analysis_input *input, uin
 	      const struct mt_rules *rules);
 
 /*
- * The same with the rows of the pass, lives as sums, for the maker. 1; 0: there are no such facts, and nothing was told; or an error,
+ * The same with the rows of the pass, lives as sums, for the maker; with `moment`, the moment that the pass kept instead of any lives. 1; 0: there are no such facts, and nothing was told; or an error,
  * of the maker or -MT_E_CORRUPT: some rows were told. Release the analysis after 1.
  */
 int facts_run_rows(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		   const struct mt_rules *rules, const struct row_maker *maker, struct row_freed *freed);
+		   const struct mt_rules *rules, const struct row_maker *maker, struct row_freed *freed,
+		   struct kept_moment *moment);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "database/db.h"
+#include "facts_kept.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "rows/row_id.h"
@@ -170,6 +171,7 @@ static int forget(void *context, int64_t process, int64_t alloc_seq)
 static int go_back(void *context, uint32_t process, const struct mt_live *live)
 {
 	(void)live;
+	kept_give_up(((struct facts_rows *)context)->kept);
 	return forget(context, process, 0);
 }
 
@@ -192,14 +194,74 @@ static int add_change(void *context, const struct row_residence *change)
 	return 0;
 }
 
-void facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
+/* ---- the moment: each call goes to the rows, too ---- */
+
+static int tell_gone(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+		     uint32_t step)
+{
+	struct facts_rows *rows = context;
+
+	kept_gone(rows->kept, live, event, step,
+		  event ? row_free_stack(&rows->rows.analysis->process[process], event) : 0);
+	return rows->rows_sink.gone(context, process, live, event, step);
+}
+
+static int tell_unmapped(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event)
+{
+	(void)process;
+	kept_unmapped(((struct facts_rows *)context)->kept, live, event);
+	return 0;
+}
+
+static int tell_resident(void *context, uint32_t process, const struct mt_live *tensor, uint64_t bytes,
+			 const struct mt_event *event, uint32_t step)
+{
+	struct facts_rows *rows = context;
+
+	kept_give_up(rows->kept);
+	return rows->rows_sink.resident(context, process, tensor, bytes, event, step);
+}
+
+static int tell_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+		     const struct mt_event *last)
+{
+	struct facts_rows *rows = context;
+
+	kept_span(rows->kept, phase, step, first->seq, last->seq);
+	return rows->rows_sink.span(context, process, phase, step, first, last);
+}
+
+static int tell_step_device(void *context, uint32_t process, uint32_t device, uint32_t step,
+			    const struct analysis_step_device *end)
+{
+	struct facts_rows *rows = context;
+
+	kept_step(rows->kept, device, step, &end->peak);
+	return rows->rows_sink.step_device(context, process, device, step, end);
+}
+
+static void tell_reached(void *context, uint32_t device, int oom)
+{
+	kept_reached(((struct facts_rows *)context)->kept, device, oom);
+}
+
+int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 {
 	memset(rows, 0, sizeof(*rows));
 	rows->io.writing = 1;
 	rows->maker = (struct row_maker){ rows, new_row, forget, add_change };
-	row_sink_init(&rows->rows, &rows->sink, analysis, &rows->maker, 1);
+	row_sink_init(&rows->rows, &rows->rows_sink, analysis, &rows->maker, 1);
+	rows->sink = rows->rows_sink;
+	rows->sink.gone = tell_gone;
 	rows->sink.back = go_back;
+	rows->sink.unmapped = tell_unmapped;
+	rows->sink.resident = tell_resident;
+	rows->sink.span = tell_span;
+	rows->sink.step_device = tell_step_device;
+	rows->sink.reached = tell_reached;
 	rows->sink.quiet = 1;
+	rows->kept = kept_new(analysis);
+	return rows->kept ? 0 : -MT_E_MEMORY;
 }
 
 void facts_rows_release(struct facts_rows *rows)
@@ -207,6 +269,7 @@ void facts_rows_release(struct facts_rows *rows)
 	uint32_t i;
 
 	row_sink_release(&rows->rows);
+	kept_free(rows->kept);
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		free(rows->lot[i].row);
 	free(rows->io.data);
@@ -233,10 +296,22 @@ static void write_freed(struct facts_io *io, const struct row_freed *freed)
 		facts_rows(io, freed->process[0].node, 1, room, number8, 1);
 }
 
+static void write_kept(struct facts_io *io, const struct kept *kept)
+{
+	struct kept_moment moment;
+	int error = kept_find(kept, &moment);
+
+	if (!io->error)
+		io->error = error;
+	facts_kept_write(io, &moment);
+	kept_moment_release(&moment);
+}
+
 void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 {
 	uint32_t i;
 
+	write_kept(io, rows->kept);
 	rows->none |= row_sink_finish(&rows->rows) != 0;
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		write_lot(rows, i);
@@ -260,6 +335,7 @@ struct reading {
 	const struct mt_defs *defs;
 	const struct facts_place *place;
 	const struct row_maker *maker;
+	int lives; /* 1: rows of lives are asked for */
 	const char **word;
 	uint32_t words;
 };
@@ -380,7 +456,7 @@ static int read_lot(struct reading *reading)
 	struct facts_io *io = reading->io;
 	uint64_t number, *cell;
 	uint32_t rows, table;
-	int error;
+	int error = 0;
 
 	facts_number(io, &number);
 	facts_check(io, number < LOAD_TABLE_COUNT);
@@ -392,7 +468,8 @@ static int read_lot(struct reading *reading)
 	if (!cell)
 		return -MT_E_MEMORY;
 	lot_columns(io, cell, table, rows);
-	error = io->error ? 0 : tell_lot(reading, table, cell, rows);
+	if (!io->error && (reading->lives || table != LOAD_allocation_raw))
+		error = tell_lot(reading, table, cell, rows);
 	free(cell);
 	return io->error ? io->error : error;
 }
@@ -403,15 +480,15 @@ int facts_rows_are_there(const struct facts_io *io)
 }
 
 int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struct facts_place *place,
-		    const struct row_maker *maker, struct row_freed *freed)
+		    const struct facts_taker *taker)
 {
-	struct reading reading = { .io = io, .defs = defs, .place = place, .maker = maker };
+	struct reading reading = { .io = io, .defs = defs, .place = place, .maker = taker->maker, .lives = !taker->moment };
 	int error;
 
 	if (!facts_count(io, 0, 0, 1))
 		return io->error;
 	read_words(&reading);
-	read_freed(&reading, freed);
+	read_freed(&reading, taker->freed);
 	error = read_changes(&reading);
 	while (!error && io->at < io->end)
 		error = read_lot(&reading);

@@ -9,6 +9,7 @@
 
 #include "facts_io.h"
 #include "facts_join.h"
+#include "rows/kept.h"
 #include "rows/row_sink.h"
 
 #define FACTS_ROWS_MOST (64u << 20) /* bytes */
@@ -20,8 +21,8 @@ struct facts_lot {
 
 /* The rows of a pass that goes on. */
 struct facts_rows {
-	struct row_sink rows; /* the first: it is the context of `sink` */
-	struct analysis_sink sink;
+	struct row_sink rows;                 /* the first: it is the context of `sink` */
+	struct analysis_sink sink, rows_sink; /* rows_sink: the calls of `rows` */
 	struct row_maker maker;
 	struct facts_lot lot[LOAD_TABLE_COUNT];
 	struct facts_io io; /* the lots that were full */
@@ -31,23 +32,31 @@ struct facts_rows {
 	struct row_residence *change;
 	uint32_t changes, change_room;
 	int none; /* there are none */
+	struct kept *kept;
 };
 
-/* `sink` is for the pass over `analysis`. Release in any case. */
-void facts_rows_init(struct facts_rows *rows, const struct analysis *analysis);
+/* `sink` is for the pass over `analysis`. 0 or -MT_E_MEMORY; release in any case. */
+int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis);
 void facts_rows_release(struct facts_rows *rows);
 
-/* After the last event, behind the state of the analysis. */
+/* After the last event, behind the state of the analysis: the moment that was kept, and the rows. */
 void facts_rows_write(struct facts_io *io, struct facts_rows *rows);
 
-/* Behind the state of the analysis: whether there are rows. */
+/* The takers of rows. */
+struct facts_taker {
+	const struct row_maker *maker; /* NULL: no rows are asked for */
+	struct row_freed *freed;       /* the stacks that freed something */
+	struct kept_moment *moment;    /* NULL: all rows are asked for; else the moment of one process, and no rows of lives */
+};
+
+/* Behind the state of the analysis and the moment: whether there are rows. */
 int facts_rows_are_there(const struct facts_io *io);
 
 /*
- * The same place: tells the maker all rows, as of `place` in the run, and notes the stacks that freed something. 1; 0: there are none, and
- * nothing was told; or an error, of the bytes or of the maker.
+ * The same place: tells the maker the rows that are asked for, as of `place` in the run, and notes the stacks that freed something. 1; 0:
+ * there are none, and nothing was told; or an error, of the bytes or of the maker.
  */
 int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struct facts_place *place,
-		    const struct row_maker *maker, struct row_freed *freed);
+		    const struct facts_taker *taker);
 
 #endif

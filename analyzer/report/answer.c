@@ -112,16 +112,24 @@ static int print_json(const struct answer *answer, struct db *db, const struct a
 	return answer_document(command, db, fill_json, &(struct asked_json){ answer, db, options });
 }
 
+static int answer_print(const struct answer *answer, const struct text *text, struct db *db,
+			const struct answer_options *options, const char *command)
+{
+	return options->json ? print_json(answer, db, options, command) : answer->text(text, db, options);
+}
+
 static int print(const struct answer *answer, struct report_input *input, const struct answer_options *options,
 		 const char *command)
 {
-	struct db *db = input->db;
 	struct text text;
 	char absent[128];
 	int error;
 
 	text_init(&text, stdout);
-	error = options->json ? print_json(answer, db, options, command) : answer->text(&text, db, options);
+	error = answer_print(answer, &text, input->db, options, command);
+	/* The facts have not what this question needs: the events do. */
+	if (error == -MT_E_BUSY && !input->source.db && !report_input_reload(input, command, LOAD_LIVES))
+		error = answer_print(answer, &text, input->db, options, command);
 	if (error >= 0)
 		return error;
 	if (error == -MT_E_ARGUMENT) {
@@ -130,7 +138,7 @@ static int print(const struct answer *answer, struct report_input *input, const 
 		input->told = 1;
 		return report_absent(&input->analysis, absent);
 	}
-	return report_no_answer(command, db, error);
+	return report_no_answer(command, input->db, error);
 }
 
 int answer_command(int argc, char **argv, const struct answer *answer, void *own)

@@ -259,7 +259,7 @@ int report_input_open(struct report_input *input, const char *command, char *con
 	input->db = input->source.db;
 	if (input->db)
 		return 0;
-	error = load_traces(input, load_has_sums(parts) && command_full() ? LOAD_LIVES : parts);
+	error = load_traces(input, parts <= LOAD_MOMENT && command_full() ? LOAD_LIVES : parts);
 	if (error == -MT_E_BUSY)
 		return report_input_reload(input, command, LOAD_LIVES);
 	return error ? tell_failure(input, command, error) : 0;

@@ -38,7 +38,7 @@ static size_t place_of(const struct sum_table *table, const struct sum *key)
 	return (size_t)(hash >> 20) & (table->slots - 1);
 }
 
-/* Allocations from before the first event may be of several steps. */
+/* Births of one interval can be of several steps: those that a checkpoint tells after a gap, or before the first event. */
 static int is_same(const struct sum *one, const struct sum *two)
 {
 	return one->first.site == two->first.site && one->interval == two->interval &&
@@ -181,7 +181,7 @@ static int settle_waiting(struct load_sums_process *of)
 		struct sum *sum = &of->waiting[i];
 
 		sum->interval = (uint32_t)instants_before(of, sum->first.seq);
-		if (sum->interval == of->instants && sum->first.gone_seq) {
+		if (sum->interval == of->instants && sum->first.gone_seq && sum->first.gone_step == sum->first.step) {
 			sum->interval = 0;
 			error = add(&of->inside, sum);
 		} else {

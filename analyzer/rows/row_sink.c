@@ -42,8 +42,7 @@ static const char *memory_word(const struct mt_live *live)
 	return space ? space : "unknown";
 }
 
-/* Others can end an allocation too, such as the next one at its address: their stack is not that of a free. */
-static uint32_t free_stack(const struct analysis_process *process, const struct mt_event *event)
+uint32_t row_free_stack(const struct analysis_process *process, const struct mt_event *event)
 {
 	switch (event->kind) {
 	case MT_TENSOR_FREE:
@@ -78,7 +77,7 @@ static void fill_birth(struct load_allocation_raw *row, const struct row_sink *s
 static int fill_death(struct load_allocation_raw *row, struct row_sink *sink, uint32_t process,
 		      const struct mt_event *event, uint32_t step)
 {
-	uint32_t stack = event ? free_stack(owner_of(sink, process), event) : 0;
+	uint32_t stack = event ? row_free_stack(owner_of(sink, process), event) : 0;
 
 	row->free_seq = event ? capped(event->seq) : DB_CELL_NULL;
 	row->free_time = event ? told(analysis_time(owner_of(sink, process), event->time)) : DB_CELL_NULL;

@@ -25,6 +25,9 @@ struct row_freed {
 int row_freed_add(struct row_freed *freed, uint32_t process, uint32_t node);
 void row_freed_release(struct row_freed *freed);
 
+/* The stack of a free; 0: none. Others can end an allocation too, such as the next one at its address: their stack is not that of a free. */
+uint32_t row_free_stack(const struct analysis_process *process, const struct mt_event *event);
+
 struct row_sink {
 	const struct analysis *analysis;
 	const struct row_maker *maker;

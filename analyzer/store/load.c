@@ -123,6 +123,19 @@ static int load_indices(struct db *db)
 	return error < 0 ? error : 0;
 }
 
+/* Takes these parts from the facts of a trace. 1; 0: the events are to be read; or an error. */
+static int take_facts(struct load_sink *load, struct analysis *analysis, const struct analysis_input *input,
+		      uint32_t inputs, const struct mt_rules *rules, enum load_parts parts)
+{
+	int found = 0;
+
+	if (load_has_sums(parts))
+		found = facts_run_rows(analysis, input, inputs, rules, &load->maker, &load->sink.freed, NULL);
+	else if (parts == LOAD_MOMENT)
+		found = facts_run_rows(analysis, input, inputs, rules, &load->maker, &load->sink.freed, &load->moment);
+	return found;
+}
+
 static int run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	       const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch,
 	       const struct load_instants *instants)
@@ -134,12 +147,14 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	memset(analysis, 0, sizeof(*analysis));
 	if (instants)
 		load_at_init(&load, &sink, analysis, instants);
-	if (!error && load_has_sums(parts))
-		found = facts_run_rows(analysis, input, inputs, rules, &load.maker, &load.sink.freed);
+	if (!error)
+		found = take_facts(&load, analysis, input, inputs, rules, parts);
 	if (!error)
 		error = found < 0 ? found : 0;
 	if (!error && !found)
 		error = analysis_run(analysis, input, inputs, rules, &sink);
+	if (!error)
+		error = load_kept_rows(&load.moment, analysis, &load.maker);
 	if (!error)
 		error = load_sink_finish(&load);
 	if (!error)
@@ -151,10 +166,12 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error)
 		error = load_resident_finish(&load.resident, 1);
 	if (!error)
+		error = load_kept_store(&load.moment, db);
+	if (!error)
 		error = load_twins(db, analysis);
 	if (!error)
 		error = load_let_go(db, analysis, input);
-	if (!error && parts > LOAD_SUMS)
+	if (!error && parts > LOAD_MOMENT)
 		error = load_births(db, analysis);
 	if (!error && parts > LOAD_SUMS)
 		error = load_handles(db);

@@ -11,6 +11,7 @@ enum load_parts {
 	LOAD_HISTORY, /* a long run whose moves the caller keeps (struct load_watch): steps, phases and samples, no allocation */
 	LOAD_STEPS, /* reports that ask for the ends of steps alone: as LOAD_SUMS, with fewer rows */
 	LOAD_SUMS, /* reports that ask for instants alone: lives as sums (load_sums.h); birth_module and mapping are empty */
+	LOAD_MOMENT, /* memana oom: what was alive at the moment that a pass kept (rows/kept.h), else LOAD_LIVES; no birth_module */
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
 	LOAD_TIMELINE /* these, too: for the screen, for advice, and for a file that people keep */
 };

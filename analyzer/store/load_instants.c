@@ -1,6 +1,6 @@
 /*
- * The lives of a few instants as rows. Others have none, but for those that tell something of these: what was never freed, what the
- * census names by the company it came in, and the newest death of each process before an instant.
+ * The lives of a few instants as rows. Three other kinds tell something of these, and have rows, too. They are memory that was never
+ * freed, memory that the census names by its company, and the newest death of each process before an instant.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -153,4 +153,5 @@ void load_sink_release(struct load_sink *load)
 	load_resident_finish(&load->resident, 0);
 	db_finish(load->forget);
 	free(load->at.before);
+	kept_moment_release(&load->moment);
 }

@@ -8,6 +8,7 @@
 #include "load.h"
 #include "load_rows.h"
 #include "memtrace/ledger.h"
+#include "rows/kept.h"
 #include "rows/row_sink.h"
 #include "timeline/inflow.h"
 
@@ -19,6 +20,13 @@ int load_twins(struct db *db, const struct analysis *analysis);
 
 /* The stacks that freed something, as the table temp.freed (node): their places are looked up, too. 0 or an error of the database. */
 int load_freed_store(const struct row_freed *freed, struct db *db);
+
+/*
+ * The moment that a pass kept (rows/kept.h): its lives as rows of the maker; then the tables temp.kept_moment and temp.kept_sum. The
+ * tables are empty if no moment is there. 0, -MT_E_MEMORY or an error of the database.
+ */
+int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker);
+int load_kept_store(const struct kept_moment *moment, struct db *db);
 
 /*
  * The table `resident`. Changes are written down as they come, in a temporary table; when every
@@ -82,6 +90,7 @@ struct load_sink {
 	struct load_timeline timeline; /* unused where it was not asked for */
 	struct load_at at;
 	struct db_stmt *forget;
+	struct kept_moment moment; /* the moment of the facts; else not there */
 };
 
 /* 0, -MT_E_MEMORY or an error of the database; release in any case. `sink`: the calls, with `load` as their context. */

@@ -3,9 +3,10 @@
 #include "store.h"
 
 /* Those that died, or died at home, of a site that was split are of its twin. */
-static const char move_sql[] =
-	"UPDATE allocation_raw SET site = (SELECT twin FROM twin WHERE twin.site = allocation_raw.site) WHERE free_seq IS NOT NULL "
-	"AND NOT tensors_inside AND (site IN (SELECT site FROM twin WHERE NOT home) OR (at_home AND site IN (SELECT site FROM twin)))";
+#define MOVE(table)                                                                                       \
+	"UPDATE " table                                                                                   \
+	" AS it SET site = (SELECT twin FROM twin WHERE twin.site = it.site) WHERE free_seq IS NOT NULL " \
+	"AND NOT tensors_inside AND (site IN (SELECT site FROM twin WHERE NOT home) OR (at_home AND site IN (SELECT site FROM twin)))"
 
 /* *count: of them. */
 static int store_twins(struct db *db, const struct analysis *analysis, uint32_t *count)
@@ -36,6 +37,8 @@ int load_twins(struct db *db, const struct analysis *analysis)
 	if (!error)
 		error = store_twins(db, analysis, &count);
 	if (!error && count)
-		error = db_execute(db, move_sql);
+		error = db_execute(db, MOVE("allocation_raw"));
+	if (!error && count)
+		error = db_execute(db, MOVE("temp.kept_sum"));
 	return error ? error : db_execute(db, "DROP TABLE twin");
 }

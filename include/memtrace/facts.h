@@ -1,6 +1,6 @@
 /*
- * facts.h - what one pass over a trace finds, kept in the trace: `memana top`, `growth`, `steps`, `phases` and `retained` without its
- * events.
+ * facts.h - what one pass over a trace finds, kept in the trace: `memana top`, `oom`, `growth`, `steps`, `phases`, `retained`, `check` and
+ * `diff` without its events.
  *
  *     collector   writes events ──> trace.zst ──> a pass of its own, in a thread behind the collector
  *                 END, index    <── FACTS <────── as the pass stands after END

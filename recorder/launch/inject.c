@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "shared/machine.h"
 
 #define LIBRARY "libmemrec.so"
 #define LOADER_32 "/lib/ld-linux.so.2"
@@ -59,7 +60,7 @@ int inject_find_library(char *path, const char *program)
 /* The word of the loader that runs us for $LIB: the folder of the C library says it. */
 static int note_word(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
-	static const char *const words[] = { "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libc.so.6" };
+	static const char *const words[] = { "/lib/" MACHINE_LIB "/libc.so.6", "/lib64/libc.so.6" };
 	size_t length = object->dlpi_name ? strlen(object->dlpi_name) : 0, i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(words); i++)

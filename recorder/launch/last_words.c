@@ -26,7 +26,8 @@
 
 #define ANSWER_SECONDS 30
 #define PEAK_SECONDS 5
-#define ENDED_SECONDS 15      /* for the peak of a run that memory ended: 19 million events took 6 s */
+#define ENDED_SECONDS \
+	15 /* for the peak of a run that memory ended, and whose trace has no facts: 19 million events took 6 s */
 #define CAUSES_AFTER 10       /* s: where the peak took longer, causes would not be found in ANSWER_SECONDS */
 #define PEAK_BYTES (16 << 20) /* limit of all traces together: a second or two of memana */
 #define TRACES_MAX 64         /* most traces of one machine's ranks; of more, the first */
@@ -126,7 +127,7 @@ void last_words_print(const char *command, const struct run_result *results, siz
 	began = time(NULL);
 	if (is_asked && !ask_of("top", is_ended ? ENDED_SECONDS : PEAK_SECONDS, results, count, before))
 		return;
-	/* Causes take up to three times as long as the peak. */
+	/* Without facts causes take up to three times as long as the peak. */
 	if (is_ended && time(NULL) - began <= CAUSES_AFTER)
 		ask_of(command, ANSWER_SECONDS, results, count, before);
 }

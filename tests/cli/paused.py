@@ -408,7 +408,7 @@ def another_user():
 
 
 def without_launcher():
-    """What memrec env has people set; the page lies in a folder of the process's own."""
+    """The variables of memrec env; the page lies in a folder of the process's own."""
     library = BUILD + "/libmemrec.so"
     environment = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/standin", STANDIN_STATE=os.path.abspath("."), LD_PRELOAD=library,
                        CUDA_INJECTION64_PATH=library, PYTHONPATH=SOURCES + "/packaging/python",

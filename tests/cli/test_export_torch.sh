@@ -59,7 +59,7 @@ else
 	echo "skip entries and PyTorch's own history: no python3 with torch"
 fi
 
-newest() { # of a long run; --full: all of it
+newest() { # the newest part of a long run, and with --full the whole
 	STANDIN_MEM=400GiB LD_LIBRARY_PATH=$standin "$memrec" -o long.zst -- "$BUILD/samples/rl_step" --steps 60 --quiet >/dev/null 2>&1
 	status 0 "$memana" export --to torch long.zst -o newest.pickle && grep -q ' left out)$' out && status 0 "$memana" export --to torch --full long.zst -o all.pickle &&
 		! grep -q ' left out' out && holds newest newest.pickle all.pickle

@@ -3,9 +3,9 @@
 . "$SRC/tests/cli/cases.sh"
 
 # --- a recording of more than a million events, made by the collector
-export LD_LIBRARY_PATH=$standin STANDIN_MEM=400GiB
-recorded() { status 0 "$memrec" -o long.zst -- "$BUILD/samples/rl_step" --steps 230; }
-check "a long run is recorded" recorded
+export LD_LIBRARY_PATH=$standin STANDIN_MEM=90GiB
+recorded() { status 1 "$memrec" -o long.zst -- "$BUILD/samples/rl_step" --steps 1000; }
+check "a long run is recorded, up to its end by a failed request" recorded
 # kinds TRACE: the kinds of its chunks, by the index.
 kinds() {
 	python3 - "$1" <<-'END'
@@ -21,7 +21,8 @@ short() { "$memrec" -o short.zst -- "$BUILD/samples/rl_step" >/dev/null 2>&1 && 
 check "a short one has none" short
 
 # same TRACE...: text, JSON, messages and exit status with and without --full.
-forms=("top --why --json" top "growth --json" "steps --json" "phases --json" "retained --json")
+all_forms=("top --why --json" top "growth --json" "steps --json" "phases --json" "retained --json" "oom --json" "oom --why" "check --json --growth 1MiB" "diff --json short.zst")
+forms=("${all_forms[@]}")
 same() {
 	local form way got
 	for form in "${forms[@]}"; do
@@ -34,6 +35,10 @@ same() {
 	done
 }
 check "the answer is that of the events" same long.zst
+# The moment of its facts is the failed request: the answers above are not both from the events.
+moment() { "$BUILD/tests/unit/test_facts" --write "$1"; }
+failed() { [ "$("$memana" sql long.zst "SELECT max(seq) FROM oom WHERE NOT had" | tail -1)" = "$(moment long.zst)" ]; }
+check "its facts have the failed request" failed
 check "facts change no verdict of verify" eval '"$memana" verify long.zst'
 
 # --- a flight recorder: the pass begins anew when older events go
@@ -49,6 +54,7 @@ damaged() {
 	printf '\377\377\377' | dd of=d.zst bs=1 seek=$(($(stat -c %s long.zst) * 3 / 5)) conv=notrunc 2>/dev/null
 	status 3 "$memana" top d.zst && same d.zst
 }
+forms=("top --why --json" top "growth --json" "steps --json" "oom --json") # sums and lives of `phases` are told apart by a gap, with facts or without
 check "damage is told as without facts" damaged
 torn() { head -c $(($(stat -c %s long.zst) - 1000)) long.zst >t.zst && same t.zst; }
 check "a torn end, too" torn
@@ -72,7 +78,8 @@ shared() { ranks shared 0=3 1=3 && same shared; }
 check "two ranks on one GPU" shared
 
 # --- cases, with facts that a test has put in
-for case in verl-6698 nemo-rl-2319 sglang-32915 trl-2806 torchtune-1046; do
+forms=("${all_forms[@]}")
+for case in easyr1-50 verl-6698 nemo-rl-2319 sglang-32915 trl-2806 torchtune-1046; do
 	sealed() {
 		play "$case" && "$BUILD/tests/unit/test_facts" --write "$case" >sealed && [ "$(wc -l <sealed)" -ge 1 ] || return 1
 		local trace

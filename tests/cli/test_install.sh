@@ -35,7 +35,7 @@ check "the schemas of the JSON are there" schemas
 commands() { # every command of the list has an entry in the manual
 	local word missing=0
 	for word in $(sed -nE 's/^\tX\(([a-z]+),.*/\1/p' "$SRC/analyzer/report/command.h"); do
-		grep -qE "^\.BI? \"?$word " "$SRC/docs/man/memana.1" || { echo "no entry for $word"; missing=1; }
+		grep -q "^\.It Cm $word " "$SRC/docs/man/memana.1" || { echo "no entry for $word"; missing=1; }
 	done
 	return $missing
 }

@@ -5,7 +5,7 @@ make -C "$SRC" --no-print-directory B="$PWD/b" "$PWD"/b/man/memrec-{trace,rules,
 command -v mandoc >/dev/null || skip "mandoc is not here"
 clean() { mandoc -T lint -W warning "$1" 2>&1 | grep -v 'referenced manual not found\|outdated mandoc.db' >warnings || return 0; cat warnings; return 1; }
 for page in b/man/*.5; do check "${page##*/}: no warning of mandoc" clean "$page"; done
-for page in memrec.1; do check "$page: no warning of mandoc" clean "$SRC/docs/man/$page"; done
+for page in memrec.1 memana.1; do check "$page: no warning of mandoc" clean "$SRC/docs/man/$page"; done
 
 # says PAGE FILE: each word of the specification is as often in the page as people see it.
 says() {

@@ -107,9 +107,9 @@ check "help fits into 80 columns" bash -c '! "$0" --help | grep -E ".{81}"' "$me
 check "every command is listed" test "$(wc -l <commands)" = "$(grep -c "^	X(" "$SRC/analyzer/report/command.h")"
 while read -r command; do
 	check "$command --help" help "$command" --help
-	check "$command is in the manual" grep -q "^\.BI \"$command " "$SRC/docs/man/memana.1"
+	check "$command is in the manual" grep -q "^\.It Cm $command " "$SRC/docs/man/memana.1"
 	for option in $("$memana" "$command" --help | sed -n 's/^ .*--\([a-z]*\).*/\1/p'); do
-		check "$command --$option is in the manual" grep -q -- "\\\\-\\\\-$option" "$SRC/docs/man/memana.1"
+		check "$command --$option is in the manual" grep -qE -- "(Fl|,) -$option([ -]|\$)" "$SRC/docs/man/memana.1"
 	done
 done <commands
 check "output that cannot be written is an error" bash -c '"$0" top small.zst >/dev/full 2>err; [ $? = 4 ] && [ $(wc -l <err) = 1 ]' "$memana"

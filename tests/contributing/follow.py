@@ -173,7 +173,7 @@ int cmd_greet(int argc, char **argv)
 	return answer_traces(argc, argv, greet);
 }
 """)
-    before("docs/man/memana.1", r'^\.BI "info "', '.BI "greet " "TRACE..."\nSays hello. With\n.B \\-\\-json\nno less.\n.TP')
+    before("docs/man/memana.1", r'^\.It Cm info ', '.It Cm greet Ar TRACE...\nSays hello.\nWith\n.Fl -json\nno less.')
 
 
 def a_column():
@@ -220,7 +220,7 @@ def a_key():
 }
 """)
     after("analyzer/screen/view/app_ask.c", r"\[REQUEST_HELP\]", "\t[REQUEST_GREET] = open_greet,")
-    after("docs/man/memana.1", r"^what outlives the step or phase that made it$", ".TP\n.B J\na view that says hello")
+    after("docs/man/memana.1", r"^what outlives the step or phase that made it$", ".It Ic \\&J\na view that says hello")
 
 
 def an_event_kind():

@@ -124,7 +124,7 @@ static inline void add_place(struct replay *replay, uint32_t process, uint32_t c
 			     enum shape shape, int stack)
 {
 	struct replay_site *site = &site_at[replay->sites];
-	int is_logits = category == MT_CATEGORY_LOGITS;
+	int is_logits = category == MT_CATEGORY_LOGITS || shape == SHAPE_VOCABULARY;
 
 	CHECK(replay->sites < SITES_MAX);
 	*site = (struct replay_site){ .id = replay->sites + 1,
@@ -136,7 +136,7 @@ static inline void add_place(struct replay *replay, uint32_t process, uint32_t c
 				      .ignored = category == MT_CATEGORY_SLACK,
 				      .words = is_logits ? WORDS : 0,
 				      .element = is_logits ? 2 : 0 };
-	site->largest = site->smallest = is_logits || shape == SHAPE_VOCABULARY ? WORDS * ROWS * 2 : BUCKET;
+	site->largest = site->smallest = is_logits ? WORDS * ROWS * 2 : BUCKET;
 	hold(site, held_in(category, phase));
 	site->births = LAYERS * STEPS * (shape == SHAPE_STANDING ? 1 : 4);
 	if (category == MT_CATEGORY_KV_CACHE && shape == SHAPE_COMING)
@@ -171,17 +171,17 @@ static inline void make_run(struct advise_run *run, const struct mt_knob *knob)
 				    .phases = ALL_PHASES,
 				    .gpus = GPUS,
 				    .tokens = ROWS,
-				    .tokens_least = ROWS,
 				    .steps = STEPS };
 	/* A type of what is computed counts where that is of the wide one. */
 	if (knob->weighs && !(knob->categories & ~(CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS))))
 		run->model.element = 4;
 	run->model.elements = 7ull << 30;
 	run->model.trained = run->model.elements / 2;
-	run->model.weights = run->model.elements * 2;
-	run->model.untrained = run->model.weights / 2;
-	run->model.gradients = run->model.trained * 2;
-	run->model.state = run->model.wide[2] = run->model.trained * 8;
+	run->model.bytes[MT_CATEGORY_WEIGHTS] = run->model.elements * 2;
+	run->model.untrained = run->model.elements;
+	run->model.bytes[MT_CATEGORY_GRADIENTS] = run->model.trained * 2;
+	run->model.bytes[MT_CATEGORY_OPTIMIZER_STATE] = run->model.trained * 8;
+	run->model.wide[MT_CATEGORY_OPTIMIZER_STATE] = run->model.trained * 8;
 	for (i = 0; i < MT_KNOB_PROCESSES; i++) {
 		process_at[i] = (struct scene_process){ .id = i + 1, .pid = i + 1, .rank = i };
 		role_at[i] = 1u << i;

@@ -119,11 +119,9 @@ TEST(how_a_knob_stands_is_said)
 	CHECK_EQ(standing("verl", ACTOR "ppo_max_token_len_per_gpu"), ADVISE_STANDING_FLOOR);
 	CHECK_STR(words, "at its floor: 9000 (--now)");
 	CHECK_EQ(standing("verl", ACTOR "ppo_micro_batch_size_per_gpu"), ADVISE_STANDING_NO_EFFECT);
-	CHECK_STR(words,
-		  "has no effect here: is not read with dynamic batches: use_dynamic_bsz is True (the command line)");
+	CHECK_STR(words, "is not read with dynamic batches: use_dynamic_bsz is True (the command line)");
 	CHECK_EQ(standing("verl", ACTOR "megatron.tensor_model_parallel_size"), ADVISE_STANDING_NO_EFFECT);
-	CHECK_STR(words,
-		  "has no effect here: of Megatron only: strategy is fsdp (default of verl 0.9.1, the newest read)");
+	CHECK_STR(words, "of Megatron only: strategy is fsdp (default of verl 0.9.1, the newest read)");
 	CHECK_EQ(standing("verl", ROLLOUT "gpu_memory_utilization"), ADVISE_STANDING_OPEN);
 	CHECK_STR(words, "");
 	CHECK_EQ(standing("verl", ACTOR "megatron.grad_offload"), ADVISE_STANDING_ABSENT);

@@ -1,11 +1,13 @@
 /* test_facts.c - an analysis from the facts of a trace is the analysis of the trace; other facts are none. */
 #include <dirent.h>
+#include <inttypes.h>
+#include "facts/facts_kept.h"
 #include "facts/facts_rows.h"
 #include "facts/facts_state.h"
 #include "facts_kit.h"
 #include "trace_kit.h"
 
-/* For tests of commands: all traces of the folder that can have facts get them. */
+/* All traces of the folder that can have facts get them. */
 static void seal_all(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -162,16 +164,21 @@ static int take_change(void *context, const struct row_residence *change)
 	return change->process == INT64_MIN;
 }
 
-static void settle(struct analysis *run, struct facts_io *io)
+static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 {
 	struct load_allocation_raw row[2];
 	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
 	struct facts_place *place = facts_places(run);
 	struct row_freed freed = { 0 };
+	struct kept_moment moment = { 0 };
+	const struct facts_taker taker = { &maker, &freed, of_a_moment ? &moment : NULL };
 
 	CHECK(!analysis_settle(run));
-	CHECK(facts_rows_read(io, run->process[0].defs, place, &maker, &freed) <= 1);
+	facts_kept_read(io, run, taker.moment);
+	if (!io->error)
+		CHECK(facts_rows_read(io, run->process[0].defs, place, &taker) <= 1);
 	row_freed_release(&freed);
+	kept_moment_release(&moment);
 	free(place);
 }
 
@@ -193,7 +200,7 @@ static void settle_made_up(const char *path, uint8_t *data, size_t size)
 	facts_joining_init(&joining, &run);
 	facts_state(&io, &one);
 	if (!io.error && facts_joining_add(&joining, &one, 0) == 1 && !facts_joining_end(&joining))
-		settle(&run, &io);
+		settle(&run, &io, size % 2);
 	facts_joining_release(&joining);
 	analysis_release(&one);
 	analysis_release(&run);
@@ -225,4 +232,53 @@ TEST(made_up_facts)
 	}
 }
 
-TEST_MAIN_WRITE(seal_all)
+/* ---- the moment of memana oom ---- */
+
+/* The moment that the facts of the trace have; release it. */
+static struct kept_moment moment_of(const char *path)
+{
+	struct load_allocation_raw row[2];
+	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
+	struct analysis_input input = { .file = path };
+	struct kept_moment moment = { 0 };
+	struct row_freed freed = { 0 };
+	struct analysis analysis = { 0 };
+
+	CHECK(!mt_reader_open(&input.reader, path));
+	CHECK(facts_run_rows(&analysis, &input, 1, facts_kit_rules(), &maker, &freed, &moment) >= 0);
+	row_freed_release(&freed);
+	analysis_release(&analysis);
+	mt_reader_free(input.reader);
+	return moment;
+}
+
+TEST(facts_have_the_moment_of_memana_oom)
+{
+	const char *path = copy_of("v1-kinds");
+	struct kept_moment moment;
+	uint32_t i;
+
+	CHECK(facts_kit_seal(path));
+	moment = moment_of(path);
+	CHECK(moment.there && moment.lives && moment.sums);
+	for (i = 1; i < moment.lives && moment.life[i].gone_seq > moment.seq; i++)
+		CHECK(moment.life[i].seq > moment.life[i - 1].seq);
+	kept_moment_release(&moment);
+}
+
+/* For tests of commands: --write FOLDER gives the folder's traces facts; --write TRACE prints the event of the moment in its facts. */
+static void write_for_tests(const char *path)
+{
+	struct kept_moment moment;
+
+	if (!strstr(path, ".zst")) {
+		seal_all(path);
+		return;
+	}
+	moment = moment_of(path);
+	if (moment.there)
+		printf("%" PRIu64 "\n", moment.seq);
+	kept_moment_release(&moment);
+}
+
+TEST_MAIN_WRITE(write_for_tests)

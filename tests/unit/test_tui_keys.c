@@ -753,10 +753,10 @@ TEST(every_request_is_in_the_manual)
 
 		request_key_word(word, request->key);
 		if (request->other)
-			snprintf(entry, sizeof(entry), ".TP .BR \"%s\" \", \" \"%s\" %s", word,
+			snprintf(entry, sizeof(entry), ".It Ic &%s , &%s %s", word,
 				 request_key_word(other, request->other), request->words);
 		else
-			snprintf(entry, sizeof(entry), ".TP .B %s %s", word, request->words);
+			snprintf(entry, sizeof(entry), ".It Ic &%s %s", word, request->words);
 		if (!strstr(manual, entry)) {
 			printf("# not in docs/man/memana.1: %s\n", entry);
 			missing++;

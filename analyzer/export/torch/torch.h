@@ -2,7 +2,7 @@
  * torch.h - a run as a memory snapshot of PyTorch: what the files of this room share.
  *
  *     traces ── one pass ──> torch_event.c ──> a log for each device (torch_log.c) ── after the end ──> torch_entry.c ──> the file
- *                                └── what is alive at the end ──────────────────────────────────────> torch_state.c ──┘
+ *                                └── things alive at the end ────────────────────────────────────────> torch_state.c ──┘
  *
  *     to_torch.c       the pass over the traces, the order of the file
  *     torch_slot.c     devices
@@ -10,7 +10,7 @@
  *     torch_stack.c    frames and stacks, the same
  *     torch_pickle.c   the bytes
  *
- * What bytes are is known after the pass alone: so events wait in logs, which are temporary files. A log keeps the newest events, as
+ * The pass knows the categories at its end alone. So events wait in logs, which are temporary files. A log keeps the newest events, as
  * PyTorch does with max_entries. Memory grows with what is alive, and with the stacks.
  */
 #ifndef MEMANA_TORCH_H
@@ -74,14 +74,14 @@ enum torch_word {
 		TORCH_WORDS
 };
 
-/* What has been written once, and is named by its number in the pickle's memo from there on. Numbers are plus 1; 0: not written yet. */
+/* Values that are in the file, and are named by their numbers in the pickle's memo from there on. Numbers are plus 1; 0: not in it yet. */
 struct torch_memo {
 	uint32_t next_number;
 	uint32_t word[TORCH_WORDS];
 	struct torch_memo_process {
 		uint32_t *stack, *frame; /* by node and by frame of the process */
 		uint32_t stacks, frames;
-	} *process;
+	} * process;
 	struct export_names texts; /* file names, categories, metadata; and their numbers, without 1 more */
 	uint32_t *text;
 	uint32_t text_room;

@@ -11,8 +11,8 @@
 struct list {
 	struct torch_slot *slot; /* NULL: pinned memory */
 	uint32_t items;
-	uint64_t entries; /* of all records that are kept; */
-	uint64_t skipped; /* records that are kept, and are not shown */
+	uint64_t entries; /* number of entries of the records that are kept */
+	uint64_t skipped; /* number of records that are kept, and are not shown */
 };
 
 /* Microseconds since 1970. */

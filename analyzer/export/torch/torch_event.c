@@ -1,4 +1,4 @@
-/* What happens in the pass, as records of the logs, and what is alive at its end. */
+/* The events of the pass as records of the logs, and the things that are alive at its end. */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
@@ -312,10 +312,9 @@ static void reached(void *context, uint32_t device, int oom)
 
 static void add_range(struct torch *torch, const struct torch_range *range, enum torch_event event, uint64_t time)
 {
-	const struct torch_record record = { .time = time,
-					     .process = range->process,
-					     .site = range->name,
-					     .event = (uint8_t)event };
+	const struct torch_record record = {
+		.time = time, .process = range->process, .site = range->name, .event = (uint8_t)event
+	};
 
 	if (!(torch->run->analysis.process[range->process].info->snapshot & MT_SNAPSHOT_NO_TIMES))
 		torch_log_add(torch, &torch->ranges, &record);

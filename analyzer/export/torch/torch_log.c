@@ -38,8 +38,7 @@ static int read_block(const struct torch_log *log, uint64_t number, struct torch
 	ssize_t size;
 
 	while (done < BLOCK_SIZE) {
-		size = pread(log->file, (char *)block + done, BLOCK_SIZE - done,
-			     place_of(log, number) + (int64_t)done);
+		size = pread(log->file, (char *)block + done, BLOCK_SIZE - done, place_of(log, number) + (int64_t)done);
 		if (size <= 0)
 			return -MT_E_SYSTEM;
 		done += (size_t)size;

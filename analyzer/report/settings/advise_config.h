@@ -167,7 +167,7 @@ enum advise_standing {
 	ADVISE_STANDING_OPEN,      /* it is */
 	ADVISE_STANDING_ALREADY,   /* it stands where it saves already: "already on" */
 	ADVISE_STANDING_FLOOR,     /* no lower value is possible: "at its floor: ..." */
-	ADVISE_STANDING_NO_EFFECT, /* another setting keeps it from counting: "has no effect here: ..." */
+	ADVISE_STANDING_NO_EFFECT, /* another setting keeps it from counting: `words` say which */
 	ADVISE_STANDING_ABSENT,    /* this version, or this trainer, does not have it */
 };
 
@@ -191,8 +191,5 @@ char *advise_paste(struct advise_config *config, const struct advise_change *cha
 
 /* The settings that the framework takes with the change, unless they are set: ", with --a, --b"; else "". Into `out`, which is returned. */
 const char *advise_taken_with(struct advise_config *config, struct advise_change change, char out[ADVISE_WORDS_MAX]);
-
-/* 1: `other` is one of those that it takes with it. */
-int advise_takes(struct advise_config *config, struct advise_change change, const struct mt_knob *other);
 
 #endif

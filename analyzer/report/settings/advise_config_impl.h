@@ -19,7 +19,6 @@ struct advise_key {
 
 /* A copy, fit for a terminal, that lives as long as the configuration; NULL: out of memory. */
 const char *advise_keep(struct advise_config *config, const char *text, size_t size);
-void advise_drop_texts(struct advise_config *config); /* all copies */
 
 /* Into config->message; returns -MT_E_ARGUMENT. */
 int advise_fail(struct advise_config *config, const char *format, ...) MT_PRINTF(2, 3);
@@ -51,9 +50,6 @@ struct advise_match {
 
 struct advise_match advise_match(const struct advise_config *config, const char *key);
 
-/* The key as keys are compared; 0: it is too long for any. */
-size_t advise_canonical(char out[ADVISE_KEY_MAX], const char *key, size_t size);
-
 /* Warns of a key that is no knob. 0 or -MT_E_MEMORY. */
 int advise_unknown(struct advise_config *config, const char *key, const char *where);
 
@@ -72,11 +68,5 @@ size_t advise_variable_word(const char *text);
 
 /* The name that the knob has in the part's release; NULL: it is not there. */
 const struct mt_knob_name *advise_name_at(const struct advise_part *part, const struct mt_knob *knob);
-
-/* Is the name there in the release? */
-static inline int advise_name_in(const struct mt_knob_name *name, uint32_t release)
-{
-	return name->since <= release && release < name->gone;
-}
 
 #endif

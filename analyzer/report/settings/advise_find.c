@@ -10,7 +10,8 @@
 #include "memtrace/error.h"
 #include "memtrace/nearest.h"
 
-size_t advise_canonical(char out[ADVISE_KEY_MAX], const char *key, size_t size)
+/* The key as keys are compared; 0: it is too long for any. */
+static size_t canonical_of(char out[ADVISE_KEY_MAX], const char *key, size_t size)
 {
 	size_t used = 0, i = 0;
 
@@ -33,7 +34,7 @@ static int add_key(struct advise_config *config, const char *whole, const struct
 	char canonical[ADVISE_KEY_MAX];
 
 	*key = (struct advise_key){ .knob = knob, .name = name, .part = part };
-	key->size = advise_canonical(canonical, whole, strlen(whole));
+	key->size = canonical_of(canonical, whole, strlen(whole));
 	key->text = advise_keep(config, canonical, key->size);
 	if (!key->text)
 		return advise_no_memory(config);
@@ -111,17 +112,6 @@ static int ends(const char *text, size_t size, const char *end, size_t end_size)
 	return size > end_size && text[size - end_size - 1] == '.' && !memcmp(text + size - end_size, end, end_size);
 }
 
-/* Whether a name without dots is this framework's, by the text before it: "vllm.max_num_seqs", but not "data.type". */
-static int is_below(const struct advise_config *config, const struct advise_key *key, const char *text, size_t size)
-{
-	const char *framework = config->part[key->part].file->framework;
-	size_t length = strlen(framework), before = size - key->size - 1;
-
-	if (strchr(key->text, '.') || !key->part)
-		return 1;
-	return (before == length && !memcmp(text, framework, length)) || ends(text, before, framework, length);
-}
-
 /* Rows of another trainer than the one at hand are not meant. */
 static int is_other_trainer(const struct advise_config *config, const struct advise_key *key)
 {
@@ -130,9 +120,12 @@ static int is_other_trainer(const struct advise_config *config, const struct adv
 	return key->knob->trainer && trainer && strcmp(key->knob->trainer, trainer) != 0;
 }
 
+/* A name without dots is a framework's by the text before it: "vllm.max_num_seqs", but not "data.type". */
 static enum level compare(const struct advise_config *config, const struct advise_key *key, const char *text,
 			  size_t size)
 {
+	const char *framework = config->part[key->part].file->framework;
+	size_t length = strlen(framework), before = size > key->size ? size - key->size - 1 : 0;
 	int is_same = key->size == size && !memcmp(key->text, text, size);
 
 	if (is_other_trainer(config, key))
@@ -141,7 +134,12 @@ static enum level compare(const struct advise_config *config, const struct advis
 		return LEVEL_SAME;
 	if (ends(key->text, key->size, text, size))
 		return LEVEL_END;
-	return ends(text, size, key->text, key->size) && is_below(config, key, text, size) ? LEVEL_INSIDE : LEVEL_NO;
+	if (!ends(text, size, key->text, key->size))
+		return LEVEL_NO;
+	return strchr(key->text, '.') || !key->part || (before == length && !memcmp(text, framework, length)) ||
+			       ends(text, before, framework, length)
+		       ? LEVEL_INSIDE
+		       : LEVEL_NO;
 }
 
 /* A name before what ends so, the nearer framework, the better level, the trainer's own process. 0: the key is another one. */
@@ -156,7 +154,7 @@ static uint32_t rank(const struct advise_config *config, const struct advise_key
 struct advise_match advise_match(const struct advise_config *config, const char *key)
 {
 	char text[ADVISE_KEY_MAX];
-	size_t size = advise_canonical(text, key, strlen(key));
+	size_t size = canonical_of(text, key, strlen(key));
 	struct advise_match match = { 0 };
 	const struct advise_key *other;
 	uint32_t best = 0, here;
@@ -237,7 +235,7 @@ int advise_unknown(struct advise_config *config, const char *key, const char *wh
 	struct mt_nearest nearest = { 0 };
 	uint32_t i;
 
-	advise_canonical(text, key, strlen(key));
+	canonical_of(text, key, strlen(key));
 	nearest.word = advise_last_word(text);
 	for (i = 0; i < config->keys; i++)
 		mt_nearest_try(&nearest, advise_last_word(config->key[i].text));

@@ -49,16 +49,6 @@ static void find_version(struct trail *trail, const char *text, const char *name
 	}
 }
 
-/* The newest release read that is not after the version. */
-static uint32_t release_of(const struct mt_knob_file *file, const char *version)
-{
-	uint32_t release = file->releases - 1;
-
-	while (*version && release && strverscmp(file->release[release].version, version) > 0)
-		release--;
-	return release;
-}
-
 /* ---- the trail --------------------------------------------------------------------------------------------------- */
 
 static int is_seen(const struct trail *trail)
@@ -183,14 +173,14 @@ static uint32_t number_of(const struct search *search, const char *framework)
 /* Whether a seen framework builds on this one; "builds-on" names all that is below. */
 static int is_below(const struct search *search, uint32_t lower)
 {
+	const struct mt_knob_file *file;
 	uint32_t i, k;
+	int found = 0;
 
 	for (i = 0; i < search->count; i++)
-		for (k = 0; k < search->file[i].below; k++)
-			if (is_seen(&search->trail[i]) &&
-			    !strcmp(search->file[i].builds_on[k], search->file[lower].framework))
-				return 1;
-	return 0;
+		for (file = &search->file[i], k = 0; k < file->below && is_seen(&search->trail[i]); k++)
+			found |= !strcmp(file->builds_on[k], search->file[lower].framework);
+	return found;
 }
 
 /* The one that no other one seen is built on; of several the one that most of the stacks go through; else the base of all. */
@@ -215,18 +205,19 @@ static void add_part(struct search *search, uint32_t number, int seen)
 {
 	struct advise_config *config = search->config;
 	const struct trail *trail = &search->trail[number];
-	struct advise_part *part;
-	uint32_t i;
+	struct advise_part *part = config->part;
 
-	for (i = 0; i < config->parts; i++)
-		if (config->part[i].file == &search->file[number])
-			return;
-	if (config->parts == ADVISE_PARTS_MAX)
+	while (part < config->part + config->parts && part->file != &search->file[number])
+		part++;
+	if (part < config->part + config->parts || config->parts == ADVISE_PARTS_MAX)
 		return;
-	part = &config->part[config->parts++];
+	config->parts++;
 	*part = (struct advise_part){ .file = &search->file[number], .seen = seen, .trainer = trail->trainer };
 	memcpy(part->version, trail->version, sizeof(part->version));
-	part->release = release_of(part->file, part->version);
+	part->release = part->file->releases - 1; /* the newest one that is not after the version */
+	while (*part->version && part->release &&
+	       strverscmp(part->file->release[part->release].version, part->version) > 0)
+		part->release--;
 	snprintf(part->by_default, sizeof(part->by_default), "default of %.32s %.32s%s", part->file->framework,
 		 part->file->release[part->release].version, *part->version ? "" : ", the newest read");
 }
@@ -248,22 +239,11 @@ static void add_parts(struct search *search, uint32_t number)
 			add_part(search, i, 1);
 }
 
-static void say_evidence(struct advise_config *config, const struct trail *trail, int wanted)
-{
-	const char *why = wanted            ? "--framework says so"
-			  : trail->frames   ? "call stacks go through "
-			  : trail->commands ? "the command line names "
-					    : "neither call stacks nor command lines show a framework";
-
-	snprintf(config->evidence, sizeof(config->evidence), "%s: %s%s%s%s", config->part[0].file->framework, why,
-		 wanted ? "" : trail->example, *config->part[0].version ? ", version " : "", config->part[0].version);
-	mt_clean(config->evidence, "");
-}
-
 int advise_config_framework(struct advise_config *config, struct db *db, const char *wanted)
 {
 	struct search search = { .config = config, .file = config->knobs->file };
-	uint32_t number;
+	const struct trail *trail;
+	const char *why;
 	int error;
 
 	search.count = config->knobs->files < FRAMEWORKS_MAX ? config->knobs->files : FRAMEWORKS_MAX;
@@ -278,8 +258,14 @@ int advise_config_framework(struct advise_config *config, struct db *db, const c
 		snprintf(config->message, sizeof(config->message), "%s", db_message(db));
 		return error;
 	}
-	number = wanted ? number_of(&search, wanted) : choose(&search);
-	add_parts(&search, number);
-	say_evidence(config, &search.trail[number], wanted != NULL);
+	trail = &search.trail[wanted ? number_of(&search, wanted) : choose(&search)];
+	add_parts(&search, (uint32_t)(trail - search.trail));
+	why = wanted            ? "--framework says so"
+	      : trail->frames   ? "call stacks go through "
+	      : trail->commands ? "the command line names "
+				: "neither call stacks nor command lines show a framework";
+	snprintf(config->evidence, sizeof(config->evidence), "%s: %s%s%s%s", config->part[0].file->framework, why,
+		 wanted ? "" : trail->example, *config->part[0].version ? ", version " : "", config->part[0].version);
+	mt_clean(config->evidence, "");
 	return advise_index(config);
 }

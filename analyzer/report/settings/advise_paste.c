@@ -43,48 +43,22 @@ struct line {
 
 /* ---- what and where ---------------------------------------------------------------------------------------------- */
 
-static const struct mt_knob_hand *hand_of(const struct advise_config *config, const struct advise_part *part)
+/* "GRPOConfig.beta", "DataLoader(num_workers)": the class or function, and its argument. */
+static void set_argument(const struct advise_config *config, struct line *line, const char *key)
 {
-	const struct mt_knob_file *main_file = config->part[0].file;
-	uint32_t i;
+	const struct advise_part *part = advise_config_part(config, line->knob);
+	const char *class_ = part->file->class_ ? part->file->class_ : "", *end, *name;
+	size_t size = strcspn(key, "(");
 
-	for (i = 0; part != config->part && i < main_file->hands; i++)
-		if (!strcmp(main_file->hand[i].framework, part->file->framework))
-			return &main_file->hand[i];
-	return NULL;
-}
-
-/* A field of the main framework's configuration holds those of the one that it is made from, too. */
-static const char *class_of(const struct advise_config *config, const struct advise_part *part)
-{
+	/* A field of the main framework's configuration holds those of the one that it is made from, too. */
 	if (part != config->part && config->part[0].file->written == MT_KNOB_WRITTEN_ARGUMENT &&
 	    config->part[0].trainer)
-		return config->part[0].trainer;
-	return part->file->class_ ? part->file->class_ : "";
-}
-
-/* "GRPOConfig.beta", "DataLoader(num_workers)": the class or function, and its argument. */
-static void set_argument(struct line *line, const char *class_, const char *key)
-{
-	size_t size = strcspn(key, "(");
-	const char *end = key[size] ? key + size : strrchr(key, '.'), *name = end ? end + 1 : key;
-
-	if (end)
-		snprintf(line->within, sizeof(line->within), "%.*s(", (int)(end - key), key);
-	else
-		snprintf(line->within, sizeof(line->within), "%s(", class_);
+		class_ = config->part[0].trainer;
+	end = key[size] ? key + size : strrchr(key, '.');
+	name = end ? end + 1 : key;
+	snprintf(line->within, sizeof(line->within), "%.*s(", (int)(end ? end - key : (ptrdiff_t)strlen(class_)),
+		 end ? key : class_);
 	snprintf(line->key, sizeof(line->key), "%.*s", (int)strcspn(name, ")"), name);
-}
-
-/* A key before which something stands is a flag with dashes alone. */
-static void set_flag(struct line *line, const char *before, const char *key)
-{
-	char *c;
-
-	snprintf(line->key, sizeof(line->key), "%s%s", before, key);
-	for (c = line->key; *c && *before; c++)
-		if (*c == '_')
-			*c = '-';
 }
 
 static void set_key(const struct advise_config *config, struct line *line)
@@ -92,28 +66,34 @@ static void set_key(const struct advise_config *config, struct line *line)
 	const struct advise_part *part = advise_config_part(config, line->knob);
 	const struct mt_knob_name *name = advise_name_at(part, line->knob);
 	const char *key = name ? name->key : line->knob->name.key;
-	const struct mt_knob_hand *hand = hand_of(config, part);
+	const struct mt_knob_file *main_file = config->part[0].file;
 	const char *before = line->knob->written == MT_KNOB_WRITTEN_FLAG && strncmp(key, "--", 2) != 0 ? "--" : "";
+	uint32_t hand = 0;
+	char *c;
 
+	while (hand < main_file->hands && strcmp(main_file->hand[hand].framework, part->file->framework) != 0)
+		hand++;
 	line->written = line->knob->written;
 	line->handed = line->knob->passes != NULL;
 	if (line->written == MT_KNOB_WRITTEN_ENVIRONMENT) {
 		snprintf(line->within, sizeof(line->within),
 			 "%s=", config->variable ? config->variable : part->file->variable[0]);
-	} else if (hand) {
-		line->written = config->part[0].file->written;
+	} else if (part != config->part && hand < main_file->hands) {
+		line->written = main_file->written;
 		line->handed = 1;
-		before = hand->before;
+		before = main_file->hand[hand].before;
 		key += strspn(key, "-");
 	} else if (part != config->part) {
 		line->own = part->file->framework;
 	}
-	if (line->written == MT_KNOB_WRITTEN_ARGUMENT)
-		set_argument(line, class_of(config, part), key);
-	else if (line->written == MT_KNOB_WRITTEN_FLAG)
-		set_flag(line, before, key);
-	else
-		snprintf(line->key, sizeof(line->key), "%s%s", before, key);
+	if (line->written == MT_KNOB_WRITTEN_ARGUMENT) {
+		set_argument(config, line, key);
+		return;
+	}
+	snprintf(line->key, sizeof(line->key), "%s%s", before, key);
+	/* A key before which something stands is a flag with dashes alone. */
+	for (c = line->key; *c && *before && line->written == MT_KNOB_WRITTEN_FLAG; c++)
+		*c = *c == '_' ? '-' : *c;
 }
 
 static void set_value(struct line *line, const char *text)
@@ -139,17 +119,7 @@ static void set_value(struct line *line, const char *text)
 		snprintf(line->value, sizeof(line->value), "%s", text);
 }
 
-/* ---- overrides and flags ----------------------------------------------------------------------------------------- */
-
-/* Hydra adds what the configuration does not have with ++ only; OmegaConf's own lists of them know no +. */
-static void put_override(FILE *out, const struct line *line)
-{
-	char word[2 * ADVISE_KEY_MAX + 8], quoted[2 * sizeof(word)];
-
-	snprintf(word, sizeof(word), "%s%s=%s", line->handed && line->written == MT_KNOB_WRITTEN_HYDRA ? "++" : "",
-		 line->key, line->value);
-	fprintf(out, "%s\n", mt_shell_word(quoted, sizeof(quoted), word));
-}
+/* ---- flags ---------------------------------------------------------------------------------------------------- */
 
 static void put_flag(const struct advise_config *config, FILE *out, const struct line *line)
 {
@@ -269,12 +239,17 @@ static int put_tree(FILE *out, struct line *line, size_t lines, enum mt_knob_wri
 
 static int put_line(const struct advise_config *config, FILE *out, struct line *line, size_t lines, size_t i)
 {
+	char word[2 * ADVISE_KEY_MAX + 8], quoted[2 * sizeof(word)];
+
 	if (line[i].own && (line[i].written == MT_KNOB_WRITTEN_FLAG || line[i].written == MT_KNOB_WRITTEN_YAML))
 		fprintf(out, "# for %s itself\n", line[i].own);
 	switch (line[i].written) {
-	case MT_KNOB_WRITTEN_HYDRA:
-	case MT_KNOB_WRITTEN_DOTLIST:
-		put_override(out, &line[i]);
+	case MT_KNOB_WRITTEN_HYDRA:   /* adds what the configuration does not have with ++ only */
+	case MT_KNOB_WRITTEN_DOTLIST: /* OmegaConf's own lists know no + */
+		snprintf(word, sizeof(word), "%s%s=%s",
+			 line[i].handed && line[i].written == MT_KNOB_WRITTEN_HYDRA ? "++" : "", line[i].key,
+			 line[i].value);
+		fprintf(out, "%s\n", mt_shell_word(quoted, sizeof(quoted), word));
 		break;
 	case MT_KNOB_WRITTEN_FLAG:
 		put_flag(config, out, &line[i]);
@@ -316,14 +291,6 @@ static int put_lines(struct advise_config *config, FILE *out, const struct advis
 
 /* ---- what changes take with them --------------------------------------------------------------------------------- */
 
-static int is_among(const struct mt_knob *knob, const struct advise_change *change, size_t changes)
-{
-	while (changes--)
-		if (change[changes].knob == knob)
-			return 1;
-	return 0;
-}
-
 /* Adds the settings that the changes need and that have no value yet. There is room for WITHS_MAX more. Returns their number. */
 static size_t add_companions(struct advise_config *config, struct advise_change *change, size_t changes)
 {
@@ -332,14 +299,16 @@ static size_t add_companions(struct advise_config *config, struct advise_change 
 	const struct advise_part *part;
 	const struct mt_knob *knob;
 	struct advise_value now;
-	size_t i;
+	size_t i, k;
 
 	for (i = 0; i < given; i++) {
 		part = advise_config_part(config, change[i].knob);
 		for (with = change[i].knob->with; part && with < change[i].knob->with + change[i].knob->withs; with++) {
 			knob = mt_knob_find(part->file, with->key);
-			if (!change[i].value || strcasecmp(with->value, change[i].value) != 0 ||
-			    is_among(knob, change, changes) || changes == given + WITHS_MAX)
+			for (k = 0; k < changes && change[k].knob != knob; k++)
+				;
+			if (!change[i].value || strcasecmp(with->value, change[i].value) != 0 || k < changes ||
+			    changes == given + WITHS_MAX)
 				continue;
 			now = advise_config_value(config, knob);
 			if (!now.text || now.origin <= ADVISE_DEFAULT || advise_is_null(now.text))
@@ -359,14 +328,6 @@ const char *advise_taken_with(struct advise_config *config, struct advise_change
 		used += (size_t)snprintf(out + used, ADVISE_WORDS_MAX - used, "%s%s", i == 1 ? ", with " : " and ",
 					 all[i].knob->name.key);
 	return out;
-}
-
-int advise_takes(struct advise_config *config, struct advise_change change, const struct mt_knob *other)
-{
-	struct advise_change all[1 + WITHS_MAX] = { change };
-	size_t changes = add_companions(config, all, 1);
-
-	return is_among(other, all + 1, changes - 1);
 }
 
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes)

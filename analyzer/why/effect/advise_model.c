@@ -2,12 +2,17 @@
 #include "method.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "allocator/alloc_replay.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
 #define TRIALS_AT_ONCE (REPLAY_SCENARIOS_MAX / 2)
+#define CONF_MAX 512
+#define IDLE_SHARE 50 /* divisor: less than 1/50 of the held bytes is no reason to look */
+#define TRUSTED 0.05  /* largest error of the model on the recording itself */
 
 /*
  * Runs differ: sizes are rounded, and threads come in another order. All bytes are uncertain by the first part, and changes also by
@@ -55,87 +60,50 @@ void advise_scenario_release(struct advise_scenario *scenario)
 
 /* ---- a change ---------------------------------------------------------------------------------------------------------- */
 
-static int take_values(struct method *method)
-{
-	int now = method->now_text ? advise_value_number(method->knob, method->now_text, &method->now) : 1;
-	int to = advise_value_number(method->knob, method->to_text, &method->to);
-
-	if (to < 0)
-		return to;
-	method->is_number = !to;
-	if (now)
-		method->now = -1;
-	/* A switch without a value is off. */
-	if (now && method->knob->measure == MT_KNOB_UNIT_SWITCH)
-		method->now = 0;
-	return 0;
-}
-
 /*
  * Whether the engine's cache takes the saved bytes: a cache fills the engine's share of the GPU. More GPUs or a narrower type make
  * the cache larger, and the engine stays as large. Without a cache, the weights alone must fit.
  */
-static int is_filled_up(const struct method *method)
+static int is_filled_up(const struct advise_run *run, const struct mt_knob *knob)
 {
-	const struct mt_knob *knob = method->knob;
-
-	return method->run->engine.has_cache && knob->processes == RUN_ROLE(ENGINE) &&
+	return run->engine.has_cache && knob->processes == RUN_ROLE(ENGINE) &&
 	       !(knob->categories & ~(CATEGORY(WEIGHTS) | CATEGORY(KV_CACHE))) &&
 	       knob->phases & 1u << MT_PHASE_ROLLOUT && knob->measure != MT_KNOB_UNIT_TOKENS &&
 	       (knob->method == MT_KNOB_METHOD_DIVIDED || knob->method == MT_KNOB_METHOD_REMOVED);
 }
 
-static void apply(struct method *method)
-{
-	if (is_filled_up(method)) {
-		method_silent(method, ADVISE_SILENT_FILLED);
-		return;
-	}
-	switch (method->knob->method) {
-	case MT_KNOB_METHOD_TOKENS:
-		method_tokens(method);
-		break;
-	case MT_KNOB_METHOD_LOGITS:
-		method_logits(method);
-		break;
-	case MT_KNOB_METHOD_DIVIDED:
-		method_divided(method);
-		break;
-	case MT_KNOB_METHOD_REMOVED:
-		method_removed(method);
-		break;
-	case MT_KNOB_METHOD_BUCKET:
-		method_bucket(method);
-		break;
-	case MT_KNOB_METHOD_SHARE:
-		method_share(method);
-		break;
-	case MT_KNOB_METHOD_KEPT:
-		method_kept(method);
-		break;
-	default:
-		method_silent(method, method->knob->method == MT_KNOB_METHOD_ALLOCATOR ? ADVISE_SILENT_NO_ESTIMATE
-										       : ADVISE_SILENT_NO_METHOD);
-	}
-}
-
 int advise_model_move(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
 		      const struct advise_move *move, enum advise_silence *silence)
 {
+	static enum advise_silence (*const all[MT_KNOB_METHODS])(struct method *) = {
+		[MT_KNOB_METHOD_TOKENS] = method_tokens,   [MT_KNOB_METHOD_LOGITS] = method_logits,
+		[MT_KNOB_METHOD_DIVIDED] = method_divided, [MT_KNOB_METHOD_REMOVED] = method_removed,
+		[MT_KNOB_METHOD_BUCKET] = method_bucket,   [MT_KNOB_METHOD_SHARE] = method_share,
+		[MT_KNOB_METHOD_KEPT] = method_kept,
+	};
+	const struct mt_knob *knob = move->knob;
 	struct method method = { .scenario = scenario,
 				 .run = run,
 				 .config = config,
-				 .knob = move->knob,
+				 .knob = knob,
 				 .now_text = move->now,
 				 .to_text = move->to };
-	int error = take_values(&method);
+	int to = advise_value_number(knob, move->to, &method.to);
 
-	if (error)
-		return error;
-	apply(&method);
-	if (!method.effects && !method.silence)
-		method.silence = ADVISE_SILENT_NO_BYTES;
-	*silence = method.effects ? ADVISE_SILENT_NONE : method.silence;
+	if (to < 0)
+		return to;
+	method.is_number = !to;
+	if (!move->now || advise_value_number(knob, move->now, &method.now))
+		method.now = knob->measure == MT_KNOB_UNIT_SWITCH ? 0 : -1; /* a switch without a value is off */
+	if (is_filled_up(run, knob))
+		*silence = ADVISE_SILENT_FILLED;
+	else if (all[knob->method])
+		*silence = all[knob->method](&method);
+	else
+		*silence = knob->method == MT_KNOB_METHOD_ALLOCATOR ? ADVISE_SILENT_NO_ESTIMATE
+								    : ADVISE_SILENT_NO_METHOD;
+	if (!method.effects && !*silence)
+		*silence = ADVISE_SILENT_NO_BYTES;
 	return method.effects > 0;
 }
 
@@ -203,26 +171,6 @@ static void take_result(const struct advise_run *run, struct advise_trial *trial
 	outcome->peak.high = outcome->asked.high > outcome->peak.high ? outcome->asked.high : outcome->peak.high;
 }
 
-static int changes(const struct advise_scenario *scenario, uint32_t site, uint32_t phase)
-{
-	const struct replay_effect *at[2] = { &scenario->lean[site], &scenario->heavy[site] };
-	int i, does = 0;
-
-	for (i = 0; i < 2 && at[0]->used; i++)
-		does |= at[i]->cap != UINT64_MAX || at[i]->keep[phase] < 1 || at[i]->keep[phase] > 1;
-	return does;
-}
-
-static void take_reached(struct advise_reach *reach, const struct advise_run *run, uint32_t number)
-{
-	const struct replay_site *site = &run->replay.site[number];
-	double later = replay_later_of(&run->replay, number);
-
-	reach->later += (uint64_t)(later > 0 ? later : 0);
-	reach->all += site->then + (uint64_t)(later > 0 ? later : 0);
-	reach->bytes[site->category] += site->then;
-}
-
 /* The phase of the moment in question. */
 static uint32_t phase_then(const struct advise_run *run)
 {
@@ -233,39 +181,35 @@ static uint32_t phase_then(const struct advise_run *run)
 	return run->failed ? run->replay.request.phase : most;
 }
 
-void advise_reach(struct advise_reach *reach, const struct advise_run *run, const struct advise_scenario *scenario)
+/* Bytes that are left of the site. */
+static double left_of(const struct replay_effect *effect, const struct replay_site *site, uint32_t phase)
 {
-	uint32_t phase = phase_then(run), i;
+	double capped = effect->cap == UINT64_MAX ? (double)site->then : (double)effect->cap * site->then_count;
 
-	*reach = (struct advise_reach){ .all = 0 };
-	for (i = 0; i < run->replay.sites; i++)
-		if (changes(scenario, i, phase))
-			take_reached(reach, run, i);
-	for (i = 0; i < run->replay.sites && !reach->all && run->replay.later.bytes; i++)
-		if (changes(scenario, i, run->replay.later.phase))
-			take_reached(reach, run, i);
+	if (!effect->used)
+		return (double)site->then;
+	return (capped < (double)site->then ? capped : (double)site->then) * (double)effect->keep[phase];
 }
 
-/* Removed bytes of each site at the moment in question, the mean of lean and heavy. */
-static void take_removed(uint64_t *removed, const struct advise_run *run, const struct advise_scenario *scenario)
+/* Fills the removed bytes of each site at the moment in question, the mean of lean and heavy. 0 or -MT_E_MEMORY. */
+static int take_parts(struct advise_trial *trial, const struct advise_run *run, const struct advise_scenario *scenario)
 {
-	const struct replay_effect *at[2];
-	const struct replay_site *site;
-	uint32_t phase = phase_then(run), i, k;
-	double left, all;
+	const struct replay_site *site = run->replay.site;
+	struct candidate_part *fewer;
+	uint32_t phase = phase_then(run), i;
+	double left;
 
-	for (i = 0; i < run->replay.sites; i++) {
-		site = &run->replay.site[i];
-		at[0] = &scenario->lean[i];
-		at[1] = &scenario->heavy[i];
-		for (left = 0, k = 0; k < 2; k++) {
-			all = (double)at[k]->cap * site->then_count;
-			all = at[k]->used && at[k]->cap != UINT64_MAX && all < (double)site->then ? all
-												  : (double)site->then;
-			left += at[k]->used ? all * (double)at[k]->keep[phase] / 2 : all / 2;
-		}
-		removed[i] = left < (double)site->then ? site->then - (uint64_t)left : 0;
+	trial->part = malloc((run->replay.sites + 1) * sizeof(*trial->part));
+	if (!trial->part)
+		return -MT_E_MEMORY;
+	for (i = 0; i < run->replay.sites; i++, site++) {
+		left = (left_of(&scenario->lean[i], site, phase) + left_of(&scenario->heavy[i], site, phase)) / 2;
+		if (left < (double)site->then)
+			trial->part[trial->parts++] = (struct candidate_part){ i, site->then - (uint64_t)left };
 	}
+	fewer = realloc(trial->part, (trial->parts + 1) * sizeof(*fewer));
+	trial->part = fewer ? fewer : trial->part;
+	return 0;
 }
 
 static int prepare(const struct advise_run *run, struct advise_config *config, const struct advise_move *made,
@@ -283,13 +227,11 @@ static int prepare(const struct advise_run *run, struct advise_config *config, c
 		return error < 0 ? error : 0;
 	error = advise_model_move(scenario, run, config, &trial->move, &trial->silence);
 	trial->works = error > 0;
-	if (trial->works && !makes)
-		advise_reach(&trial->reach, run, scenario);
-	if (trial->works && trial->removed)
-		take_removed(trial->removed, run, scenario);
 	if (error == -MT_E_ARGUMENT)
 		trial->silence = ADVISE_SILENT_NO_ESTIMATE;
-	return error < 0 && error != -MT_E_ARGUMENT ? error : 0;
+	else if (error < 0)
+		return error;
+	return trial->works && trial->itemized ? take_parts(trial, run, scenario) : 0;
 }
 
 /* Tries at most TRIALS_AT_ONCE trials. */
@@ -341,4 +283,85 @@ struct advise_range advise_held_range(const struct advise_run *run, const struct
 		slack -= reserved->recorded - reserved->modelled < slack ? reserved->recorded - reserved->modelled
 									 : slack;
 	return (struct advise_range){ in_use.low, in_use.high + slack };
+}
+
+/* ---- the allocator --------------------------------------------------------------------------------------------------- */
+
+/* The process whose allocator has most idle bytes, at the failed request or at the peak. */
+static const struct scene_process *find_idlest(const struct scene *scene)
+{
+	const struct scene_process *most = scene->process, *process;
+
+	for (process = scene->process; process < scene->process + scene->processes; process++)
+		most = process->slack > most->slack ? process : most;
+	return most;
+}
+
+/* ---- in the model ---------------------------------------------------------------------------------------------------- */
+
+/* Writes "expandable_segments:True,max_split_size_mb:128" from the allocator's moves. 1: there are some. */
+static int conf_of(char conf[CONF_MAX], const struct advise_move *move, size_t moves)
+{
+	size_t used = 0, i;
+	const char *value;
+
+	for (i = 0; i < moves; i++) {
+		if (move[i].knob->method != MT_KNOB_METHOD_ALLOCATOR || strchr(move[i].knob->name.key, '('))
+			continue;
+		value = !strcmp(move[i].to, "true") ? "True" : !strcmp(move[i].to, "false") ? "False" : move[i].to;
+		used += (size_t)snprintf(conf + used, CONF_MAX - used, "%s%s:%s", used ? "," : "",
+					 move[i].knob->name.key, value);
+		if (used >= CONF_MAX)
+			return 0;
+	}
+	return used > 0;
+}
+
+/* Lets the model repeat the failed request, with the free bytes of the driver. */
+static void ask_again(const struct advise_run *run, int64_t process, struct alloc_scenario *scenario)
+{
+	const struct oom_failure *it = run->it;
+
+	if (!run->failed || it->process != process || it->free < 0 || !strcmp(it->source, "driver"))
+		return;
+	scenario->asked_seq = it->seq;
+	scenario->asked_bytes = it->requested;
+	/* Enough free bytes and still refused: the device's free bytes are no bound for this process. */
+	scenario->asked_free = (uint64_t)it->free < it->requested ? (uint64_t)it->free : 0;
+}
+
+int advise_allocator(const struct advise_run *run, const struct advise_move *move, size_t moves,
+		     struct advise_reserved *reserved)
+{
+	struct alloc_config recorded;
+	struct alloc_scenario scenario = { .empty_at = NULL };
+	struct alloc_outcome outcome;
+	struct alloc_replay replay;
+	const struct scene_process *idlest = find_idlest(run->scene);
+	char conf[CONF_MAX], why[256];
+	int error;
+
+	*reserved = (struct advise_reserved){ 0 };
+	alloc_config_init(&recorded);
+	alloc_config_init(&scenario.config);
+	recorded.device_bytes = scenario.config.device_bytes = run->total;
+	if (strcmp(run->scene->request.kind, "cuda") || !conf_of(conf, move, moves) ||
+	    alloc_config_parse(&scenario.config, conf, why, sizeof(why)))
+		return 0;
+	if (!idlest->slack || idlest->slack < run->peak / IDLE_SHARE)
+		return 0;
+	ask_again(run, idlest->id, &scenario);
+	error = alloc_replay(&replay, &outcome, &scenario, 1, run->db, idlest->id, run->scene->request.device,
+			     &recorded);
+	if (error || !replay.recorded_peak || alloc_replay_error(&replay) > TRUSTED)
+		return error;
+	*reserved = (struct advise_reserved){ .known = 1,
+					      .process = idlest->id,
+					      .idle = idlest->slack,
+					      .recorded = replay.recorded_peak,
+					      .modelled = outcome.peak_reserved,
+					      .asked = scenario.asked_bytes != 0,
+					      .gets = outcome.gets_asked,
+					      .off = alloc_replay_error(&replay) };
+	return 0;
 }

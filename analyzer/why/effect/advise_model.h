@@ -9,6 +9,7 @@
 
 #include "advise_run.h"
 #include "report/settings/advise_config.h"
+#include "why/find/find.h"
 
 struct advise_range {
 	uint64_t low, high;
@@ -57,24 +58,16 @@ enum advise_silence {
 
 const char *advise_silence_words(enum advise_silence silence);
 
-/*
- * Bytes of the sites that a change affects, at the moment in question (struct replay_site's `then`). If the change affects no site
- * then, the sites that it affects in the later phase.
- */
-struct advise_reach {
-	uint64_t bytes[MT_CATEGORY_COUNT]; /* by enum mt_category */
-	uint64_t later;                    /* bytes that these sites gain after the request */
-	uint64_t all;                      /* bytes of all categories, with `later` */
-};
-
 /* A change in addition to the changes that are made in any case, and its result. */
 struct advise_trial {
 	struct advise_move move; /* knob NULL: no additional change */
 	int works;               /* 1: the change has an effect; 0: `silence` says why not */
 	enum advise_silence silence;
 	struct advise_outcome outcome; /* filled without an effect, too */
-	struct advise_reach reach;     /* filled if no other change was made */
-	uint64_t *removed; /* the caller's array, or NULL: removed bytes at the moment, for each site of the replay */
+	int itemized;                  /* 1: fill the parts if the change has an effect */
+	struct candidate_part *
+		part; /* removed bytes at the moment in question, by index of the replay's site; the caller's, for free() */
+	size_t parts;
 };
 
 /* Tries each trial by itself. A value that a knob cannot have has no effect. 0 or -MT_E_x. */
@@ -98,8 +91,8 @@ int advise_allocator(const struct advise_run *run, const struct advise_move *mov
 struct advise_range advise_held_range(const struct advise_run *run, const struct advise_reserved *reserved,
 				      struct advise_range in_use);
 
-/* Fills the reach of a scenario with one change. */
-void advise_reach(struct advise_reach *reach, const struct advise_run *run, const struct advise_scenario *scenario);
+/* The weight of a value in the row; -1: none. */
+double advise_weight_of(const struct mt_knob *knob, const char *value);
 
 /*
  * Adds the change to the scenario. 1: it has an effect; 0: no effect, with the reason in *silence. -MT_E_ARGUMENT: the knob cannot
@@ -107,14 +100,5 @@ void advise_reach(struct advise_reach *reach, const struct advise_run *run, cons
  */
 int advise_model_move(struct advise_scenario *scenario, const struct advise_run *run, struct advise_config *config,
 		      const struct advise_move *move, enum advise_silence *silence);
-
-/* Whether the row is about weights of another model than the trained one. */
-int advise_is_of_reference(const struct mt_knob *knob);
-
-/*
- * Whether the switch keeps a model's bytes on the host while others work. Bytes that the failed phase brought itself (`brought` of
- * struct replay_site) then stay on the GPU.
- */
-int advise_waits_on_host(const struct mt_knob *knob);
 
 #endif

@@ -36,19 +36,6 @@ static int load_peak(struct advise_run *run)
 	return !error && !run->peak ? -MT_E_MAGIC : error;
 }
 
-/* Finds the most bytes in use with which the request fits: bytes in use before it, and free bytes. */
-static void find_limit(struct advise_run *run)
-{
-	const struct oom_failure *it = run->it;
-	uint64_t before = run->replay.request.alone - run->replay.request.bytes, outside = run->scene->request.outside;
-
-	mt_copy_text(run->phase, sizeof(run->phase), it->phase);
-	if (it->free >= 0)
-		run->limit = before + ((uint64_t)it->free < it->requested ? (uint64_t)it->free : 0);
-	else if (run->total)
-		run->limit = run->total - (outside < run->total ? outside : 0);
-}
-
 /* Finds the failed request. An allocator that gave back segments and then got the memory has not failed. */
 static int find_failure(struct advise_run *run)
 {
@@ -101,84 +88,66 @@ static int find_asked(struct advise_run *run)
 		return -MT_E_MEMORY;
 	error = answer_rows(run->db, sql, parameter, take_size, sizes);
 	if (!error && sizes_vocabulary(sizes, run->it->requested, figure))
-		run->asked = (struct advise_asked){ .tokens = figure[0], .words = figure[1], .element = figure[2] };
+		run->asked.tokens = figure[0], run->asked.words = figure[1];
 	sizes_release(sizes);
 	free(sizes);
 	return error;
 }
 
-/* The category that the request wakes: it sleeps in a multiple of the request's size. MT_CATEGORY_COUNT: none. */
-static uint8_t waking(const struct advise_run *run)
+/*
+ * The category of a request whose stack has no allocation. A request that wakes bytes is a divisor of those of a category that sleep. A
+ * parameter's gradient has the size of a weight.
+ */
+static uint8_t request_category(const struct advise_run *run)
 {
 	const struct scene *scene = run->scene;
-	uint64_t asleep[MT_CATEGORY_COUNT] = { 0 };
+	uint64_t asleep[MT_CATEGORY_COUNT] = { 0 }, requested = run->failed ? run->it->requested : 0;
 	uint8_t most = 0, i;
 	size_t k;
 
+	if (!run->failed || run->asked.tokens)
+		return run->failed ? MT_CATEGORY_LOGITS : MT_CATEGORY_OTHER;
 	for (k = 0; k < scene->sites; k++)
 		if (scene->site[k].process == scene->request.process)
 			asleep[scene->site[k].category] += scene->site[k].asleep;
 	for (i = 1; i < MT_CATEGORY_COUNT; i++)
 		most = asleep[i] > asleep[most] ? i : most;
-	return asleep[most] >= run->it->requested && run->it->requested && !(asleep[most] % run->it->requested)
-		       ? most
-		       : MT_CATEGORY_COUNT;
-}
-
-/* The category of a request whose stack has no allocation. */
-static uint8_t request_category(const struct advise_run *run)
-{
-	if (!run->failed)
-		return MT_CATEGORY_OTHER;
-	if (run->asked.tokens)
-		return MT_CATEGORY_LOGITS;
-	if (waking(run) < MT_CATEGORY_COUNT)
-		return waking(run);
-	/* A parameter's gradient has the size of a weight. */
-	if (run->scene->request.category == MT_CATEGORY_GRADIENTS && !advise_is_weight(&run->model, run->it->requested))
+	if (requested && asleep[most] >= requested && !(asleep[most] % requested))
+		return most;
+	if (scene->request.category == MT_CATEGORY_GRADIENTS && !advise_is_weight(&run->model, requested))
 		return MT_CATEGORY_WORKSPACE;
-	return (uint8_t)run->scene->request.category;
+	return (uint8_t)scene->request.category;
 }
 
 /* ---- the model ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t element_of(const char *dtype)
 {
-	static const struct {
-		const char *word;
-		uint64_t bytes;
-	} types[] = { { "64", 8 }, { "32", 4 }, { "16", 2 }, { "8", 1 } };
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(types); i++)
-		if (strstr(dtype, types[i].word))
-			return types[i].bytes;
-	return 0;
-}
-
-static int has_size(const struct advise_model *model, uint64_t elements)
-{
-	uint32_t i;
-
-	for (i = 0; i < model->sizes && model->size[i] != elements; i++)
-		;
-	return i < model->sizes;
+	return strstr(dtype, "64") ? 8 : strstr(dtype, "32") ? 4 : strstr(dtype, "16") ? 2 : strstr(dtype, "8") != NULL;
 }
 
 int advise_is_weight(const struct advise_model *model, uint64_t bytes)
 {
-	return (!(bytes % 2) && has_size(model, bytes / 2)) || (!(bytes % 4) && has_size(model, bytes / 4));
+	uint32_t i;
+
+	for (i = 0; i < model->sizes; i++)
+		if (bytes == 2 * model->size[i] || bytes == 4 * model->size[i])
+			return 1;
+	return 0;
 }
 
 /* In the shape "151936x896", the weight with most rows has a row for each word. */
 static void take_weight(struct advise_model *model, uint64_t bytes, uint64_t element, const char *shape, int trained)
 {
 	uint64_t dims[CENSUS_DIMS_MAX], elements = element ? bytes / element : 0;
+	uint32_t i = 0;
 
 	model->largest = bytes > model->largest ? bytes : model->largest;
 	model->elements += elements;
 	model->trained += trained ? elements : 0;
-	if (elements && model->sizes < RUN_SIZES_MAX && !has_size(model, elements))
+	while (i < model->sizes && model->size[i] != elements)
+		i++;
+	if (elements && i == model->sizes && i < RUN_SIZES_MAX)
 		model->size[model->sizes++] = elements;
 	if (census_dims(dims, shape) == 2 && dims[1] && dims[0] > model->words) {
 		model->words = dims[0];
@@ -189,19 +158,13 @@ static void take_weight(struct advise_model *model, uint64_t bytes, uint64_t ele
 /* A parameter, or its gradient or state. Rows of most bytes of a type come last. */
 static int take_parameter(void *context, struct db_stmt *row)
 {
-	static const char *const words[4] = { "weights", "gradients", "optimizer state", "master weights" };
+	enum mt_category category = mt_category_parse(db_text(row, 0));
 	struct advise_model *model = context;
-	uint64_t *sum[4] = { &model->weights, &model->gradients, &model->state, &model->master };
 	uint64_t bytes = (uint64_t)db_int(row, 2), element = element_of(db_text(row, 1));
-	size_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(words) && strcmp(db_text(row, 0), words[i]) != 0; i++)
-		;
-	if (i == MT_ARRAY_SIZE(words))
-		return 0;
-	*sum[i] += bytes;
-	model->wide[i] += element >= 4 ? bytes : 0;
-	if (i)
+	model->bytes[category] += bytes;
+	model->wide[category] += element >= 4 ? bytes : 0;
+	if (category != MT_CATEGORY_WEIGHTS)
 		return 0;
 	take_weight(model, bytes, element, db_text(row, 3), db_int(row, 4) != 0);
 	model->element = element;
@@ -228,36 +191,7 @@ static int load_model(struct advise_run *run)
 	return error ? error : answer_bytes(run->db, layers, NULL, &run->model.layers);
 }
 
-double advise_untrained(const struct advise_run *run)
-{
-	return run->model.weights ? (double)run->model.untrained / (double)run->model.weights : 0;
-}
-
 /* ---- sites ----------------------------------------------------------------------------------------------------------- */
-
-uint64_t advise_held(const struct advise_run *run, uint32_t roles, uint32_t categories, uint32_t phase)
-{
-	const struct replay_site *site = run->replay.site;
-	uint64_t bytes = 0;
-	uint32_t i;
-
-	for (i = 0; i < run->replay.sites; i++, site++)
-		if (categories & 1u << site->category && roles & advise_roles_of(run, site))
-			bytes += site->held[phase];
-	return bytes;
-}
-
-uint64_t advise_held_most(const struct advise_run *run, uint32_t roles, uint32_t categories, uint32_t phases)
-{
-	uint64_t most = 0, held;
-	uint32_t phase;
-
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
-		held = phases & 1u << phase ? advise_held(run, roles, categories, phase) : 0;
-		most = held > most ? held : most;
-	}
-	return most;
-}
 
 uint64_t advise_site_held(const struct replay_site *site)
 {
@@ -271,40 +205,37 @@ uint64_t advise_site_held(const struct replay_site *site)
 
 /* ---- logits ---------------------------------------------------------------------------------------------------------- */
 
-/* The vocabulary of logits: of their site, of the census, or of the failed request. */
-static uint64_t words_of(const struct advise_run *run, const struct replay_site *site)
+/* Sets the vocabulary and the bytes of an element of sites that do not tell them: as of the census, or of the failed request. */
+static void find_words(struct advise_run *run)
 {
-	if (site->words)
-		return site->words;
-	return run->model.words ? run->model.words : run->asked.words;
-}
+	struct replay_site *site, *end = run->replay.site + run->replay.sites;
 
-uint64_t advise_element(const struct advise_run *run, const struct replay_site *site)
-{
-	uint64_t words = words_of(run, site);
-
-	if (site->element || !words)
-		return site->element;
-	return site->largest % (words * 4) ? site->largest % (words * 2) ? 0 : 2 : 4;
+	for (site = run->replay.site; site < end; site++) {
+		if (!site->words)
+			site->words = run->model.words ? run->model.words : run->asked.words;
+		if (site->words && !site->element)
+			site->element = site->largest % (site->words * 4) ? site->largest % (site->words * 2) ? 0 : 2
+									  : 4;
+	}
 }
 
 /* Rows of the vocabulary in the site's largest allocation; 0: it is no multiple of a row. */
-static uint64_t rows_in(const struct advise_run *run, const struct replay_site *site)
+static uint64_t rows_in(const struct replay_site *site)
 {
-	uint64_t row = words_of(run, site) * advise_element(run, site);
+	uint64_t row = site->words * site->element;
 
 	return row && !(site->largest % row) ? site->largest / row : 0;
 }
 
-uint64_t advise_rows(const struct advise_run *run, const struct replay_site *site)
+uint64_t advise_rows(const struct replay_site *site)
 {
-	return site->category == MT_CATEGORY_LOGITS ? rows_in(run, site) : 0;
+	return site->category == MT_CATEGORY_LOGITS ? rows_in(site) : 0;
 }
 
 int advise_is_logits(const struct advise_run *run, const struct replay_site *site)
 {
 	uint32_t passing = 1u << MT_CATEGORY_ACTIVATIONS | 1u << MT_CATEGORY_WORKSPACE | 1u << MT_CATEGORY_OTHER;
-	uint64_t rows = passing & 1u << site->category ? rows_in(run, site) : 0;
+	uint64_t rows = passing & 1u << site->category ? rows_in(site) : 0;
 
 	return site->category == MT_CATEGORY_LOGITS ||
 	       (rows && run->tokens && rows >= run->tokens / LIKE_LOGITS && rows <= run->tokens * LIKE_LOGITS);
@@ -318,25 +249,10 @@ uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases)
 	if (run->failed && phases & 1u << run->replay.request.phase)
 		most = run->asked.tokens;
 	for (i = 0; i < run->replay.sites; i++) {
-		rows = phases & 1u << run->replay.site[i].phase ? advise_rows(run, &run->replay.site[i]) : 0;
+		rows = phases & 1u << run->replay.site[i].phase ? advise_rows(&run->replay.site[i]) : 0;
 		most = rows > most ? rows : most;
 	}
 	return most;
-}
-
-static void find_tokens(struct advise_run *run)
-{
-	const struct replay_site *site, *largest = NULL;
-	uint32_t i;
-
-	run->tokens = run->tokens_least = advise_tokens_in(run, UINT32_MAX);
-	for (i = 0; i < run->replay.sites && !largest; i++) {
-		site = &run->replay.site[i];
-		largest = run->tokens && advise_rows(run, site) == run->tokens ? site : NULL;
-	}
-	if (largest)
-		run->tokens_least = (uint64_t)((double)run->tokens * (double)largest->smallest /
-					       (double)largest->largest);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------- */
@@ -365,26 +281,20 @@ static int load_roles(struct advise_run *run)
 	return 0;
 }
 
-/* Whether the run has other GPUs: communicators, gathered shards or collectives. */
-static int has_others(const struct scene *scene)
+/* The GPUs of the run. Communicators, gathered shards and collectives tell of others than the recorded ones. */
+static int load_world(struct advise_run *run)
 {
+	const struct scene *scene = run->scene;
 	size_t i;
 
+	run->world = WORLD_MANY;
 	for (i = 0; i < scene->sites; i++)
 		if (scene->site[i].category == MT_CATEGORY_NCCL ||
 		    scene->site[i].category == MT_CATEGORY_GATHER_BUFFERS)
-			return 1;
+			return 0;
 	for (i = 0; i < scene->frames; i++)
 		if (scene->frame[i].tags & MT_TAG_BIT(COLLECTIVE))
-			return 1;
-	return 0;
-}
-
-static int load_world(struct advise_run *run)
-{
-	run->world = WORLD_MANY;
-	if (has_others(run->scene))
-		return 0;
+			return 0;
 	return answer_bytes(
 		run->db,
 		"SELECT max((SELECT count(*) FROM device WHERE kind = 'cuda'), (SELECT ifnull(max(rank), 0) + 1 FROM process))",
@@ -419,24 +329,31 @@ static uint32_t repeated_stacks(const struct advise_run *run)
 	return 0;
 }
 
-/* The layers of the model. The census also counts numbered modules inside of layers: repeated stacks tell the layers. */
-static void find_layers(struct advise_run *run)
+/*
+ * The request's limit: bytes in use before it, and free bytes. The layers of the model: the census also counts numbered modules inside of
+ * layers, and repeated stacks tell the layers.
+ */
+static void find_figures(struct advise_run *run)
 {
-	uint32_t stacks = repeated_stacks(run);
+	const struct oom_failure *it = run->it;
+	uint64_t before = run->replay.request.alone - run->replay.request.bytes, outside = run->scene->request.outside;
 	uint64_t census = run->model.layers > 1 ? run->model.layers : 0;
+	uint32_t stacks = repeated_stacks(run);
 
+	if (it)
+		mt_copy_text(run->phase, sizeof(run->phase), it->phase);
+	if (it && it->free >= 0)
+		run->limit = before + ((uint64_t)it->free < it->requested ? (uint64_t)it->free : 0);
+	else if (it && run->total)
+		run->limit = run->total - (outside < run->total ? outside : 0);
+	find_words(run);
+	run->tokens = advise_tokens_in(run, UINT32_MAX);
 	run->layers = (double)(stacks && !(census % stacks) ? stacks : census);
-}
-
-static uint64_t tags_of_request(const struct advise_run *run)
-{
-	uint32_t node = run->scene->request.node;
-
-	return node == SCENE_NONE ? 0 : run->scene->node[node].tags;
 }
 
 int advise_run_load(struct advise_run *run, const struct scene *scene)
 {
+	uint64_t tags = scene->request.node == SCENE_NONE ? 0 : scene->node[scene->request.node].tags;
 	int error;
 
 	*run = (struct advise_run){ .db = scene->db, .scene = scene };
@@ -452,19 +369,15 @@ int advise_run_load(struct advise_run *run, const struct scene *scene)
 	if (!error)
 		error = load_roles(run);
 	if (!error && run->failed)
-		error = later_find(&run->replay, run->it, run->model.layers, tags_of_request(run));
+		error = later_find(&run->replay, run->it, run->model.layers, tags);
 	if (!error)
 		error = replay_survey(&run->replay);
 	if (!error)
 		error = load_world(run);
-	if (!error)
-		error = advise_find_brought(run);
 	if (error)
 		return error;
-	if (run->failed)
-		find_limit(run);
-	find_tokens(run);
-	find_layers(run);
+	advise_find_brought(run);
+	find_figures(run);
 	advise_find_engine(run);
 	return 0;
 }

@@ -23,11 +23,11 @@
 
 /* Facts of PyTorch's census; 0: unknown. */
 struct advise_model {
-	uint64_t words, width, layers;              /* vocabulary; width of a token's vector; layers of the model */
-	uint64_t element;                           /* bytes of an element of most weights */
-	uint64_t elements, trained;                 /* elements of all weights; of the weights that an optimizer has */
-	uint64_t weights, gradients, state, master; /* bytes */
-	uint64_t wide[4];                           /* part of each of these with elements of 32 bits or more */
+	uint64_t words, width, layers;     /* vocabulary; width of a token's vector; layers of the model */
+	uint64_t element;                  /* bytes of an element of most weights */
+	uint64_t elements, trained;        /* elements of all weights; of the weights that an optimizer has */
+	uint64_t bytes[MT_CATEGORY_COUNT]; /* bytes of weights, gradients and states */
+	uint64_t wide[MT_CATEGORY_COUNT];  /* part of these with elements of 32 bits or more */
 	uint64_t untrained;           /* bytes of weights of models without an optimizer: a reference's, a reward's */
 	uint64_t largest;             /* bytes of the largest weight */
 	uint64_t size[RUN_SIZES_MAX]; /* numbers of elements of weights */
@@ -36,29 +36,26 @@ struct advise_model {
 
 /* The engine with the largest cache: a share of the GPU is this engine's. Bytes are the largest at once. */
 struct advise_engine {
-	int64_t process, pid; /* id; 0: no engine */
-	uint32_t engines;     /* number of processes with an engine */
-	uint64_t certain;     /* weights and cache: a lower bound of its share */
-	uint64_t weights;     /* the part of `certain` that no share changes */
-	uint64_t all;         /* all bytes of the engine */
-	int has_cache, whole; /* has_cache: a cache is resident or requested; whole: the cache is complete */
-};
-
-/* The failed request as tokens x words of the vocabulary x bytes of an element. */
-struct advise_asked {
-	uint64_t tokens, words, element; /* 0: the request is no logits */
+	int64_t process;  /* id; 0: no engine */
+	uint32_t engines; /* number of processes with an engine */
+	uint64_t certain; /* weights and cache: a lower bound of its share */
+	uint64_t weights; /* the part of `certain` that no share changes */
+	uint64_t all;     /* all bytes of the engine */
+	int has_cache;    /* 1: a cache is resident or requested */
 };
 
 struct advise_run {
 	struct db *db;
 	const struct scene *scene;    /* the caller's */
 	const struct oom_failure *it; /* the failed request of the scene; NULL: none failed, or the process survived it */
-	struct advise_asked asked;
-	int failed;           /* 1: `it` is set, and the other members are of its moment */
-	char phase[24];       /* phase of the device's peak or of the request */
-	uint64_t total;       /* bytes of the device; 0: unknown */
-	uint64_t peak, slack; /* held at the peak; the allocator's idle part */
-	uint64_t limit;       /* most bytes in use with which the request fits; 0: unknown, or none failed */
+	struct {
+		uint64_t tokens, words; /* of the vocabulary; 0: the request is no logits */
+	} asked;                        /* the failed request as tokens x words x bytes of an element */
+	int failed;                     /* 1: `it` is set, and the other members are of its moment */
+	char phase[24];                 /* phase of the device's peak or of the request */
+	uint64_t total;                 /* bytes of the device; 0: unknown */
+	uint64_t peak, slack;           /* held at the peak; the allocator's idle part */
+	uint64_t limit;                 /* most bytes in use with which the request fits; 0: unknown, or none failed */
 	struct advise_model model;
 	struct replay replay;
 	uint32_t *role;     /* for each process of the scene: bits 1 << enum mt_knob_process */
@@ -68,8 +65,8 @@ struct advise_run {
 	uint64_t world;     /* number of GPUs of all machines in the recording; a large number: others, too */
 	double layers;      /* number of layers, by the census or by repeated stacks; 0: unknown */
 	struct advise_engine engine;
-	uint64_t tokens, tokens_least; /* rows of the largest logits, of the smallest of the same place; 0: unknown */
-	int64_t steps;                 /* number of ended steps */
+	uint64_t tokens; /* rows of the largest logits; 0: unknown */
+	int64_t steps;   /* number of ended steps */
 };
 
 /* The scene must outlive the run. 0 or -MT_E_x; -MT_E_MAGIC: no bytes on any device. Release after an error, too. */
@@ -79,26 +76,14 @@ void advise_run_release(struct advise_run *run);
 /* Whether a weight of the census has this size, with elements of 2 or 4 bytes. */
 int advise_is_weight(const struct advise_model *model, uint64_t bytes);
 
-/* The part of the weights that no optimizer has (a reference's, a reward's), 0 to 1; 0: no census tells. */
-double advise_untrained(const struct advise_run *run);
-
 /* Rows of the site's largest allocation as logits; 0: no logits, or unknown. */
-uint64_t advise_rows(const struct advise_run *run, const struct replay_site *site);
-
-/* Bytes of an element of the site's logits; 0: unknown. */
-uint64_t advise_element(const struct advise_run *run, const struct replay_site *site);
+uint64_t advise_rows(const struct replay_site *site);
 
 /* Whether the site has logits, or bytes of their size outside of layers: its category can be older than the census. */
 int advise_is_logits(const struct advise_run *run, const struct replay_site *site);
 
 /* Rows of the largest logits in phases (bits 1 << enum mt_phase); 0: not known. */
 uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases);
-
-/* Bytes in use at a phase's peak, of these roles (1 << enum mt_knob_process) and categories (1 << enum mt_category). */
-uint64_t advise_held(const struct advise_run *run, uint32_t roles, uint32_t categories, uint32_t phase);
-
-/* The same, of all phases among `phases` the most. */
-uint64_t advise_held_most(const struct advise_run *run, uint32_t roles, uint32_t categories, uint32_t phases);
 
 /* Bytes of the site at the peak of the phase with most. */
 uint64_t advise_site_held(const struct replay_site *site);
@@ -117,17 +102,14 @@ int advise_has_model(const struct advise_run *run, enum mt_knob_process process)
 /* The roles that a site's bytes belong to, bits 1 << enum mt_knob_process. */
 uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site);
 
-/* Memory that engines have, in whatever process. */
-int advise_is_engines(const struct replay_site *site);
-
 /* Whether the bytes can be an engine's pool of unknown category. */
 int advise_is_set_aside(const struct replay_site *site);
 
 /* Whether a model generates without an engine, with its own cache: in this process (id), or 0: in any. */
 int advise_generates_itself(const struct advise_run *run, int64_t process);
 
-/* Fills site[].brought, after all other members of replay. 0 or -MT_E_x. */
-int advise_find_brought(struct advise_run *run);
+/* Fills site[].brought, after all other members of replay. */
+void advise_find_brought(struct advise_run *run);
 
 /* Fills run->engine, after all other members. */
 void advise_find_engine(struct advise_run *run);

@@ -3,14 +3,12 @@
 #include <string.h>
 #include "advise_run.h"
 #include "memtrace/base.h"
-#include "query/alive.h"
-#include "report/answer.h"
 #include "stack_words.h"
 
 /* ---- engines --------------------------------------------------------------------------------------------------------- */
 
 /* Graphs of the start are an engine's: a trainer captures graphs after some steps. */
-int advise_is_engines(const struct replay_site *site)
+static int is_engines(const struct replay_site *site)
 {
 	return (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) ||
 	       (site->category == MT_CATEGORY_GRAPHS && mt_phase_is_early(site->phase)) || site->engine;
@@ -43,7 +41,7 @@ static void find_role(struct advise_run *run, uint32_t process)
 		site = &run->replay.site[i];
 		if (site->process != id)
 			continue;
-		any |= advise_is_engines(site);
+		any |= is_engines(site);
 		if (site->category == MT_CATEGORY_WEIGHTS && !site->ignored) {
 			own |= !site->engine;
 			engine |= site->engine;
@@ -99,7 +97,7 @@ uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site 
 	uint32_t roles = process == SCENE_NONE ? RUN_TRAINERS : run->role[process];
 
 	roles = site->roles ? site->roles : roles & ~run->elsewhere;
-	if (!advise_is_engines(site))
+	if (!is_engines(site))
 		return roles;
 	/* A trainer that generates without an engine has its own cache. */
 	return RUN_ROLE(ENGINE) | (site->category == MT_CATEGORY_KV_CACHE && !site->engine ? roles : 0);
@@ -144,24 +142,15 @@ void advise_find_models(struct advise_run *run, const struct mt_knob_file *file)
 
 #define ENGINE_LEAST 200 /* divisor: less than 1/200 of the device is no engine */
 
-/* Whether the site is the engine's. All sites of a process with only an engine are. */
-static int is_its(const struct advise_run *run, const struct replay_site *site)
-{
-	return !site->ignored &&
-	       (advise_is_engines(site) || advise_is_set_aside(site) || advise_roles_of(run, site) == RUN_ROLE(ENGINE));
-}
-
-static int is_cache(const struct replay_site *site)
-{
-	return (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) || advise_is_set_aside(site);
-}
-
 /* Bytes of an engine's process at one moment. */
 struct engine_sum {
 	double cache, weights, all;
 };
 
-/* The sum at the peak of a phase; MT_PHASE_COUNT: at the moment in question. A draft model is in no share. */
+/*
+ * The sum at the peak of a phase; MT_PHASE_COUNT: at the moment in question. All sites of a process with only an engine are the engine's. A
+ * draft model is in no share.
+ */
 static struct engine_sum sum_at(const struct advise_run *run, int64_t process, uint32_t phase)
 {
 	const struct replay *replay = &run->replay;
@@ -169,36 +158,28 @@ static struct engine_sum sum_at(const struct advise_run *run, int64_t process, u
 	struct engine_sum sum = { 0 };
 	double bytes;
 	uint32_t i;
+	int is_cache;
 
 	for (i = 0; i < replay->sites; i++) {
 		site = &replay->site[i];
-		if (site->process != process || !is_its(run, site))
+		if (site->process != process || site->ignored ||
+		    (!is_engines(site) && !advise_is_set_aside(site) && advise_roles_of(run, site) != RUN_ROLE(ENGINE)))
 			continue;
 		bytes = (double)(phase < MT_PHASE_COUNT ? site->held[phase] : site->then);
 		bytes += replay->later.phase == phase ? replay_later_of(replay, i) : 0;
 		sum.all += bytes;
+		is_cache = (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) || advise_is_set_aside(site);
 		if (site->tags & MT_TAG_BIT(DRAFT))
 			continue;
-		sum.cache += is_cache(site) ? bytes : 0;
-		sum.weights += !is_cache(site) && site->category == MT_CATEGORY_WEIGHTS ? bytes : 0;
+		sum.cache += is_cache ? bytes : 0;
+		sum.weights += !is_cache && site->category == MT_CATEGORY_WEIGHTS ? bytes : 0;
 	}
 	return sum;
 }
 
-/* Whether the engine is complete. An engine whose start failed is not, unless `later` has the rest of the series. */
-static int is_whole(const struct advise_run *run, int64_t process)
-{
-	const struct replay_site *asker = &run->replay.site[run->replay.request.site];
-
-	return !run->failed || asker->process != process || run->replay.request.phase != MT_PHASE_INIT ||
-	       run->replay.later.from == REPLAY_LATER_LAYERS || !is_its(run, asker) ||
-	       !(1u << asker->category & (1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_KV_CACHE)) ||
-	       asker->tags & MT_TAG_BIT(DRAFT);
-}
-
 static struct advise_engine engine_of(const struct advise_run *run, const struct scene_process *process)
 {
-	struct advise_engine engine = { .process = process->id, .pid = process->pid };
+	struct advise_engine engine = { .process = process->id };
 	double most = 0, certain = 0, weights = 0;
 	struct engine_sum sum;
 	uint32_t phase;
@@ -213,7 +194,6 @@ static struct advise_engine engine_of(const struct advise_run *run, const struct
 	engine.all = (uint64_t)most;
 	engine.certain = (uint64_t)certain;
 	engine.weights = (uint64_t)weights;
-	engine.whole = engine.has_cache && is_whole(run, process->id);
 	return engine;
 }
 
@@ -236,40 +216,33 @@ void advise_find_engine(struct advise_run *run)
 
 /* ---- bytes that the phase brought --------------------------------------------------------------------------------------------- */
 
-static int take_brought(void *context, struct db_stmt *row)
-{
-	struct replay *replay = context;
-	uint32_t at = replay_index(replay, db_int(row, 0));
-	uint64_t bytes = (uint64_t)db_int(row, 1);
-
-	if (at != SCENE_NONE)
-		replay->site[at].brought = bytes < replay->site[at].then ? bytes : replay->site[at].then;
-	return 0;
-}
-
 /* The phase needs bytes that came since the last other phase: an offload while they are unused does not make them fewer. */
-int advise_find_brought(struct advise_run *run)
+void advise_find_brought(struct advise_run *run)
 {
-	static const char form[] =
-		"SELECT site, sum(bytes) FROM in_use_span WHERE process = ?1 AND device = ?2 AND memory = 'tensor' AND phase = '%s' AND "
-		"category IN ('weights', 'gradients', 'optimizer state') AND alloc_seq > ?5 AND " ALIVE_SPAN_AT(
-			"?4", "?1", "?3") " GROUP BY site";
-	const struct oom_failure *it = run->it;
-	const struct scene_process *process = &run->scene->process[run->scene->request.process];
-	const struct scene_span *span = &run->scene->span[process->first_span];
+	const uint32_t states = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_GRADIENTS |
+				1u << MT_CATEGORY_OPTIMIZER_STATE;
+	const struct scene *scene = run->scene;
+	const struct scene_process *process = &scene->process[scene->request.process];
+	const struct scene_span *span = &scene->span[process->first_span];
+	const struct scene_block *block;
 	uint8_t phase = run->replay.request.phase;
+	struct replay_site *site;
 	int64_t since = 0;
-	char sql[sizeof(form) + 32];
 	uint32_t i;
 
 	if (!run->failed || phase == MT_PHASE_OTHER || phase == MT_PHASE_INIT)
-		return 0;
+		return;
 	for (i = 0; i < process->spans; i++)
-		if (span[i].first_seq <= it->seq && span[i].phase != MT_PHASE_OTHER && span[i].phase != phase &&
+		if (span[i].first_seq <= run->it->seq && span[i].phase != MT_PHASE_OTHER && span[i].phase != phase &&
 		    span[i].last_seq > since)
 			since = span[i].last_seq;
-	snprintf(sql, sizeof(sql), form, mt_phase_name(phase));
-	return answer_rows(run->db, sql,
-			   (int64_t[ANSWER_PARAMETERS]){ it->process, it->device, it->seq, it->time, since },
-			   take_brought, &run->replay);
+	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+		i = replay_index(&run->replay, scene->site[block->site].id);
+		site = i == SCENE_NONE ? NULL : &run->replay.site[i];
+		if (site && site->process == process->id && site->phase == phase && states & 1u << site->category &&
+		    !site->driver && !site->ignored && block->seq > since)
+			site->brought += block->bytes;
+	}
+	for (site = run->replay.site; site < run->replay.site + run->replay.sites; site++)
+		site->brought = site->brought < site->then ? site->brought : site->then;
 }

@@ -7,11 +7,15 @@
 #include "memtrace/error.h"
 #include "method.h"
 
-#define AT_ONCE 8       /* most trials of one sweep: REPLAY_SCENARIOS_MAX / 2 */
 #define LAYERS_MANY 8   /* least pieces of one place at once: one from each of several layers */
 #define PIECES_MANY 4   /* least pieces of logits at once: one loss has fewer */
-#define BESIDE_SHARE 20 /* divisor: less than 1/20 of the changed bytes is beside the point */
+#define BESIDE_SHARE 20 /* divisor: less than 1/20 of the removed bytes is beside the point */
 #define PIECES_SHARE 10 /* divisor: pieces of less than 1/10 of the bytes in use are no reason */
+
+static uint64_t less(uint64_t base, uint64_t now)
+{
+	return now < base ? base - now : 0;
+}
 
 /* ---- the question -------------------------------------------------------------------------------------------------------- */
 
@@ -60,11 +64,10 @@ static void find_facts(struct effects *effects, uint64_t fit)
 
 /* ---- whether it is to be tried ------------------------------------------------------------------------------------------- */
 
-/* Notes why the setting has no effect here. Returns 0: no trial. */
-static int is_idle(struct effect *effect, const char *why)
+/* Notes why the setting has no effect here. */
+static void say_idle(struct effect *effect, const char *why)
 {
 	snprintf(effect->why, sizeof(effect->why), "%s", why);
-	return 0;
 }
 
 /* Whether the bytes are no reason to relaunch. */
@@ -73,41 +76,29 @@ static int is_small(const struct effects *effects, double bytes)
 	return bytes < (double)effects->base / EFFECT_WORTH;
 }
 
-/* Whether all pieces of logits are resident at once: chunks should go one by one. */
-static int keeps_pieces(const struct effects *effects)
+/*
+ * Whether the recording excludes an effect of the method; effect->why says why. All pieces of logits are resident at once, or no backward
+ * follows the failed request: a whole step had none, or a generation or an evaluation came first.
+ */
+static int is_refuted(const struct effects *effects, struct effect *effect)
 {
 	const struct replay_site *site, *end = effects->run.replay.site + effects->run.replay.sites;
-
-	for (site = effects->run.replay.site; site < end; site++)
-		if (site->category == MT_CATEGORY_LOGITS && site->largest == site->smallest &&
-		    site->then_count >= PIECES_MANY && site->then >= effects->base / PIECES_SHARE)
-			return 1;
-	return 0;
-}
-
-/* Whether no backward follows the failed request: a whole step had none, or a generation or an evaluation came first. */
-static int has_no_backward(const struct effects *effects)
-{
 	const struct scene *scene = effects->scene;
 	const struct scene_process *process = &scene->process[scene->request.process];
-	uint32_t node = scene->request.node;
-	uint64_t tags = node == SCENE_NONE ? 0 : scene->node[node].tags;
+	const struct mt_knob *knob = effect->knob;
+	uint64_t tags = scene->request.node == SCENE_NONE ? 0 : scene->node[scene->request.node].tags;
+	int keeps = 0, ends = process->who != MT_WHO_TRAINER && process->steps > 0;
 
-	return effects->run.failed &&
-	       ((process->who != MT_WHO_TRAINER && process->steps > 0) ||
-		(!process->backward_end && tags & (MT_TAG_BIT(GENERATE) | MT_TAG_BIT(EVALUATION))));
-}
-
-/* The reason why the recording excludes an effect of the method; NULL: none. */
-static const char *refuted(const struct effects *effects, const struct mt_knob *knob)
-{
-	if (knob->method == MT_KNOB_METHOD_LOGITS && knob->withins && knob->saves != MT_KNOB_SAVES_OFF &&
-	    keeps_pieces(effects))
-		return "its pieces are all kept at once";
+	for (site = effects->run.replay.site; site < end; site++)
+		keeps |= site->category == MT_CATEGORY_LOGITS && site->largest == site->smallest &&
+			 site->then_count >= PIECES_MANY && site->then >= effects->base / PIECES_SHARE;
+	ends |= !process->backward_end && tags & (MT_TAG_BIT(GENERATE) | MT_TAG_BIT(EVALUATION));
+	if (knob->method == MT_KNOB_METHOD_LOGITS && knob->withins && knob->saves != MT_KNOB_SAVES_OFF && keeps)
+		say_idle(effect, "its pieces are all kept at once");
 	if (knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES &&
-	    has_no_backward(effects))
-		return "no backward comes that would compute anything again";
-	return NULL;
+	    effects->run.failed && ends)
+		say_idle(effect, "no backward comes that would compute anything again");
+	return *effect->why != '\0';
 }
 
 /*
@@ -138,18 +129,9 @@ static int is_shown_off(const struct effects *effects, const struct effect *effe
 	return layers > all / 2 && layers > effects->base / PIECES_SHARE;
 }
 
-/* Whether the recording proves "on" of a setting that saves when off. */
-static int is_shown_on(const struct effects *effects, const struct effect *effect)
-{
-	const struct mt_knob *knob = effect->knob;
-	char why[ADVISE_WORDS_MAX];
-
-	return effect->now.origin <= ADVISE_DEFAULT && (knob->measure == MT_KNOB_UNIT_SWITCH || knob->turned_off) &&
-	       knob->saves == MT_KNOB_SAVES_OFF && effect_is_proved(effects, knob, why);
-}
-
 /*
- * A wrapper with its own defaults can have changed the setting, or the settings that it needs: the effect gets a condition.
+ * A program that is changed computes in the widest type, if no census tells another one. A wrapper with its own defaults can have changed
+ * the setting, or the settings that it needs. The effect gets a condition.
  */
 static void say_unknown(const struct effects *effects, struct effect *effect)
 {
@@ -158,6 +140,10 @@ static void say_unknown(const struct effects *effects, struct effect *effect)
 	char words[ADVISE_WORDS_MAX];
 	uint32_t i;
 
+	if (knob->written == MT_KNOB_WRITTEN_CODE && knob->weighs && !effects->run.model.element)
+		snprintf(effect->only, sizeof(effect->only), "%s",
+			 knob->categories == CATEGORY(OPTIMIZER_STATE) ? "these are states of an Adam, in float32"
+								       : "the forward pass computes in float32 now");
 	if (!effects->config->wrapper || advise_is_anybodys(knob))
 		return;
 	for (i = 0; i < knob->constraints && !*effect->only; i++) {
@@ -171,49 +157,33 @@ static void say_unknown(const struct effects *effects, struct effect *effect)
 			 knob->saves == MT_KNOB_SAVES_ON ? "off" : "on");
 }
 
-/* Turns the reason, another setting's default, into a condition. */
-static void say_condition(struct effect *effect, const char *why)
-{
-	static const char begins[] = "has no effect here: ";
-
-	why += strncmp(why, begins, sizeof(begins) - 1) ? 0 : sizeof(begins) - 1;
-	snprintf(effect->only, sizeof(effect->only), "this changes first: %.*s", ADVISE_WORDS_MAX - 24, why);
-}
-
 /* Whether the setting can still change, by configuration and recording. 0: no effect, and effect->why is filled. */
 static int is_open(const struct effects *effects, struct effect *effect, int backend)
 {
 	const struct mt_knob *knob = effect->knob;
 	char why[ADVISE_WORDS_MAX] = "";
 	enum advise_standing standing = advise_config_standing(effects->config, knob, &effects->facts, why);
+	int is_default = effect->now.origin <= ADVISE_DEFAULT, can_be_off = knob->saves == MT_KNOB_SAVES_OFF;
 
 	if (standing == ADVISE_STANDING_ABSENT)
 		return 0;
-	if (is_shown_on(effects, effect)) {
+	/* The recording proves "on" of a setting that saves when off, or refutes a default "on". */
+	if (is_default && can_be_off && (knob->measure == MT_KNOB_UNIT_SWITCH || knob->turned_off) &&
+	    effect_is_proved(effects, knob, (char[ADVISE_WORDS_MAX]){ "" }))
 		effect_show(effect, knob->turned_off ? "on" : "true");
-		return 1;
-	}
-	if (standing == ADVISE_STANDING_ALREADY && is_shown_off(effects, effect)) {
+	else if (standing == ADVISE_STANDING_ALREADY && is_shown_off(effects, effect))
 		effect_show(effect, "false");
+	if (effect->now.origin == ADVISE_SHOWN || standing == ADVISE_STANDING_OPEN)
 		return 1;
+	if (standing != ADVISE_STANDING_NO_EFFECT || !effects->blind) {
+		snprintf(effect->why, sizeof(effect->why), "%s%.480s",
+			 standing == ADVISE_STANDING_NO_EFFECT ? "has no effect here: " : "", why);
+		return 0;
 	}
 	/* Without a known configuration, another setting's default is a condition, and no fact if the stacks show a backend. */
-	if (standing == ADVISE_STANDING_NO_EFFECT && effects->blind && backend <= 0)
-		say_condition(effect, why);
-	else if (standing != ADVISE_STANDING_OPEN && !(standing == ADVISE_STANDING_NO_EFFECT && effects->blind))
-		return is_idle(effect, why);
+	if (backend <= 0)
+		snprintf(effect->only, sizeof(effect->only), "this changes first: %.480s", why);
 	return 1;
-}
-
-/* A program that is changed computes in the widest type, if no census tells another one. */
-static void say_type(const struct effects *effects, struct effect *effect)
-{
-	const struct mt_knob *knob = effect->knob;
-
-	if (knob->written == MT_KNOB_WRITTEN_CODE && knob->weighs && !effects->run.model.element)
-		snprintf(effect->only, sizeof(effect->only), "%s",
-			 knob->categories == CATEGORY(OPTIMIZER_STATE) ? "these are states of an Adam, in float32"
-								       : "the forward pass computes in float32 now");
 }
 
 /* 1: a value to try; 0: no effect, with or without a reason in effect->why. */
@@ -221,15 +191,12 @@ static int is_to_try(const struct effects *effects, struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
 	int backend = effect_backend(effects, knob);
-	char why[ADVISE_WORDS_MAX];
 
 	if (effects->blind && backend < 0)
 		return 0;
-	if (knob->saves != MT_KNOB_SAVES_OFF && effect_is_proved(effects, knob, why))
-		return is_idle(effect, why);
-	if (refuted(effects, knob))
-		return is_idle(effect, refuted(effects, knob));
-	if (!is_open(effects, effect, backend))
+	if (knob->saves != MT_KNOB_SAVES_OFF && effect_is_proved(effects, knob, effect->why))
+		return 0;
+	if (is_refuted(effects, effect) || !is_open(effects, effect, backend))
 		return 0;
 	if (knob->method == MT_KNOB_METHOD_NONE || knob->saves == MT_KNOB_SAVES_NONE) {
 		effect->untold = knob->saves != MT_KNOB_SAVES_NONE;
@@ -239,24 +206,22 @@ static int is_to_try(const struct effects *effects, struct effect *effect)
 		return 1;
 	if (!effect_propose(effects, effect))
 		return 0;
-	say_type(effects, effect);
-	if (!*effect->only)
-		say_unknown(effects, effect);
+	say_unknown(effects, effect);
 	return 1;
 }
 
-/* ---- the result ------------------------------------------------------------------------------------------------------- */
-
-/* A model on more GPUs than the recording shows costs GPUs. */
-static enum mt_knob_cost cost_of(const struct effects *effects, const struct effect *effect)
+static uint64_t most_of(const struct effects *effects, const struct advise_outcome *outcome)
 {
-	const struct mt_knob *knob = effect->knob;
-
-	return knob->measure == MT_KNOB_UNIT_GPUS && knob->saves == MT_KNOB_SAVES_HIGHER &&
-			       knob->cost < MT_KNOB_COST_GPUS && strtod(effect->to, NULL) > (double)effects->run.world
-		       ? MT_KNOB_COST_GPUS
-		       : knob->cost;
+	return effects->run.failed ? outcome->asked.high : outcome->peak.high;
 }
+
+static int outcome_fits(const struct effects *effects, const struct advise_outcome *outcome)
+{
+	return effects->limit && most_of(effects, outcome) <= effects->limit &&
+	       (!effects->fit || outcome->peak.high <= effects->limit);
+}
+
+/* ---- the result ------------------------------------------------------------------------------------------------------- */
 
 /*
  * In a series of unknown length, room for one request is not enough. A setting is enough if it removes most of the series.
@@ -270,117 +235,100 @@ static int ends_series(const struct effects *effects, const struct effect *effec
 	       (effect->knob->categories & 1u << site->category && effect->saved.low >= site->then / 4 * 3);
 }
 
-/* Whether the setting changes hardly any bytes of its own categories. */
-static int is_beside(const struct mt_knob *knob, const struct advise_reach *reach)
-{
-	uint64_t own = 0;
-	uint32_t i;
-
-	for (i = 0; i < MT_CATEGORY_COUNT; i++)
-		own += knob->categories & 1u << i ? reach->bytes[i] : 0;
-	return knob->method != MT_KNOB_METHOD_LOGITS && knob->method != MT_KNOB_METHOD_SHARE && !reach->later &&
-	       own < reach->all / BESIDE_SHARE;
-}
-
-/* Fills the parts, category and process of the removed bytes. 0 or -MT_E_MEMORY. */
-static int take_parts(struct effects *effects, struct effect *effect, const uint64_t *removed)
+/* Takes the removed bytes: their parts by site, their category and process. 0: hardly any are of the setting's own categories. */
+static int take_parts(const struct effects *effects, struct effect *effect, const struct advise_trial *trial)
 {
 	const struct replay *replay = &effects->run.replay;
-	uint64_t most = 0, of[MT_CATEGORY_COUNT] = { 0 }, guessed[MT_CATEGORY_COUNT] = { 0 };
+	uint64_t most = 0, of[MT_CATEGORY_COUNT] = { 0 }, guessed[MT_CATEGORY_COUNT] = { 0 }, own = 0, all = 0;
+	const struct mt_knob *knob = effect->knob;
 	const struct replay_site *site;
-	uint32_t i, at;
+	size_t i;
 
-	effect->part = calloc(replay->sites + 1, sizeof(*effect->part));
-	if (!effect->part)
-		return -MT_E_MEMORY;
-	for (i = 0; i < replay->sites; i++) {
-		site = &replay->site[i];
-		at = removed[i] ? scene_site_of(effects->scene, site->id) : SCENE_NONE;
-		of[site->category] += removed[i];
-		guessed[site->category] += site->known ? 0 : removed[i];
-		if (removed[i] > most) {
-			most = removed[i];
+	effect->part = trial->part;
+	for (i = 0; i < trial->parts; i++) {
+		const struct candidate_part part = trial->part[i];
+
+		site = &replay->site[part.site];
+		of[site->category] += part.bytes;
+		guessed[site->category] += site->known ? 0 : part.bytes;
+		all += part.bytes;
+		own += knob->categories & 1u << site->category ? part.bytes : 0;
+		if (part.bytes > most) {
+			most = part.bytes;
 			effect->process = scene_process_of(effects->scene, site->process);
 		}
-		if (at != SCENE_NONE)
-			effect->part[effect->parts++] = (struct candidate_part){ at, removed[i] };
+		if (site->id)
+			effect->part[effect->parts++] = (struct candidate_part){
+				scene_site_of(effects->scene, site->id), part.bytes
+			};
 	}
 	for (i = 0; i < MT_CATEGORY_COUNT; i++)
 		if (of[i] > of[effect->category])
 			effect->category = (enum mt_category)i;
 	effect->probable = guessed[effect->category] > of[effect->category] / 2;
-	return 0;
+	return knob->method == MT_KNOB_METHOD_LOGITS || knob->method == MT_KNOB_METHOD_SHARE ||
+	       own >= all / BESIDE_SHARE;
 }
 
-static int take_trial(struct effects *effects, struct effect *effect, const struct advise_trial *trial)
+static void take_trial(struct effects *effects, struct effect *effect, const struct advise_trial *trial)
 {
 	const struct advise_outcome *outcome = &trial->outcome;
 	const struct advise_range *range = effects->run.failed ? &outcome->asked : &outcome->peak;
+	const struct mt_knob *knob = effect->knob;
+	int is_own = take_parts(effects, effect, trial);
 
 	effect->untold = !trial->works && trial->silence == ADVISE_SILENT_NO_ESTIMATE;
-	if (!trial->works)
-		return is_idle(effect, advise_silence_words(trial->silence));
 	effect->outcome = *outcome;
-	effect->saved = (struct advise_range){ effect_less(effects->base, range->high),
-					       effect_less(effects->base, range->low) };
-	/* Clamp the estimate to the bytes that exist. */
-	if (effect->saved.high > trial->reach.all && effect->saved.low <= trial->reach.all)
-		effect->saved.high = trial->reach.all;
-	if (is_small(effects, (double)effect->saved.high))
-		return is_idle(effect, "moves next to nothing of what was there");
-	if (is_beside(effect->knob, &trial->reach))
-		return is_idle(effect, "moves none of the bytes that it is about");
-	effect->works = 1;
-	effect->cost = cost_of(effects, effect);
-	effect->fits = effect_fits(effects, outcome) && ends_series(effects, effect);
-	return take_parts(effects, effect, trial->removed);
+	effect->saved = (struct advise_range){ less(effects->base, range->high), less(effects->base, range->low) };
+	if (!trial->works)
+		say_idle(effect, advise_silence_words(trial->silence));
+	else if (is_small(effects, (double)effect->saved.high))
+		say_idle(effect, "moves next to nothing of what was there");
+	else if (!is_own)
+		say_idle(effect, "moves none of the bytes that it is about");
+	else
+		effect->works = 1;
+	/* A model on more GPUs than the recording shows costs GPUs. */
+	if (effect->works && knob->measure == MT_KNOB_UNIT_GPUS && knob->saves == MT_KNOB_SAVES_HIGHER &&
+	    knob->cost < MT_KNOB_COST_GPUS && strtod(effect->to, NULL) > (double)effects->run.world)
+		effect->cost = MT_KNOB_COST_GPUS;
+	effect->fits = effect->works && outcome_fits(effects, outcome) && ends_series(effects, effect);
 }
 
 /* ---- the allocator --------------------------------------------------------------------------------------------------------- */
 
-/* Other settings of the allocator need a number that only a trial finds. PyTorch refuses expandable segments for a sleeping pool. */
-static int allocator_can(const struct effects *effects, const struct mt_knob *knob)
-{
-	return knob->saves == MT_KNOB_SAVES_ON && knob->written == MT_KNOB_WRITTEN_ENVIRONMENT &&
-	       !(effects->run.failed && (effects->scene->request.sleeps || effects->scene->request.expandable));
-}
-
-/* The saving is at most the idle bytes. The setting works for a request if the model of the allocator finds room. */
-static void take_reserved(struct effects *effects, struct effect *effect, const struct advise_reserved *reserved)
-{
-	uint64_t saved = effect_less(reserved->recorded, reserved->modelled);
-	uint64_t missing = effects->run.failed ? oom_missing(effects->run.it) : 0;
-
-	saved = saved < reserved->idle ? saved : reserved->idle;
-	effect->saved = (struct advise_range){ effects->run.failed ? 0 : saved - saved / 4, saved };
-	effect->works = saved > 0;
-	if (reserved->asked) {
-		effect->saved = (struct advise_range){ missing < reserved->idle ? missing : reserved->idle,
-						       reserved->idle };
-		effect->works = reserved->gets;
-	}
-	effect->works = effect->works && !is_small(effects, (double)effect->saved.high);
-	effect->fits = effect->works && effects->needed && effect->saved.low >= effects->needed &&
-		       ends_series(effects, effect);
-	effect->category = MT_CATEGORY_SLACK;
-	effect->process = scene_process_of(effects->scene, reserved->process);
-}
-
+/*
+ * The saving is at most the idle bytes. The setting works for a request if the model of the allocator finds room. Other settings of the
+ * allocator need a number that only a trial finds. PyTorch refuses expandable segments for a sleeping pool.
+ */
 static int try_allocator(struct effects *effects, struct effect *effect)
 {
+	const struct scene_request *request = &effects->scene->request;
 	struct advise_trial trial = { .works = 0 };
 	struct advise_move move = { effect->knob, effect->now.text, effect->to };
 	struct advise_reserved reserved;
-	int error;
+	int failed = effects->run.failed, error;
+	uint64_t saved, missing = failed ? oom_missing(effects->run.it) : 0;
 
-	if (!allocator_can(effects, effect->knob))
+	if (effect->knob->saves != MT_KNOB_SAVES_ON || effect->knob->written != MT_KNOB_WRITTEN_ENVIRONMENT ||
+	    (failed && (request->sleeps || request->expandable)))
 		return 0;
 	advise_value_text(effect->to, effect->knob, 1);
 	error = advise_allocator(&effects->run, &move, 1, &reserved);
 	effect->untold = !reserved.known;
-	if (error || !reserved.known || (reserved.modelled >= reserved.recorded && !reserved.gets))
+	saved = less(reserved.recorded, reserved.modelled);
+	if (error || !reserved.known || (!saved && !reserved.gets))
 		return error;
-	take_reserved(effects, effect, &reserved);
+	saved = saved < reserved.idle ? saved : reserved.idle;
+	effect->saved = (struct advise_range){ failed ? 0 : saved - saved / 4, saved };
+	if (reserved.asked)
+		effect->saved = (struct advise_range){ missing < reserved.idle ? missing : reserved.idle,
+						       reserved.idle };
+	effect->works = (reserved.asked ? reserved.gets : saved > 0) && !is_small(effects, (double)effect->saved.high);
+	effect->fits = effect->works && effects->needed && effect->saved.low >= effects->needed &&
+		       ends_series(effects, effect);
+	effect->category = MT_CATEGORY_SLACK;
+	effect->process = scene_process_of(effects->scene, reserved.process);
 	error = advise_try(&effects->run, effects->config, NULL, 0, &trial, 1);
 	effect->outcome = trial.outcome;
 	return error;
@@ -419,29 +367,12 @@ static int collect(struct effects *effects)
 	return 0;
 }
 
-/* Tries at most AT_ONCE effects. `removed`: a number for each effect and site. */
-static int try_few(struct effects *effects, struct effect *const *effect, size_t count, uint64_t *removed)
-{
-	struct advise_trial trial[AT_ONCE];
-	size_t sites = effects->run.replay.sites, i;
-	int error;
-
-	memset(removed, 0, AT_ONCE * sites * sizeof(*removed));
-	for (i = 0; i < count; i++)
-		trial[i] = (struct advise_trial){ .move = { effect[i]->knob, effect[i]->begins, effect[i]->to },
-						  .removed = removed + i * sites };
-	error = count ? advise_try(&effects->run, effects->config, NULL, 0, trial, count) : 0;
-	for (i = 0; i < count && !error; i++)
-		error = take_trial(effects, effect[i], &trial[i]);
-	return error;
-}
-
 static int try_all(struct effects *effects)
 {
-	uint64_t *removed = calloc(AT_ONCE * (effects->run.replay.sites + 1), sizeof(*removed));
-	struct effect *few[AT_ONCE], *effect;
+	struct advise_trial *trial = calloc(effects->effects + 1, sizeof(*trial));
+	struct effect **of = calloc(effects->effects + 1, sizeof(struct effect *)), *effect;
 	size_t count = 0, i;
-	int error = removed ? 0 : -MT_E_MEMORY;
+	int error = trial && of ? 0 : -MT_E_MEMORY;
 
 	for (i = 0; i < effects->effects && !error; i++) {
 		effect = &effects->all[i];
@@ -451,15 +382,16 @@ static int try_all(struct effects *effects)
 			error = try_allocator(effects, effect);
 			continue;
 		}
-		few[count++] = effect;
-		if (count == AT_ONCE) {
-			error = try_few(effects, few, count, removed);
-			count = 0;
-		}
+		of[count] = effect;
+		trial[count++] = (struct advise_trial){ .move = { effect->knob, effect->begins, effect->to },
+							.itemized = 1 };
 	}
 	if (!error)
-		error = try_few(effects, few, count, removed);
-	free(removed);
+		error = advise_try(&effects->run, effects->config, NULL, 0, trial, count);
+	for (i = 0; i < count; i++)
+		take_trial(effects, of[i], &trial[i]);
+	free(trial);
+	free(of);
 	return error;
 }
 
@@ -484,6 +416,121 @@ int effect_order(const void *one, const void *two)
 	return strcmp(a->knob->name.key, b->knob->name.key);
 }
 
+/* ---- given ------------------------------------------------------------------------------------------------------------- */
+
+/* The newest value of each setting of --set. */
+static void take_given(struct effects *effects)
+{
+	struct effect_plan *plan = &effects->plan;
+	const struct advise_setting *setting = effects->config->setting, *end = setting + effects->config->settings;
+	size_t k;
+
+	for (; setting < end && plan->moves < EFFECT_MOVES_MAX; setting++) {
+		if (setting->origin != ADVISE_SET || !setting->knob)
+			continue;
+		for (k = 0; k < plan->moves && plan->move[k].knob != setting->knob; k++)
+			;
+		plan->move[k] = (struct advise_move){ setting->knob,
+						      advise_config_value(effects->config, setting->knob).text,
+						      setting->value };
+		plan->moves += k == plan->moves;
+	}
+}
+
+static int plan_given(struct effects *effects)
+{
+	const uint32_t unknown = 1u << ADVISE_SILENT_NO_ESTIMATE | 1u << ADVISE_SILENT_NOT_RECORDED |
+				 1u << ADVISE_SILENT_NO_VALUE;
+	struct effect_plan *plan = &effects->plan;
+	struct advise_trial trial = { .works = 0 };
+	size_t k;
+	int error = 0;
+
+	take_given(effects);
+	plan->asked = plan->moves > 0;
+	for (k = 0; k < plan->moves && !error; k++) {
+		trial = (struct advise_trial){ .move = plan->move[k] };
+		error = advise_try(&effects->run, effects->config, plan->move, k, &trial, 1);
+		plan->silence[k] = trial.silence;
+	}
+	if (!error && plan->moves)
+		error = advise_allocator(&effects->run, plan->move, plan->moves, &plan->reserved);
+	for (k = 0; k < plan->moves; k++) {
+		if (plan->reserved.known && plan->move[k].knob->method == MT_KNOB_METHOD_ALLOCATOR)
+			plan->silence[k] = ADVISE_SILENT_NONE;
+		plan->unforetold |= (unknown & 1u << plan->silence[k]) != 0;
+	}
+	plan->outcome = trial.outcome;
+	plan->fits = plan->moves && effects->limit && trial.outcome.peak.high <= effects->limit &&
+		     trial.outcome.asked.high <= effects->limit;
+	return error;
+}
+
+/* ---- a plan that fits ---------------------------------------------------------------------------------------------------------- */
+
+#define TRIED_MAX 64 /* most settings to try: the best ones */
+
+/* Cheap bytes first: a setting that costs time or changes results must save more. */
+static const double price[MT_KNOB_COSTS] = { 1, 0.8, 0.4, 0.2, 0.15 };
+
+static int is_taken(const struct effect_plan *plan, const struct effect *effect)
+{
+	size_t i;
+
+	for (i = 0; i < plan->moves && plan->effect[i] != effect; i++)
+		;
+	return i < plan->moves;
+}
+
+/* Tries each setting in addition to the plan, and takes the one that helps most. 1: one helps, 0: none does, or -MT_E_x. */
+static int take_next(struct effects *effects)
+{
+	struct effect_plan *plan = &effects->plan;
+	struct advise_trial trial[TRIED_MAX];
+	const struct effect *effect[TRIED_MAX], *it;
+	uint64_t base = plan->moves ? most_of(effects, &plan->outcome) : effects->base;
+	size_t count = 0, best = TRIED_MAX, i;
+	double saved, worth, most = 0;
+	int error, does_fit;
+
+	for (i = 0; i < effects->effects && count < TRIED_MAX; i++) {
+		it = effects->effect[i];
+		if (!it->works || it->knob->method == MT_KNOB_METHOD_ALLOCATOR || is_taken(plan, it))
+			continue;
+		effect[count] = it;
+		trial[count++] = (struct advise_trial){ .move = { it->knob, it->begins, it->to } };
+	}
+	error = advise_try(&effects->run, effects->config, plan->move, plan->moves, trial, count);
+	for (i = 0; i < count && !error; i++) {
+		saved = (double)less(base, most_of(effects, &trial[i].outcome));
+		does_fit = outcome_fits(effects, &trial[i].outcome);
+		worth = price[effect[i]->cost] * saved;
+		if (!trial[i].works || saved < (double)effects->base / EFFECT_WORTH || does_fit < plan->fits ||
+		    (does_fit == plan->fits && worth <= most))
+			continue;
+		plan->fits = does_fit;
+		most = worth;
+		best = i;
+	}
+	if (error || best == TRIED_MAX)
+		return error;
+	plan->effect[plan->moves] = effect[best];
+	plan->move[plan->moves++] = trial[best].move;
+	plan->outcome = trial[best].outcome;
+	return 1;
+}
+
+static int plan_fit(struct effects *effects)
+{
+	int more = 1;
+
+	while (more > 0 && effects->plan.moves < EFFECT_TOGETHER_MAX && !effects->plan.fits)
+		more = take_next(effects);
+	return more < 0 ? more : 0;
+}
+
+/* ---- loading ---------------------------------------------------------------------------------------------------------- */
+
 static int load_settings(struct effects *effects)
 {
 	int error = collect(effects);
@@ -495,7 +542,7 @@ static int load_settings(struct effects *effects)
 	qsort(effects->effect, effects->effects, sizeof(struct effect *), effect_order);
 	if (effects->needed && !effects->plan.moves &&
 	    (effects->fit || !effects->effect[0]->works || !effects->effect[0]->fits))
-		error = effect_plan_fit(effects);
+		error = plan_fit(effects);
 	return error;
 }
 
@@ -512,7 +559,7 @@ int effects_load(struct effects *effects, const struct scene *scene, const struc
 	if (effects->config->parts)
 		advise_find_models(&effects->run, effects->config->part[0].file);
 	find_facts(effects, request->fit);
-	error = effect_plan_given(effects);
+	error = plan_given(effects);
 	return error ? error : load_settings(effects);
 }
 

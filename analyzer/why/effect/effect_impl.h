@@ -26,20 +26,4 @@ int effect_propose(const struct effects *effects, struct effect *effect);
 /* Sets the present value to one that the recording shows. `value` must outlive the effects. */
 void effect_show(struct effect *effect, const char *value);
 
-/* ---- several (effect_plan.c) ---- */
-
-/* Fills effects->plan from --set. 0 or -MT_E_x. */
-int effect_plan_given(struct effects *effects);
-
-/* Fills effects->plan step by step with the best setting, until the request fits. 0 or -MT_E_x. */
-int effect_plan_fit(struct effects *effects);
-
-static inline uint64_t effect_less(uint64_t base, uint64_t now)
-{
-	return now < base ? base - now : 0;
-}
-
-/* Whether the outcome fits, with the least possible savings. */
-int effect_fits(const struct effects *effects, const struct advise_outcome *outcome);
-
 #endif

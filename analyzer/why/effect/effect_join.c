@@ -1,45 +1,93 @@
-/* Joins settings with candidates. */
+/* The action of a setting (include/memtrace/why.h), from its row and never from its key; and the settings against a candidate. */
 #include <stdlib.h>
 #include <string.h>
 #include "effect.h"
 #include "memtrace/base.h"
+#include "method.h"
 #include "stack_words.h"
 #include "why/rank/rank.h"
 
 #define FIXES_MAX 8 /* most actions against a cause */
 
-struct join {
-	const struct candidate *candidate;
-	uint32_t actions; /* bits 1 << enum mt_action */
+/* ---- actions ------------------------------------------------------------------------------------------------------------ */
+
+#define WEIGHT_PARTS (CATEGORY(WEIGHTS) | CATEGORY(GATHER_BUFFERS))
+
+/* Conditions for a row; 0: anything. The first line that holds gives the action. */
+static const struct {
+	enum mt_knob_method method;
+	uint32_t has, only; /* categories: all of `has`, and none but `only` */
+	enum mt_knob_leaves leaves;
+	uint32_t processes; /* these alone */
+	enum mt_action action;
+} action_of[] = {
+	{ 0, 0, 1u << MT_KNOB_HOST, 0, 0, MT_ACTION_HOST_LESS },
+	{ MT_KNOB_METHOD_LOGITS, 0, 0, 0, 0, MT_ACTION_CHUNK_LOGITS },
+	{ MT_KNOB_METHOD_DIVIDED, 0, 0, 0, 0, MT_ACTION_SHARD },
+	{ MT_KNOB_METHOD_SHARE, 0, 0, 0, 0, MT_ACTION_SMALLER_SHARE },
+	{ MT_KNOB_METHOD_KEPT, 0, 0, 0, 0, MT_ACTION_FEWER_AT_ONCE },
+	{ MT_KNOB_METHOD_ALLOCATOR, 0, 0, 0, 0, MT_ACTION_EXPANDABLE_SEGMENTS },
+	{ MT_KNOB_METHOD_REMOVED, 0, 0, MT_KNOB_LEAVES_BOUNDARIES, 0, MT_ACTION_CHECKPOINT },
+	{ MT_KNOB_METHOD_REMOVED, 0, 0, MT_KNOB_LEAVES_ADAPTERS, 0, MT_ACTION_FEWER_PARAMETERS },
+	{ MT_KNOB_METHOD_REMOVED, 0, CATEGORY(GRAPHS), 0, 0, MT_ACTION_EAGER },
+	{ MT_KNOB_METHOD_REMOVED, CATEGORY(KV_CACHE), 0, 0, RUN_ROLE(ENGINE), MT_ACTION_RELEASE_PEER },
+	{ MT_KNOB_METHOD_REMOVED, CATEGORY(WEIGHT_BUFFERS), 0, 0, 0, MT_ACTION_STREAMING_SYNC },
+	{ MT_KNOB_METHOD_REMOVED, CATEGORY(GATHER_BUFFERS), 0, MT_KNOB_LEAVES_LAYER, 0, MT_ACTION_SHARD },
+	{ MT_KNOB_METHOD_REMOVED, WEIGHT_PARTS, 0, 0, 0, MT_ACTION_SHARD },
+	{ MT_KNOB_METHOD_REMOVED, CATEGORY(GATHER_BUFFERS), 0, 0, 0, MT_ACTION_FEWER_AT_ONCE },
+	{ MT_KNOB_METHOD_REMOVED, 0, CATEGORY(GRADIENTS), MT_KNOB_LEAVES_LAYER, 0, MT_ACTION_SHARD },
+	{ MT_KNOB_METHOD_REMOVED, 0, CATEGORY(WORKSPACE), 0, 0, MT_ACTION_SMALLER_BUFFER },
+	{ MT_KNOB_METHOD_REMOVED, 0, CATEGORY(STATE_DICT), 0, 0, MT_ACTION_LOAD_ON_CPU },
+	{ MT_KNOB_METHOD_REMOVED, 0, 0, 0, 0, MT_ACTION_OFFLOAD },
+	{ 0, 0, CATEGORY(KV_CACHE), 0, RUN_ROLE(ENGINE), MT_ACTION_SMALLER_KV },
+	{ MT_KNOB_METHOD_BUCKET, 0, 0, 0, 0, MT_ACTION_SMALLER_BUFFER },
 };
 
-_Static_assert(MT_ACTIONS <= 32, "a bit for each action");
+enum mt_action effect_action(const struct mt_knob *knob)
+{
+	size_t i;
 
+	if (knob->does != MT_ACTIONS)
+		return knob->does;
+	if (knob->method == MT_KNOB_METHOD_DIVIDED && knob->weighs)
+		return MT_ACTION_LOWER_PRECISION;
+	for (i = 0; i < MT_ARRAY_SIZE(action_of); i++)
+		if ((!action_of[i].method || knob->method == action_of[i].method) &&
+		    (knob->categories & action_of[i].has) == action_of[i].has &&
+		    (!action_of[i].only || knob->categories == action_of[i].only) &&
+		    (!action_of[i].leaves || knob->leaves == action_of[i].leaves) &&
+		    (!action_of[i].processes || knob->processes == action_of[i].processes))
+			return action_of[i].action;
+	return MT_ACTION_FEWER_TOKENS;
+}
+
+/* ---- against a candidate ---------------------------------------------------------------------------------------------- */
+
+_Static_assert(MT_ACTIONS <= 32, "a bit for each action");
+_Static_assert(MT_CAUSES <= 32, "a bit for each cause");
+
+/* Causes of bytes that are only much: whatever makes fewer of them helps. The other causes have bytes that need not be there at all. */
+#define MUCH                                                                                                \
+	(1u << MT_CAUSE_LARGEST | 1u << MT_CAUSE_LOGITS | 1u << MT_CAUSE_OUTLIER | 1u << MT_CAUSE_AT_ONCE | \
+	 1u << MT_CAUSE_UNSHARDED | 1u << MT_CAUSE_ENGINE_SHARE | 1u << MT_CAUSE_UNEVEN)
+
+/* The helpful actions, bits 1 << enum mt_action: the one that the page gives, and those of other fixes. */
 static uint32_t actions_of(const struct scene *scene, const struct candidate *candidate)
 {
 	const struct mt_fix_question question = rank_question(scene, candidate);
 	const struct mt_fix *fix[FIXES_MAX];
 	size_t count = mt_why_fixes(scene->why, &question, fix, FIXES_MAX), i;
-	uint32_t actions = 1u << mt_why_fix(scene->why, &question)->action; /* first the action that the page gives */
+	uint32_t actions = 1u << mt_why_fix(scene->why, &question)->action;
 
 	for (i = 0; i < count; i++)
 		actions |= 1u << fix[i]->action;
 	return actions;
 }
 
-/* Bytes that are only much: whatever makes fewer of them helps. The other causes have bytes that need not be there at all. */
-static int is_much(enum mt_cause cause)
-{
-	return cause == MT_CAUSE_LARGEST || cause == MT_CAUSE_LOGITS || cause == MT_CAUSE_OUTLIER ||
-	       cause == MT_CAUSE_AT_ONCE || cause == MT_CAUSE_UNSHARDED || cause == MT_CAUSE_ENGINE_SHARE ||
-	       cause == MT_CAUSE_UNEVEN;
-}
-
 /* A setting with a helpful action counts if it reaches some of the bytes. Another setting must remove most of them. */
-static int is_against(const struct join *join, const struct effect *effect)
+static int is_against(const struct candidate *candidate, uint32_t actions, const struct effect *effect)
 {
-	const struct candidate *candidate = join->candidate;
-	int helps = (join->actions & 1u << effect->action) != 0;
+	int helps = (actions & 1u << effect->action) != 0;
 	uint64_t bytes;
 
 	if (!effect->works || effect->process != candidate->process)
@@ -47,7 +95,7 @@ static int is_against(const struct join *join, const struct effect *effect)
 	if (!effect->parts || !candidate->parts)
 		return helps;
 	bytes = rank_shared(effect->part, effect->parts, candidate->part, candidate->parts);
-	return helps ? bytes > 0 : is_much(candidate->cause) && bytes > candidate->bytes / 2;
+	return helps ? bytes > 0 : MUCH & 1u << candidate->cause && bytes > candidate->bytes / 2;
 }
 
 struct found {
@@ -72,12 +120,12 @@ static int order(const void *one, const void *two)
 size_t effect_for(const struct effects *effects, const struct candidate *candidate, const struct effect **effect,
 		  size_t room)
 {
-	struct join join = { candidate, actions_of(effects->scene, candidate) };
+	uint32_t actions = actions_of(effects->scene, candidate);
 	struct found *found = calloc(effects->effects + 1, sizeof(*found));
 	size_t count = 0, i;
 
 	for (i = 0; found && i < effects->effects; i++)
-		if (is_against(&join, effects->effect[i]))
+		if (is_against(candidate, actions, effects->effect[i]))
 			found[count++] = (struct found){ effects->effect[i],
 							 candidate->fix &&
 								 effects->effect[i]->action == candidate->fix->action };

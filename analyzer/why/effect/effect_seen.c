@@ -10,32 +10,26 @@
 
 /* ---- on already ---------------------------------------------------------------------------------------------------------- */
 
-/* The roles that the site's bytes belong to, bits 1 << enum mt_knob_process. On another GPU: the roles of the process. */
-static uint32_t roles_of(const struct effects *effects, const struct scene_site *site)
-{
-	const struct advise_run *run = &effects->run;
-	uint32_t at = replay_index(&run->replay, site->id);
-
-	return at == SCENE_NONE ? run->role[site->process] & ~run->elsewhere
-				: advise_roles_of(run, &run->replay.site[at]);
-}
-
 /*
  * Whether the word is on stacks of the setting's processes: a critic's recomputation proves nothing about the actor. A word without
  * allocations below it counts for all.
  */
 static int is_seen_of(const struct effects *effects, const char *word, uint32_t roles)
 {
+	const struct advise_run *run = &effects->run;
 	const struct scene *scene = effects->scene;
+	const struct scene_site *site;
 	int any = 0;
-	size_t i;
+	uint32_t at;
 
 	if (!stack_is_seen(scene, word))
 		return 0;
-	for (i = 0; i < scene->sites; i++) {
-		if (!stack_has(scene, scene->site[i].node, word))
+	for (site = scene->site; site < scene->site + scene->sites; site++) {
+		if (!stack_has(scene, site->node, word))
 			continue;
-		if (roles_of(effects, &scene->site[i]) & roles)
+		at = replay_index(&run->replay, site->id); /* on another GPU the roles of the process count */
+		if (roles & (at == SCENE_NONE ? run->role[site->process] & ~run->elsewhere
+					      : advise_roles_of(run, &run->replay.site[at])))
 			return 1;
 		any = 1;
 	}
@@ -56,16 +50,6 @@ int effect_is_proved(const struct effects *effects, const struct mt_knob *knob, 
 
 /* ---- settings that need it or exclude it ------------------------------------------------------------------------------- */
 
-static const struct mt_knob *knob_of(const struct advise_part *part, const char *key)
-{
-	uint32_t i;
-
-	for (i = 0; key && i < part->file->knobs; i++)
-		if (!strcmp(part->file->knob[i].name.key, key))
-			return &part->file->knob[i];
-	return NULL;
-}
-
 /* Whether a part of the configuration is seen (1), or not seen (0), and the constraint needs its framework by key or value. */
 static int needs_part(const struct effects *effects, const struct mt_knob_constraint *constraint, int seen)
 {
@@ -80,15 +64,6 @@ static int needs_part(const struct effects *effects, const struct mt_knob_constr
 			return 1;
 	}
 	return 0;
-}
-
-/* Whether the constraint fails, by configuration or default. */
-static int is_missing(const struct effects *effects, const struct mt_knob *knob,
-		      const struct mt_knob_constraint *constraint)
-{
-	char why[ADVISE_WORDS_MAX];
-
-	return advise_constraint_holds(effects->config, knob, constraint, why) == ADVISE_HOLDS_NO;
 }
 
 /*
@@ -106,7 +81,7 @@ static int stacks_say(const struct effects *effects, const struct mt_knob *knob,
 
 	for (i = 0; part && i < knob->constraints; i++) {
 		constraint = &knob->constraint[i];
-		other = knob_of(part, constraint->key);
+		other = constraint->key ? mt_knob_find(part->file, constraint->key) : NULL;
 		if (!other)
 			continue;
 		if (constraint->kind == MT_KNOB_CONSTRAINT_EXCLUDES && effect_is_proved(effects, other, why) &&
@@ -115,7 +90,7 @@ static int stacks_say(const struct effects *effects, const struct mt_knob *knob,
 		if (constraint->kind != MT_KNOB_CONSTRAINT_NEEDS)
 			continue;
 		say = effect_is_proved(effects, other, why);
-		missing |= !say && is_missing(effects, knob, constraint);
+		missing |= !say && advise_constraint_holds(effects->config, knob, constraint, why) == ADVISE_HOLDS_NO;
 		if (!say && depth)
 			say = stacks_say(effects, other, depth - 1);
 		if (say < 0)
@@ -137,22 +112,16 @@ int effect_backend(const struct effects *effects, const struct mt_knob *knob)
 
 /* ---- here at all --------------------------------------------------------------------------------------------------------- */
 
-/* Whether the part is the base of the other frameworks. */
-static int is_base(const struct advise_part *part)
-{
-	return !part->file->below;
-}
-
 /*
- * Settings of unseen code have no effect. A framework that starts an engine has the engine's settings. The base runs in the process
- * of the framework above it.
+ * Settings of unseen code have no effect. A framework that starts an engine has the engine's settings. The base of all others runs in
+ * the process of the framework above it.
  */
 int effect_is_there(const struct effects *effects, uint32_t part)
 {
 	const struct advise_part *it = &effects->config->part[part], *first = effects->config->part;
 	uint32_t i, own = 0;
 
-	if (!part || is_base(it))
+	if (!part || !it->file->below)
 		return 1;
 	/* A main framework without flags cannot pass another framework's flags. */
 	if (it->file->written == MT_KNOB_WRITTEN_FLAG && first->file->written != MT_KNOB_WRITTEN_FLAG)
@@ -160,23 +129,6 @@ int effect_is_there(const struct effects *effects, uint32_t part)
 	for (i = 0; i < it->file->knobs; i++)
 		own += (it->file->knob[i].processes & ~RUN_ROLE(ENGINE)) != 0;
 	return own && (it->seen || it->file->class_);
-}
-
-/* Whether a stack has one of the words. A recording without stacks refutes nothing. */
-static int any_is_seen(const struct effects *effects, const char *const *word, uint32_t words)
-{
-	uint32_t i;
-
-	for (i = 0; i < words; i++)
-		if (stack_is_seen(effects->scene, word[i]))
-			return 1;
-	return !words || !effects->scene->nodes;
-}
-
-/* Whether a row's trainer ran: such a row counts only for a seen trainer. Constraints check which one. */
-static int is_trainer_seen(const struct advise_part *part, const struct mt_knob *knob)
-{
-	return !knob->trainer || part->trainer;
 }
 
 /*
@@ -189,7 +141,7 @@ static int can_be_added(const struct effects *effects, const struct advise_part 
 	int shards = knob->seens &&
 		     (effect_action(knob) == MT_ACTION_SHARD || effect_action(knob) == MT_ACTION_OFFLOAD);
 
-	return !is_call || !is_base(part) || shards || effects->config->part[0].file->loop == MT_KNOB_LOOP_USER;
+	return !is_call || part->file->below || shards || effects->config->part[0].file->loop == MT_KNOB_LOOP_USER;
 }
 
 /* Whether the setting's model was seen, for settings of a critic, a reference or a reward model alone. */
@@ -234,39 +186,33 @@ static int is_whole(const struct effects *effects, const struct mt_knob *knob)
 	return !(knob->categories & 1u << MT_CATEGORY_GATHER_BUFFERS) || (weights && gathered >= weights);
 }
 
+/* Whether a file or function on the stacks has one of the backend's words. */
 static int backend_is_seen(const struct scene *scene, const struct mt_knob_wrapper *backend)
 {
-	size_t i;
+	const struct scene_frame *at;
 	uint32_t k;
 
-	for (i = 0; i < scene->frames; i++)
+	for (at = scene->frame; at < scene->frame + scene->frames; at++)
 		for (k = 0; k < backend->seens; k++)
-			if (strcasestr(scene->frame[i].frame.file, backend->seen[k]) ||
-			    strcasestr(scene->frame[i].frame.function, backend->seen[k]))
+			if (strcasestr(at->frame.file, backend->seen[k]) ||
+			    strcasestr(at->frame.function, backend->seen[k]))
 				return 1;
 	return 0;
 }
 
-static int backend_has(const struct mt_knob_wrapper *backend, const char *key)
+/* Whether the key names a backend that the stacks do not show, while they show another one. */
+static int is_rivals(const struct effects *effects, const struct mt_knob_file *file, const struct mt_knob *knob)
 {
+	const struct mt_knob_wrapper *backend;
+	int own = 0, own_seen = 0, rival = 0, seen, names;
 	uint32_t k;
 
-	for (k = 0; k < backend->seens && !strcasestr(key, backend->seen[k]); k++)
-		;
-	return k < backend->seens;
-}
-
-/* Whether the key names a backend that the stacks do not show, while they show another one. */
-static int is_rivals(const struct effects *effects, const struct advise_part *part, const struct mt_knob *knob)
-{
-	const struct mt_knob_file *file = part->file;
-	int own = 0, own_seen = 0, rival = 0, seen;
-	uint32_t i;
-
-	for (i = 0; i < file->backends; i++) {
-		seen = backend_is_seen(effects->scene, &file->backend[i]);
-		own |= backend_has(&file->backend[i], knob->name.key);
-		own_seen |= seen && backend_has(&file->backend[i], knob->name.key);
+	for (backend = file->backend; backend < file->backend + file->backends; backend++) {
+		for (names = 0, k = 0; k < backend->seens; k++)
+			names |= strcasestr(knob->name.key, backend->seen[k]) != NULL;
+		seen = backend_is_seen(effects->scene, backend);
+		own |= names;
+		own_seen |= seen && names;
 		rival |= seen;
 	}
 	return own && rival && !own_seen;
@@ -275,12 +221,15 @@ static int is_rivals(const struct effects *effects, const struct advise_part *pa
 int effect_is_meant(const struct effects *effects, const struct mt_knob *knob)
 {
 	const struct advise_part *part = advise_config_part(effects->config, knob);
+	int is_seen = !knob->seens || !effects->scene->nodes; /* a recording without stacks refutes nothing */
 	uint32_t i;
 
 	for (i = 0; i < knob->constraints; i++)
 		if (knob->constraint[i].values == 1 && needs_part(effects, &knob->constraint[i], 0))
 			return 0;
-	return part && any_is_seen(effects, knob->seen, knob->seens) && can_be_added(effects, part, knob) &&
-	       is_trainer_seen(part, knob) && !is_rivals(effects, part, knob) && is_model_there(effects, knob) &&
-	       is_whole(effects, knob);
+	for (i = 0; i < knob->seens && !is_seen; i++)
+		is_seen = stack_is_seen(effects->scene, knob->seen[i]);
+	/* A row of one trainer counts only if some trainer was seen. Constraints check which one. */
+	return part && is_seen && can_be_added(effects, part, knob) && (!knob->trainer || part->trainer) &&
+	       !is_rivals(effects, part->file, knob) && is_model_there(effects, knob) && is_whole(effects, knob);
 }

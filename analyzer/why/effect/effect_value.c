@@ -128,24 +128,24 @@ static const char *lower_length(const struct effects *effects, struct effect *ef
 static int may_end_run(const struct effects *effects, const struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
+	int ends = 0;
 	uint32_t i;
 
 	for (i = 0; i < knob->constraints; i++)
-		if (knob->constraint[i].beyond == MT_KNOB_BEYOND_ERROR)
-			return effects->run.failed && floor_of(effects, effect) < 1 &&
-			       (earlier_tokens(effects) <= 0 || is_outlier(effects));
-	return 0;
+		ends |= knob->constraint[i].beyond == MT_KNOB_BEYOND_ERROR;
+	return ends && effects->run.failed && floor_of(effects, effect) < 1 &&
+	       (earlier_tokens(effects) <= 0 || is_outlier(effects));
 }
 
 /* Whether the budget must be set if the switch that it needs is on. Other unset budgets can mean no limit. */
 static int is_set_with_switch(const struct mt_knob *knob)
 {
+	int needs = 0;
 	uint32_t i;
 
 	for (i = 0; i < knob->constraints; i++)
-		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_NEEDS)
-			return knob->method == MT_KNOB_METHOD_TOKENS;
-	return 0;
+		needs |= knob->constraint[i].kind == MT_KNOB_CONSTRAINT_NEEDS;
+	return needs && knob->method == MT_KNOB_METHOD_TOKENS;
 }
 
 /* Without a set budget, a micro-batch larger than the default shows the budget. */
@@ -153,23 +153,25 @@ static const char *lower_budget(const struct effects *effects, struct effect *ef
 {
 	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases), half, to;
 	int shows = tokens > 0 && effect->now.origin <= ADVISE_DEFAULT && (now <= 0 || tokens > now);
+	const char *only =
+		may_end_run(effects, effect)
+			? "a micro-batch has several samples, and each of them is shorter than this: a longer one ends the run with an error"
+		: is_outlier(effects)
+			? "the micro-batch has several samples: a single one is a micro-batch of its own, however long"
+			: "";
 
+	if (!*effect->only)
+		snprintf(effect->only, sizeof(effect->only), "%s", only);
 	if (shows)
 		show_number(effect, tokens);
-	if (!*effect->only && may_end_run(effects, effect))
-		snprintf(effect->only, sizeof(effect->only),
-			 "a micro-batch has several samples, and each of them is shorter than this: a longer one ends the run with an error");
-	else if (!*effect->only && is_outlier(effects))
-		snprintf(effect->only, sizeof(effect->only),
-			 "the micro-batch has several samples: a single one is a micro-batch of its own, however long");
 	if (shows || (tokens > 0 && tokens < now))
 		now = tokens;
 	if (now <= 0)
 		return is_set_with_switch(effect->knob) ? halve(effect) : NULL;
 	half = half_of_tokens(effects, effect, now);
-	effect->relative = half >= 1 && tokens <= 0 && is_guess(effects, effect);
 	if (half < 1)
 		return NULL;
+	effect->relative = tokens <= 0 && is_guess(effects, effect);
 	to = that_fits(effects, effect, tokens / BUDGET_LOOSE, half, BUDGET_MARGIN);
 	if (tokens > 0 && to > tokens * BUDGET_MOST)
 		to = floor(tokens * BUDGET_MOST / TOKENS_STEP) * TOKENS_STEP;
@@ -178,53 +180,43 @@ static const char *lower_budget(const struct effects *effects, struct effect *ef
 
 /* ---- an engine's share ------------------------------------------------------------------------------------------------------ */
 
-/*
- * The engine's largest bytes refute a default: they exceed the share, or a complete cache is far below the share. The set share is
- * then unknown, but at least weights and cache.
- */
-static int is_refuted(const struct advise_engine *engine, double total, double now)
-{
-	return engine->certain && (now <= 0 || (double)engine->certain / total > now + SHARE_OVER ||
-				   (engine->whole && (double)engine->all / total < now - SHARE_NEAR));
-}
-
 /* The reduction of the share that frees the missing bytes. A start whose end is unknown needs room for one more request. */
 static double less_of_share(const struct effects *effects)
 {
 	const struct advise_run *run = &effects->run;
+	int is_unknown = run->replay.later.from == REPLAY_LATER_UNKNOWN;
 	int is_open = run->failed && run->steps < 1 && run->replay.request.phase == MT_PHASE_INIT &&
-		      (run->replay.later.from == REPLAY_LATER_UNKNOWN || run->replay.later.from == REPLAY_LATER_SERIES);
+		      (is_unknown || run->replay.later.from == REPLAY_LATER_SERIES);
 	double bytes = (double)effects->needed + (is_open ? (double)run->replay.request.bytes : 0);
 	double steps = ceil(bytes / ((double)run->total * SHARE_SURE) / SHARE_STEP);
 
-	if (!effects->needed)
-		return SHARE_STEP * 10;
-	return (steps + (run->failed && run->replay.later.from == REPLAY_LATER_UNKNOWN)) * SHARE_STEP;
+	return effects->needed ? (steps + (run->failed && is_unknown)) * SHARE_STEP : SHARE_STEP * 10;
 }
 
-/* The least share with which the engine starts: its weights and a small cache. */
-static double least_share(const struct advise_engine *engine, double total)
-{
-	double weights = ceil((double)engine->weights / total / SHARE_STEP) * SHARE_STEP + SHARE_CACHE;
-
-	return engine->weights && weights > SHARE_LEAST ? weights : SHARE_LEAST;
-}
-
+/*
+ * The engine's largest bytes refute a default: they exceed the share, or are far below it with a cache. The set share is then unknown,
+ * but at least weights and cache. The engine starts with its weights and a small cache at least.
+ */
 static const char *lower_share(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct advise_engine *engine = &effects->run.engine;
-	double total = (double)effects->run.total, less = less_of_share(effects), least;
+	double total = (double)effects->run.total, less = less_of_share(effects), certain, least = SHARE_LEAST;
+	int is_refuted;
 
 	if (total <= 0 || (!engine->certain && advise_generates_itself(&effects->run, 0)))
 		return NULL;
-	if (effect->now.origin <= ADVISE_DEFAULT && is_refuted(engine, total, now)) {
-		now = floor((double)engine->certain / total * 100) / 100;
+	certain = (double)engine->certain / total;
+	is_refuted = engine->certain && (now <= 0 || certain > now + SHARE_OVER ||
+					 (engine->has_cache && (double)engine->all / total < now - SHARE_NEAR));
+	if (effect->now.origin <= ADVISE_DEFAULT && is_refuted) {
+		now = floor(certain * 100) / 100;
 		show_number(effect, now);
 		effect->by = less;
 	} else if (is_guess(effects, effect)) {
 		effect->by = less;
 	}
-	least = least_share(engine, total);
+	if (engine->weights)
+		least = fmax(least, ceil((double)engine->weights / total / SHARE_STEP) * SHARE_STEP + SHARE_CACHE);
 	if (engine->weights && now - less < least) /* the least possible share, even if bytes are still missing */
 		less = now - least;
 	if (now <= 0 || less < SHARE_STEP || now - less < least - SHARE_STEP / 2)
@@ -235,22 +227,11 @@ static const char *lower_share(const struct effects *effects, struct effect *eff
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
 
-/* Half of the value, at least the floor and a multiple of it. */
-static double half_of(const struct effects *effects, const struct effect *effect, double now)
-{
-	double least = floor_of(effects, effect), half = now / 2;
-
-	if (mt_knob_unit_kind(effect->knob->measure) == MT_KNOB_KIND_SIZE)
-		return half;
-	if (least < 1 || least >= now)
-		return floor(half);
-	return half > least ? floor(half / least) * least : least;
-}
-
-/* Proposes a lower value, usually half. An unknown value makes the proposal relative. */
+/* Proposes a lower value, usually half: at least the floor, and a multiple of it. An unknown value makes the proposal relative. */
 static const char *lower(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;
+	double least = floor_of(effects, effect), half = now / 2;
 
 	if (knob->leaves == MT_KNOB_LEAVES_PIECE)
 		return text_of(effect, now > 0 ? floor((now + 1) / 2) : PIECE_ROWS);
@@ -261,38 +242,39 @@ static const char *lower(const struct effects *effects, struct effect *effect, d
 							  : lower_length(effects, effect, now);
 	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return lower_share(effects, effect, now);
-	if (now > 1) {
-		effect->relative = is_guess(effects, effect);
-		return text_of(effect, half_of(effects, effect, now));
-	}
 	if (now < 0 && (knob->measure == MT_KNOB_UNIT_SAMPLES ||
 			(knob->measure == MT_KNOB_UNIT_STEPS && knob->method == MT_KNOB_METHOD_TOKENS)))
 		return halve(effect);
-	return NULL;
+	if (now <= 1)
+		return NULL;
+	effect->relative = is_guess(effects, effect);
+	if (mt_knob_unit_kind(knob->measure) == MT_KNOB_KIND_SIZE)
+		return text_of(effect, half);
+	if (least < 1 || least >= now)
+		return text_of(effect, floor(half));
+	return text_of(effect, half > least ? floor(half / least) * least : least);
 }
 
-/* Whether the value means "as many as there are": -1, 0, or such a default of the newest release. */
-static int is_all(const struct effect *effect, double now)
+/*
+ * Whether more parts make no sense. The value means "as many as there are": -1, 0, or such a default of the newest release. Or the
+ * parts are of experts, and the model is not known to have any.
+ */
+static int has_no_more(const struct effects *effects, const struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;
+	int is_all = now < 1;
 	double number;
-
-	if (effect->now.text)
-		return now < 1;
-	return knob->name.defaults &&
-	       !advise_value_number(knob, knob->name.by_release[knob->name.defaults - 1].value, &number) && number < 1;
-}
-
-/* Whether it divides experts, and the model is not known to have any. */
-static int divides_experts(const struct effects *effects, const struct mt_knob *knob)
-{
 	uint32_t i;
 
+	if (!effect->now.text)
+		is_all = knob->name.defaults &&
+			 !advise_value_number(knob, knob->name.by_release[knob->name.defaults - 1].value, &number) &&
+			 number < 1;
 	for (i = 0; i < knob->constraints; i++)
-		if (knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
-		    knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS && !effects->facts.fact[MT_KNOB_FACT_EXPERTS])
-			return 1;
-	return 0;
+		is_all |= knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
+			  knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS &&
+			  !effects->facts.fact[MT_KNOB_FACT_EXPERTS];
+	return is_all;
 }
 
 /* Proposes twice the number of parts or GPUs. A default above the recorded GPUs is not in use here. */
@@ -306,7 +288,7 @@ static const char *higher(const struct effects *effects, struct effect *effect, 
 		return text_of(effect, 1);
 	if (knob->measure == MT_KNOB_UNIT_STAGE)
 		return now >= 3 ? NULL : text_of(effect, now < 0 ? 3 : now + 1);
-	if ((!gpus && knob->measure != MT_KNOB_UNIT_PARTS) || is_all(effect, now) || divides_experts(effects, knob))
+	if ((!gpus && knob->measure != MT_KNOB_UNIT_PARTS) || has_no_more(effects, effect, now))
 		return NULL;
 	effect->relative = is_guess(effects, effect) && !(gpus && world == 1);
 	if (gpus && effect->now.origin <= ADVISE_DEFAULT && now > world) {
@@ -332,24 +314,6 @@ static int is_of_most(const struct effects *effects, const struct mt_knob *knob)
 	return (knob->categories & 1u << most) != 0;
 }
 
-static double weight_of(const struct mt_knob *knob, const char *value)
-{
-	uint32_t i;
-
-	for (i = 0; value && i < knob->weighs; i++)
-		if (!strcmp(knob->weigh[i].value, value))
-			return knob->weigh[i].weight;
-	return -1;
-}
-
-static void pretend_widest(struct effect *effect)
-{
-	if (effect->now.text)
-		return;
-	mt_copy_text(effect->pretend, sizeof(effect->pretend), effect->knob->weigh[0].value);
-	effect->begins = effect->pretend;
-}
-
 /*
  * The weight of the present value; -1: unknown. An unknown optimizer is taken for the most frequent one, the first of the row. An
  * unknown type of the model is the widest if the census says so. Otherwise the widest type becomes a condition.
@@ -358,31 +322,24 @@ static double weight_now(const struct effects *effects, struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
 	const uint32_t model = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
-	double weight = weight_of(knob, effect->now.text), widest = knob->weigh[0].weight;
-	int is_unknown = !effect->now.text || (is_guess(effects, effect) && weight >= widest);
+	double weight = advise_weight_of(knob, effect->now.text), widest = knob->weigh[0].weight;
+	int is_optimizer = !effect->now.text && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE;
+	uint64_t element = effects->run.model.element;
 
-	if (!effect->now.text && knob->categories == 1u << MT_CATEGORY_OPTIMIZER_STATE) {
-		pretend_widest(effect);
-		return widest;
-	}
-	if (knob->measure != MT_KNOB_UNIT_WORD || (knob->categories & model) != model || !is_unknown)
+	if (!is_optimizer && (knob->measure != MT_KNOB_UNIT_WORD || (knob->categories & model) != model ||
+			      (effect->now.text && (!is_guess(effects, effect) || weight < widest))))
 		return weight;
-	if ((effects->run.model.element && effects->run.model.element < 4) ||
-	    (!effect->now.text && !is_of_most(effects, knob)))
+	if (!is_optimizer && ((element && element < 4) || (!effect->now.text && !is_of_most(effects, knob))))
 		return -1;
-	pretend_widest(effect);
-	if (!effects->run.model.element)
+	if (!is_optimizer && !element)
 		snprintf(effect->only, sizeof(effect->only),
 			 "the model is %.32s now (the recording does not tell: print next(model.parameters()).dtype)",
 			 effect->now.text ? effect->now.text : knob->weigh[0].value);
+	if (!effect->now.text) {
+		mt_copy_text(effect->pretend, sizeof(effect->pretend), knob->weigh[0].value);
+		effect->begins = effect->pretend;
+	}
 	return widest;
-}
-
-/* Whether the word is on. A word of recomputation can be on for a part only. */
-static int is_turned_on(const struct mt_knob *knob, const char *value)
-{
-	return value && !advise_is_null(value) &&
-	       (knob->leaves != MT_KNOB_LEAVES_BOUNDARIES || !strcmp(value, knob->turned_on));
 }
 
 /* The next lighter type. One byte for each number is enough for a cache and for states in blocks, not for weights. */
@@ -399,15 +356,17 @@ static const char *lighter(const struct effects *effects, struct effect *effect)
 	return NULL;
 }
 
-/* Proposes the next lighter type, or the word or number that turns the setting on. */
+/* Proposes the next lighter type, or the word or number that turns the setting on. A word of recomputation can be on for a part only. */
 static const char *choose(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;
+	const char *value = effect->now.text;
 
-	if (knob->turned_on)
-		return is_turned_on(knob, effect->now.text) ? NULL : knob->turned_on;
-	if (knob->weighs)
-		return lighter(effects, effect);
+	if (knob->turned_on && value && !advise_is_null(value) &&
+	    (knob->leaves != MT_KNOB_LEAVES_BOUNDARIES || !strcmp(value, knob->turned_on)))
+		return NULL;
+	if (knob->turned_on || knob->weighs)
+		return knob->turned_on ? knob->turned_on : lighter(effects, effect);
 	if (now > 0)
 		return NULL;
 	if (knob->measure == MT_KNOB_UNIT_RANK)

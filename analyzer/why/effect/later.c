@@ -1,7 +1,7 @@
 /* The bytes that a step takes after the failed request. */
 #include <string.h>
+#include "advise_run.h"
 #include "memtrace/base.h"
-#include "replay.h"
 #include "report/answer.h"
 
 #define SERIES_LEAST 3 /* least number of equal pieces before the request */
@@ -115,9 +115,7 @@ static int take_call(void *context, struct db_stmt *row)
 /* Whether a micro-batch makes the bytes. The model's own cache counts, an engine's cache does not. */
 static int passes(const struct replay_site *site)
 {
-	const uint32_t passing = KIND(ACTIVATIONS) | KIND(RECOMPUTED) | KIND(LOGITS) | KIND(WORKSPACE) | KIND(OTHER);
-
-	return (passing & 1u << site->category) != 0 || (site->category == MT_CATEGORY_KV_CACHE && site->own_cache);
+	return RUN_PASSING & 1u << site->category || (site->category == MT_CATEGORY_KV_CACHE && site->own_cache);
 }
 
 /* Bytes of a micro-batch scale with the request. Other bytes do not. */
@@ -130,25 +128,20 @@ static double scale_of(const struct search *search, const struct replay_site *si
 		       : 1;
 }
 
-static int take_whole(void *context, struct db_stmt *row)
+/* A site's change after the call (0), or its bytes of the step at the most (1). */
+static int take_site(void *context, struct db_stmt *row)
 {
 	struct search *search = context;
-	uint32_t at = replay_index(search->replay, db_int(row, 0));
-
-	if (at != SCENE_NONE && !search->replay->site[at].ignored)
-		search->best.own += (uint64_t)((double)db_int(row, 1) * scale_of(search, &search->replay->site[at]));
-	return 0;
-}
-
-static int take_later(void *context, struct db_stmt *row)
-{
-	struct search *search = context;
-	uint32_t at = replay_index(search->replay, db_int(row, 0));
+	uint32_t at = replay_index(search->replay, db_int(row, 1));
+	double bytes;
 
 	if (at == SCENE_NONE || search->replay->site[at].ignored)
 		return 0;
-	return replay_add_later(search->replay, at,
-				(double)db_int(row, 1) * scale_of(search, &search->replay->site[at]));
+	bytes = (double)db_int(row, 2) * scale_of(search, &search->replay->site[at]);
+	if (!db_int(row, 0))
+		return replay_add_later(search->replay, at, bytes);
+	search->best.own += (uint64_t)bytes;
+	return 0;
 }
 
 /*
@@ -157,24 +150,20 @@ static int take_later(void *context, struct db_stmt *row)
  */
 static int take_over(struct search *search)
 {
-	static const char changes[] =
-		"SELECT site, sum(bytes) FROM (SELECT site, bytes FROM allocation WHERE " OWN
+	static const char sql[] =
+		"SELECT 0, site, sum(bytes) FROM (SELECT site, bytes FROM allocation WHERE " OWN
 		" AND step = ?4 AND alloc_seq > ?3 AND alloc_seq <= ?5 UNION ALL SELECT site, -bytes FROM "
 		"allocation WHERE " OWN
-		" AND free_step = ?4 AND free_seq > ?3 AND free_seq <= ?5) WHERE site IS NOT NULL GROUP BY 1";
-	static const char whole[] =
-		"SELECT site, sum(bytes) FROM allocation WHERE " OWN
-		" AND step = ?4 AND alloc_seq <= ?5 AND (free_seq IS NULL OR free_seq > ?5) AND ?3 AND "
-		"phase != 'init' AND site IS NOT NULL GROUP BY 1";
+		" AND free_step = ?4 AND free_seq > ?3 AND free_seq <= ?5) WHERE site IS NOT NULL "
+		"GROUP BY 2 UNION ALL SELECT 1, site, sum(bytes) FROM allocation WHERE " OWN
+		" AND step = ?4 AND alloc_seq <= ?5 AND (free_seq IS NULL OR free_seq > ?5) AND phase != 'init' AND "
+		"site IS NOT NULL GROUP BY 2";
 	struct replay *replay = search->replay;
 	const struct call *best = &search->best;
-	double room;
+	int error = ask(search, sql, best->seq, best->step, best->at, take_site);
+	double room = (double)best->own - (double)search->now.own;
 	uint32_t i;
-	int error = ask(search, changes, best->seq, best->step, best->at, take_later);
 
-	if (!error)
-		error = ask(search, whole, 1, best->step, best->at, take_whole);
-	room = (double)best->own - (double)search->now.own;
 	for (i = 0; i < replay->sites && replay->later.sum > room; i++)
 		replay->later.bytes[i] *= room > 0 ? room / replay->later.sum : 0;
 	replay->later.sum = replay->later.sum > room ? room : replay->later.sum;

@@ -1,6 +1,7 @@
 #include "method.h"
 
 #include <string.h>
+#include "memtrace/base.h"
 #include "stack_words.h"
 
 #define LAYERS_USUAL 24.0 /* number of layers, if unknown */
@@ -22,22 +23,6 @@ uint32_t method_phases(const struct mt_knob *knob)
 		return ALL_PHASES;
 	return knob->phases | (knob->phases & 1u << MT_PHASE_FORWARD ? 1u << MT_PHASE_OTHER : 0) |
 	       (is_weights ? 1u << MT_PHASE_INIT : 0);
-}
-
-int advise_is_of_reference(const struct mt_knob *knob)
-{
-	return knob->method == MT_KNOB_METHOD_REMOVED && knob->processes & RUN_ROLE(REFERENCE) &&
-	       !(knob->categories & ~CATEGORY(WEIGHTS));
-}
-
-int advise_waits_on_host(const struct mt_knob *knob)
-{
-	uint32_t states = CATEGORY(WEIGHTS) | CATEGORY(GRADIENTS) | CATEGORY(OPTIMIZER_STATE);
-	uint32_t work = 1u << MT_PHASE_LOGPROB | 1u << MT_PHASE_REF | 1u << MT_PHASE_CRITIC | TRAINING;
-
-	return knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_NOTHING &&
-	       knob->measure == MT_KNOB_UNIT_SWITCH && knob->saves == MT_KNOB_SAVES_ON && knob->categories & states &&
-	       !(knob->categories & ~states) && knob->phases & 1u << MT_PHASE_ROLLOUT && (knob->phases & work) != work;
 }
 
 /*
@@ -86,59 +71,66 @@ static int has_phase(const struct method *method, const struct replay_site *site
 	int is_drivers = site->driver && site->category == MT_CATEGORY_OTHER &&
 			 method->knob->method == MT_KNOB_METHOD_TOKENS;
 
-	return !(RUN_PASSING & 1u << site->category) || (!stays && !is_drivers && method_phases(method->knob) & born);
-}
-
-/* Whole numbers are no floats, which a type makes smaller. */
-static int is_beyond(const struct method *method, const struct replay_site *site)
-{
-	const struct mt_knob *knob = method->knob;
-	const struct scene *scene = method->run->scene;
-
-	return stack_is_within(scene, site->node, knob->outside, knob->outsides, INNER) ||
-	       (knob->weighs && RUN_PASSING & 1u << site->category &&
-		stack_inner_tags(scene, site->node, INNER) & MT_TAG_BIT(INTEGERS));
+	return !stays && !is_drivers && method_phases(method->knob) & born;
 }
 
 static int is_meant(const struct method *method, const struct replay_site *site)
 {
 	const struct mt_knob *knob = method->knob;
-	int is_share = knob->method == MT_KNOB_METHOD_SHARE;
+	const struct scene *scene = method->run->scene;
+	int is_share = knob->method == MT_KNOB_METHOD_SHARE, is_made = (RUN_PASSING & 1u << site->category) != 0;
 	int64_t engine = method->run->engine.process;
 
 	if (site->ignored || (is_share && engine && site->process != engine))
 		return 0;
 	if (is_share && advise_is_set_aside(site))
 		return 1;
-	return advise_roles_of(method->run, site) & knob->processes && has_category(method, site) &&
-	       has_phase(method, site) && !stays_apart(method, site) && !is_beyond(method, site) &&
-	       (!knob->withins || stack_is_within(method->run->scene, site->node, knob->within, knob->withins, INNER));
+	if (!(advise_roles_of(method->run, site) & knob->processes) || !has_category(method, site) ||
+	    (is_made && !has_phase(method, site)) || stays_apart(method, site) ||
+	    stack_is_within(scene, site->node, knob->outside, knob->outsides, INNER))
+		return 0;
+	/* Whole numbers are no floats, which a type makes smaller. */
+	if (knob->weighs && is_made && stack_inner_tags(scene, site->node, INNER) & MT_TAG_BIT(INTEGERS))
+		return 0;
+	return !knob->withins || stack_is_within(scene, site->node, knob->within, knob->withins, INNER);
 }
 
-uint32_t method_next(const struct method *method, uint32_t from)
+const struct replay_site *method_next(const struct method *method, const struct replay_site *site)
 {
 	const struct replay *replay = &method->run->replay;
+	const struct replay_site *end = replay->site + replay->sites;
 
-	while (from < replay->sites && !is_meant(method, &replay->site[from]))
-		from++;
-	return from;
+	for (site = site ? site + 1 : replay->site; site < end; site++)
+		if (is_meant(method, site))
+			return site;
+	return NULL;
 }
 
 /* ---- what stays ------------------------------------------------------------------------------------------------------------ */
 
-/* The part that stays for any value, 0 to 1: bytes that the phase brought for its own work. */
+/*
+ * The part that stays for any value, 0 to 1. A switch can keep a model's bytes on the host while others work. Bytes that the failed phase
+ * brought for its own work then stay on the GPU.
+ */
 static double needed_in(const struct method *method, const struct replay_site *site, uint32_t phase)
 {
+	const uint32_t states = CATEGORY(WEIGHTS) | CATEGORY(GRADIENTS) | CATEGORY(OPTIMIZER_STATE);
+	const uint32_t work = 1u << MT_PHASE_LOGPROB | 1u << MT_PHASE_REF | 1u << MT_PHASE_CRITIC | TRAINING;
 	const struct advise_run *run = method->run;
+	const struct mt_knob *knob = method->knob;
+	int waits = knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_NOTHING &&
+		    knob->measure == MT_KNOB_UNIT_SWITCH && knob->saves == MT_KNOB_SAVES_ON &&
+		    knob->categories & states && !(knob->categories & ~states) &&
+		    knob->phases & 1u << MT_PHASE_ROLLOUT && (knob->phases & work) != work;
 
-	if (!run->failed || phase != run->replay.request.phase || !site->brought || !advise_waits_on_host(method->knob))
+	if (!waits || !run->failed || phase != run->replay.request.phase || !site->brought)
 		return 0;
 	return (double)site->brought / (double)site->then;
 }
 
-void method_keep(struct method *method, uint32_t number, double one, double other)
+void method_keep(struct method *method, const struct replay_site *site, double one, double other)
 {
-	const struct replay_site *site = &method->run->replay.site[number];
+	ptrdiff_t number = site - method->run->replay.site;
 	struct replay_effect *lean = &method->scenario->lean[number], *heavy = &method->scenario->heavy[number];
 	uint32_t phases = RUN_PASSING & 1u << site->category ? ALL_PHASES : method_phases(method->knob), phase;
 	double least = one < other ? one : other, most = one < other ? other : one, needed;
@@ -158,10 +150,10 @@ void method_keep(struct method *method, uint32_t number, double one, double othe
 
 void method_keep_all(struct method *method, double one, double other)
 {
-	uint32_t i;
+	const struct replay_site *site = NULL;
 
-	for (i = method_next(method, 0); i < method->run->replay.sites; i = method_next(method, i + 1))
-		method_keep(method, i, one, other);
+	while ((site = method_next(method, site)))
+		method_keep(method, site, one, other);
 }
 
 void method_add(struct method *method, uint32_t phases, double lean, double heavy)
@@ -175,28 +167,26 @@ void method_add(struct method *method, uint32_t phases, double lean, double heav
 		}
 }
 
-double method_held_most(const struct method *method, uint32_t phases)
+/* Bytes of the row's sites at the peak of the phase with most, among these phases. */
+static double held_most(const struct method *method, uint32_t phases)
 {
 	const struct replay *replay = &method->run->replay;
 	double sum[MT_PHASE_COUNT] = { 0 }, most = 0;
-	uint32_t i, phase;
+	const struct replay_site *site = NULL;
+	uint32_t phase;
 
-	for (i = method_next(method, 0); i < replay->sites; i = method_next(method, i + 1)) {
+	while ((site = method_next(method, site))) {
 		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-			sum[phase] += (double)replay->site[i].held[phase];
-		sum[replay->later.phase] += replay_later_of(replay, i);
+			sum[phase] += (double)site->held[phase];
+		sum[replay->later.phase] += replay_later_of(replay, (uint32_t)(site - replay->site));
 	}
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 		most = phases & 1u << phase && sum[phase] > most ? sum[phase] : most;
 	return most;
 }
 
-void method_silent(struct method *method, enum advise_silence silence)
-{
-	method->silence = silence;
-}
-
-double method_layers(const struct advise_run *run)
+/* Layers of the model; a usual number if unknown. */
+static double layers_of(const struct advise_run *run)
 {
 	return run->layers > 1 ? run->layers : LAYERS_USUAL;
 }
@@ -213,4 +203,413 @@ int method_direction(const struct method *method)
 	if (!method->is_number || method->now == method->to)
 		return 0;
 	return (method->to != 0) == (knob->saves == MT_KNOB_SAVES_ON) ? 1 : -1;
+}
+
+/* ---- shards, types, buckets and shares of a cache ------------------------------------------------------------------------------- */
+
+/* Fill of a bucket, least and most: the weight that fills a bucket closes it. */
+#define BUCKET_LEAST 0.5
+#define BUCKET_MOST 1.6
+#define ADAPTERS_FEW 10  /* divisor: trained weights below 1/10 of all weights are adapters */
+#define IN_BLOCKS 2.0    /* bytes of all states of an element: smaller states come in blocks with a scale */
+#define BUCKET_OFTEN 1.5 /* births in a step for each piece at once */
+#define KEPT_MOST 1.25   /* factor for waiting gradients: the added gradient lies beside them */
+
+#define COMPUTED (CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS))
+
+/* ---- types --------------------------------------------------------------------------------------------------------------- */
+
+double advise_weight_of(const struct mt_knob *knob, const char *value)
+{
+	double number;
+	uint32_t i;
+
+	if (!value)
+		return -1;
+	if (knob->measure == MT_KNOB_UNIT_SWITCH && !advise_value_number(knob, value, &number))
+		value = number > 0 ? "true" : "false"; /* and not True, or 1 */
+	value += strncmp(value, "torch.", 6) ? 0 : 6;
+	for (i = 0; i < knob->weighs; i++)
+		if (!strcmp(knob->weigh[i].value, value))
+			return knob->weigh[i].weight;
+	return -1;
+}
+
+/* Few trained weights are adapters: they and their results stay in 32 bits for any type of the model. */
+static int has_adapters(const struct advise_model *model)
+{
+	return model->trained && model->trained < model->elements / ADAPTERS_FEW;
+}
+
+/* The largest part that is left of the row's site: adapters, and an embedding's states beside states in blocks, can stay. */
+static double left_at_most(const struct method *method, const struct replay_site *site, double to, double left)
+{
+	const struct advise_model *model = &method->run->model;
+	double embedding = (double)model->words * (double)model->width, trained = (double)model->trained;
+
+	if (method->knob->categories & CATEGORY(WEIGHTS) && has_adapters(model) && left < 1)
+		return site->category == MT_CATEGORY_WEIGHTS ? left + (1 - left) * trained / (double)model->elements
+							     : 1;
+	if (method->knob->categories != CATEGORY(OPTIMIZER_STATE) || to <= 0 || to > IN_BLOCKS || left >= 1 ||
+	    embedding >= trained)
+		return left;
+	return left + (1 - left) * embedding / trained;
+}
+
+/*
+ * Scales the row's bytes, results that are computed in the weights' type, and an optimizer's temporaries. Logits of the weights' type show
+ * that the model computes in this type. Logits can stay in 32 bits.
+ */
+static void keep_types(struct method *method, double to, double left)
+{
+	const struct advise_run *run = method->run;
+	const struct replay_site *site, *end = run->replay.site + run->replay.sites, *logits = run->replay.site;
+	uint32_t own = method->knob->categories;
+	int computes, wide;
+
+	while (logits < end && !(logits->category == MT_CATEGORY_LOGITS && logits->element))
+		logits++;
+	computes = own & CATEGORY(WEIGHTS) && logits < end && logits->element == run->model.element;
+	for (site = run->replay.site; site < end; site++) {
+		if (own & 1u << site->category || !(advise_roles_of(run, site) & method->knob->processes))
+			continue;
+		wide = site->category == MT_CATEGORY_LOGITS || has_adapters(&run->model);
+		if (own & CATEGORY(OPTIMIZER_STATE) && site->category == MT_CATEGORY_WORKSPACE &&
+		    site->phase == MT_PHASE_OPTIMIZER)
+			method_keep(method, site, left < 1 ? 0 : 1, left < 1 ? 1 : 1 / left);
+		else if (computes && COMPUTED & 1u << site->category)
+			method_keep(method, site, left, wide ? 1 : left);
+	}
+	for (site = NULL; (site = method_next(method, site));)
+		method_keep(method, site, left, left_at_most(method, site, to, left));
+}
+
+/* A switch leaves some bytes in the old type, and copies of the weights come in the new one. */
+static enum advise_silence keep_switched(struct method *method, double to, double left)
+{
+	const struct advise_model *model = &method->run->model;
+	int is_computed = !(method->knob->categories & ~COMPUTED);
+
+	/* Computed bytes follow the weights' type: two bytes cannot be halved. With an unknown type, all or nothing goes. */
+	if (is_computed && model->element == 2 && to >= 2)
+		return ADVISE_SILENT_SAME;
+	method_keep_all(method, left, is_computed && !model->element ? 1 : (1 + left) / 2);
+	if (method->effects)
+		method_add(method, method_phases(method->knob), 0, (double)model->bytes[MT_CATEGORY_WEIGHTS] * left);
+	return ADVISE_SILENT_NONE;
+}
+
+static enum advise_silence keep_weighed(struct method *method)
+{
+	int is_switch = method->knob->measure == MT_KNOB_UNIT_SWITCH; /* without a value it is off */
+	const char *text = !method->now_text && is_switch ? "false" : method->now_text;
+	double now = advise_weight_of(method->knob, text), to = advise_weight_of(method->knob, method->to_text);
+	const struct advise_model *model = &method->run->model;
+	uint32_t i;
+
+	/* Without a known type, the census tells the bytes of an element. */
+	for (i = MT_CATEGORY_OPTIMIZER_STATE; i >= MT_CATEGORY_WEIGHTS && now < 0 && !is_switch; i--)
+		if (method->knob->categories & 1u << i && model->bytes[i])
+			now = model->wide[i] > model->bytes[i] / 2 ? 4 : 2;
+	if (to < 0)
+		return ADVISE_SILENT_NO_ESTIMATE;
+	if (now <= 0)
+		return now < 0 ? ADVISE_SILENT_NO_VALUE : ADVISE_SILENT_NOT_RECORDED;
+	if (now == to)
+		return ADVISE_SILENT_SAME;
+	if (is_switch)
+		return keep_switched(method, to, to / now);
+	keep_types(method, to, to / now);
+	return ADVISE_SILENT_NONE;
+}
+
+/* ---- shards -------------------------------------------------------------------------------------------------------------- */
+
+/* ZeRO stages: 1 divides states, 2 also gradients, 3 also weights. */
+static enum advise_silence keep_stage(struct method *method)
+{
+	static const uint32_t divides[] = { 0, CATEGORY(OPTIMIZER_STATE), CATEGORY(GRADIENTS), CATEGORY(WEIGHTS) };
+	const struct replay_site *site = NULL;
+	double gpus = (double)method->run->gpus;
+	uint32_t moved = 0;
+	int stage;
+
+	if (gpus < 2 || method->now < 0)
+		return gpus < 2 ? ADVISE_SILENT_NO_ESTIMATE : ADVISE_SILENT_NO_VALUE;
+	for (stage = 1; stage <= 3; stage++)
+		moved |= stage > method->now && stage <= method->to ? divides[stage] : 0;
+	while ((site = method_next(method, site)))
+		if (moved & 1u << site->category)
+			method_keep(method, site, 1 / gpus, 1 / gpus);
+	return ADVISE_SILENT_NONE;
+}
+
+enum advise_silence method_divided(struct method *method)
+{
+	const struct mt_knob *knob = method->knob;
+	int way = method_direction(method);
+	double gpus = (double)method->run->gpus, ratio;
+
+	if (knob->weighs)
+		return keep_weighed(method);
+	if (knob->measure == MT_KNOB_UNIT_STAGE && method->is_number)
+		return keep_stage(method);
+	if (way < 0)
+		return ADVISE_SILENT_NOT_RECORDED;
+	if (way && gpus > 1) {
+		ratio = 1 / gpus;
+	} else if (way || !method->is_number || method->to <= 0 || method->now == 0 ||
+		   knob->saves == MT_KNOB_SAVES_CHOOSE) { /* chosen parts are copies beside the whole */
+		return ADVISE_SILENT_NO_ESTIMATE;
+	} else {
+		ratio = (method->now > 0 ? method->now : 1) / method->to;
+		ratio = knob->saves == MT_KNOB_SAVES_LOWER ? 1 / ratio : ratio;
+	}
+	/* Each of a number of parts also keeps its undivided activations. */
+	method_keep_all(method, ratio, !way && knob->categories & CATEGORY(ACTIVATIONS) ? (1 + ratio) / 2 : ratio);
+	return ADVISE_SILENT_NONE;
+}
+
+/* ---- pieces and shares ------------------------------------------------------------------------------------------------ */
+
+/*
+ * A bucket comes and goes more than once in a step, and has about its largest allowed size. A stack proves a bucket of any size. The
+ * weight that overfills a bucket closes it: another size can have another excess.
+ */
+static void keep_bucket(struct method *method, const struct replay_site *site, double now, double to)
+{
+	double steps = method->run->steps > 0 ? (double)method->run->steps : 1, each = (double)site->births / steps;
+	double largest = (double)site->largest, over = largest - now;
+	double kept = (largest + to - now) / largest, least = to / largest;
+
+	if (method->knob->withins)
+		method_keep(method, site, to / now, least < 1 && to < now ? least : kept);
+	else if (each > BUCKET_OFTEN * site->many && largest >= now * BUCKET_LEAST && largest <= now * BUCKET_MOST)
+		method_keep(method, site, kept - (over > 0 ? over / largest : 0), kept);
+}
+
+enum advise_silence method_bucket(struct method *method)
+{
+	const struct replay_site *site = NULL;
+	double element = method->run->model.element ? (double)method->run->model.element : 2, held, left;
+	double scale = method->knob->measure == MT_KNOB_UNIT_ELEMENTS ? element : 1;
+
+	if (!method->is_number || method_direction(method))
+		return ADVISE_SILENT_NO_ESTIMATE;
+	if (method->now <= 0)
+		return ADVISE_SILENT_NO_VALUE;
+	if (method->knob->categories == CATEGORY(KV_CACHE)) { /* the value is the size of the whole cache */
+		held = held_most(method, ALL_PHASES);
+		left = held > 0 ? 1 - (method->now - method->to) / held : 1;
+		method_keep_all(method, left, left);
+		return ADVISE_SILENT_NONE;
+	}
+	while ((site = method_next(method, site)))
+		keep_bucket(method, site, method->now * scale, method->to * scale);
+	return ADVISE_SILENT_NONE;
+}
+
+enum advise_silence method_share(struct method *method)
+{
+	double held = held_most(method, ALL_PHASES), less;
+
+	if (!method->is_number || !method->run->total)
+		return ADVISE_SILENT_NO_ESTIMATE;
+	if (method->now < 0 || held <= 0)
+		return method->now < 0 ? ADVISE_SILENT_NO_VALUE : ADVISE_SILENT_NO_BYTES;
+	less = (method->now - method->to) * (double)method->run->total / held;
+	method_keep_all(method, 1 - less, 1 - 0.9 * less);
+	return ADVISE_SILENT_NONE;
+}
+
+/*
+ * Gradients that wait for the next micro-batch are resident while it runs. Gradients of a single micro-batch come one by one while
+ * its activations go.
+ */
+enum advise_silence method_kept(struct method *method)
+{
+	double held = held_most(method, ALL_PHASES);
+	int waits = method->to > 1, waited = method->now > 1;
+
+	if (waits == waited)
+		return ADVISE_SILENT_NO_METHOD;
+	if (!method->is_number || method->now < 0)
+		return ADVISE_SILENT_NO_VALUE;
+	method_keep_all(method, 0, waits ? 0 : 1);
+	if (waits && method->effects)
+		method_add(method, method->knob->phases, held, held * KEPT_MOST);
+	return ADVISE_SILENT_NONE;
+}
+
+/* ---- offload, recomputation, adapters and fewer kept results -------------------------------------------------------------------- */
+
+/* Divisors: layer boundaries are between 1/40 and 1/8 of the bytes that wait for the backward. */
+#define BOUNDARY_LEAST 40.0
+#define BOUNDARY_MOST 8.0
+#define ADAPTERS_MOST 1.25 /* factor for larger adapters: their activations have the rank's width */
+#define STEPS_MOST 0.2     /* part of all batches: the newest one and its outputs */
+#define SHARDS_MOST 0.5    /* part of gradients: shards stay, half of the bytes on two GPUs */
+#define RESULTS_MOST 0.6   /* part of activations beside the bytes of one layer */
+
+/* Whether the site has a piece of most layers. */
+static int is_of_layers(const struct advise_run *run, const struct replay_site *site)
+{
+	return site->many > 1 && site->many >= layers_of(run) / 2;
+}
+
+/* Layers keep one vector for each token and layer, and all bytes of one layer at a time. Memory outside of layers stays. */
+static enum advise_silence keep_boundaries(struct method *method)
+{
+	const struct advise_run *run = method->run;
+	double layers = layers_of(run), inside = 0, vectors, least, most;
+	const struct replay_site *site = NULL;
+	uint64_t largest = 0;
+
+	while ((site = method_next(method, site))) {
+		if (!is_of_layers(run, site))
+			continue;
+		inside += (double)advise_site_held(site);
+		largest = site->largest > largest ? site->largest : largest;
+	}
+	if (inside <= 0)
+		return ADVISE_SILENT_NO_BYTES;
+	vectors = (double)advise_tokens_in(run, method_phases(method->knob)) * (double)run->model.width * layers;
+	least = vectors > 0 ? vectors * (double)(run->model.element ? run->model.element : 2) / inside
+			    : 1 / BOUNDARY_LEAST;
+	most = vectors > 0 ? vectors * 4 / inside : 1 / BOUNDARY_MOST;
+	/* While logits are resident, no layer is recomputed yet. */
+	least = least < 0.5 ? least : 0.5;
+	most = 1 / layers + (most < 0.8 ? most : 0.8);
+	while ((site = method_next(method, site)))
+		if (is_of_layers(run, site))
+			method_keep(method, site, least, most < 1 ? most : 1);
+	/* The gradient of a result lies beside the recomputed layer. */
+	if (method->effects)
+		method_add(method, method->knob->phases & 1u << MT_PHASE_BACKWARD, 0, (double)largest);
+	return ADVISE_SILENT_NONE;
+}
+
+/* Without recomputation, every layer keeps the bytes that were recomputed for one layer. */
+static enum advise_silence keep_everything(struct method *method)
+{
+	const struct replay *replay = &method->run->replay;
+	const struct replay_site *site;
+	double held[MT_CATEGORY_COUNT] = { 0 }, more;
+
+	for (site = replay->site; site < replay->site + replay->sites; site++)
+		held[site->category] += (double)advise_site_held(site);
+	if (held[MT_CATEGORY_ACTIVATIONS] <= 0 || held[MT_CATEGORY_RECOMPUTED] <= 0)
+		return ADVISE_SILENT_NOT_RECORDED;
+	more = held[MT_CATEGORY_RECOMPUTED] * layers_of(method->run) / held[MT_CATEGORY_ACTIVATIONS];
+	for (site = NULL; (site = method_next(method, site));)
+		if (site->category == MT_CATEGORY_ACTIVATIONS && is_of_layers(method->run, site))
+			method_keep(method, site, more * 0.7, more * 1.2);
+	return ADVISE_SILENT_NONE;
+}
+
+/*
+ * The run can already train adapters: then adapters, gradients and states scale with the rank. New adapters of rank r at a matrix of a x b
+ * take r * (a + b) numbers, at two matrices of a layer, or at all.
+ */
+static void keep_adapters(struct method *method)
+{
+	const struct advise_model *model = &method->run->model;
+	double ratio = method->to / method->now, more = (double)model->bytes[MT_CATEGORY_GRADIENTS] * (ratio - 1);
+	double rank = method->is_number && method->to > 1 ? method->to : 16, all = (double)model->elements;
+	double vectors = rank * (double)model->width * layers_of(method->run);
+
+	if (method->is_number && method->now > 0) {
+		method_add(method, ALL_PHASES, more, more * ADAPTERS_MOST);
+		method_keep_all(method, ratio, ratio);
+	} else {
+		method_keep_all(method, all > 0 ? 2 * 2 * vectors / all : 0.002,
+				all > 0 ? 7 * 4 * vectors / all : 0.05);
+	}
+}
+
+/* The value is a part of the bytes, or a number of them. */
+static enum advise_silence keep_share(struct method *method)
+{
+	const struct mt_knob *knob = method->knob;
+	double part = method->to - (method->now > 0 ? method->now : 0), held;
+
+	if (mt_knob_unit_kind(knob->measure) == MT_KNOB_KIND_SIZE) {
+		held = held_most(method, knob->phases);
+		part = held > 0 ? part / held : 0;
+	} else if (knob->measure != MT_KNOB_UNIT_SHARE) {
+		return ADVISE_SILENT_NO_ESTIMATE;
+	}
+	part = knob->saves == MT_KNOB_SAVES_LOWER ? -part : part;
+	method_keep_all(method, 1 - part, 1 - part);
+	return ADVISE_SILENT_NONE;
+}
+
+/* Why a value that is no switch removes nothing; ADVISE_SILENT_NONE: it does. "full", a number of layers and a rank turn it on. */
+static enum advise_silence why_not(const struct method *method)
+{
+	const char *now = method->now_text ? method->now_text : "", *to = method->to_text;
+
+	if (advise_is_null(to) || !strcmp(to, "none") || (method->is_number && method->to == 0))
+		return ADVISE_SILENT_NOT_RECORDED;
+	if (method->knob->leaves != MT_KNOB_LEAVES_NOTHING)
+		return ADVISE_SILENT_NONE;
+	if (!strcmp(now, "cpu") || !strcmp(now, "nvme")) /* outside of the GPU */
+		return ADVISE_SILENT_SAME;
+	return !strcmp(to, "cpu") || !strcmp(to, "nvme") ? ADVISE_SILENT_NONE : ADVISE_SILENT_NO_ESTIMATE;
+}
+
+static enum advise_silence keep_rest(struct method *method)
+{
+	double layers = layers_of(method->run), most = 3 / layers;
+	uint32_t categories = method->knob->categories;
+
+	switch (method->knob->leaves) {
+	case MT_KNOB_LEAVES_BOUNDARIES:
+		if (strcmp(method->to_text, "selective") != 0)
+			return keep_boundaries(method);
+		method_keep_all(method, 0.5, 1);
+		break;
+	case MT_KNOB_LEAVES_LAYER: /* implementations differ in the part of activations and gradients that goes */
+		if (categories == CATEGORY(GRADIENTS) || categories & CATEGORY(ACTIVATIONS))
+			most = categories == CATEGORY(GRADIENTS) ? SHARDS_MOST : RESULTS_MOST;
+		method_keep_all(method, 1 / layers, most);
+		break;
+	case MT_KNOB_LEAVES_ADAPTERS:
+		keep_adapters(method);
+		break;
+	default: /* the recording does not show which weights are a critic's */
+		method_keep_all(method, 0, method->knob->processes == RUN_ROLE(CRITIC));
+	}
+	return ADVISE_SILENT_NONE;
+}
+
+enum advise_silence method_removed(struct method *method)
+{
+	const struct mt_knob *knob = method->knob;
+	int is_of_reference = knob->processes & RUN_ROLE(REFERENCE) && !(knob->categories & ~CATEGORY(WEIGHTS)) &&
+			      !(method->run->elsewhere & RUN_ROLE(REFERENCE)); /* another model's, without a process */
+	int way = method_direction(method), goes = way > 0 || (!way && method->is_number && method->to == 0);
+	const struct advise_model *model = &method->run->model;
+	double weights = (double)model->bytes[MT_CATEGORY_WEIGHTS]; /* and those that no optimizer has: */
+	double trained = weights > 0 ? 1 - (double)model->untrained / weights : 1;
+	enum advise_silence silence;
+
+	if (knob->measure == MT_KNOB_UNIT_STEPS) { /* the number of kept steps, of the present number or of all */
+		if (method->to < 1)
+			return ADVISE_SILENT_NO_ESTIMATE;
+		method_keep_all(method, method->now >= 1 ? method->to / method->now : 0,
+				method->now >= 1 ? method->to / method->now : STEPS_MOST);
+		return ADVISE_SILENT_NONE;
+	}
+	if (is_of_reference && way >= 0 && (goes || trained >= 1)) { /* the weights that no optimizer has */
+		method_keep_all(method, trained, trained);
+		return ADVISE_SILENT_NONE;
+	}
+	if (way < 0 && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
+		return keep_everything(method);
+	if (knob->measure == MT_KNOB_UNIT_SHARE ||
+	    (!way && knob->leaves == MT_KNOB_LEAVES_NOTHING && knob->saves != MT_KNOB_SAVES_CHOOSE))
+		return keep_share(method);
+	silence = way < 0 ? ADVISE_SILENT_NOT_RECORDED : way ? ADVISE_SILENT_NONE : why_not(method);
+	return silence ? silence : keep_rest(method);
 }

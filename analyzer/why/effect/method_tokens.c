@@ -15,14 +15,10 @@
 
 /* ---- tokens ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether the row sets the number of samples of a micro-batch in the phases of `knob`. */
-static int tells_samples(const struct mt_knob *row, const struct mt_knob *knob)
-{
-	return row->method == MT_KNOB_METHOD_TOKENS && row->measure == MT_KNOB_UNIT_SAMPLES && !row->withins &&
-	       row->phases & knob->phases && row->categories & CATEGORY(ACTIVATIONS);
-}
-
-/* Number of samples of a micro-batch in the row's phases; 0: unknown. *sure 0: by a default that divides the tokens. */
+/*
+ * Number of samples of a micro-batch in the row's phases, by the rows that set it; 0: unknown. *sure 0: by a default that divides the
+ * tokens.
+ */
 static double samples_of(const struct method *method, int *sure)
 {
 	const struct advise_part *part = method->config->part, *end = part + method->config->parts;
@@ -34,7 +30,9 @@ static double samples_of(const struct method *method, int *sure)
 	*sure = 0;
 	for (; part < end; part++)
 		for (row = part->file->knob; row < part->file->knob + part->file->knobs; row++) {
-			if (!tells_samples(row, method->knob))
+			if (row->method != MT_KNOB_METHOD_TOKENS || row->measure != MT_KNOB_UNIT_SAMPLES ||
+			    row->withins || !(row->phases & method->knob->phases) ||
+			    !(row->categories & CATEGORY(ACTIVATIONS)))
 				continue;
 			value = advise_config_value(method->config, row);
 			if (!value.text || advise_value_number(row, value.text, &number) || number < 1)
@@ -48,10 +46,15 @@ static double samples_of(const struct method *method, int *sure)
 	return found;
 }
 
-/* Whether micro-batches have different numbers of tokens. */
+/* Whether micro-batches have different numbers of tokens: the place of the largest logits has others of fewer rows. */
 static int varies(const struct advise_run *run)
 {
-	return run->tokens_least && run->tokens_least < run->tokens;
+	const struct replay_site *site, *end = run->replay.site + run->replay.sites;
+
+	for (site = run->replay.site; site < end && run->tokens; site++)
+		if (advise_rows(site) == run->tokens)
+			return site->smallest < site->largest && site->smallest >= site->largest / run->tokens;
+	return 0;
 }
 
 static int differs(const struct replay_site *site)
@@ -108,28 +111,26 @@ struct parts {
 /* Scales passing bytes, kept outputs, and caches that grow. Attention scores grow with the square of a sample's length. */
 static void keep_tokens(struct method *method, struct parts part)
 {
-	const struct replay *replay = &method->run->replay;
 	int by_sample = method->knob->of != MT_KNOB_OF_MICRO_BATCH, differ = batches_differ(method->run), is_square;
-	const struct replay_site *site;
+	const struct replay_site *site = NULL;
 	enum follows does;
-	uint32_t i;
 
-	for (i = method_next(method, 0); i < replay->sites; i = method_next(method, i + 1)) {
-		site = &replay->site[i];
+	while ((site = method_next(method, site))) {
 		does = follows(method, site, differ);
 		is_square = by_sample && stack_inner_tags(method->run->scene, site->node, INNER) & MT_TAG_BIT(SCORES);
 		if (does == FOLLOWS_MAYBE)
-			method_keep(method, i, part.one < 1 ? part.one : 1, part.one < 1 ? 1 : part.other);
+			method_keep(method, site, part.one < 1 ? part.one : 1, part.one < 1 ? 1 : part.other);
 		else if (does == FOLLOWS && site->category == MT_CATEGORY_LOGITS)
-			method_keep(method, i, part.logits_one, part.logits_other);
+			method_keep(method, site, part.logits_one, part.logits_other);
 		else if (does == FOLLOWS)
-			method_keep(method, i, is_square ? part.one * part.one : part.one, part.other);
+			method_keep(method, site, is_square ? part.one * part.one : part.one, part.other);
 	}
 }
 
-static void keep_all_tokens(struct method *method, double one, double other)
+static enum advise_silence keep_all_tokens(struct method *method, double one, double other)
 {
 	keep_tokens(method, (struct parts){ one, other, one, other });
+	return ADVISE_SILENT_NONE;
 }
 
 /*
@@ -139,34 +140,36 @@ static void keep_all_tokens(struct method *method, double one, double other)
 static void move_gradients(struct method *method, int more)
 {
 	const struct advise_run *run = method->run;
-	uint32_t roles = method->knob->processes, phase;
-	double most = (double)advise_held_most(run, roles, CATEGORY(GRADIENTS), ALL_PHASES), held;
-	int wait = (double)advise_held(run, roles, CATEGORY(GRADIENTS), MT_PHASE_FORWARD) > most / 2;
+	const struct replay_site *site, *end = run->replay.site + run->replay.sites;
+	double held[MT_PHASE_COUNT] = { 0 }, most = 0;
+	uint32_t phase;
+	int wait;
 
-	for (phase = 0; phase < MT_PHASE_COUNT && method->effects; phase++) {
-		held = (double)advise_held(run, roles, CATEGORY(GRADIENTS), phase);
-		if (!(TRAINING & method->knob->phases & 1u << phase))
-			continue;
-		if (!more)
-			method_add(method, 1u << phase, -held, 0);
-		else if (!wait)
-			method_add(method, 1u << phase, most - held, most - held);
-	}
+	for (site = run->replay.site; site < end; site++)
+		for (phase = 0; phase < MT_PHASE_COUNT && site->category == MT_CATEGORY_GRADIENTS; phase++)
+			if (advise_roles_of(run, site) & method->knob->processes)
+				held[phase] += (double)site->held[phase];
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		most = held[phase] > most ? held[phase] : most;
+	wait = held[MT_PHASE_FORWARD] > floor(most / 2);
+	for (phase = 0; phase < MT_PHASE_COUNT && method->effects; phase++)
+		if (TRAINING & method->knob->phases & 1u << phase && !more)
+			method_add(method, 1u << phase, -held[phase], 0);
+		else if (TRAINING & method->knob->phases & 1u << phase && !wait)
+			method_add(method, 1u << phase, most - held[phase], most - held[phase]);
 }
 
 /* A budget scales with the largest micro-batch. The packing decides how full micro-batches are. */
-static void move_budget(struct method *method)
+static enum advise_silence move_budget(struct method *method, double tokens)
 {
-	double tokens = (double)advise_tokens_in(method->run, method_phases(method->knob)), ratio = 0, loose;
+	double ratio = 0, loose;
 
 	if (tokens > 0 && (method->now < 0 || method->to < method->now))
 		ratio = method->to < tokens ? method->to / tokens : 1;
 	else if (method->now > 0) /* a micro-batch above the budget is one sample, or packed above it */
 		ratio = method->to / (tokens > method->now ? tokens : method->now);
-	if (ratio <= 0 || ratio == 1) {
-		method_silent(method, ratio == 1 ? ADVISE_SILENT_SAME : ADVISE_SILENT_NO_VALUE);
-		return;
-	}
+	if (ratio <= 0 || ratio == 1)
+		return ratio == 1 ? ADVISE_SILENT_SAME : ADVISE_SILENT_NO_VALUE;
 	/* A sample above the budget is its own micro-batch. The lengths of samples are unknown. */
 	loose = ratio * BUDGET_LOOSE;
 	loose = loose < FLOOR_USUAL ? FLOOR_USUAL : loose < 1 ? loose : 1;
@@ -175,105 +178,98 @@ static void move_budget(struct method *method)
 	else
 		keep_all_tokens(method, 0.85 * ratio, loose);
 	move_gradients(method, ratio < 1);
+	return ADVISE_SILENT_NONE;
 }
 
 /*
  * A sample is a prompt and an answer. A known number of samples in a micro-batch gives their length. Otherwise a prompt is assumed
  * to be at most as long as an answer. Logits can be those of the answers alone.
  */
-static void move_part(struct method *method, double length, int sure)
+static enum advise_silence move_part(struct method *method, double length, int sure)
 {
 	double ratio = method->to / method->now, half = (1 + ratio) / 2, whole = half;
-	int is_answer = method->knob->of == MT_KNOB_OF_ANSWER;
+	int is_answer = method->knob->of == MT_KNOB_OF_ANSWER, is_longer = length > method->now * ROUNDLY;
+	struct parts part = { half, whole, is_answer ? half : 1, whole };
 
-	if (length > method->now * ROUNDLY)
-		whole = (length - method->now + method->to) / length;
-	if (length > method->now * ROUNDLY && sure)
-		keep_all_tokens(method, whole, whole);
-	else if (length > 0 && length <= method->now * ROUNDLY)
-		keep_tokens(method, (struct parts){ ratio, half, is_answer ? ratio : 1, is_answer ? ratio : 1 });
-	else
-		keep_tokens(method, (struct parts){ half, whole, is_answer ? half : 1, whole });
+	if (is_longer)
+		part.other = part.logits_other = whole = (length - method->now + method->to) / length;
+	if (is_longer && sure)
+		return keep_all_tokens(method, whole, whole);
+	if (length > 0 && !is_longer)
+		part = (struct parts){ ratio, half, is_answer ? ratio : 1, is_answer ? ratio : 1 };
+	keep_tokens(method, part);
+	return ADVISE_SILENT_NONE;
 }
 
 /* A limit of length affects only samples of this length. */
-static void move_length(struct method *method)
+static enum advise_silence move_length(struct method *method)
 {
 	const struct advise_run *run = method->run;
 	int sure, is_one = run->failed && method->now > 0 && (double)run->asked.tokens == floor(method->now);
 	double samples = samples_of(method, &sure), ratio = method->to / method->now;
 	double length = samples > 0 ? (double)advise_tokens_in(run, method_phases(method->knob)) / samples : 0;
+	enum mt_knob_of of = method->knob->of;
 
 	if (method->now <= 0)
-		method_silent(method, ADVISE_SILENT_NO_VALUE);
-	else if (is_one && method->knob->of == MT_KNOB_OF_SAMPLE) /* the failed micro-batch is one sample */
-		keep_all_tokens(method, ratio, ratio);
-	else if (is_one && method->knob->of == MT_KNOB_OF_ANSWER) /* the length of its prompt is unknown */
-		keep_all_tokens(method, ratio, (1 + ratio) / 2);
-	else if (method->knob->of != MT_KNOB_OF_SAMPLE)
-		move_part(method, length, sure);
-	else {
-		if (sure && length > 0 && length < method->now / ROUNDLY)
-			ratio = method->to < length ? method->to / length : 1;
-		keep_all_tokens(method, ratio, varies(run) && ratio < 1 ? (1 + ratio) / 2 : ratio);
-	}
-}
-
-/* The padding is between none and all of the tokens up to the value. */
-static void move_padding(struct method *method)
-{
-	double tokens = (double)advise_tokens_in(method->run, method_phases(method->knob));
-
-	if (tokens <= 0 || method->now < 0)
-		method_silent(method, ADVISE_SILENT_NO_VALUE);
-	else
-		keep_all_tokens(method, 1 + (method->to - method->now) / tokens, 1);
+		return ADVISE_SILENT_NO_VALUE;
+	/* The failed micro-batch is one sample. The length of its prompt is unknown. */
+	if (is_one && (of == MT_KNOB_OF_SAMPLE || of == MT_KNOB_OF_ANSWER))
+		return keep_all_tokens(method, ratio, of == MT_KNOB_OF_SAMPLE ? ratio : (1 + ratio) / 2);
+	if (of != MT_KNOB_OF_SAMPLE)
+		return move_part(method, length, sure);
+	if (sure && length > 0 && length < method->now / ROUNDLY)
+		ratio = method->to < length ? method->to / length : 1;
+	return keep_all_tokens(method, ratio, varies(run) && ratio < 1 ? (1 + ratio) / 2 : ratio);
 }
 
 /* Fewer samples can have an equal longest one. More samples can have a longer one. */
-static void move_samples(struct method *method)
+static enum advise_silence move_samples(struct method *method)
 {
 	double ratio = method->to / method->now;
 	int vary = varies(method->run);
 
-	if (method->now <= 0 || method->to <= 0) {
-		method_silent(method, ADVISE_SILENT_NO_VALUE);
-		return;
-	}
+	if (method->now <= 0 || method->to <= 0)
+		return ADVISE_SILENT_NO_VALUE;
 	ratio = method->knob->saves == MT_KNOB_SAVES_HIGHER ? 1 / ratio : ratio;
 	if (vary && ratio < 1)
-		keep_all_tokens(method, 0.8 * ratio, ratio);
-	else
-		keep_all_tokens(method, ratio, vary ? 1.1 * ratio : ratio);
+		return keep_all_tokens(method, 0.8 * ratio, ratio);
+	return keep_all_tokens(method, ratio, vary ? 1.1 * ratio : ratio);
 }
 
-void method_tokens(struct method *method)
+enum advise_silence method_tokens(struct method *method)
 {
+	double tokens = (double)advise_tokens_in(method->run, method_phases(method->knob));
+
 	if (method->knob->measure == MT_KNOB_UNIT_SWITCH || !method->is_number)
-		method_silent(method, ADVISE_SILENT_NO_ESTIMATE);
-	else if (method->knob->of == MT_KNOB_OF_PADDING)
-		move_padding(method);
-	else if (method->knob->of != MT_KNOB_OF_MICRO_BATCH)
-		move_length(method);
-	else if (method->knob->measure == MT_KNOB_UNIT_TOKENS)
-		move_budget(method);
-	else
-		move_samples(method);
+		return ADVISE_SILENT_NO_ESTIMATE;
+	if (method->knob->of == MT_KNOB_OF_PADDING) { /* between none and all of the tokens up to the value */
+		if (tokens <= 0 || method->now < 0)
+			return ADVISE_SILENT_NO_VALUE;
+		return keep_all_tokens(method, 1 + (method->to - method->now) / tokens, 1);
+	}
+	if (method->knob->of != MT_KNOB_OF_MICRO_BATCH)
+		return move_length(method);
+	return method->knob->measure == MT_KNOB_UNIT_TOKENS ? move_budget(method, tokens) : move_samples(method);
 }
 
 /* ---- logits ----------------------------------------------------------------------------------------------------------- */
 
 /*
- * Caps the allocations of a place that also allocates other bytes, such as a whole backward. Allocations smaller than logits stay.
+ * Scales logits. A place that also allocates other bytes, such as a whole backward, has its allocations capped: those smaller than
+ * logits stay.
  */
-static void cap_logits(struct method *method, uint32_t number, double least, double most)
+static void keep_logits(struct method *method, const struct replay_site *site, double least, double most)
 {
-	const struct replay_site *site = &method->run->replay.site[number];
+	ptrdiff_t number = site - method->run->replay.site;
 	struct replay_effect *at[2] = { &method->scenario->lean[number], &method->scenario->heavy[number] };
 	double part[2] = { least, most };
 	uint64_t cap;
 	int i;
 
+	if (site->category == MT_CATEGORY_LOGITS) {
+		method_keep(method, site, least, most);
+		return;
+	}
 	for (i = 0; i < 2; i++) {
 		cap = (uint64_t)((double)site->largest * (part[i] > CAP_LEAST ? part[i] : CAP_LEAST));
 		at[i]->cap = cap < at[i]->cap ? cap : at[i]->cap;
@@ -282,52 +278,42 @@ static void cap_logits(struct method *method, uint32_t number, double least, dou
 	method->effects++;
 }
 
-static void keep_logits(struct method *method, uint32_t site, double least, double most)
-{
-	if (method->run->replay.site[site].category == MT_CATEGORY_LOGITS)
-		method_keep(method, site, least, most);
-	else
-		cap_logits(method, site, least, most);
-}
-
 /* Scales logits to the rows of one piece. */
-static void keep_pieces(struct method *method)
+static enum advise_silence keep_pieces(struct method *method)
 {
-	const struct replay *replay = &method->run->replay;
+	const struct replay_site *site = NULL;
 	int by_sample = method->knob->of == MT_KNOB_OF_SAMPLE, sure = 1;
 	double samples = by_sample ? samples_of(method, &sure) : 1, least, most, rows;
-	uint32_t i;
+	int is_known = sure && samples > 0;
 
-	if (method->to <= 0) {
-		method_silent(method, ADVISE_SILENT_NOT_RECORDED);
-		return;
-	}
-	for (i = method_next(method, 0); i < replay->sites; i = method_next(method, i + 1)) {
-		rows = (double)advise_rows(method->run, &replay->site[i]);
+	if (method->to <= 0)
+		return ADVISE_SILENT_NOT_RECORDED;
+	while ((site = method_next(method, site))) {
+		rows = (double)advise_rows(site);
 		if (rows <= 0)
-			rows = advise_is_logits(method->run, &replay->site[i]) ? (double)method->run->tokens : 0;
+			rows = advise_is_logits(method->run, site) ? (double)method->run->tokens : 0;
 		if (rows <= 0)
 			continue;
-		least = method->to * (sure && samples > 0 ? samples : 1) / rows;
+		least = method->to * (is_known ? samples : 1) / rows;
 		/* Several tensors work on one piece. With an unknown number of samples, there can be more. */
-		most = (!by_sample ? 2 : sure && samples > 0 ? 1 : 8) * least;
-		keep_logits(method, i, least < 1 ? least : 1, most < 1 ? most : 1);
+		most = (!by_sample ? 2 : is_known ? 1 : 8) * least;
+		keep_logits(method, site, least < 1 ? least : 1, most < 1 ? most : 1);
 	}
+	return ADVISE_SILENT_NONE;
 }
 
 /* A loss without logits at once. Its kernels keep less than PyTorch's. */
-static void keep_chunks(struct method *method)
+static enum advise_silence keep_chunks(struct method *method)
 {
 	const struct advise_model *model = &method->run->model;
-	const struct replay *replay = &method->run->replay;
+	const struct replay_site *site = NULL;
 	double head = (double)model->words * (double)model->width * (double)(model->element ? model->element : 2);
-	uint32_t i;
 
-	for (i = method_next(method, 0); i < replay->sites; i = method_next(method, i + 1))
-		if (advise_is_logits(method->run, &replay->site[i]))
-			keep_logits(method, i, 0, method->knob->withins ? 0.5 : 0.25);
+	while ((site = method_next(method, site)))
+		if (advise_is_logits(method->run, site))
+			keep_logits(method, site, 0, method->knob->withins ? 0.5 : 0.25);
 		else
-			method_keep(method, i, 0.7, 1);
+			method_keep(method, site, 0.7, 1);
 	/*
 	 * The head runs piece by piece: a piece's gradient of the head can lie beside the sum that it is added to. In a program's own
 	 * pieces both come after the first one, and activations still wait.
@@ -335,24 +321,24 @@ static void keep_chunks(struct method *method)
 	if (method->effects && !method->knob->withins)
 		method_add(method, TRAINING & method->knob->phases, 0,
 			   method->knob->written == MT_KNOB_WRITTEN_CODE ? 2 * head : head);
+	return ADVISE_SILENT_NONE;
 }
 
-void method_logits(struct method *method)
+enum advise_silence method_logits(struct method *method)
 {
 	const struct mt_knob *knob = method->knob;
-	int way = method_direction(method);
+	int way = method_direction(method), is_piece = knob->leaves == MT_KNOB_LEAVES_PIECE;
 
-	if (knob->leaves == MT_KNOB_LEAVES_PIECE && method->is_number)
-		keep_pieces(method);
-	else if (knob->leaves == MT_KNOB_LEAVES_PIECE || way < 0)
-		method_silent(method, ADVISE_SILENT_NOT_RECORDED);
-	else if (knob->leaves ==
-		 MT_KNOB_LEAVES_BOUNDARIES) /* logits are made twice, and those of earlier calls are unknown */
-		method_silent(method, ADVISE_SILENT_NO_ESTIMATE);
-	else if (way)
-		keep_chunks(method);
-	else if (method->now > 0 && method->to > 0 && knob->saves == MT_KNOB_SAVES_LOWER)
-		method_keep_all(method, method->to / method->now, method->to / method->now);
-	else
-		method_silent(method, ADVISE_SILENT_NO_ESTIMATE);
+	if (is_piece && method->is_number)
+		return keep_pieces(method);
+	if (is_piece || way < 0)
+		return ADVISE_SILENT_NOT_RECORDED;
+	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES) /* made twice, and those of earlier calls are unknown */
+		return ADVISE_SILENT_NO_ESTIMATE;
+	if (way)
+		return keep_chunks(method);
+	if (method->now <= 0 || method->to <= 0 || knob->saves != MT_KNOB_SAVES_LOWER)
+		return ADVISE_SILENT_NO_ESTIMATE;
+	method_keep_all(method, method->to / method->now, method->to / method->now);
+	return ADVISE_SILENT_NONE;
 }

@@ -244,8 +244,9 @@ static int run(const struct replay *replay, const struct sweep_eye *eye, void *c
 /* The first sweep finds the peaks, the second one the sites' bytes at the peaks. */
 struct survey {
 	struct replay *replay;
-	uint64_t all;
-	uint64_t *held; /* by site */
+	int is_second;
+	uint64_t all, highest; /* highest: the change with the highest peak */
+	uint64_t *held;        /* by site */
 	uint32_t *count;
 };
 
@@ -256,14 +257,16 @@ static void survey_move(struct sweep *sweep, uint32_t number, const struct tape_
 	uint64_t each = event->count > 0 && event->bytes > 0 ? (uint64_t)event->bytes / (uint64_t)event->count : 0;
 
 	survey->all += (uint64_t)event->bytes;
-	if (!each)
+	survey->held[number] += (uint64_t)event->bytes;
+	survey->count[number] += (uint32_t)event->count;
+	if (!each || survey->is_second)
 		return;
 	site->births += (uint64_t)event->count;
 	site->largest = each > site->largest ? each : site->largest;
 	site->smallest = !site->smallest || each < site->smallest ? each : site->smallest;
 }
 
-static void survey_settled(struct sweep *sweep, uint8_t phase)
+static void take_peak(struct sweep *sweep, uint8_t phase)
 {
 	struct survey *survey = sweep->context;
 	struct replay *replay = survey->replay;
@@ -274,31 +277,22 @@ static void survey_settled(struct sweep *sweep, uint8_t phase)
 	if (sweep->asked == ASKED_LATER && survey->all > replay->request.all)
 		replay->request.all = survey->all;
 	if (sweep->asked != ASKED_LATER && survey->all > replay->peak[phase].bytes)
-		replay->peak[phase] = (struct replay_peak){
-			survey->all, alone ? UINT64_MAX : sweep->change,
-			replay->site[alone ? replay->request.site : sweep->mover].process
-		};
+		replay->peak[phase] = (struct replay_peak){ survey->all, alone ? UINT64_MAX : sweep->change };
 }
 
-static void count_move(struct sweep *sweep, uint32_t number, const struct tape_event *event)
-{
-	struct survey *survey = sweep->context;
-
-	survey->held[number] += (uint64_t)event->bytes;
-	survey->count[number] += (uint32_t)event->count;
-}
-
-static void count_settled(struct sweep *sweep, uint8_t phase)
+static void survey_settled(struct sweep *sweep, uint8_t phase)
 {
 	struct survey *survey = sweep->context;
 	struct replay *replay = survey->replay;
 	uint64_t change = sweep->asked == ASKED_ALONE ? UINT64_MAX : sweep->change;
-	int then = sweep->asked == ASKED_ALONE || (!replay->request.bytes && change == replay->highest);
+	int then = sweep->asked == ASKED_ALONE || (!replay->request.bytes && change == survey->highest);
 	int peak = replay->peak[phase].bytes && replay->peak[phase].change == change;
 	struct replay_site *site;
 	uint32_t i;
 
-	if (sweep->asked == ASKED_LATER || (!then && !peak))
+	if (!survey->is_second)
+		take_peak(sweep, phase);
+	if (!survey->is_second || sweep->asked == ASKED_LATER || (!then && !peak))
 		return;
 	for (i = 0; i < replay->sites; i++) {
 		site = &replay->site[i];
@@ -307,17 +301,6 @@ static void count_settled(struct sweep *sweep, uint8_t phase)
 		if (peak)
 			site->held[phase] = survey->held[i], site->count[phase] = survey->count[i];
 	}
-}
-
-/* The change with the highest peak. */
-static uint64_t highest(const struct replay *replay)
-{
-	const struct replay_peak *most = &replay->peak[0];
-	uint32_t phase;
-
-	for (phase = 1; phase < MT_PHASE_COUNT; phase++)
-		most = replay->peak[phase].bytes > most->bytes ? &replay->peak[phase] : most;
-	return most->change;
 }
 
 /* Sets `many`. `sum`: a zeroed number for each site. */
@@ -337,15 +320,22 @@ static void count_alike(struct replay *replay, uint32_t *sum)
 
 int replay_survey(struct replay *replay)
 {
-	static const struct sweep_eye first = { survey_move, survey_settled }, second = { count_move, count_settled };
+	static const struct sweep_eye eye = { survey_move, survey_settled };
 	struct survey survey = { .replay = replay,
 				 .held = calloc(replay->sites + 1, sizeof(*survey.held)),
 				 .count = calloc(replay->sites + 1, sizeof(*survey.count)) };
-	int error = survey.held && survey.count ? run(replay, &first, &survey) : -MT_E_MEMORY;
+	int error = survey.held && survey.count ? run(replay, &eye, &survey) : -MT_E_MEMORY;
+	uint32_t phase, most = 0;
 
-	replay->highest = highest(replay);
-	if (!error)
-		error = run(replay, &second, &survey);
+	for (phase = 1; phase < MT_PHASE_COUNT; phase++)
+		most = replay->peak[phase].bytes > replay->peak[most].bytes ? phase : most;
+	survey.highest = replay->peak[most].change;
+	survey.is_second = 1;
+	if (!error) {
+		memset(survey.held, 0, replay->sites * sizeof(*survey.held));
+		memset(survey.count, 0, replay->sites * sizeof(*survey.count));
+		error = run(replay, &eye, &survey);
+	}
 	if (!error)
 		count_alike(replay, survey.count);
 	free(survey.held);
@@ -356,23 +346,16 @@ int replay_survey(struct replay *replay)
 /* ---- the request ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Whether activations of the request are many times larger than earlier ones of the place. Such a request is no piece of a layer:
- * effects on those pieces do not reach it.
+ * Finds the request's site: one of its stack and phase, or a new one. 1: the new one is unlike the one of its stack, whose activations are
+ * many times smaller. Such a request is no piece of a layer: effects on those pieces do not reach it.
  */
-static int is_another(const struct replay *replay, const struct replay_site *site, uint64_t requested)
-{
-	const struct scene_site *its = &replay->scene->site[scene_site_of(replay->scene, site->id)];
-	uint64_t most = its->most > its->most_before ? its->most : its->most_before;
-
-	return site->category == MT_CATEGORY_ACTIVATIONS && most && requested / ANOTHER > most;
-}
-
-/* Finds the request's site: one of its stack and phase, or a new one. 1: the new one is unlike the one of its stack. */
 static int place_request(struct replay *replay, const struct oom_failure *failed, uint8_t category)
 {
 	uint32_t node = scene_node_of(replay->scene, failed->node), i;
 	uint8_t driver = !strcmp(failed->source, "driver");
+	const struct scene_site *its;
 	struct replay_site *site;
+	uint64_t most;
 	int another = 0;
 
 	for (i = 0; i < replay->sites && node != SCENE_NONE; i++) {
@@ -381,7 +364,10 @@ static int place_request(struct replay *replay, const struct oom_failure *failed
 		    (site->category == category || category != MT_CATEGORY_LOGITS) &&
 		    site->phase == replay->request.phase && site->driver == driver) {
 			replay->request.site = i;
-			another = is_another(replay, site, failed->requested);
+			its = &replay->scene->site[scene_site_of(replay->scene, site->id)];
+			most = its->most > its->most_before ? its->most : its->most_before;
+			another = site->category == MT_CATEGORY_ACTIVATIONS && most &&
+				  failed->requested / ANOTHER > most;
 			if (!another)
 				return 0;
 			category = site->category;

@@ -32,7 +32,7 @@ struct replay_site {
 	uint8_t driver, ignored;    /* driver memory; bytes that do not count as in use */
 	uint32_t roles;             /* bits 1 << enum mt_knob_process of its model; 0: unknown (advise_whose.c) */
 	uint64_t tags;              /* tags of its stack (memtrace/why.h) */
-	uint64_t words, element;    /* for logits: vocabulary, and bytes of an element; 0: unknown */
+	uint64_t words, element;    /* as logits: vocabulary, and bytes of an element; 0: unknown (advise_run.c) */
 	uint64_t largest, smallest; /* bytes of an allocation */
 	uint64_t births;            /* allocations */
 	/* at the peak of each phase */
@@ -48,7 +48,6 @@ struct replay_site {
 struct replay_peak {
 	uint64_t bytes;  /* 0: the device did nothing in this phase */
 	uint64_t change; /* private: number of the change in the run */
-	int64_t process; /* id of the process that made the peak; 0: unknown */
 };
 
 /* The evidence for the bytes that a step takes after the failed request (later.c). X(NAME, word) */
@@ -74,7 +73,6 @@ struct replay {
 	uint32_t *index; /* private: index of the site with an id; SCENE_NONE: another device's */
 	uint32_t ids;
 	struct replay_peak peak[MT_PHASE_COUNT]; /* as it was */
-	uint64_t highest;                        /* private: the change with the highest peak */
 	/* The failed request, as if it had succeeded; bytes 0: no request failed. */
 	struct {
 		uint64_t bytes, changes; /* changes: number of changes at this time before the request */

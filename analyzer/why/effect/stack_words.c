@@ -60,30 +60,20 @@ int stack_is_seen(const struct scene *scene, const char *word)
 	return 0;
 }
 
-/* The size of the word without the " >" at its end. */
-static size_t name_size(const char *word)
-{
-	size_t size = strlen(word);
-
-	return size > 2 && !strcmp(word + size - 2, " >") ? size - 2 : size;
-}
-
-static int has_part(const char *function, const char *part, size_t size)
-{
-	for (; *function; function++)
-		if (!strncmp(function, part, size))
-			return 1;
-	return 0;
-}
-
-/* depth: number of Python functions inside of the frame. */
+/* Whether the word is in the frame, with this number of Python functions inside of it. "NAME >" may be any function of the stack. */
 static int is_in(const struct callstack_frame *frame, const char *word, uint32_t depth, uint32_t most)
 {
-	size_t size = name_size(word);
+	size_t size = strlen(word);
+	int is_any = size > 2 && !strcmp(word + size - 2, " >");
+	const char *at;
 
+	size -= is_any ? 2 : 0;
 	if (size > 3 && !memcmp(word + size - 3, ".py", 3))
 		return !depth && ends_with(frame->file, word, size, '/');
-	return (depth < most || word[size]) && has_part(frame->function, word, size);
+	for (at = frame->function; *at && (depth < most || is_any); at++)
+		if (!strncmp(at, word, size))
+			return 1;
+	return 0;
 }
 
 int stack_is_within(const struct scene *scene, uint32_t node, const char *const *word, uint32_t words, uint32_t depth)

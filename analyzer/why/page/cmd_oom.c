@@ -127,13 +127,14 @@ int cmd_oom(int argc, char **argv)
 		{ COMMAND_BRIEF, "brief", NULL, "the request and the first cause alone" },
 		{ OPTION_WHY, "why", NULL, "list all candidates, with the keys of their order" },
 		{ 'n', NULL, "N", "show N failed requests, in JSON N places (default 5, in JSON all; 0: all)" },
+		COMMAND_FULL_OPTION,
 		COMMAND_RULES_OPTION,
 		COMMAND_JSON_OPTION,
 		COMMAND_HELP_OPTION,
 	};
 	static const struct answer answer = {
 		.options = options,
-		.parts = LOAD_LIVES,
+		.parts = LOAD_MOMENT,
 		.limit = LIST_SHOWN,
 		.take_own = take_own,
 		.text = print_oom,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "rows/same_call.h"
 #include "scene_impl.h"
 
 /* ---- the request ---- */
@@ -76,7 +77,7 @@ struct moment {
 
 /* Earlier allocations of the requesting place, oldest first. */
 struct earlier {
-	struct moment *at;
+	struct place_call *at;
 	size_t count;
 };
 
@@ -103,21 +104,6 @@ static int find_earlier(struct scene *scene, struct earlier *earlier)
 		parameter, 3, take_earlier, earlier);
 }
 
-/* The first index with a seq of at least `seq`. */
-static size_t first_from(const struct earlier *earlier, int64_t seq)
-{
-	size_t low = 0, high = earlier->count, middle;
-
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (earlier->at[middle].seq < seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static const struct scene_span *last_span(const struct scene *scene, const struct scene_process *process)
 {
 	const struct scene_span *span = &scene->span[process->first_span], *found = NULL;
@@ -128,27 +114,21 @@ static const struct scene_span *last_span(const struct scene *scene, const struc
 	return found;
 }
 
-/*
- * The matching call in an earlier span of the phase, newest span first. The number of the place's calls before the matching call
- * equals the number before the request in its span. Without a match, the last call of the newest span with any. SIZE_MAX: none.
- */
-static size_t same_call(const struct scene *scene, const struct scene_process *process, const struct scene_span *now,
-			const struct earlier *earlier)
+/* The matching call in an earlier span of the phase. SAME_CALL_NONE: none; *error 0 or -MT_E_MEMORY. */
+static size_t find_call(const struct scene *scene, const struct scene_process *process, const struct scene_span *now,
+			const struct earlier *earlier, int *error)
 {
-	size_t call = earlier->count - first_from(earlier, now->first_seq), from, to, best = SIZE_MAX;
-	const struct scene_span *span;
+	const struct scene_span *first = &scene->span[process->first_span], *it;
+	size_t spans = (size_t)(now - first) + 1, index;
+	struct call_span *span = malloc(spans * sizeof(*span));
+	int matches;
 
-	for (span = now; span-- > &scene->span[process->first_span];) {
-		if (span->phase != now->phase)
-			continue;
-		from = first_from(earlier, span->first_seq);
-		to = first_from(earlier, span->last_seq + 1);
-		if (to - from > call)
-			return from + call;
-		if (to > from && best == SIZE_MAX)
-			best = to - 1;
-	}
-	return best;
+	*error = span ? 0 : -MT_E_MEMORY;
+	for (it = first; span && it <= now; it++)
+		span[it - first] = (struct call_span){ (int)it->phase, it->first_seq, it->last_seq };
+	index = span ? same_call(span, spans, earlier->at, earlier->count, &matches) : SAME_CALL_NONE;
+	free(span);
+	return index;
 }
 
 static int find_before(struct scene *scene, struct scene_moments *moments)
@@ -167,8 +147,8 @@ static int find_before(struct scene *scene, struct scene_moments *moments)
 	if (request->failure && request->node != SCENE_NONE)
 		error = find_earlier(scene, &earlier);
 	moments->freed_is_early = request->earlier_freed = !process->steps;
-	index = now && earlier.count ? same_call(scene, process, now, &earlier) : SIZE_MAX;
-	if (index != SIZE_MAX) {
+	index = !error && now && earlier.count ? find_call(scene, process, now, &earlier, &error) : SAME_CALL_NONE;
+	if (index != SAME_CALL_NONE) {
 		moments->has[SCENE_BEFORE] = 1;
 		request->has_before = SCENE_SAME_PLACE;
 		moments->at[SCENE_BEFORE] = (struct alive_moment){ .time = earlier.at[index].time,
@@ -242,10 +222,14 @@ static int find_peers(struct scene *scene, struct scene_moments *moments)
 
 int scene_find_moments(struct scene *scene, struct scene_moments *moments)
 {
-	int error = find_before(scene, moments);
+	int error = scene_take_kept(scene, moments);
 
 	moments->has[SCENE_NOW] = 1;
 	moments->at[SCENE_NOW] = scene->request.when;
+	moments->kept = error == 1;
+	if (error)
+		return error > 0 ? 0 : error;
+	error = find_before(scene, moments);
 	if (!error && !scene->request.has_before)
 		error = find_step_before(scene, moments);
 	return error ? error : find_peers(scene, moments);
@@ -326,6 +310,8 @@ static int load_moments(struct scene *scene)
 	error = scene_find_moments(scene, &moments);
 	if (!error)
 		error = scene_load_lives(scene, &moments);
+	if (!error && moments.kept)
+		error = scene_load_kept(scene);
 	if (!error)
 		error = scene_load_outside(scene, &moments);
 	if (!error)

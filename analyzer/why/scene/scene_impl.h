@@ -35,11 +35,21 @@ int scene_load_models(struct scene *scene);
 struct scene_moments {
 	int has[SCENE_ATS];
 	struct alive_moment at[SCENE_ATS];
-	int64_t early_time; /* begin of the request's step, or of its phase if no step ended; older allocations are earlier */
+	int64_t early_time; /* begin of the request's step, or of its phase if no step ended: older allocations of other processes are earlier */
 	int freed_is_early; /* 1: no step ended, and freed allocations are earlier */
+	int kept;           /* 1: lives that were over are in the sums of temp.kept_sum */
 };
 
-/* Call after processes and sites are loaded. */
+/*
+ * The reference, where a pass kept this moment. 1; 0: none did; -MT_E_BUSY: one kept another moment, and the database lacks the lives of
+ * this one; or -MT_E_x.
+ */
+int scene_take_kept(struct scene *scene, struct scene_moments *moments);
+
+/* Adds the sums of a kept moment to the sites. */
+int scene_load_kept(struct scene *scene);
+
+/* Call after processes and sites are loaded. -MT_E_BUSY: as scene_take_kept. */
 int scene_find_moments(struct scene *scene, struct scene_moments *moments);
 
 /* Fills bytes of sites at each moment, resident blocks and the history of sites. Reads each life once. */

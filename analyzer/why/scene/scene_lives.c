@@ -79,7 +79,7 @@ static void note_history(struct scene_site *site, const struct life *life, struc
 			 const struct scene_moments *moments)
 {
 	uint64_t each = (life->bytes + life->asleep) / (life->count ? life->count : 1);
-	int is_over;
+	int is_over, is_earlier;
 
 	if (!scene_before(life->since_time, life->process, life->since_seq, &scene->request.when))
 		return;
@@ -88,13 +88,23 @@ static void note_history(struct scene_site *site, const struct life *life, struc
 		site->made += life->count;
 	site->first_seq = !site->first_seq || life->seq < site->first_seq ? life->seq : site->first_seq;
 	site->last_seq = life->seq > site->last_seq ? life->seq : site->last_seq;
+	is_earlier = site->process == scene->request.process ? life->step < scene->request.step
+							     : life->time < moments->early_time;
 	is_over = life->ends && scene_before(life->until_time, life->process, life->until_seq, &scene->request.when);
-	if ((moments->freed_is_early ? is_over : life->time < moments->early_time) && each > site->most_before)
+	if ((moments->freed_is_early ? is_over : is_earlier) && each > site->most_before)
 		site->most_before = each;
 	if (is_over) {
 		site->freed += life->count;
 		site->freed_home += life->free_step == life->step ? life->count : 0;
 	}
+}
+
+/* The sums of a kept moment have all lives but those of its device at the moment. */
+static int is_in_sums(const struct scene *scene, const struct scene_moments *moments, const struct scene_site *site,
+		      const struct life *life)
+{
+	return moments->kept && (site->device != scene->request.device ||
+				 !is_there(life, &scene->process[site->process], &moments->at[SCENE_NOW]));
 }
 
 static int take_life(struct scene *scene, const struct db_stmt *row, void *context)
@@ -109,7 +119,7 @@ static int take_life(struct scene *scene, const struct db_stmt *row, void *conte
 		return -MT_E_CORRUPT;
 	site = &scene->site[index];
 	read_life(&life, site, scene, row);
-	if (!life.in_use)
+	if (!life.in_use || is_in_sums(scene, moments, site, &life))
 		return 0;
 	site->in_use = 1;
 	note_history(site, &life, scene, moments);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "agent/loaded/loaded.h"
 #include "memtrace/base.h"
+#include "shared/machine.h"
 #include "shared/textbuf.h"
 
 #define DRIVER_UNIT 1000 /* cuDriverGetVersion says 1000 * major + 10 * minor */
@@ -19,7 +20,7 @@
 #define NAMES_MAX 32u
 #define NAME_BYTES 24u
 
-/* From the folder of libcudart: of wheels for CUDA 13 and before, and of toolkits (lib64, targets/x86_64-linux/lib). */
+/* From the folder of libcudart: of wheels for CUDA 13 and before, and of toolkits (lib64, targets/PROCESSOR-linux/lib). */
 static const char *const beside_runtime[] = { "", "/../../cuda_cupti/lib", "/../../cu13/lib", "/../extras/CUPTI/lib64",
 					      "/../../../extras/CUPTI/lib64" };
 
@@ -27,7 +28,7 @@ static const char *const beside_runtime[] = { "", "/../../cuda_cupti/lib", "/../
 static const char *const in_packages[] = { "/nvidia/cu13/lib", "/nvidia/cuda_cupti/lib" };
 
 /* From the folder of a toolkit. */
-static const char *const in_toolkit[] = { "/extras/CUPTI/lib64", "/lib64", "/targets/x86_64-linux/lib", "/lib" };
+static const char *const in_toolkit[] = { "/extras/CUPTI/lib64", "/lib64", "/targets/" MACHINE_TOOLKIT "/lib", "/lib" };
 
 struct finder {
 	cupti_user *use;

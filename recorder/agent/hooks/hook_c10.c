@@ -30,9 +30,12 @@ struct c10_device {
 typedef void report_function(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device);
 typedef void oom_function(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device);
 typedef bool enabled_function(void);
-/* Returns a vector by hidden pointer; the last argument lies on the stack. */
-typedef void *execute_function(void *result, void *engine, const void *roots, const void *inputs, bool keep_graph,
-			       bool create_graph, bool accumulate, const void *outputs);
+/* A C++ vector as it is handed back: by hidden pointer, which is the first argument on x86-64 and a register of its own on aarch64. */
+struct c10_vector {
+	void *words[3];
+};
+typedef struct c10_vector execute_function(void *engine, const void *roots, const void *inputs, bool keep_graph,
+					   bool create_graph, bool accumulate, const void *outputs);
 typedef void thread_init_function(void *engine, int device, const void *queue, bool count);
 
 /*
@@ -284,18 +287,20 @@ __attribute__((used)) int hook_backward_unwound(int version MT_UNUSED, int actio
 	return UNWIND_GO_ON;
 }
 
-__attribute__((noinline)) void *hook_execute(void *result, void *engine, const void *roots, const void *inputs,
-					     bool keep_graph, bool create_graph, bool accumulate, const void *outputs)
+__attribute__((noinline)) struct c10_vector hook_execute(void *engine, const void *roots, const void *inputs,
+							 bool keep_graph, bool create_graph, bool accumulate,
+							 const void *outputs)
 {
 	execute_function *forward = (execute_function *)real(C10_hook_execute);
+	struct c10_vector result = { { NULL } }; /* an empty vector */
 
 	__asm__ volatile(".cfi_personality 0x1b, hook_backward_unwound"); /* 0x1b: 4 bytes, relative to the place */
 	if (!forward)
-		return memset(result, 0, 3 * sizeof(void *)); /* an empty vector; cannot happen: somebody called it */
+		return result; /* cannot happen: somebody called it */
 	agent_source(MT_SOURCE_ENGINE, MT_SOURCE_ON, "");
 	cupti_look();
 	agent_follow(MT_BACKWARD_BEGIN);
-	result = forward(result, engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);
+	result = forward(engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);
 	agent_follow(MT_BACKWARD_END);
 	return result;
 }

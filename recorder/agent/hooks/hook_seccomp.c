@@ -14,16 +14,24 @@
 #include "hooks.h"
 #include "memtrace/base.h"
 
-#define STRICT 1           /* SECCOMP_MODE_STRICT of linux/seccomp.h */
-#define SET_MODE_STRICT 0  /* SECCOMP_SET_MODE_STRICT there */
-#define NUMBER_PRCTL "157" /* SYS_prctl, for the assembler */
-#define NUMBER_SECCOMP "317"
+#define STRICT 1          /* SECCOMP_MODE_STRICT of linux/seccomp.h */
+#define SET_MODE_STRICT 0 /* SECCOMP_SET_MODE_STRICT there */
 
+/* SYS_prctl and SYS_seccomp, for the assembler. */
+#ifdef __x86_64__
+#define NUMBER_PRCTL "157"
+#define NUMBER_SECCOMP "317"
 _Static_assert(SYS_prctl == 157 && SYS_seccomp == 317, "the numbers for the assembler");
+#else
+#define NUMBER_PRCTL "167"
+#define NUMBER_SECCOMP "277"
+_Static_assert(SYS_prctl == 167 && SYS_seccomp == 277, "the numbers for the assembler");
+#endif
 
 typedef long syscall_function(long number, long a, long b, long c, long d, long e, long f);
 
-static long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
+#ifdef __x86_64__
+static long kernel_call(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
 	long result;
@@ -32,6 +40,23 @@ static long raw_syscall(long number, long a, long b, long c, long d, long e, lon
 			 : "=a"(result)
 			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
+	return result;
+}
+#else
+static long kernel_call(long number, long a, long b, long c, long d, long e, long f)
+{
+	register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d, x4 __asm__("x4") = e, x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+	return x0;
+}
+#endif
+
+static long raw_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	long result = kernel_call(number, a, b, c, d, e, f);
+
 	if (result >= 0 || result < -4095)
 		return result;
 	errno = (int)-result;
@@ -60,15 +85,33 @@ static __attribute__((used)) long watched_syscall(long number, long a, long b, l
 }
 
 /* Jumps on with the stack as it is: a child of vfork or clone returns through the caller's frame or on a stack of its own. */
-static __attribute__((naked)) long hook_syscall(long number MT_UNUSED, ...)
-{
-	__asm__("endbr64\n\t"
-		"cmpq $" NUMBER_PRCTL ", %rdi\n\t"
-		"je watched_syscall\n\t"
-		"cmpq $" NUMBER_SECCOMP ", %rdi\n\t"
-		"je watched_syscall\n\t"
-		"jmp *next_syscall(%rip)");
-}
+long hook_syscall(long number, ...) __attribute__((visibility("hidden")));
+
+__asm__(".text\n"
+	".hidden hook_syscall\n"
+	".globl hook_syscall\n"
+	".type hook_syscall, @function\n"
+	"hook_syscall:\n"
+	"	.cfi_startproc\n"
+#ifdef __x86_64__
+	"	endbr64\n"
+	"	cmpq $" NUMBER_PRCTL ", %rdi\n"
+	"	je watched_syscall\n"
+	"	cmpq $" NUMBER_SECCOMP ", %rdi\n"
+	"	je watched_syscall\n"
+	"	jmp *next_syscall(%rip)\n"
+#else
+	"	hint #34\n" /* bti c, where indirect calls are checked */
+	"	cmp x0, #" NUMBER_PRCTL "\n"
+	"	b.eq watched_syscall\n"
+	"	cmp x0, #" NUMBER_SECCOMP "\n"
+	"	b.eq watched_syscall\n"
+	"	adrp x16, next_syscall\n"
+	"	ldr x16, [x16, :lo12:next_syscall]\n"
+	"	br x16\n"
+#endif
+	"	.cfi_endproc\n"
+	".size hook_syscall, . - hook_syscall\n");
 
 /* The kernel knows which of the arguments mean something. */
 static int hook_prctl(int option, ...)
@@ -85,7 +128,7 @@ static int hook_prctl(int option, ...)
 }
 
 MT_EXPORT int exported_prctl(int option, ...) __asm__("prctl") __attribute__((alias("hook_prctl")));
-MT_EXPORT long exported_syscall(long number, ...) __asm__("syscall") __attribute__((alias("hook_syscall")));
+__asm__(".globl syscall\n.type syscall, @function\n.set syscall, hook_syscall\n"); /* the same for syscall */
 
 const struct loaded_hook *hook_seccomp_table(size_t *count)
 {

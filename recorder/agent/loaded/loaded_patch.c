@@ -20,6 +20,7 @@
 #include "agent/ring/hash_set.h"
 #include "loaded.h"
 #include "memtrace/base.h"
+#include "shared/machine.h"
 
 #define PAGE 4096u
 #define DONE_MAX 2048u /* objects remembered, a power of two */
@@ -64,10 +65,10 @@ static void find_slots(const struct dl_phdr_info *object, struct slots *slots)
 static int is_slot(const ElfW(Rela) * rela)
 {
 	switch (ELF64_R_TYPE(rela->r_info)) {
-	case R_X86_64_JUMP_SLOT:
-	case R_X86_64_GLOB_DAT:
+	case MACHINE_RELOC_CALL:
+	case MACHINE_RELOC_POINTER:
 		return 1;
-	case R_X86_64_64:
+	case MACHINE_RELOC_ADDRESS:
 		return !rela->r_addend;
 	default:
 		return 0;

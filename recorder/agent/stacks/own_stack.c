@@ -8,10 +8,11 @@
 #include <sys/mman.h>
 #include "agent/ring/guest_map.h"
 #include "memtrace/base.h"
+#include "shared/machine.h"
 #include "valgrind_request.h"
 
 #define STACKS 256u
-#define GUARD_BYTES 4096u
+#define GUARD_BYTES MACHINE_PAGE_MOST
 #define TRIES 64 /* rounds through the table before a thread is let go without a stack */
 
 enum state { ABSENT, FREE, TAKEN };
@@ -80,9 +81,9 @@ static __attribute__((noinline)) uint32_t find(void)
 	return found;
 }
 
-#if defined(__x86_64__)
 void own_stack_switch(void *top, void (*work)(void *context), void *context) __attribute__((visibility("hidden")));
 
+#if defined(__x86_64__)
 __asm__(".text\n"
 	".hidden own_stack_switch\n"
 	".type own_stack_switch, @function\n"
@@ -101,12 +102,31 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	".size own_stack_switch, . - own_stack_switch\n");
-#else
-/* Other machines have not got the switch yet: the work is done where we are. */
-static void own_stack_switch(void *top MT_UNUSED, void (*work)(void *context), void *context)
-{
-	work(context);
-}
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	".hidden own_stack_switch\n"
+	".type own_stack_switch, @function\n"
+	"own_stack_switch:\n"
+	"	.cfi_startproc\n"
+	"	hint #34\n" /* bti c, where indirect calls are checked */
+	"	stp x29, x30, [sp, #-16]!\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset x29, -16\n"
+	"	.cfi_offset x30, -8\n"
+	"	mov x29, sp\n"
+	"	.cfi_def_cfa_register x29\n"
+	"	mov sp, x0\n"
+	"	mov x0, x2\n"
+	"	blr x1\n"
+	"	mov sp, x29\n"
+	"	.cfi_def_cfa_register sp\n"
+	"	ldp x29, x30, [sp], #16\n"
+	"	.cfi_def_cfa_offset 0\n"
+	"	.cfi_restore x29\n"
+	"	.cfi_restore x30\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size own_stack_switch, . - own_stack_switch\n");
 #endif
 
 int own_stack_call(void (*work)(void *context), void *context)

@@ -24,6 +24,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "readable.h"
+#include "shared/machine.h"
 
 #define LIBRARY "libunwind.so.8"
 /* A copy in the agent's folder comes first. The copy has a name of its own, so that no library of the program gets bound to it. */
@@ -31,8 +32,7 @@
 #define NO_PIPE (-1)
 #define OWN_FRAMES 16u /* most frames of ours that lie on top */
 
-#define REGISTER_IP 16    /* UNW_X86_64_RIP */
-#define UNWIND_WORDS 512u /* more than libunwind's cursor (127) and context take */
+#define UNWIND_WORDS 640u /* more than libunwind's cursor (127, 250) and context (120, 570) take */
 
 typedef int backtrace_function(void **buffer, int size);
 typedef int context_function(uint64_t *context);
@@ -124,12 +124,14 @@ static const char *find_library(char *path, size_t size)
 
 static void find_steps(void *library)
 {
-	unwind.context = (context_function *)dlsym(library, "_Ux86_64_getcontext");
-	unwind.begin = (begin_function *)dlsym(library, "_ULx86_64_init_local");
-	unwind.step = (step_function *)dlsym(library, "_ULx86_64_step");
-	unwind.get = (register_function *)dlsym(library, "_ULx86_64_get_reg");
-	unwind.flush = (flush_function *)dlsym(library, "_Ux86_64_flush_cache");
-	unwind.space = dlsym(library, "_ULx86_64_local_addr_space");
+	unwind.context = (context_function *)dlsym(library, "_U" MACHINE_UNWIND "_getcontext");
+	if (!unwind.context) /* aarch64: the context is the C library's, and libunwind's own way is no function */
+		unwind.context = (context_function *)dlsym(RTLD_DEFAULT, "getcontext");
+	unwind.begin = (begin_function *)dlsym(library, "_UL" MACHINE_UNWIND "_init_local");
+	unwind.step = (step_function *)dlsym(library, "_UL" MACHINE_UNWIND "_step");
+	unwind.get = (register_function *)dlsym(library, "_UL" MACHINE_UNWIND "_get_reg");
+	unwind.flush = (flush_function *)dlsym(library, "_U" MACHINE_UNWIND "_flush_cache");
+	unwind.space = dlsym(library, "_UL" MACHINE_UNWIND "_local_addr_space");
 }
 
 static int can_step(void)
@@ -186,7 +188,7 @@ static __attribute__((noinline)) int walk_steps(void **buffer, int size)
 	if (unwind.context(context) || unwind.begin(cursor, context) < 0)
 		return 0;
 	do {
-		if (unwind.get(cursor, REGISTER_IP, &address) < 0 || !address)
+		if (unwind.get(cursor, MACHINE_PC, &address) < 0 || !address)
 			break;
 		buffer[count++] = (void *)(uintptr_t)address;
 	} while (count < size && unwind.step(cursor) > 0);

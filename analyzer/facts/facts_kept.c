@@ -1,0 +1,97 @@
+#include "facts_kept.h"
+
+#include <stdlib.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "memtrace/event.h"
+
+#define ROWS_MOST (1u << 26)
+
+#define M(member) FACTS_MEMBER(kept_moment, member)
+static const struct facts_member moment_members[] = { M(there), M(device),     M(before),
+						      M(seq),   M(before_seq), M(before_time) };
+#undef M
+
+#define L(member) FACTS_MEMBER(kept_life, member)
+static const struct facts_member life_members[] = {
+	L(site),      L(step), L(gone_step), L(free_node), L(space),   L(home), L(tensors_inside),
+	L(is_handle), L(seq),  L(gone_seq),  L(bytes),     L(address), L(time), L(gone_time),
+};
+#undef L
+
+#define S(member) FACTS_MEMBER(kept_sum, member)
+static const struct facts_member sum_members[] = {
+	S(site),       S(died),      S(home),     S(tensors_inside), S(made),         S(freed),
+	S(freed_home), S(first_seq), S(last_seq), S(largest),        S(before_bytes), S(before_count),
+};
+#undef S
+
+#define P(member) FACTS_MEMBER(kept_mapping, member)
+static const struct facts_member mapping_members[] = {
+	P(address), P(bytes), P(handle), P(seq), P(gone_seq), P(time), P(gone_time),
+};
+#undef P
+
+static void *array(struct facts_io *io, void *rows, size_t size, uint32_t *count, const struct facts_member *member,
+		   size_t members)
+{
+	*count = facts_count(io, *count, (uint32_t)members, ROWS_MOST);
+	facts_array(io, &rows, size, *count, member, members);
+	return rows;
+}
+
+static void moment_rows(struct facts_io *io, struct kept_moment *moment)
+{
+	facts_rows(io, moment, sizeof(*moment), 1, moment_members, MT_ARRAY_SIZE(moment_members));
+	if (!moment->there)
+		return;
+	moment->life = array(io, moment->life, sizeof(*moment->life), &moment->lives, life_members,
+			     MT_ARRAY_SIZE(life_members));
+	moment->sum = array(io, moment->sum, sizeof(*moment->sum), &moment->sums, sum_members,
+			    MT_ARRAY_SIZE(sum_members));
+	moment->mapping = array(io, moment->mapping, sizeof(*moment->mapping), &moment->mappings, mapping_members,
+				MT_ARRAY_SIZE(mapping_members));
+}
+
+void facts_kept_write(struct facts_io *io, struct kept_moment *moment)
+{
+	struct facts_io own = { .writing = 1 };
+
+	moment_rows(&own, moment);
+	facts_count(io, (uint32_t)own.size, 1, UINT32_MAX);
+	facts_bytes(io, own.data, own.size);
+	io->error = io->error ? io->error : own.size > UINT32_MAX ? -MT_E_LIMIT : own.error;
+	free(own.data);
+}
+
+static void check(struct facts_io *io, const struct analysis *analysis, const struct kept_moment *moment)
+{
+	uint32_t sites = analysis->attribution.sites, i;
+	const struct kept_life *life;
+
+	facts_check(io, moment->device < analysis->devices && moment->before <= KEPT_STEP_BEFORE);
+	for (i = 0; i < moment->lives && !io->error; i++) {
+		life = &moment->life[i];
+		facts_check(io, life->site && life->site < sites &&
+					life->free_node <= mt_defs_count(analysis->process[0].defs, MT_DEF_NODE));
+	}
+	for (i = 0; i < moment->sums && !io->error; i++)
+		facts_check(io, moment->sum[i].site && moment->sum[i].site < sites);
+}
+
+void facts_kept_read(struct facts_io *io, const struct analysis *analysis, struct kept_moment *moment)
+{
+	uint32_t size = facts_count(io, 0, 1, UINT32_MAX);
+	struct facts_io own = { .at = io->at, .end = io->at + size };
+
+	if (io->error)
+		return;
+	io->at += size;
+	if (!moment)
+		return;
+	moment_rows(&own, moment);
+	facts_check(&own, own.at == own.end);
+	if (!own.error && moment->there)
+		check(&own, analysis, moment);
+	io->error = own.error;
+}

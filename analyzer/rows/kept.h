@@ -1,0 +1,96 @@
+/*
+ * kept.h - what `memana oom` asks of a pass about one moment: the newest failed request, or the peak of the fullest device where no
+ * request failed.
+ *
+ *     lives   ═══════════╗              over at the moment: a sum for each site
+ *               ═════════╫═══════       alive: each by itself
+ *                        ╫   ═══════    born later: nothing
+ *                  before   moment
+ *
+ * `before` is the reference that the moment is compared with: the matching call of the same place, or the peak of the step before.
+ * It is found at the end, among the newest lives and spans. A moment whose reference is older is not kept: then `memana oom` reads
+ * the events. The same holds where pages of tensors came and went, and where a free failed.
+ *
+ * Memory: KEPT_WINDOW newest deaths, the deaths that a moment needs (at most twice as many again), the same of mappings, the newest
+ * spans, and a row for each site. Time: constant for each death and each new peak.
+ */
+#ifndef MEMANA_KEPT_H
+#define MEMANA_KEPT_H
+
+#include "engine/analysis.h"
+#include "same_call.h"
+
+#define KEPT_WINDOW 65536u /* deaths, of 64 bytes each: the collector has no more than 12 MiB of them */
+
+/* A life that the moment needs; times of the run. */
+struct kept_life {
+	uint32_t site, step, gone_step;
+	uint32_t free_node; /* the stack that freed it; 0: not told, as of all but the newest that was given back to the driver */
+	uint8_t space; /* enum mt_space, or KEPT_TENSOR */
+	uint8_t home;  /* gone in the phase and step of its birth */
+	uint8_t tensors_inside;
+	uint8_t is_handle;      /* physical memory that is mapped */
+	uint64_t seq, gone_seq; /* gone_seq KEPT_STAYS: alive at the end */
+	uint64_t bytes, address;
+	int64_t time, gone_time;
+};
+
+#define KEPT_TENSOR 255u
+#define KEPT_STAYS UINT64_MAX
+
+/* A mapping of physical memory. */
+struct kept_mapping {
+	uint64_t address, bytes, handle, seq, gone_seq;
+	int64_t time, gone_time;
+};
+
+/* Lives of one site that count as memory in use, and are over at the moment or on another device. */
+struct kept_sum {
+	uint32_t site;
+	uint8_t died; /* at any time */
+	uint8_t home, tensors_inside;
+	uint64_t made, freed, freed_home; /* up to the moment; freed_home: in the step of the birth */
+	uint64_t first_seq, last_seq;     /* births up to the moment; 0: none */
+	uint64_t largest; /* bytes of the largest birth in an earlier step; of the largest freed, where no step ended */
+	uint64_t before_bytes, before_count; /* alive at the reference, on the device of the moment */
+};
+
+enum kept_before { KEPT_NO_BEFORE, KEPT_SAME_PLACE, KEPT_STEP_BEFORE };
+
+/* A moment as it is kept. Zeroed: none is. */
+struct kept_moment {
+	uint32_t there; /* 1: it is */
+	uint32_t device, before;
+	uint64_t seq, before_seq;
+	int64_t before_time;
+	struct kept_life *
+		life; /* alive on the device, by birth; and of the run the newest birth and the newest that was given back */
+	struct kept_sum *sum;
+	struct kept_mapping
+		*mapping; /* alive at the moment; and one of any time for a handle with tensors that has none then */
+	uint32_t lives, sums, mappings;
+};
+
+void kept_moment_release(struct kept_moment *moment);
+
+struct kept;
+
+/* The pass over `analysis`, of one process, in its beginning. NULL: out of memory. */
+struct kept *kept_new(const struct analysis *analysis);
+void kept_free(struct kept *kept); /* NULL is fine */
+
+/* As the calls of struct analysis_sink. Out of memory nothing is kept. `free_node`: the stack that freed it, 0: none. */
+void kept_gone(struct kept *kept, const struct mt_live *live, const struct mt_event *event, uint32_t step,
+	       uint32_t free_node);
+void kept_unmapped(struct kept *kept, const struct mt_live *live, const struct mt_event *event);
+void kept_span(struct kept *kept, uint8_t phase, uint32_t step, uint64_t first_seq, uint64_t last_seq);
+void kept_step(struct kept *kept, uint32_t device, uint32_t step, const struct analysis_step_peak *peak);
+void kept_reached(struct kept *kept, uint32_t device, int oom);
+
+/* No moment of this run can be kept. */
+void kept_give_up(struct kept *kept);
+
+/* After the last call: fills *moment, which the caller releases. 0 or -MT_E_MEMORY. */
+int kept_find(const struct kept *kept, struct kept_moment *moment);
+
+#endif

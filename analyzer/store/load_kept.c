@@ -1,0 +1,133 @@
+/*
+ * The moment that a pass kept (rows/kept.h) as rows: what was alive, and the tables temp.kept_moment and temp.kept_sum, which
+ * memana oom asks for.
+ */
+#include "load_sink.h"
+
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+#include "rows/row_id.h"
+#include "store.h"
+
+static int64_t capped(uint64_t value)
+{
+	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
+}
+
+static const char *memory_word(uint8_t space)
+{
+	const char *word = space == KEPT_TENSOR ? "tensor" : mt_space_name(space);
+
+	return word ? word : "unknown";
+}
+
+static void fill_life(struct load_allocation_raw *row, const struct kept_life *life, const struct analysis *analysis)
+{
+	int stays = life->gone_seq == KEPT_STAYS;
+
+	*row = (struct load_allocation_raw){ .id = DB_CELL_NULL,
+					     .process = row_process_id(0),
+					     .device = row_device_id(analysis->attribution.site[life->site].key.device),
+					     .site = life->site,
+					     .memory = memory_word(life->space),
+					     .address = (int64_t)life->address,
+					     .bytes = capped(life->bytes),
+					     .alloc_seq = capped(life->seq),
+					     .alloc_time = life->time,
+					     .free_seq = stays ? DB_CELL_NULL : capped(life->gone_seq),
+					     .free_time = stays ? DB_CELL_NULL : life->gone_time,
+					     .thread = DB_CELL_NULL,
+					     .step = life->step,
+					     .free_step = stays ? DB_CELL_NULL : life->gone_step,
+					     .free_node = life->free_node ? row_id(0, life->free_node) : DB_CELL_NULL,
+					     .tensors_inside = life->tensors_inside,
+					     .at_home = life->home,
+					     .allocations = 1 };
+}
+
+static void fill_mapping(struct load_mapping *row, const struct kept_mapping *mapping)
+{
+	int stays = mapping->gone_seq == KEPT_STAYS;
+
+	*row = (struct load_mapping){ .id = DB_CELL_NULL,
+				      .process = row_process_id(0),
+				      .address = (int64_t)mapping->address,
+				      .bytes = capped(mapping->bytes),
+				      .handle = (int64_t)mapping->handle,
+				      .map_seq = capped(mapping->seq),
+				      .map_time = mapping->time,
+				      .unmap_seq = stays ? DB_CELL_NULL : capped(mapping->gone_seq),
+				      .unmap_time = stays ? DB_CELL_NULL : mapping->gone_time };
+}
+
+int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker)
+{
+	struct load_allocation_raw *life;
+	struct load_mapping *mapping;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < moment->lives && !error; i++) {
+		life = maker->row(maker->context, LOAD_allocation_raw, &error);
+		if (life)
+			fill_life(life, &moment->life[i], analysis);
+	}
+	for (i = 0; i < moment->mappings && !error; i++) {
+		mapping = maker->row(maker->context, LOAD_mapping, &error);
+		if (mapping)
+			fill_mapping(mapping, &moment->mapping[i]);
+	}
+	return error;
+}
+
+static int store_moment(struct db *db, const struct kept_moment *moment)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, "INSERT INTO temp.kept_moment VALUES (?, ?, ?, ?, ?)");
+
+	db_bind(stmt, 1, store_device_id(moment->device));
+	db_bind_unsigned(stmt, 2, moment->seq);
+	db_bind(stmt, 3, moment->before);
+	db_bind(stmt, 4, moment->before_time);
+	db_bind_unsigned(stmt, 5, moment->before_seq);
+	error = error ? error : db_run(stmt);
+	db_finish(stmt);
+	return error;
+}
+
+static int store_sum(struct db_stmt *stmt, const struct kept_sum *sum)
+{
+	const uint64_t cell[] = { sum->site,    sum->home,         sum->tensors_inside, sum->made,
+				  sum->freed,   sum->freed_home,   sum->first_seq,      sum->last_seq,
+				  sum->largest, sum->before_bytes, sum->before_count };
+	int i;
+
+	for (i = 0; i < (int)MT_ARRAY_SIZE(cell); i++)
+		db_bind_unsigned(stmt, i + 1, cell[i]);
+	if (sum->died)
+		db_bind(stmt, (int)MT_ARRAY_SIZE(cell) + 1, 1);
+	else
+		db_bind_null(stmt, (int)MT_ARRAY_SIZE(cell) + 1);
+	return db_run(stmt);
+}
+
+int load_kept_store(const struct kept_moment *moment, struct db *db)
+{
+	struct db_stmt *stmt;
+	uint32_t i;
+	int error = db_execute(db, "CREATE TEMP TABLE kept_moment (device INTEGER, seq INTEGER, before INTEGER, "
+				   "before_time INTEGER, before_seq INTEGER)");
+
+	if (!error)
+		error = db_execute(db,
+				   "CREATE TEMP TABLE kept_sum (site INTEGER, at_home INTEGER, tensors_inside INTEGER, "
+				   "made INTEGER, freed INTEGER, freed_home INTEGER, first_seq INTEGER, last_seq INTEGER, "
+				   "largest INTEGER, before_bytes INTEGER, before_count INTEGER, free_seq INTEGER)");
+	if (error || !moment->there)
+		return error;
+	error = db_prepare(db, &stmt, "INSERT INTO temp.kept_sum VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	for (i = 0; i < moment->sums && !error; i++)
+		error = store_sum(stmt, &moment->sum[i]);
+	db_finish(stmt);
+	return error ? error : store_moment(db, moment);
+}
