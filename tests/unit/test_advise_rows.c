@@ -350,7 +350,7 @@ static int is_touched(const struct replay_effect *effect, uint32_t phases)
 
 static int check_site(const struct mt_knob *knob, const struct advise_scenario *scenario, uint32_t at)
 {
-	const struct replay_effect *lean = &scenario->lean[at], *heavy = &scenario->heavy[at];
+	const struct replay_effect *lean = &scenario->lean.effect[at], *heavy = &scenario->heavy.effect[at];
 	enum verdict verdict = verdict_of(knob, at);
 	uint32_t elsewhere = PASSING & 1u << site_at[at].category ? 0 : ALL_PHASES & ~phases_of(knob), phase;
 
@@ -367,12 +367,12 @@ static int check_site(const struct mt_knob *knob, const struct advise_scenario *
 }
 
 /* Beside the sites only gradients that wait for more micro-batches, where a budget makes more. */
-static int has_extra(const struct replay_extra *extra, uint32_t phases)
+static int has_extra(const double *extra, uint32_t phases)
 {
 	uint32_t phase;
 
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-		if (phases & 1u << phase && (extra->bytes[phase] > 0 || extra->bytes[phase] < 0))
+		if (phases & 1u << phase && (extra[phase] > 0 || extra[phase] < 0))
 			return 1;
 	return 0;
 }
@@ -384,7 +384,7 @@ static int check_reached(const struct mt_knob *knob, const struct advise_run *ru
 			knob->of == MT_KNOB_OF_MICRO_BATCH;
 	uint32_t may_grow = is_budget ? knob->phases & (PHASE(FORWARD) | PHASE(BACKWARD)) : 0, i, meant = 0;
 
-	if (has_extra(&scenario->lean_extra, ALL_PHASES & ~may_grow))
+	if (has_extra(scenario->lean.extra, ALL_PHASES & ~may_grow))
 		return complain(knob, "adds bytes", UINT32_MAX);
 	for (i = 0; i < run->replay.sites; i++) {
 		meant += verdict_of(knob, i) == MUST_CHANGE;
@@ -469,9 +469,9 @@ static int check_silent(const struct mt_knob *knob, const struct values *values,
 	CHECK(left);
 	done = turn_it(&scenario, &run, knob, values->now, values->to, &silence);
 	for (i = 0; i < left && !bad; i++)
-		if (scenario.lean[i].used || scenario.heavy[i].used)
+		if (scenario.lean.effect[i].used || scenario.heavy.effect[i].used)
 			bad = complain(knob, without_words[without], i);
-	if (!bad && (has_extra(&scenario.lean_extra, ALL_PHASES) || has_extra(&scenario.heavy_extra, ALL_PHASES)))
+	if (!bad && (has_extra(scenario.lean.extra, ALL_PHASES) || has_extra(scenario.heavy.extra, ALL_PHASES)))
 		bad = complain(knob, "adds bytes to a run that has none of it", UINT32_MAX);
 	if (!bad && (done || silence == ADVISE_SILENT_NONE))
 		bad = complain(knob, without_words[without], UINT32_MAX);
@@ -617,11 +617,12 @@ static void turn_row(struct advise_run *run, const char *key, const char *now, c
 /* The first place of the category in the phase that the change reached: what is left of it at most and at least. */
 static double left_of(const struct advise_run *run, uint32_t category, uint32_t phase, int most)
 {
-	const struct replay_effect *effect = most ? changed.heavy : changed.lean;
+	const struct replay_effect *effect = most ? changed.heavy.effect : changed.lean.effect;
 	uint32_t i;
 
 	for (i = 0; i < run->replay.sites; i++)
-		if (site_at[i].category == category && changed.lean[i].used && changed.lean[i].keep[phase] < 1)
+		if (site_at[i].category == category && changed.lean.effect[i].used &&
+		    changed.lean.effect[i].keep[phase] < 1)
 			return (double)effect[i].keep[phase];
 	return -1;
 }
@@ -659,9 +660,9 @@ TEST(a_loss_without_logits_has_the_heads_gradient_twice)
 
 	begin_row(&run, "verl", key);
 	turn_row(&run, key, "false", "true");
-	CHECK_NEAR(changed.lean_extra.bytes[MT_PHASE_BACKWARD], 0, 0.5);
-	CHECK_NEAR(changed.heavy_extra.bytes[MT_PHASE_BACKWARD], (double)WORDS * 3584 * 2, 0.5);
-	CHECK_NEAR(changed.heavy_extra.bytes[MT_PHASE_OPTIMIZER], 0, 0.5);
+	CHECK_NEAR(changed.lean.extra[MT_PHASE_BACKWARD], 0, 0.5);
+	CHECK_NEAR(changed.heavy.extra[MT_PHASE_BACKWARD], (double)WORDS * 3584 * 2, 0.5);
+	CHECK_NEAR(changed.heavy.extra[MT_PHASE_OPTIMIZER], 0, 0.5);
 	end_row();
 }
 

@@ -19,6 +19,7 @@ struct advise_key {
 
 /* A copy, fit for a terminal, that lives as long as the configuration; NULL: out of memory. */
 const char *advise_keep(struct advise_config *config, const char *text, size_t size);
+void advise_drop_texts(struct advise_config *config); /* all copies */
 
 /* Into config->message; returns -MT_E_ARGUMENT. */
 int advise_fail(struct advise_config *config, const char *format, ...) MT_PRINTF(2, 3);

@@ -44,17 +44,17 @@ static void as_it_was(struct replay_effect *effect, uint32_t sites)
 int advise_scenario_init(struct advise_scenario *scenario, const struct advise_run *run)
 {
 	*scenario = (struct advise_scenario){ 0 };
-	scenario->lean = malloc(2 * ((size_t)run->replay.sites + 1) * sizeof(*scenario->lean));
-	if (!scenario->lean)
+	scenario->lean.effect = malloc(2 * ((size_t)run->replay.sites + 1) * sizeof(*scenario->lean.effect));
+	if (!scenario->lean.effect)
 		return -MT_E_MEMORY;
-	scenario->heavy = scenario->lean + run->replay.sites;
-	as_it_was(scenario->lean, 2 * run->replay.sites);
+	scenario->heavy.effect = scenario->lean.effect + run->replay.sites;
+	as_it_was(scenario->lean.effect, 2 * run->replay.sites);
 	return 0;
 }
 
 void advise_scenario_release(struct advise_scenario *scenario)
 {
-	free(scenario->lean);
+	free(scenario->lean.effect);
 	*scenario = (struct advise_scenario){ 0 };
 }
 
@@ -132,9 +132,9 @@ static uint64_t untouched(const struct advise_run *run, const struct advise_scen
 	uint32_t i;
 
 	for (i = 0; i < MT_PHASE_COUNT; i++)
-		extra = scenario->lean_extra.bytes[i] < extra ? scenario->lean_extra.bytes[i] : extra;
+		extra = scenario->lean.extra[i] < extra ? scenario->lean.extra[i] : extra;
 	for (i = 0; i < replay->sites; i++)
-		if (scenario->lean[i].used)
+		if (scenario->lean.effect[i].used)
 			left -= phase < MT_PHASE_COUNT
 					? (double)replay->site[i].held[phase]
 					: (double)replay->site[i].then + replay_later_of(&run->replay, i);
@@ -203,7 +203,9 @@ static int take_parts(struct advise_trial *trial, const struct advise_run *run, 
 	if (!trial->part)
 		return -MT_E_MEMORY;
 	for (i = 0; i < run->replay.sites; i++, site++) {
-		left = (left_of(&scenario->lean[i], site, phase) + left_of(&scenario->heavy[i], site, phase)) / 2;
+		left = (left_of(&scenario->lean.effect[i], site, phase) +
+			left_of(&scenario->heavy.effect[i], site, phase)) /
+		       2;
 		if (left < (double)site->then)
 			trial->part[trial->parts++] = (struct candidate_part){ i, site->then - (uint64_t)left };
 	}
@@ -238,22 +240,19 @@ static int prepare(const struct advise_run *run, struct advise_config *config, c
 static int try_few(const struct advise_run *run, struct advise_config *config, const struct advise_move *made,
 		   size_t makes, struct advise_trial *trial, size_t trials)
 {
-	struct advise_scenario scenario[TRIALS_AT_ONCE] = { { 0 } };
-	const struct replay_effect *effect[REPLAY_SCENARIOS_MAX];
-	const struct replay_extra *extra[REPLAY_SCENARIOS_MAX];
+	struct advise_scenario scenario[TRIALS_AT_ONCE] = { { { 0 } } };
+	const struct replay_scenario *both[REPLAY_SCENARIOS_MAX];
 	struct replay_result result[REPLAY_SCENARIOS_MAX];
 	int error = 0;
 	size_t i;
 
 	for (i = 0; i < trials && !error; i++) {
 		error = prepare(run, config, made, makes, &trial[i], &scenario[i]);
-		effect[2 * i] = scenario[i].lean;
-		effect[2 * i + 1] = scenario[i].heavy;
-		extra[2 * i] = &scenario[i].lean_extra;
-		extra[2 * i + 1] = &scenario[i].heavy_extra;
+		both[2 * i] = &scenario[i].lean;
+		both[2 * i + 1] = &scenario[i].heavy;
 	}
 	if (!error)
-		error = replay_sweep(&run->replay, effect, extra, 2 * (uint32_t)trials, result);
+		error = replay_sweep(&run->replay, both, 2 * (uint32_t)trials, result);
 	for (i = 0; i < trials && !error; i++)
 		take_result(run, &trial[i], &scenario[i], &result[2 * i], &result[2 * i + 1]);
 	for (i = 0; i < trials; i++)

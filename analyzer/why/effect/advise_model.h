@@ -30,8 +30,7 @@ struct advise_move {
 };
 
 struct advise_scenario {
-	struct replay_effect *lean, *heavy; /* one for each of run->replay.sites */
-	struct replay_extra lean_extra, heavy_extra;
+	struct replay_scenario lean, heavy;
 };
 
 /* Makes a scenario without changes. 0 or -MT_E_MEMORY. Release after an error, too. */

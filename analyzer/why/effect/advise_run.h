@@ -49,7 +49,7 @@ struct advise_run {
 	const struct scene *scene;    /* the caller's */
 	const struct oom_failure *it; /* the failed request of the scene; NULL: none failed, or the process survived it */
 	struct {
-		uint64_t tokens, words; /* of the vocabulary; 0: the request is no logits */
+		uint64_t tokens, words; /* words of the vocabulary; 0: the request is no logits */
 	} asked;                        /* the failed request as tokens x words x bytes of an element */
 	int failed;                     /* 1: `it` is set, and the other members are of its moment */
 	char phase[24];                 /* phase of the device's peak or of the request */
@@ -59,6 +59,7 @@ struct advise_run {
 	struct advise_model model;
 	struct replay replay;
 	uint32_t *role;     /* for each process of the scene: bits 1 << enum mt_knob_process */
+	uint32_t models;    /* roles of which a site was found */
 	uint32_t elsewhere; /* roles with their own process: other processes have no bytes of these roles */
 	uint32_t phases;    /* phases that ran, bits 1 << enum mt_phase */
 	uint64_t gpus;      /* number of training processes on the device */
@@ -95,9 +96,6 @@ void advise_find_engine_sites(struct advise_run *run);
 
 /* Sets replay.site[].roles from the models of struct mt_knob_file, by stacks or by the process's work. */
 void advise_find_models(struct advise_run *run, const struct mt_knob_file *file);
-
-/* Whether a site of this model was found. */
-int advise_has_model(const struct advise_run *run, enum mt_knob_process process);
 
 /* The roles that a site's bytes belong to, bits 1 << enum mt_knob_process. */
 uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site);

@@ -81,16 +81,6 @@ void advise_find_engine_sites(struct advise_run *run)
 
 /* ---- models ---------------------------------------------------------------------------------------------------------- */
 
-int advise_has_model(const struct advise_run *run, enum mt_knob_process process)
-{
-	uint32_t i;
-
-	for (i = 0; i < run->replay.sites; i++)
-		if (run->replay.site[i].roles & 1u << process)
-			return 1;
-	return 0;
-}
-
 uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site *site)
 {
 	uint32_t process = scene_process_of(run->scene, site->process);
@@ -129,11 +119,13 @@ void advise_find_models(struct advise_run *run, const struct mt_knob_file *file)
 	struct replay_site *site;
 	uint32_t i, k;
 
-	for (site = run->replay.site; site < run->replay.site + run->replay.sites; site++)
+	for (site = run->replay.site; site < run->replay.site + run->replay.sites; site++) {
 		for (model = file->model, i = 0; i < file->models; i++, model++)
 			for (k = 0; k < model->seens; k++)
 				if (stack_has(run->scene, site->node, model->seen[k]))
 					site->roles |= 1u << model->process;
+		run->models |= site->roles;
+	}
 	for (i = 0; i < run->scene->processes && file->models; i++)
 		mark_process(run, run->scene->process[i].id);
 }

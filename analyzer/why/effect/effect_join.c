@@ -98,6 +98,27 @@ static int is_against(const struct candidate *candidate, uint32_t actions, const
 	return helps ? bytes > 0 : MUCH & 1u << candidate->cause && bytes > candidate->bytes / 2;
 }
 
+int effect_order(const void *one, const void *two)
+{
+	const struct effect *a = *(struct effect *const *)one, *b = *(struct effect *const *)two;
+
+	if (a->works != b->works)
+		return b->works - a->works;
+	if (!*a->only != !*b->only)
+		return *a->only ? 1 : -1;
+	if (a->fits != b->fits)
+		return b->fits - a->fits;
+	if (a->fits && a->cost != b->cost)
+		return a->cost < b->cost ? -1 : 1;
+	if (a->saved.low != b->saved.low)
+		return a->saved.low > b->saved.low ? -1 : 1;
+	if (a->saved.high != b->saved.high)
+		return a->saved.high > b->saved.high ? -1 : 1;
+	if (a->cost != b->cost)
+		return a->cost < b->cost ? -1 : 1;
+	return strcmp(a->knob->name.key, b->knob->name.key);
+}
+
 struct found {
 	const struct effect *effect;
 	int is_own; /* 1: its action is the cause's action on the page */

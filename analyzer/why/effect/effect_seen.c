@@ -145,21 +145,12 @@ static int can_be_added(const struct effects *effects, const struct advise_part 
 }
 
 /* Whether the setting's model was seen, for settings of a critic, a reference or a reward model alone. */
-static int is_model_there(const struct effects *effects, const struct mt_knob *knob)
+static int is_model_there(const struct advise_run *run, uint32_t roles)
 {
-	static const struct {
-		enum mt_knob_process model;
-		enum mt_phase phase;
-	} all[] = { { MT_KNOB_PROCESS_REFERENCE, MT_PHASE_REF },
-		    { MT_KNOB_PROCESS_CRITIC, MT_PHASE_CRITIC },
-		    { MT_KNOB_PROCESS_REWARD, MT_PHASE_CRITIC } };
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(all); i++)
-		if (knob->processes == 1u << all[i].model)
-			return advise_has_model(&effects->run, all[i].model) ||
-			       effects->run.phases & 1u << all[i].phase;
-	return 1;
+	if (roles != RUN_ROLE(REFERENCE) && roles != RUN_ROLE(CRITIC) && roles != RUN_ROLE(REWARD))
+		return 1;
+	return run->models & roles ||
+	       run->phases & 1u << (roles == RUN_ROLE(REFERENCE) ? MT_PHASE_REF : MT_PHASE_CRITIC);
 }
 
 /*
@@ -231,5 +222,6 @@ int effect_is_meant(const struct effects *effects, const struct mt_knob *knob)
 		is_seen = stack_is_seen(effects->scene, knob->seen[i]);
 	/* A row of one trainer counts only if some trainer was seen. Constraints check which one. */
 	return part && is_seen && can_be_added(effects, part, knob) && (!knob->trainer || part->trainer) &&
-	       !is_rivals(effects, part->file, knob) && is_model_there(effects, knob) && is_whole(effects, knob);
+	       !is_rivals(effects, part->file, knob) && is_model_there(&effects->run, knob->processes) &&
+	       is_whole(effects, knob);
 }

@@ -131,7 +131,8 @@ static double needed_in(const struct method *method, const struct replay_site *s
 void method_keep(struct method *method, const struct replay_site *site, double one, double other)
 {
 	ptrdiff_t number = site - method->run->replay.site;
-	struct replay_effect *lean = &method->scenario->lean[number], *heavy = &method->scenario->heavy[number];
+	struct replay_effect *lean = &method->scenario->lean.effect[number],
+			     *heavy = &method->scenario->heavy.effect[number];
 	uint32_t phases = RUN_PASSING & 1u << site->category ? ALL_PHASES : method_phases(method->knob), phase;
 	double least = one < other ? one : other, most = one < other ? other : one, needed;
 
@@ -162,8 +163,8 @@ void method_add(struct method *method, uint32_t phases, double lean, double heav
 
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 		if (phases & 1u << phase) {
-			method->scenario->lean_extra.bytes[phase] += lean;
-			method->scenario->heavy_extra.bytes[phase] += heavy;
+			method->scenario->lean.extra[phase] += lean;
+			method->scenario->heavy.extra[phase] += heavy;
 		}
 }
 

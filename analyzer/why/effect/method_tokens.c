@@ -261,7 +261,8 @@ enum advise_silence method_tokens(struct method *method)
 static void keep_logits(struct method *method, const struct replay_site *site, double least, double most)
 {
 	ptrdiff_t number = site - method->run->replay.site;
-	struct replay_effect *at[2] = { &method->scenario->lean[number], &method->scenario->heavy[number] };
+	struct replay_effect *at[2] = { &method->scenario->lean.effect[number],
+					&method->scenario->heavy.effect[number] };
 	double part[2] = { least, most };
 	uint64_t cap;
 	int i;

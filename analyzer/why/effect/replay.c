@@ -437,8 +437,7 @@ void replay_release(struct replay *replay)
 /* ---- with other sizes ----------------------------------------------------------------------------------------------- */
 
 struct scenarios {
-	const struct replay_effect *const *effect;
-	const struct replay_extra *const *extra;
+	const struct replay_scenario *const *scenario;
 	struct replay_result *result;
 	uint32_t count;
 	double all;                                        /* bytes in use without effects */
@@ -454,7 +453,7 @@ static void scenario_move(struct sweep *sweep, uint32_t site, const struct tape_
 
 	all->all += bytes;
 	for (i = 0; i < all->count; i++) {
-		effect = &all->effect[i][site];
+		effect = &all->scenario[i]->effect[site];
 		if (!effect->used)
 			continue;
 		kept = bytes;
@@ -477,7 +476,7 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 
 	for (i = 0; i < all->count; i++) {
 		result = &all->result[i];
-		now = all->all - all->less[i][phase] + all->extra[i]->bytes[phase];
+		now = all->all - all->less[i][phase] + all->scenario[i]->extra[phase];
 		bytes = now <= 0 ? 0 : now < (double)INT64_MAX ? (uint64_t)(now + 0.5) : (uint64_t)INT64_MAX;
 		if (sweep->asked && sweep->asked != ASKED_DONE && bytes > result->asked)
 			result->asked = bytes;
@@ -489,11 +488,11 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 	}
 }
 
-int replay_sweep(const struct replay *replay, const struct replay_effect *const *effect,
-		 const struct replay_extra *const *extra, uint32_t count, struct replay_result *result)
+int replay_sweep(const struct replay *replay, const struct replay_scenario *const *scenario, uint32_t count,
+		 struct replay_result *result)
 {
 	static const struct sweep_eye eye = { scenario_move, scenario_settled };
-	struct scenarios all = { .effect = effect, .extra = extra, .result = result, .count = count };
+	struct scenarios all = { .scenario = scenario, .result = result, .count = count };
 
 	if (count > REPLAY_SCENARIOS_MAX)
 		return -MT_E_LIMIT;

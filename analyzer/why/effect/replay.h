@@ -99,9 +99,9 @@ struct replay_effect {
 	uint8_t used;               /* 0: the site is unchanged, and the other members do not count */
 };
 
-/* Bytes in each phase in addition to the sites; below 0: fewer bytes. */
-struct replay_extra {
-	double bytes[MT_PHASE_COUNT];
+struct replay_scenario {
+	struct replay_effect *effect; /* by site */
+	double extra[MT_PHASE_COUNT]; /* bytes in addition to the sites; below 0: fewer bytes */
 };
 
 /* The peaks of a scenario. */
@@ -132,9 +132,9 @@ int replay_add_later(struct replay *replay, uint32_t site, double bytes);
 /* Bytes that the site gains after the failed request; below 0: loses. */
 double replay_later_of(const struct replay *replay, uint32_t site);
 
-/* One sweep over `count` scenarios, at most REPLAY_SCENARIOS_MAX: effect[scenario][site], extra[scenario]. 0 or -MT_E_x. */
-int replay_sweep(const struct replay *replay, const struct replay_effect *const *effect,
-		 const struct replay_extra *const *extra, uint32_t count, struct replay_result *result);
+/* One sweep over `count` scenarios, at most REPLAY_SCENARIOS_MAX. 0 or -MT_E_x. */
+int replay_sweep(const struct replay *replay, const struct replay_scenario *const *scenario, uint32_t count,
+		 struct replay_result *result);
 
 /*
  * Finds the bytes that a step takes after the failed request: a value with room for this request alone would fail at the next one.
