@@ -72,7 +72,7 @@ MEMREC_OBJ := $(MEMREC_SRC:%.c=$(B)/obj/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(B)/agent/%.o)
 NOP_OBJ := $(NOP_SRC:%.c=$(B)/agent/%.o)
 
-# Every event passes these files. memana has a copy of them with link-time optimisation, which saves 8 % of the instructions of `top`.
+# Every event passes these files. The programs have a copy of them with link-time optimisation, which saves 8 % of the instructions of `top`.
 # Each file here makes each link slower. Libraries and tests have ordinary objects. `make LTO=` turns the copy off, as do SAN, DEBUG and a compiler without it.
 HOT_SRC := $(wildcard formats/ledger/*.c formats/import/*.c formats/base/addrmap.c analyzer/engine/stream*.c \
 	$(addprefix formats/trace/,decoder.c defs.c encoder.c) formats/ring/emitter.c formats/write/writer.c \
@@ -125,9 +125,9 @@ $(B)/memana: $(MEMANA_OBJ) $(LIB)
 	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $(MEMANA_OBJ) $(LIB) $(FORMATS_LIBS) $(ANALYZER_LIBS)
 
 # The collector makes the facts of a trace (include/memtrace/facts.h): the linker takes the pass, and nothing else, from the analyzer.
-$(B)/memrec: $(MEMREC_OBJ) $(B)/analyzer.a $(LIB)
+$(B)/memrec: $(MEMREC_OBJ) $(HOT_OBJ) $(B)/analyzer.a $(LIB)
 	$(SAY) LINK $@
-	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ $(MEMREC_OBJ) $(B)/analyzer.a $(LIB) $(FORMATS_LIBS) -ldl
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $(MEMREC_OBJ) $(HOT_OBJ) $(B)/analyzer.a $(LIB) $(FORMATS_LIBS) -ldl
 
 $(B)/libmemrec.so: $(AGENT_OBJ)
 	$(SAY) LINK $@
@@ -343,6 +343,11 @@ bench: programs standin samples $(BENCH_BIN)
 .PHONY: bench-top
 bench-top: programs $(addprefix $(B)/tests/bench/,bench_format bench_driver bench_repeat)
 	@tests/bench/top.sh $(B)
+
+# How long answers about 1,024 ranks take: RANKS, RANK_EVENTS and RANK_FOLDER in tests/bench/ranks.sh.
+.PHONY: bench-ranks
+bench-ranks: programs $(addprefix $(B)/tests/,bench/bench_format unit/test_facts)
+	@tests/bench/ranks.sh $(B)
 
 .PHONY: bench-reports
 bench-reports: programs $(addprefix $(B)/tests/bench/,bench_format bench_shape bench_tui)

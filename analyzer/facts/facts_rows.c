@@ -482,7 +482,9 @@ int facts_rows_are_there(const struct facts_io *io)
 int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struct facts_place *place,
 		    const struct facts_taker *taker)
 {
-	struct reading reading = { .io = io, .defs = defs, .place = place, .maker = taker->maker, .lives = !taker->moment };
+	struct reading reading = {
+		.io = io, .defs = defs, .place = place, .maker = taker->maker, .lives = !taker->moment
+	};
 	int error;
 
 	if (!facts_count(io, 0, 0, 1))

@@ -46,7 +46,8 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows);
 struct facts_taker {
 	const struct row_maker *maker; /* NULL: no rows are asked for */
 	struct row_freed *freed;       /* the stacks that freed something */
-	struct kept_moment *moment;    /* NULL: all rows are asked for; else the moment of one process, and no rows of lives */
+	struct kept_moment
+		*moment; /* NULL: all rows are asked for; else the moment of one process, and no rows of lives */
 };
 
 /* Behind the state of the analysis and the moment: whether there are rows. */

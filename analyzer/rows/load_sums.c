@@ -130,25 +130,41 @@ static int by_site(const void *a, const void *b)
 {
 	const struct sum *one = a, *two = b;
 
-	if (!one->count != !two->count)
-		return one->count ? -1 : 1;
 	if (one->first.site != two->first.site)
 		return one->first.site < two->first.site ? -1 : 1;
 	return (one->first.seq > two->first.seq) - (one->first.seq < two->first.seq);
 }
 
+/* The sums that are there, at the front. Few slots of a table are taken at most instants. */
+static size_t gather(struct sum_table *table)
+{
+	size_t i, count = 0;
+
+	for (i = 0; count < table->used; i++) {
+		if (!table->slot[i].count)
+			continue;
+		if (i != count) {
+			table->slot[count] = table->slot[i];
+			table->slot[i].count = 0;
+		}
+		count++;
+	}
+	return count;
+}
+
 /* Writes the table, and empties it: in an order that is no chance. */
 static int write_table(struct load_sums *sums, uint32_t process, struct sum_table *table)
 {
-	size_t i;
+	size_t i, count = gather(table);
 	int error = 0;
 
-	if (!table->used)
-		return 0;
-	qsort(table->slot, table->slots, sizeof(*table->slot), by_site);
-	for (i = 0; i < table->used && !error; i++)
-		error = write_row(sums, process, &table->slot[i]);
-	memset(table->slot, 0, table->slots * sizeof(*table->slot));
+	if (count > 1)
+		qsort(table->slot, count, sizeof(*table->slot), by_site);
+	for (i = 0; i < count; i++) {
+		if (!error)
+			error = write_row(sums, process, &table->slot[i]);
+		table->slot[i].count = 0;
+	}
 	table->used = 0;
 	return error;
 }

@@ -11,7 +11,7 @@ int writer_facts_payload(struct mt_writer *writer)
 	uint64_t hash;
 	size_t size;
 	int some = !mt_file_hash(writer->fd, writer->end, &hash) &&
-		   writer->facts->make(writer->facts->context, &data, &size);
+		   writer->facts->make(writer->facts->context, writer->fd, &data, &size);
 
 	if (some) {
 		mt_buffer_put_u64(&of, writer->facts->identity);

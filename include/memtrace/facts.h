@@ -51,7 +51,7 @@ int mt_reader_facts(struct mt_reader *reader, uint64_t identity, uint8_t **data,
 struct mt_facts_maker {
 	uint64_t identity;
 	void *context;
-	int (*make)(void *context, uint8_t **data, size_t *size);
+	int (*make)(void *context, int fd, uint8_t **data, size_t *size); /* fd: of the trace */
 };
 
 #endif

@@ -209,8 +209,7 @@ static void begin_trace(struct collector *c, const char *path, int plain)
 	snprintf(c->result.trace, sizeof(c->result.trace), "%s", path);
 	wishes_trace(&c->wishes, path);
 	sampling_begin(&c->sampling, c->fold, c->target.pid, target_alive(&c->target));
-	if (!c->header->keep || c->header->keep >= OWN_PASS_KEEP_LEAST)
-		own_pass_begin(&c->pass, c->fold, c->result.trace);
+	own_pass_begin(&c->pass, c->fold, c->result.trace, c->header->keep);
 }
 
 static int create_trace(struct collector *c)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define EVENTS_LEAST (1u << 20) /* a reader takes a quarter of a second for as many */
+#define KEEP_LEAST (4u << 20)   /* bytes: a flight recorder's file of less is read in half a second */
 #define TAKEN_AT_ONCE 65536u
 #define LATE_MOST (1u << 25)  /* events that are taken when the program is gone: as long as a reader would take later */
 #define LATE_HURRY (1u << 20) /* the same where somebody wants the collector to be gone */
@@ -28,28 +29,28 @@ static void give_up(struct own_pass *pass)
 	pass->rules = NULL;
 }
 
-/* The file that has the name now; 0: none. */
-static ino_t file_of(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) ? 0 : st.st_ino;
-}
-
 /* Rules of its own: a tracker may note things in them. The file is noted before it is opened: another one that comes between is seen later. */
 static void begin(struct own_pass *pass)
 {
 	char message[256];
 
-	pass->file = file_of(pass->trace);
+	if (stat(pass->trace, &pass->file))
+		pass->file = (struct stat){ .st_ino = 0 };
 	if (!mt_rules_new(&pass->rules, message, sizeof(message)))
 		pass->facts = mt_facts_new(pass->trace, pass->rules);
+}
+
+static int is_read(const struct own_pass *pass, const struct stat *file)
+{
+	return file->st_ino == pass->file.st_ino && file->st_dev == pass->file.st_dev;
 }
 
 /* A flight recorder has put another file in the place of the one that is read: what it let go is in no figure of that. */
 static void begin_again(struct own_pass *pass)
 {
-	if (!pass->facts || file_of(pass->trace) == pass->file)
+	struct stat now;
+
+	if (!pass->facts || stat(pass->trace, &now) || is_read(pass, &now))
 		return;
 	give_up(pass);
 	begin(pass);
@@ -66,7 +67,8 @@ static void *follow(void *context)
 		taken = mt_facts_take(pass->facts, TAKEN_AT_ONCE);
 		if (!taken)
 			wait_for_more();
-		begin_again(pass);
+		if (pass->keeps)
+			begin_again(pass);
 	}
 	if (taken < 0)
 		give_up(pass);
@@ -81,23 +83,30 @@ static void join(struct own_pass *pass)
 	pass->threaded = 0;
 }
 
-static int make(void *context, uint8_t **data, size_t *size)
+/* The name may have become that of another trace: facts are of the file that is written. */
+static int make(void *context, int fd, uint8_t **data, size_t *size)
 {
 	struct own_pass *pass = context;
+	struct stat written;
 	uint32_t late = 0, most = pass->hurry ? LATE_HURRY : LATE_MOST;
 	int taken = 1;
 
 	join(pass);
-	begin_again(pass);
+	if (pass->keeps)
+		begin_again(pass);
 	while (pass->facts && taken > 0 && late < most) {
 		taken = mt_facts_take(pass->facts, TAKEN_AT_ONCE);
 		late += TAKEN_AT_ONCE;
 	}
-	return pass->facts && !taken && !mt_facts_end(pass->facts, data, size);
+	return pass->facts && !taken && !fstat(fd, &written) && is_read(pass, &written) &&
+	       !mt_facts_end(pass->facts, data, size);
 }
 
-void own_pass_begin(struct own_pass *pass, struct mt_fold *fold, const char *trace)
+void own_pass_begin(struct own_pass *pass, struct mt_fold *fold, const char *trace, uint64_t keep)
 {
+	if (keep && keep < KEEP_LEAST)
+		return;
+	pass->keeps = keep != 0;
 	pass->trace = trace;
 	pass->maker = (struct mt_facts_maker){ mt_facts_identity(), pass, make };
 	mt_fold_facts(fold, &pass->maker);

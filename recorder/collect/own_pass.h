@@ -8,17 +8,16 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 #include "memtrace/facts.h"
 #include "memtrace/fold.h"
-
-#define OWN_PASS_KEEP_LEAST (4u << 20) /* bytes: a flight recorder's file of less is read in half a second */
 
 /* Zeroed: there is none. */
 struct own_pass {
 	const char *trace;
-	ino_t file; /* the thread's, as `facts`: the file that is read */
-	int began;  /* the thread was started, or could not be */
+	struct stat file; /* the thread's, as `facts`: the file that is read */
+	int keeps;        /* a flight recorder: the file is replaced now and then */
+	int began;        /* the thread was started, or could not be */
 	int threaded;
 	pthread_t thread;
 	_Atomic int stop;
@@ -28,8 +27,8 @@ struct own_pass {
 	struct mt_facts_maker maker;
 };
 
-/* The trace is there; `trace`, its path, outlives the pass. The pass outlives the fold. */
-void own_pass_begin(struct own_pass *pass, struct mt_fold *fold, const char *trace);
+/* The trace is there; `trace`, its path, outlives the pass. `keep`: as in the ring. The pass outlives the fold. */
+void own_pass_begin(struct own_pass *pass, struct mt_fold *fold, const char *trace, uint64_t keep);
 
 /* `events`: of the ring until now. Short traces have no pass. */
 void own_pass_tick(struct own_pass *pass, uint64_t events);

@@ -17,10 +17,10 @@ static inline struct mt_rules *facts_kit_rules(void)
 	return rules;
 }
 
-static inline int facts_kit_make(void *context, uint8_t **data, size_t *size)
+static inline int facts_kit_make(void *context, int fd, uint8_t **data, size_t *size)
 {
 	struct mt_facts *facts = mt_facts_new(context, facts_kit_rules());
-	int taken = 1;
+	int taken = fd >= 0;
 
 	while (facts && taken > 0)
 		taken = mt_facts_take(facts, 100);
