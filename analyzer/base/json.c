@@ -99,6 +99,14 @@ void doc_int_or_null(struct doc *doc, const char *key, int64_t value, int known)
 		doc_null(doc, key);
 }
 
+void doc_range(struct doc *doc, const char *key, uint64_t low, uint64_t high)
+{
+	doc_object(doc, key);
+	doc_int(doc, "low", (int64_t)low);
+	doc_int(doc, "high", (int64_t)high);
+	doc_end(doc);
+}
+
 void doc_time(struct doc *doc, const char *key, int64_t ns)
 {
 	doc_int_or_null(doc, key, ns, text_known.times);

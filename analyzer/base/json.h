@@ -28,6 +28,7 @@ void doc_end(struct doc *doc);
 
 void doc_int(struct doc *doc, const char *key, int64_t value);
 void doc_int_or_null(struct doc *doc, const char *key, int64_t value, int known);
+void doc_range(struct doc *doc, const char *key, uint64_t low, uint64_t high); /* an object of "low" and "high" */
 void doc_time(struct doc *doc, const char *key, int64_t ns);   /* null where times are not known (text.h) */
 void doc_pid(struct doc *doc, const char *key, int64_t pid);   /* null for 0: PyTorch's snapshots have none */
 void doc_real(struct doc *doc, const char *key, double value); /* null for what JSON has no number for: infinity */

@@ -186,3 +186,11 @@ stranger() {
 		json stranger.json "[(c['id'], c['expected_bytes'] < 15 << 30, c['fits']) for c in d['causes'][:1]] == [('outside', True, True)]"
 }
 check "bytes of a stranger: a sample is older than the trainer's own peak, which had their room" stranger
+
+# ---- two devices, and nothing failed ----
+
+near() {
+	mkdir near && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/nearest.case" near && "$memana" oom --json near/*.zst >near.json &&
+		json near.json "(d['nearest']['device'], {c['pid'] for c in d['causes']}) == (1, {2})"
+}
+check "the causes are of the device that the verdict names" near

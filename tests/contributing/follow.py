@@ -136,7 +136,7 @@ void find_newcomer(struct find *find)
 	const struct scene_request *request = &find->scene->request;
 
 	if (request->failure)
-		find_add_request(find, MT_CAUSE_NEWCOMER, request->requested);
+		find_add_request(find);
 }
 """)
     write("tests/cases/newcomer.case", """# A request that does not fit.

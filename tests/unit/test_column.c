@@ -9,7 +9,7 @@
 #include "report/steps/figures.h"
 #include "report/top/top.h"
 #include "test.h"
-#include "why/page/oom_moment.h"
+#include "why/moment/oom_moment.h"
 
 struct sample {
 	const char *word, *phase;

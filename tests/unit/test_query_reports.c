@@ -722,7 +722,7 @@ TEST(a_failure_takes_its_refusals_in)
 	CHECK_EQ(request->failure->refusals, 2);
 	CHECK_EQ(why.scene.process[request->process].slack, 450 * MIB);
 	CHECK_EQ(request->hole, 150 * MIB);
-	CHECK_EQ(request->idle_segments, 0);
+	CHECK_EQ(why.scene.process[request->process].idle, 0);
 	CHECK_EQ(why.scene.in_use, 450 * MIB);
 	CHECK_EQ(why.scene.process[request->process].asleep, 0);
 	why_release(&why);

@@ -7,7 +7,7 @@
 #include "query/module_lines.h"
 #include "query/query.h"
 #include "report/answer.h"
-#include "why/page/advice.h"
+#include "why/advice/advice.h"
 
 #define CAUSES_SHOWN 10
 #define SETTINGS_SHOWN 8

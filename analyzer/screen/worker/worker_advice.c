@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
-#include "why/page/advice.h"
+#include "why/advice/advice.h"
 #include "worker_impl.h"
 #include "worker_query.h"
 

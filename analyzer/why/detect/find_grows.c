@@ -47,7 +47,7 @@ static int by_series(const void *one, const void *two)
 	return a->block->seq < b->block->seq ? -1 : a->block->seq > b->block->seq;
 }
 
-/* All blocks on the device, series by series. Returns their number. */
+/* All blocks, series by series. Returns their number. */
 static size_t sort_members(struct member *member, const struct scene *scene)
 {
 	const struct scene_block *block;
@@ -57,8 +57,6 @@ static size_t sort_members(struct member *member, const struct scene *scene)
 
 	for (block = scene->block; block < scene->block + scene->blocks; block++) {
 		site = &scene->site[block->site];
-		if (!find_is_here(scene, site))
-			continue;
 		span = scene_span_at(scene, site->process, block->time);
 		member[count++] = (struct member){ site, block, span ? span->round : 0 };
 	}

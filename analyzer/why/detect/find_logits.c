@@ -9,14 +9,17 @@
 #define SMALL (16ull << 20) /* bytes: smaller pieces can be masks and means */
 #define MANY 6              /* pieces of one size: one forward makes three (float32, softmax, gradient) */
 
+#define MAY_BE_LOGITS (SCENE_SET(ACTIVATIONS) | SCENE_SET(WORKSPACE) | SCENE_SET(OTHER) | SCENE_SET(EVALUATION))
+
+static int is_at_loss(const struct scene *scene, uint32_t node)
+{
+	return (find_own_tags(scene, node) & (MT_TAG_BIT(LOSS) | MT_TAG_BIT(HEAD))) != 0;
+}
+
 static int is_of_loss(const struct scene *scene, const struct scene_site *site)
 {
-	if (site->category == MT_CATEGORY_LOGITS)
-		return 1;
-	if (site->category != MT_CATEGORY_ACTIVATIONS && site->category != MT_CATEGORY_WORKSPACE &&
-	    site->category != MT_CATEGORY_OTHER && site->category != MT_CATEGORY_EVALUATION)
-		return 0;
-	return (find_own_tags(scene, site->node) & (MT_TAG_BIT(LOSS) | MT_TAG_BIT(HEAD))) != 0;
+	return site->category == MT_CATEGORY_LOGITS ||
+	       (scene_is_of(site->category, MAY_BE_LOGITS) && is_at_loss(scene, site->node));
 }
 
 static int is_same(uint64_t one, uint64_t two)
@@ -37,12 +40,6 @@ static int is_alike(const struct scene *scene, const struct scene_site *site)
 	return scene->request.failure && asked >= SMALL &&
 	       (is_same(each, asked) || is_same(2 * each, asked) || is_same(each, 2 * asked)) &&
 	       find_is_own(scene, site) && find_is_here(scene, site) && is_of_loss(scene, site);
-}
-
-/* A chunk as the request is one. */
-static int is_chunk(const struct scene *scene, const struct scene_site *site)
-{
-	return is_alike(scene, site) && site->count_at[SCENE_NOW] && is_same(site->most, scene->request.requested);
 }
 
 /* Pieces of equally many elements: `each` bytes in the candidate, `most` bytes at the site. */
@@ -73,36 +70,40 @@ static int are_chunks(struct candidate *candidate, uint64_t pieces)
 }
 
 /* Many equal pieces count in full. For a few (float32, softmax, gradient) the request alone counts. */
-static void add_asked(struct find *find, int is_named)
+static void add_asked(struct find *find)
 {
 	const struct scene *scene = find->scene;
-	struct candidate *candidate = find_add_request(find);
-	const struct scene_site *site, *most = NULL;
+	const struct scene_request *request = &scene->request;
+	const struct scene_site *site, *most = NULL, *end = scene->site + scene->sites;
+	int is_named = request->category == MT_CATEGORY_LOGITS || is_at_loss(scene, request->node);
+	struct candidate *candidate;
 	uint64_t pieces = 0;
-	uint32_t i;
 
-	for (i = 0; candidate && i < scene->sites; i++) {
-		site = &scene->site[i];
-		if (!is_alike(scene, site))
-			continue;
-		pieces += is_chunk(scene, site) ? site->count_at[SCENE_NOW] : 0;
-		most = !most || site->at[SCENE_NOW] > most->at[SCENE_NOW] ? site : most;
-		if (site->words)
-			say_size(candidate, scene->request.requested, site, each_of(site));
-	}
-	if (!candidate)
+	for (site = scene->site; site < end; site++)
+		if (is_alike(scene, site) && (!most || site->at[SCENE_NOW] > most->at[SCENE_NOW]))
+			most = site;
+	if (!is_named && !most)
 		return;
+	candidate = find_add_request(find);
 	candidate->category = MT_CATEGORY_LOGITS;
 	candidate->known = is_named ? SCENE_RULE : SCENE_PROBABLE;
-	candidate->fact[FACT_EACH] = (int64_t)scene->request.requested;
+	candidate->fact[FACT_EACH] = (int64_t)request->requested;
 	/* A request of autograd's thread has no telling function: take the forward that made the logits. */
-	if (most && scene_telling(scene, scene->request.node) == SCENE_NONE)
+	if (most && scene_telling(scene, request->node) == SCENE_NONE)
 		candidate->node = candidate->stack = most->node;
-	if (!are_chunks(candidate, pieces + 1))
-		return;
-	for (i = 0; i < scene->sites; i++)
-		if (is_chunk(scene, &scene->site[i]))
-			find_part(find, candidate, i, scene->site[i].at[SCENE_NOW]);
+	for (site = scene->site; most && site < end; site++) {
+		if (!is_alike(scene, site))
+			continue;
+		if (site->words)
+			say_size(candidate, request->requested, site, each_of(site));
+		if (is_same(site->most, request->requested))
+			pieces += find->take[site - scene->site] = site->count_at[SCENE_NOW];
+	}
+	if (are_chunks(candidate, pieces + 1))
+		for (site = scene->site; site < end; site++)
+			if (find->take[site - scene->site])
+				find_part(find, candidate, (uint32_t)(site - scene->site), site->at[SCENE_NOW]);
+	memset(find->take, 0, scene->sites * sizeof(*find->take));
 }
 
 static int is_resident(const struct scene *scene, const struct scene_site *site)
@@ -122,18 +123,7 @@ static void say_resident(struct find *find, struct candidate *candidate)
 
 void find_logits(struct find *find)
 {
-	const struct find_how how = { .need = MT_NEEDS, .done = say_resident };
-	const struct scene *scene = find->scene;
-	const struct scene_request *request = &scene->request;
-	int is_named = request->failure && request->node != SCENE_NONE &&
-		       (request->category == MT_CATEGORY_LOGITS ||
-			(find_own_tags(scene, request->node) & (MT_TAG_BIT(LOSS) | MT_TAG_BIT(HEAD))));
-	size_t i;
-
-	for (i = 0; i < scene->sites && !is_named; i++)
-		if (request->node != SCENE_NONE && is_alike(scene, &scene->site[i]))
-			break;
-	if (is_named || (i < scene->sites && request->node != SCENE_NONE))
-		add_asked(find, is_named);
-	find_sites(find, &how, is_resident);
+	if (find->scene->request.failure && find->scene->request.node != SCENE_NONE)
+		add_asked(find);
+	find_sites(find, &(struct find_how){ .need = MT_NEEDS, .done = say_resident }, is_resident);
 }

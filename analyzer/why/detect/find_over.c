@@ -14,28 +14,25 @@
 
 static int is_state(const struct scene *scene, const struct scene_site *site)
 {
-	return find_is_own(scene, site) && find_is_here(scene, site) && site->category == MT_CATEGORY_OPTIMIZER_STATE;
+	return find_is_own(scene, site) && site->category == MT_CATEGORY_OPTIMIZER_STATE;
 }
 
 /* The step of the newest set of optimizer states, if older sets of about equal bytes are resident; 0: none. */
 static int64_t attempt_step(const struct scene *scene)
 {
-	const struct scene_block *block;
+	const struct scene_block *block, *end = scene->block + scene->blocks;
 	uint64_t older = 0, newest = 0;
 	int64_t step = 0, first = INT64_MAX;
-	size_t i;
 
-	for (i = 0; i < scene->sites; i++) {
-		if (!is_state(scene, &scene->site[i]) || !scene->site[i].at[SCENE_NOW])
+	for (block = scene->block; block < end; block++) {
+		if (!is_state(scene, &scene->site[block->site]))
 			continue;
-		step = scene->site[i].last_step > step ? scene->site[i].last_step : step;
-		first = scene->site[i].first_step < first ? scene->site[i].first_step : first;
+		step = block->step > step ? block->step : step;
+		first = block->step < first ? block->step : first;
 	}
-	for (i = 0; i < scene->blocks; i++) {
-		block = &scene->block[i];
+	for (block = scene->block; block < end; block++)
 		if (is_state(scene, &scene->site[block->site]))
 			*(block->step < step ? &older : &newest) += block->bytes;
-	}
 	/* A few parameters that get their first gradient late make no second set. */
 	return older >= newest / 4 * 3 && older / 4 * 3 <= newest * (uint64_t)(step - first) ? step : 0;
 }
@@ -80,7 +77,7 @@ static int is_of_attempt(const struct scene_site *site)
 /* A new attempt makes its own states. */
 static int is_of_states(const struct scene_site *site)
 {
-	return site->category == MT_CATEGORY_GRADIENTS || site->category == MT_CATEGORY_OPTIMIZER_STATE ||
+	return scene_is_of(site->category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE)) ||
 	       (site->category == MT_CATEGORY_WEIGHTS && site->first_step < site->last_step);
 }
 
@@ -105,12 +102,10 @@ void find_attempt(struct find *find)
 	int is_over = failed < newest_forward(scene);
 	const struct scene_block *block;
 	const struct scene_site *site;
-	size_t i;
 
-	for (i = 0; i < scene->blocks; i++) {
-		block = &scene->block[i];
+	for (block = scene->block; block < scene->block + scene->blocks; block++) {
 		site = &scene->site[block->site];
-		if (!find_is_own(scene, site) || !find_is_here(scene, site))
+		if (!find_is_own(scene, site))
 			continue;
 		if ((block->step < step && is_of_states(site)) ||
 		    (block->seq < failed && is_of_attempt(site) && (is_over || is_of_failed(scene, node, site))))

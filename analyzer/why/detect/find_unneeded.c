@@ -80,16 +80,15 @@ static void take_dead(struct find *find)
 {
 	const struct scene *scene = find->scene;
 	int64_t over = scene->process[scene->request.process].backward_end;
-	const struct scene_site *site;
 	const struct scene_block *block;
-	size_t i;
+	const struct scene_site *site;
 
-	for (i = 0; i < scene->blocks && scene->request.phase != MT_PHASE_BACKWARD; i++) {
-		block = &scene->block[i];
+	if (scene->request.phase == MT_PHASE_BACKWARD)
+		return;
+	for (block = scene->block; block < scene->block + scene->blocks; block++) {
 		site = &scene->site[block->site];
-		if (find_is_here(scene, site) && find_is_own(scene, site) &&
-		    scene_is_of(site->category, SCENE_OF_FORWARD) && !mt_phase_is_early(site->phase) &&
-		    block->seq <= over && site->freed_home > site->made / 2 &&
+		if (find_is_own(scene, site) && scene_is_of(site->category, SCENE_OF_FORWARD) &&
+		    !mt_phase_is_early(site->phase) && block->seq <= over && site->freed_home > site->made / 2 &&
 		    (!scene->request.has_before || site->at[SCENE_NOW] > site->at[SCENE_BEFORE]))
 			find->take[block->site] += block->bytes;
 	}

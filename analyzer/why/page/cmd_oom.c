@@ -1,12 +1,12 @@
 /* memana oom - why a request failed, what to do about it, and the memory at the moment. */
 #include "memtrace/error.h"
-#include "oom_moment.h"
 #include "query/query.h"
 #include "report/answer.h"
 #include "report/command.h"
 #include "report/command_option.h"
 #include "report/top_host.h"
 #include "why.h"
+#include "why/moment/oom_moment.h"
 
 #define LIST_SHOWN 5
 

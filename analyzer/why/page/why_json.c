@@ -2,7 +2,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/places.h"
-#include "why_words.h"
+#include "why.h"
 
 #define CAUSES_LEAST 10 /* least number of causes in the list, for any -n */
 
@@ -19,17 +19,6 @@ static const char *const fact_words[] = {
 	FACT_LIST(FACT_WORD)
 #undef FACT_WORD
 };
-
-static void json_facts(struct doc *doc, const struct candidate *candidate)
-{
-	int i;
-
-	doc_object(doc, "facts");
-	for (i = 0; i < FACTS; i++)
-		if (candidate->fact[i])
-			doc_int(doc, fact_words[i], candidate->fact[i]);
-	doc_end(doc);
-}
 
 /* Writes the place, and the whole stack of the largest part. */
 static int json_place(struct doc *doc, const struct why *why, const struct candidate *candidate)
@@ -67,7 +56,7 @@ static int json_cause(struct doc *doc, const struct why *why, const struct candi
 {
 	const struct scene_process *process = &why->scene.process[candidate->process];
 	struct sentence action = { .size = 0 };
-	int error;
+	int error, i;
 
 	why_say_action(&action, why, candidate);
 	doc_object(doc, NULL);
@@ -84,14 +73,15 @@ static int json_cause(struct doc *doc, const struct why *why, const struct candi
 	doc_string(doc, "need", mt_need_word(candidate->need));
 	doc_string(doc, "known", known_words[candidate->known]);
 	doc_bool(doc, "fits", candidate->fits);
-	doc_object(doc, "freed");
-	doc_int(doc, "low", (int64_t)candidate->freed_low);
-	doc_int(doc, "high", (int64_t)candidate->freed_high);
-	doc_end(doc);
+	doc_range(doc, "freed", candidate->freed_low, candidate->freed_high);
 	json_next_peak(doc, candidate);
 	doc_string(doc, "action", action.text);
 	doc_string(doc, "action_id", mt_action_word(candidate->fix->action));
-	json_facts(doc, candidate);
+	doc_object(doc, "facts");
+	for (i = 0; i < FACTS; i++)
+		if (candidate->fact[i])
+			doc_int(doc, fact_words[i], candidate->fact[i]);
+	doc_end(doc);
 	doc_end(doc);
 	return error;
 }

@@ -3,7 +3,7 @@
 #include "report/answer.h"
 #include "report/peak_verdict.h"
 #include "report/top_host.h"
-#include "why_words.h"
+#include "why.h"
 
 #define WORDS_SHOWN 120 /* most words before the details */
 #define NEAR 20         /* divisor: at most 1/20 left is a near miss */

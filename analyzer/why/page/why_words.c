@@ -1,4 +1,4 @@
-#include "why_words.h"
+#include "why.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -71,24 +71,23 @@ static int find_peak(struct scene *scene)
 
 /* ---- the same place before ---- */
 
-struct moment {
-	int64_t seq, time;
-};
-
 /* Earlier allocations of the requesting place, oldest first. */
 struct earlier {
 	struct place_call *at;
 	size_t count;
 };
 
-static int take_earlier(struct scene *scene MT_UNUSED, const struct db_stmt *row, void *context)
+static int take_earlier(struct scene *scene, const struct db_stmt *row, void *context)
 {
 	struct earlier *earlier = context;
-	struct moment *at = scene_add(&earlier->at, &earlier->count, sizeof(*at));
+	void *grown = scene_room(earlier->at, earlier->count, sizeof(*earlier->at));
 
-	if (!at)
+	(void)scene;
+	if (!grown)
 		return -MT_E_MEMORY;
-	*at = (struct moment){ .seq = db_int(row, 0), .time = db_int(row, 1) };
+	earlier->at = grown;
+	earlier->at[earlier->count].seq = db_int(row, 0);
+	earlier->at[earlier->count++].time = db_int(row, 1);
 	return 0;
 }
 

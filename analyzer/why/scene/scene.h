@@ -57,7 +57,7 @@ struct scene_process {
 	enum mt_who who;
 	uint64_t engine;            /* bytes of an inference engine, resident or asleep */
 	int sleeps;                 /* 1: some of its memory is or was asleep */
-	int ended, complete;        /* ended: before the moment; complete: its trace was closed in order */
+	int ended;                  /* 1: before the moment */
 	int killed;                 /* 1: the process ended without an orderly exit */
 	int on_device;              /* 1: it holds bytes on the device */
 	uint32_t first_span, spans; /* scene.span */
@@ -66,7 +66,7 @@ struct scene_process {
 struct scene_span {
 	enum mt_phase phase;
 	uint32_t round; /* its number. A trainer begins a round with each step and after each backward, others with each span */
-	int64_t step, first_seq, last_seq, first_time, last_time;
+	int64_t step, first_seq, last_seq, first_time;
 };
 
 struct scene_frame {
@@ -95,8 +95,8 @@ struct scene_site {
 	const char *owner;
 	uint64_t at[SCENE_ATS], count_at[SCENE_ATS]; /* resident bytes, allocations */
 	uint64_t asleep;                             /* at the moment */
-	uint64_t idle;                               /* empty segments that the site took from the driver */
-	uint64_t least, most;                        /* smallest and largest block at the moment */
+	uint64_t idle, pinned; /* empty segments that it took from the driver; free bytes beside its tensors */
+	uint64_t least, most;  /* smallest and largest block at the moment */
 	uint64_t made, freed,
 		freed_home;            /* allocations before the moment; freed_home: freed in the step of their birth */
 	uint64_t most_before;          /* largest block before early_time; largest freed block if freed_is_early */
@@ -141,16 +141,16 @@ struct scene_request {
 	enum mt_phase phase;
 	enum mt_category category;
 	int64_t step;
-	uint64_t earlier_most;        /* largest earlier allocation of its place */
-	int earlier_freed;            /* 1: no step ended, and freed allocations count as earlier */
-	uint64_t outside;             /* bytes on the device beyond recorded calls; 0: unknown */
-	uint64_t hole, idle_segments; /* largest hole and bytes of empty segments of the requesting process */
-	int expandable, sleeps;       /* allocator modes, from frag_modes */
-	int from_driver;              /* 1: a library or a pool asked the driver, not the framework's allocator */
-	int has_before;               /* 0, SCENE_SAME_PLACE, SCENE_STEP_BEFORE */
-	uint64_t outside_before;      /* `outside` at the reference; 0: unknown */
-	uint64_t outside_first;       /* `outside` at the first of outside_steps steps */
-	int64_t outside_steps;        /* number of steps, each with a rise of `outside`; 0: some step had none */
+	uint64_t earlier_most;   /* largest earlier allocation of its place */
+	int earlier_freed;       /* 1: no step ended, and freed allocations count as earlier */
+	uint64_t outside;        /* bytes on the device beyond recorded calls; 0: unknown */
+	uint64_t hole;           /* largest hole of the requesting process */
+	int expandable, sleeps;  /* allocator modes, from frag_modes */
+	int from_driver;         /* 1: a library or a pool asked the driver, not the framework's allocator */
+	int has_before;          /* 0, SCENE_SAME_PLACE, SCENE_STEP_BEFORE */
+	uint64_t outside_before; /* `outside` at the reference; 0: unknown */
+	uint64_t outside_first;  /* `outside` at the first of outside_steps steps */
+	int64_t outside_steps;   /* number of steps, each with a rise of `outside`; 0: some step had none */
 };
 
 /* The peak of the device that came nearest to its limit. */
@@ -172,7 +172,7 @@ struct scene {
 	size_t spans;
 	struct scene_site *site;
 	size_t sites;
-	struct scene_block *block; /* by site, then birth */
+	struct scene_block *block; /* on the device of the request, by site, then birth */
 	size_t blocks;
 	struct scene_node *node; /* by id: a parent before its children */
 	size_t nodes;

@@ -49,10 +49,9 @@ static int take_process(struct scene *scene, const struct db_stmt *row, void *co
 	process->pid = db_int(row, 1);
 	process->rank = db_type(row, 2) == DB_NULL ? -1 : db_int(row, 2);
 	process->steps = db_int(row, 3);
-	process->complete = db_int(row, 4) != 0;
-	process->over_time = db_type(row, 5) == DB_NULL ? -1 : db_int(row, 5);
-	process->over_seq = db_int(row, 6);
-	process->killed = !strcmp(db_text(row, 7), mt_end_name(MT_END_KILLED));
+	process->over_time = db_type(row, 4) == DB_NULL ? -1 : db_int(row, 4);
+	process->over_seq = db_int(row, 5);
+	process->killed = !strcmp(db_text(row, 6), mt_end_name(MT_END_KILLED));
 	process->pin = SCENE_NONE;
 	process->ended = process->over_time >= 0 &&
 			 scene_before(process->over_time, process->id, process->over_seq, &scene->request.when);
@@ -75,11 +74,12 @@ static void note_span(struct scene_process *process, const struct scene_span *sp
 static int take_span(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	uint32_t index = scene_process_of(scene, db_int(row, 0));
-	struct scene_process *process = &scene->process[index];
+	struct scene_process *process;
 	struct scene_span *span;
 
 	if (index == SCENE_NONE)
 		return 0;
+	process = &scene->process[index];
 	span = scene_add(&scene->span, &scene->spans, sizeof(*span));
 	if (!span)
 		return -MT_E_MEMORY;
@@ -87,8 +87,7 @@ static int take_span(struct scene *scene, const struct db_stmt *row, void *conte
 				     .step = db_int(row, 2),
 				     .first_seq = db_int(row, 3),
 				     .last_seq = db_int(row, 4),
-				     .first_time = db_int(row, 5),
-				     .last_time = db_int(row, 6) };
+				     .first_time = db_int(row, 5) };
 	if (!process->spans++)
 		process->first_span = (uint32_t)(span - scene->span);
 	note_span(process, span, &scene->request.when);
@@ -126,13 +125,13 @@ int scene_load_processes(struct scene *scene)
 	size_t i;
 	int error = scene_each(
 		scene,
-		"SELECT id, ifnull(pid, 0), rank, steps, complete, over_time, ifnull(over_seq, 0), ifnull(ended, '') FROM process "
+		"SELECT id, ifnull(pid, 0), rank, steps, over_time, ifnull(over_seq, 0), ifnull(ended, '') FROM process "
 		"ORDER BY id",
 		NULL, 0, take_process, NULL);
 
 	if (!error)
 		error = scene_each(scene,
-				   "SELECT process, phase, step, first_seq, last_seq, first_time, last_time FROM phase_span "
+				   "SELECT process, phase, step, first_seq, last_seq, first_time FROM phase_span "
 				   "ORDER BY process, first_seq",
 				   NULL, 0, take_span, NULL);
 	for (i = 0; i < scene->processes; i++)

@@ -1,6 +1,5 @@
 /* Slack: bytes that caching allocators reserve outside of tensors. */
 #include <string.h>
-#include "memtrace/error.h"
 #include "report/frag/frag.h"
 #include "scene_impl.h"
 
@@ -12,9 +11,10 @@ static int could_serve(const struct scene_request *request, const struct segment
 	return !request->failure || request->requested <= SMALL_POOL / 2 || segment->piece_bytes > SMALL_POOL;
 }
 
-/* Adds the free bytes of each segment in use to the site with most bytes in it. `idle`: a zeroed number for each site. */
-static void add_pinned(struct scene *scene, struct scene_process *process, const struct frag_map *map, uint64_t *idle)
+/* Adds the free bytes of each segment in use to the site with most bytes in it. */
+static void add_pinned(struct scene *scene, struct scene_process *process, const struct frag_map *map)
 {
+	struct scene_site *all = scene->site;
 	const struct segment *segment;
 	const struct frag_tensor *holder;
 	uint32_t site;
@@ -29,11 +29,11 @@ static void add_pinned(struct scene *scene, struct scene_process *process, const
 		site = holder ? scene_site_of(scene, holder->site) : SCENE_NONE;
 		if (site == SCENE_NONE)
 			continue;
-		idle[site] += segment->bytes - segment->used;
-		if (process->pin == SCENE_NONE || idle[site] > idle[process->pin])
+		all[site].pinned += segment->bytes - segment->used;
+		if (process->pin == SCENE_NONE || all[site].pinned > all[process->pin].pinned)
 			process->pin = site;
 	}
-	if (process->pin != SCENE_NONE && idle[process->pin] < process->pinned / 2)
+	if (process->pin != SCENE_NONE && all[process->pin].pinned < process->pinned / 2)
 		process->pin = SCENE_NONE;
 }
 
@@ -50,7 +50,7 @@ static void add_idle(struct scene *scene, const struct frag_map *map)
 	}
 }
 
-static int load_process(struct scene *scene, struct scene_process *process, uint64_t *idle)
+static int load_process(struct scene *scene, struct scene_process *process)
 {
 	struct scene_request *request = &scene->request;
 	int is_own = process == &scene->process[request->process];
@@ -59,11 +59,10 @@ static int load_process(struct scene *scene, struct scene_process *process, uint
 	int error;
 
 	memset(&map, 0, sizeof(map));
-	memset(idle, 0, scene->sites * sizeof(*idle));
 	error = frag_load(&map, scene->db, request->device, process->id, &request->when);
 	if (!error) {
 		process->idle = map.map.free_pieces < process->slack ? map.map.free_pieces : process->slack;
-		add_pinned(scene, process, &map, idle);
+		add_pinned(scene, process, &map);
 		add_idle(scene, &map);
 	}
 	for (k = 0; k < map.map.count && !error; k++)
@@ -78,15 +77,11 @@ static int load_process(struct scene *scene, struct scene_process *process, uint
 
 int scene_load_slack(struct scene *scene)
 {
-	uint64_t *idle = calloc(scene->sites + 1, sizeof(*idle));
 	size_t i;
-	int error = idle ? 0 : -MT_E_MEMORY;
+	int error = 0;
 
 	for (i = 0; i < scene->processes && !error; i++)
 		if (scene->process[i].slack)
-			error = load_process(scene, &scene->process[i], idle);
-	free(idle);
-	if (!error)
-		scene->request.idle_segments = scene->process[scene->request.process].idle;
+			error = load_process(scene, &scene->process[i]);
 	return error;
 }

@@ -60,10 +60,11 @@ const char *scene_keep(struct scene *scene, const char *text)
 static int take_frame(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	struct scene_frame *added = scene_add(&scene->frame, &scene->frames, sizeof(*added));
-	struct callstack_frame *frame = &added->frame;
+	struct callstack_frame *frame;
 
 	if (!added)
 		return -MT_E_MEMORY;
+	frame = &added->frame;
 	added->id = db_int(row, 0);
 	frame->function = scene_keep(scene, db_text(row, 1));
 	frame->file = scene_keep(scene, db_text(row, 2));

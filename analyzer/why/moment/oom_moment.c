@@ -196,9 +196,8 @@ static void print_device(struct text *text, const struct scene *scene, const str
 		print_row(text, "the device has", (int64_t)request->total, "");
 	if (asked->slack && request->hole)
 		print_row(text, "largest hole", (int64_t)request->hole, "in a segment of the process that asked");
-	if (request->idle_segments)
-		print_row(text, "segments with nothing in", (int64_t)request->idle_segments,
-			  "of the process that asked");
+	if (asked->idle)
+		print_row(text, "segments with nothing in", (int64_t)asked->idle, "of the process that asked");
 	if (moment->asleep)
 		print_row(text, "allocated, but asleep", (int64_t)moment->asleep, "pages unmapped: not counted here");
 }
@@ -211,7 +210,7 @@ static void json_device(struct doc *doc, const struct scene *scene, const struct
 	doc_int_or_null(doc, "total_bytes", (int64_t)request->total, request->total != 0);
 	doc_int(doc, "slack_bytes", (int64_t)scene->process[request->process].slack);
 	doc_int(doc, "largest_hole_bytes", (int64_t)request->hole);
-	doc_int(doc, "idle_segment_bytes", (int64_t)request->idle_segments);
+	doc_int(doc, "idle_segment_bytes", (int64_t)scene->process[request->process].idle);
 	doc_int(doc, "in_use_bytes", (int64_t)scene->in_use);
 	doc_int(doc, "asleep_bytes", (int64_t)moment->asleep);
 	doc_int(doc, "unrecorded_bytes", unrecorded >= 0 ? unrecorded : (int64_t)request->outside);

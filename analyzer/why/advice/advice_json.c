@@ -2,16 +2,12 @@
 #include <stdlib.h>
 #include "advice.h"
 #include "memtrace/error.h"
-#include "why_words.h"
 
 /* ---- small parts ---- */
 
 static void json_range(struct doc *doc, const char *key, struct advise_range range)
 {
-	doc_object(doc, key);
-	doc_int(doc, "low", (int64_t)range.low);
-	doc_int(doc, "high", (int64_t)range.high);
-	doc_end(doc);
+	doc_range(doc, key, range.low, range.high);
 }
 
 /* A pair of texts as an object. */
@@ -57,40 +53,25 @@ static void json_outcome(struct doc *doc, const struct advice *advice, const str
 
 /* ---- the run ---- */
 
-/* The first action, and the setting that does it. */
-static void json_answer(struct doc *doc, const struct advice *advice)
-{
-	struct sentence sentence = { .size = 0 };
-
-	if (advice->rows)
-		advice_say_action(&sentence, advice, &advice->row[0]);
-	if (advice->rows && advice->row[0].effect) {
-		sentence_say(&sentence, " ");
-		advice_say_setting(&sentence, advice, &advice->row[0]);
-	}
-	doc_string(doc, "answer", sentence.size ? sentence.text : "");
-}
-
-/* Memory that the step takes after the request that failed. */
-static void json_later(struct doc *doc, const struct replay *replay)
-{
-#define LATER_WORD(name, word) word,
-	static const char *const words[] = { REPLAY_LATER_LIST(LATER_WORD) };
-#undef LATER_WORD
-
-	doc_object(doc, "later");
-	doc_string(doc, "from", words[replay->later.from]);
-	doc_int(doc, "bytes", (int64_t)replay->later.sum);
-	doc_int(doc, "count", replay->later.count);
-	doc_end(doc);
-}
-
 static void json_run(struct doc *doc, const struct advice *advice)
 {
+#define LATER_WORD(name, word) word,
+	static const char *const later_words[] = { REPLAY_LATER_LIST(LATER_WORD) };
+#undef LATER_WORD
 	const struct effects *effects = &advice->effects;
+	const struct replay *replay = &effects->run.replay;
 	const struct advise_config *config = effects->config;
 	const struct advise_part *part = !advice->nothing && config->parts ? &config->part[0] : NULL;
+	struct sentence answer = { .size = 0 };
 
+	/* The first action, and the setting that does it. */
+	if (advice->rows)
+		advice_say_action(&answer, advice, &advice->row[0]);
+	if (advice->rows && advice->row[0].effect) {
+		sentence_say(&answer, " ");
+		advice_say_setting(&answer, advice, &advice->row[0]);
+	}
+	doc_string(doc, "answer", answer.text);
 	doc_string(doc, "framework", part ? part->file->framework : "");
 	doc_text(doc, "framework_version", part ? part->version : NULL);
 	doc_text(doc, "framework_evidence", part ? config->evidence : NULL);
@@ -103,8 +84,13 @@ static void json_run(struct doc *doc, const struct advice *advice)
 	doc_end(doc);
 	doc_int_or_null(doc, "limit_bytes", (int64_t)effects->limit, effects->limit != 0);
 	doc_int(doc, "needed_bytes", (int64_t)effects->needed);
-	if (effects->run.failed)
-		json_later(doc, &effects->run.replay);
+	if (effects->run.failed) { /* memory that the step takes after the failed request */
+		doc_object(doc, "later");
+		doc_string(doc, "from", later_words[replay->later.from]);
+		doc_int(doc, "bytes", (int64_t)replay->later.sum);
+		doc_int(doc, "count", replay->later.count);
+		doc_end(doc);
+	}
 	doc_bool(doc, "configuration_known", !effects->blind);
 }
 
@@ -175,73 +161,59 @@ static int json_settings(struct doc *doc, const struct advice *advice, int64_t l
 
 /* ---- rows ---- */
 
-static void json_action(struct doc *doc, const struct advice *advice, const struct advice_row *row)
-{
-	const struct effect *effect = row->effect;
-	struct sentence action = { .size = 0 };
-
-	why_say_action(&action, &advice->why, row->candidate);
-	doc_object(doc, NULL);
-	doc_string(doc, "cause", mt_cause_word(row->candidate->cause));
-	doc_string(doc, "action", action.text);
-	doc_string(doc, "action_id", mt_action_word(row->candidate->fix->action));
-	doc_text(doc, "key", effect ? effect->knob->name.key : NULL);
-	doc_text(doc, "setting_action_id", effect ? mt_action_word(effect->action) : NULL);
-	doc_end(doc);
-}
-
-/* A cause against which no setting is. */
-static void json_refusal(struct doc *doc, const struct advice *advice, const struct candidate *candidate)
-{
-	struct sentence cause = { .size = 0 }, action = { .size = 0 };
-
-	why_say_cause(&cause, &advice->why, candidate);
-	why_say_action(&action, &advice->why, candidate);
-	doc_object(doc, NULL);
-	doc_string(doc, "reason", mt_cause_word(candidate->cause));
-	doc_string(doc, "evidence", cause.text);
-	doc_string(doc, "instead", action.text);
-	doc_end(doc);
-}
-
+/* The actions; then the causes against which no setting is. */
 static void json_rows(struct doc *doc, const struct advice *advice)
 {
-	size_t i;
+	const struct advice_row *row, *end = advice->row + advice->rows;
+	struct sentence action, cause;
 
 	doc_array(doc, "actions");
-	for (i = 0; i < advice->rows; i++)
-		json_action(doc, advice, &advice->row[i]);
+	for (row = advice->row; row < end; row++) {
+		action.size = 0;
+		why_say_action(&action, &advice->why, row->candidate);
+		doc_object(doc, NULL);
+		doc_string(doc, "cause", mt_cause_word(row->candidate->cause));
+		doc_string(doc, "action", action.text);
+		doc_string(doc, "action_id", mt_action_word(row->candidate->fix->action));
+		doc_text(doc, "key", row->effect ? row->effect->knob->name.key : NULL);
+		doc_text(doc, "setting_action_id", row->effect ? mt_action_word(row->effect->action) : NULL);
+		doc_end(doc);
+	}
 	doc_end(doc);
 	doc_array(doc, "refusals");
-	for (i = 0; i < advice->rows; i++)
-		if (!advice->row[i].effect)
-			json_refusal(doc, advice, advice->row[i].candidate);
+	for (row = advice->row; row < end; row++) {
+		if (row->effect)
+			continue;
+		action.size = cause.size = 0;
+		why_say_cause(&cause, &advice->why, row->candidate);
+		why_say_action(&action, &advice->why, row->candidate);
+		doc_object(doc, NULL);
+		doc_string(doc, "reason", mt_cause_word(row->candidate->cause));
+		doc_string(doc, "evidence", cause.text);
+		doc_string(doc, "instead", action.text);
+		doc_end(doc);
+	}
 	doc_end(doc);
 }
 
 /* ---- the plan ---- */
 
-static void json_turns(struct doc *doc, const struct effect_plan *plan)
+static void json_turn(struct doc *doc, const struct advise_move *turn, const struct effect *effect, const char *silence)
 {
-	const struct effect *effect;
-	size_t i;
+	int is_relative = effect && effect->relative;
 
-	doc_array(doc, "settings");
-	for (i = 0; i < plan->moves; i++) {
-		effect = plan->effect[i] && plan->effect[i]->relative ? plan->effect[i] : NULL;
-		doc_object(doc, NULL);
-		doc_string(doc, "key", plan->move[i].knob->name.key);
-		doc_text(doc, "now", effect ? NULL : plan->move[i].now);
-		doc_string(doc, "to", effect ? advice_proposed(effect) : plan->move[i].to);
-		doc_text(doc, "silent", advise_silence_words(plan->silence[i]));
-		doc_end(doc);
-	}
+	doc_object(doc, NULL);
+	doc_string(doc, "key", turn->knob->name.key);
+	doc_text(doc, "now", is_relative ? NULL : turn->now);
+	doc_string(doc, "to", is_relative ? advice_proposed(effect) : turn->to);
+	doc_text(doc, "silent", silence);
 	doc_end(doc);
 }
 
 static int json_predicted(struct doc *doc, const struct advice *advice)
 {
 	const struct effect_plan *plan = &advice->effects.plan;
+	size_t i;
 	int error;
 
 	doc_object(doc, "predicted");
@@ -254,7 +226,10 @@ static int json_predicted(struct doc *doc, const struct advice *advice)
 		doc_end(doc);
 	}
 	doc_bool(doc, "fits", plan->fits);
-	json_turns(doc, plan);
+	doc_array(doc, "settings");
+	for (i = 0; i < plan->moves; i++)
+		json_turn(doc, &plan->move[i], plan->effect[i], advise_silence_words(plan->silence[i]));
+	doc_end(doc);
 	error = json_paste(doc, advice, NULL);
 	doc_end(doc);
 	return error;
@@ -281,7 +256,6 @@ int advice_json(struct doc *doc, const struct advice *advice, int64_t limit)
 	const struct effect_plan *plan = &advice->effects.plan;
 	int error = why_json_verdict(doc, &advice->why);
 
-	json_answer(doc, advice);
 	json_run(doc, advice);
 	if (!error)
 		error = why_json(doc, &advice->why, limit);

@@ -3,7 +3,6 @@
 #include <string.h>
 #include "advice.h"
 #include "report/answer.h"
-#include "why_words.h"
 
 /* ---- values ---- */
 

@@ -8,8 +8,8 @@
 #ifndef MEMANA_ADVICE_H
 #define MEMANA_ADVICE_H
 
-#include "why.h"
 #include "why/effect/effect.h"
+#include "why/page/why.h"
 
 #define ADVICE_WORDS_MAX 512 /* room for the words of a value */
 #define ADVICE_RANGE_MAX (2 * TEXT_SIZE_MAX)
