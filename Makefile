@@ -6,6 +6,7 @@
 #   make test-torch the same for a current PyTorch, which it fetches from PyPI
 #   make test-export exports in the official readers of their formats, which it fetches
 #   make test-driver NVIDIA's own driver library without a GPU, which it fetches
+#   make test-attach memrec attach and detach, ROUNDS=200 times into a training, with each Python, gdb and lldb that is here
 #   make test-rules the phase rules against real releases of the frameworks, which it fetches
 #   make test-modules the peak by module, held against an oracle in the same program (in the environment of test-frameworks)
 #   make test-frameworks TRL, the Trainer, DDP, FSDP2 and others, held against their own account (8 GB, an hour)
@@ -275,6 +276,14 @@ allocator-table: programs
 test-driver: deps-test
 	@$(MAKE) --no-print-directory -j2 all
 	@tests/driver/run.sh $(B)
+
+# Attaching to what runs, far more often than `make test` does.
+.PHONY: test-attach
+ROUNDS ?= 200
+test-attach: deps-test
+	@tools/deps.sh attach
+	@$(MAKE) --no-print-directory -j2 all
+	@TEST_TIMEOUT=3600 ROUNDS=$(ROUNDS) tests/run.sh $(B) test_attach
 
 # A table of attacks on a recording, and their results (an hour; RUNS, KEEP_MINUTES, ROWS: tests/torture/torture.py).
 TORTURE := $(B)/torture/victim $(B)/torture/victim_library.so

@@ -24,6 +24,7 @@ struct mt_emitter {
 	uint32_t steps, skip;                  /* as in struct mt_fold_options */
 	uint32_t step;                         /* the running step, from 1 */
 	int recording;                         /* the steps to be skipped have passed */
+	int waits;                             /* memory from before the recording is being told: no event is written */
 	enum mt_end done_why;                  /* END after the last step says it */
 	int done;
 	uint64_t seq, time;                         /* the newest ones */
@@ -141,6 +142,12 @@ int mt_emitter_flush(struct mt_emitter *emitter)
 	return err;
 }
 
+/* Events are written. */
+static int is_recording(const struct mt_emitter *emitter)
+{
+	return emitter->recording && !emitter->waits;
+}
+
 /* ---- figures -------------------------------------------------------------------------------------------------- */
 
 /* A device's peak is reached when something is born on it. */
@@ -230,7 +237,7 @@ int mt_emitter_lost(struct mt_emitter *emitter, enum mt_loss reason, uint64_t co
 
 	if (count > emitter->missing[reason])
 		emitter->missing[reason] = count;
-	if (!emitter->recording || emitter->done || !has_number(emitter))
+	if (!is_recording(emitter) || emitter->done || !has_number(emitter))
 		return 0;
 	event.value = emitter->missing[reason] - emitter->lost[reason];
 	return event.value ? write_own(emitter, &event) : 0;
@@ -254,7 +261,7 @@ int mt_emitter_source(struct mt_emitter *emitter, enum mt_source source, uint32_
 {
 	struct mt_event event = { .kind = MT_SOURCE, .flags = source, .value = state };
 
-	if (!emitter->recording || emitter->done || !has_number(emitter))
+	if (!is_recording(emitter) || emitter->done || !has_number(emitter))
 		return 0;
 	event.name = string_id(emitter, why);
 	if (emitter->source[source] == state + 1 && emitter->source_why[source] == event.name)
@@ -309,7 +316,7 @@ int mt_emitter_sample(struct mt_emitter *emitter, const struct mt_event *sample)
 {
 	uint64_t place = sample->kind == MT_GPU_SAMPLE ? sample->device : HOST_PLACE;
 
-	if (!emitter->recording || emitter->done || place >= MT_LEDGER_DEVICES)
+	if (!is_recording(emitter) || emitter->done || place >= MT_LEDGER_DEVICES)
 		return 1;
 	if (has_sample_number(emitter, SAMPLE_NUMBERS))
 		return write_sample(emitter, sample);
@@ -350,7 +357,7 @@ static int step_ended(struct mt_emitter *emitter, uint32_t number)
 	if (number < emitter->skip)
 		return 0;
 	emitter->recording = 1;
-	if (has_number(emitter)) {
+	if (!emitter->waits && has_number(emitter)) {
 		event.name = string_id(emitter, mt_tracker_step_why(emitter->tracker));
 		err = write_own(emitter, &event);
 	}
@@ -381,7 +388,7 @@ int mt_emitter_event(struct mt_emitter *emitter, uint64_t number, struct mt_even
 		return err;
 	emitter->seq = event->seq;
 	emitter->time = event->time;
-	if (!emitter->recording)
+	if (!is_recording(emitter))
 		return mt_writer_skip(emitter->writer, event, label.phase, label.step);
 	written = submit(emitter, event, label.phase, label.step);
 	if (!err)
@@ -401,6 +408,22 @@ int mt_emitter_before(struct mt_emitter *emitter, uint64_t number, struct mt_eve
 	if (!label.rule_frame && (label.phase == MT_PHASE_INIT || label.phase == MT_PHASE_OTHER))
 		label.phase = MT_PHASE_BEFORE;
 	return mt_writer_skip(emitter->writer, event, label.phase, label.step);
+}
+
+void mt_emitter_wait(struct mt_emitter *emitter, int waits)
+{
+	emitter->waits = waits;
+}
+
+int mt_emitter_told(struct mt_emitter *emitter, uint64_t number, struct mt_event *event)
+{
+	event->seq = emitter->seq = number << MT_EMITTER_SHIFT;
+	return mt_writer_skip(emitter->writer, event, MT_PHASE_BEFORE, emitter->step);
+}
+
+void mt_emitter_pass(struct mt_emitter *emitter, uint64_t number)
+{
+	emitter->seq = number << MT_EMITTER_SHIFT;
 }
 
 /* ---- going on with a trace ------------------------------------------------------------------------------------ */

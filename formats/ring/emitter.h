@@ -39,6 +39,15 @@ struct mt_defs *mt_emitter_defs(struct mt_emitter *emitter);
 /* The newest number of the ring that is in the trace, reported lost or left out on purpose. */
 uint64_t mt_emitter_number(const struct mt_emitter *emitter);
 
+/* 1: from now on events are in the live set alone, 0: they are in the trace. Not for a trace that has events. */
+void mt_emitter_wait(struct mt_emitter *emitter, int waits);
+
+/* While the emitter waits: ring event `number` is a birth from before the recording. As mt_emitter_event. */
+int mt_emitter_told(struct mt_emitter *emitter, uint64_t number, struct mt_event *event);
+
+/* Ring event `number` is nothing for the trace. */
+void mt_emitter_pass(struct mt_emitter *emitter, uint64_t number);
+
 /* Steps that have ended since the recording began. */
 uint64_t mt_emitter_steps(const struct mt_emitter *emitter);
 

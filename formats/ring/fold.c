@@ -15,6 +15,7 @@
 #include "base/copy.h"
 #include "elf_names.h"
 #include "emitter.h"
+#include "fold_before.h"
 #include "frame_names.h"
 #include "intake.h"
 #include "memtrace/base.h"
@@ -46,6 +47,7 @@ struct mt_fold {
 	struct mt_fold_options options;
 	char *ring_path, *step_mark;
 	struct fold_gpu gpu[MT_LEDGER_DEVICES];
+	struct fold_before before;
 	uint64_t waiting_for, waiting_since; /* number that held us up; ns */
 	int look_again;                      /* nobody has looked since something was found missing */
 	uint64_t log_abandoned; /* 1 + place in the log where waiting for a record was given up; 0: nowhere */
@@ -66,6 +68,7 @@ static void fold_free(struct mt_fold *fold)
 {
 	mt_intake_free(fold->intake);
 	ring_view_close(fold->view);
+	fold_before_release(&fold->before);
 	free(fold->ring_path);
 	free(fold->step_mark);
 	free(fold);
@@ -466,6 +469,19 @@ static int is_notable(const struct mt_event *event)
 	}
 }
 
+static int fold_one(struct mt_fold *fold, const struct ring_event *from, uint64_t number, struct mt_event *event)
+{
+	int err;
+
+	if (from->record == RING_BEFORE)
+		return fold_before_record(&fold->before, fold->emitter, number, from->value, event);
+	err = fold_before_event(&fold->before, event);
+	if (!err)
+		err = mt_emitter_event(fold->emitter, number, event);
+	fold->notable += is_notable(event);
+	return err;
+}
+
 /* Writes the events whose turn it is. Returns how many were taken. */
 static uint64_t fold_merge(struct mt_fold *fold, int final)
 {
@@ -484,8 +500,7 @@ static uint64_t fold_merge(struct mt_fold *fold, int final)
 		if (number >= expected) { /* else the trace has it, or it came after its turn and is counted */
 			if (!fold_convert(fold, from, &event, final))
 				break;
-			keep_error(fold, mt_emitter_event(fold->emitter, number, &event));
-			fold->notable += is_notable(&event);
+			keep_error(fold, fold_one(fold, from, number, &event));
 		}
 		ring_view_take(view);
 		taken++;
@@ -603,6 +618,7 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
 	}
 	if (mt_emitter_done(fold->emitter))
 		return fold_discard(fold);
+	fold_before_look(&fold->before, fold->emitter, 0);
 	report_sources(fold);
 	do {
 		fold->look_again = 0;
@@ -612,8 +628,10 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
 		*folded += taken;
 	} while ((taken || fold->look_again) && *folded < RUN_EVENTS && !fold->error &&
 		 !mt_emitter_done(fold->emitter));
-	if (final && !taken && !fold->error)
+	if (final && !taken && !fold->error) {
+		fold_before_look(&fold->before, fold->emitter, 1);
 		skip_rest(fold);
+	}
 	report_losses(fold);
 	give_back(fold);
 	if (fold->error)

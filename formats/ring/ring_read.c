@@ -217,7 +217,8 @@ static int record_read(const struct ring_view *view, struct ring_view_slot *slot
 		return -1;
 	if (event->record == RING_PAD)
 		return event->bytes == to_end ? RING_PAD : -1;
-	if (event->record != RING_EVENT || event->bytes < sizeof(*event) || !event_good(view, slot, event))
+	if ((event->record != RING_EVENT && event->record != RING_BEFORE) || event->bytes < sizeof(*event) ||
+	    !event_good(view, slot, event))
 		return -1;
 	return RING_EVENT;
 }

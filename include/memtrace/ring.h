@@ -116,7 +116,18 @@ struct ring_header {
 };
 
 /* One event in a slot. Records are 8-byte aligned and never wrap: a PAD fills the end of the slot. */
-enum ring_record_kind { RING_PAD = 0, RING_EVENT = 1 };
+enum ring_record_kind {
+	RING_PAD = 0,
+	RING_EVENT = 1,
+	RING_BEFORE = 2, /* memrec attach: what was there before the recording (ring_before) */
+};
+
+/*
+ * The first event of a recording that begins in a process that runs is the first of these: a MARK with value RING_BEFORE_BEGINS.
+ * Then births (TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE, ..) in any order, among events of other threads, and a MARK with value
+ * RING_BEFORE_ENDS. An address that an event was about in between says nothing: the event does.
+ */
+enum ring_before { RING_BEFORE_BEGINS = 1, RING_BEFORE_ENDS = 2 };
 
 struct ring_event {
 	uint32_t bytes;     /* size of the whole record, multiple of 8; PAD: up to the end of the slot */

@@ -19,6 +19,7 @@
 #include "run/say.h"
 
 #define ANSWER_MS 10000u /* the process may take as long to come by */
+#define HELPER_MS 60000u /* and a debugger before, on a machine with much to do */
 #define LATE_MS 300u     /* code that had begun when memrec gave up */
 #define END_MS 3000u     /* a debugger may take as long to end when asked to */
 #define LOOK_MS 3
@@ -34,6 +35,7 @@ struct attempt {
 	char code[MEMREC_PATH_MAX]; /* path of the code */
 	FILE *said;                 /* output of the helper */
 	pid_t helper;
+	int is_late;       /* the helper did not end in time */
 	int helper_status; /* once it has ended; -1: not yet */
 };
 
@@ -173,6 +175,8 @@ static void make_lldb(const struct attempt *attempt, struct helper *helper)
 	add(helper, "-o");
 	add(helper, "settings set target.preload-symbols false");
 	add(helper, "-o");
+	add(helper, "settings set plugin.jit-loader.gdb.enable off"); /* it would look for a name in all libraries */
+	add(helper, "-o");
 	add(helper, "process attach --pid %d", (int)process->pid);
 	add(helper, "-o");
 	add(helper, "expression -l c -i true -u true -- (" MMAP_TYPE "0x%" PRIx64 ")(0x%" PRIx64 ", %u, 3, %u, -1, 0)",
@@ -263,14 +267,15 @@ static int look(struct attempt *attempt, char *why, size_t size)
 	return read_note(attempt, MEMREC_FAILED_SUFFIX, why, size) ? -1 : 0;
 }
 
-static int wait_for_answer(struct attempt *attempt, uint64_t ms, char *why, size_t size)
+/* At most `ms`; no longer than the helper runs, if `helper_only`, and not at all after a helper that failed. */
+static int wait_for_answer(struct attempt *attempt, uint64_t ms, int helper_only, char *why, size_t size)
 {
 	uint64_t begin = now_ms();
 	struct timespec pause = { 0, LOOK_MS * 1000000 };
 	int answer;
 
 	while (!(answer = look(attempt, why, size)) && now_ms() - begin < ms && attempt->helper_status <= 0 &&
-	       !kill(attempt->process->pid, 0))
+	       (!helper_only || attempt->helper_status < 0) && !kill(attempt->process->pid, 0))
 		nanosleep(&pause, NULL);
 	return answer;
 }
@@ -300,15 +305,16 @@ static void end_helper(struct attempt *attempt)
 static void read_said(struct attempt *attempt, char *line, size_t size)
 {
 	char next[SAID_BYTES];
-	int found = 0;
+	int found = 0, is_error;
 
 	line[0] = '\0';
 	rewind(attempt->said);
-	while (!found && fgets(next, sizeof(next), attempt->said)) {
+	while (fgets(next, sizeof(next), attempt->said)) {
 		next[strcspn(next, "\n")] = '\0';
-		found = strstr(next, "ptrace:") || strstr(next, "rror");
-		if (*next)
+		is_error = strstr(next, "ptrace:") || strstr(next, "error:");
+		if (*next && (is_error || !found))
 			snprintf(line, size, "%.*s", (int)size - 1, next);
+		found |= is_error;
 	}
 }
 
@@ -320,6 +326,8 @@ static void say_why_not(struct attempt *attempt, char *why, size_t size)
 
 	if (kill(attempt->process->pid, 0)) {
 		snprintf(why, size, "it has ended");
+	} else if (attempt->is_late) {
+		snprintf(why, size, "%s has not come back within %u s (try another --method)", word, HELPER_MS / 1000);
 	} else if (attempt->helper_status == 127) {
 		snprintf(why, size, "%s was not found (install it, or choose another --method)", word);
 	} else if (attempt->method == ATTACH_PYTHON_METHOD && attempt->helper_status == NO_REMOTE) {
@@ -339,10 +347,13 @@ static int try_method(struct attempt *attempt, char *why, size_t size)
 	int answer = 0, error = start(attempt);
 
 	if (!error)
-		answer = wait_for_answer(attempt, ANSWER_MS, why, size);
+		answer = wait_for_answer(attempt, HELPER_MS, 1, why, size);
+	if (!error && !answer && !attempt->helper_status)
+		answer = wait_for_answer(attempt, ANSWER_MS, 0, why, size);
 	if (!error && !answer) {
 		unlink(attempt->code); /* from now on the code is void */
-		answer = wait_for_answer(attempt, LATE_MS, why, size);
+		attempt->is_late = attempt->helper_status < 0;
+		answer = wait_for_answer(attempt, LATE_MS, 0, why, size);
 	}
 	if (attempt->helper > 0)
 		end_helper(attempt);

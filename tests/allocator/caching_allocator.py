@@ -175,7 +175,9 @@ def cut(ranges, addr, size):
 def snapshot(actions):
     """The answer of torch.cuda.memory._snapshot(): `device_traces`, and `segments` with their allocated blocks."""
     traces, segments, blocks = collections.defaultdict(list), collections.defaultdict(list), collections.defaultdict(dict)
+    expandable = False
     for a in actions:
+        expandable = expandable or a.action == "segment_map"
         traces[a.device].append(trace_entry(a))
         if a.action in ("segment_alloc", "segment_map"):
             segments[a.device].append((a.addr, a.size))
@@ -189,6 +191,7 @@ def snapshot(actions):
         elif a.action == "snapshot":
             break
     described = [{"device": device, "address": addr, "total_size": size, "stream": 0, "frames": [],
+                  "is_expandable": expandable,
                   "blocks": [b for b in blocks[device].values() if addr <= b["address"] < addr + size]}
                  for device, ranges in segments.items() for addr, size in join(ranges)]
     return {"segments": described, "device_traces": [traces[device] for device in range(max(traces, default=-1) + 1)]}

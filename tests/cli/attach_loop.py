@@ -1,9 +1,11 @@
-"""attach_loop.py report LIBRARY | train STEPS | wait SECONDS LIBRARY | gpu LIBRARY - programs that memrec attaches to. They end when the file `stop` is there.
+"""attach_loop.py report LIBRARY | train STEPS | wait SECONDS LIBRARY | gpu LIBRARY | cuda ALLOCATOR MODE - programs that memrec attaches to. They end when the file `stop` is there.
 
 report: calls use() of LIBRARY, which reports tensors as PyTorch does, every few milliseconds. At the end it prints the names in
 __main__ and exits with 7.
 train: a training on the CPU. Prints the number of steps at the end and writes each loss to `losses`; at STEPS, if not 0, it ends.
 gpu: as report, on the stand-in GPU, with memory of the driver that comes and goes. Prints how many calls CUPTI's subscriber saw.
+cuda: a training on the double of PyTorch's allocator (tests/allocator, the folder ALLOCATOR), in two threads; PyTorch's question for
+a snapshot is answered by the double's account.
 wait: the main thread is inside one call for SECONDS; then as report.
 Each says "ready" when it begins.
 """
@@ -41,6 +43,41 @@ def gpu(library):
     return 7
 
 
+def cuda(folder, mode):
+    import threading
+    sys.path.insert(0, folder)
+    import caching_allocator
+    import scenario
+    import torch.cuda.memory
+    allocator = caching_allocator.CachingAllocator("account", *([mode] if mode != "default" else []))
+    torch.cuda.is_initialized = lambda: True
+    torch.cuda.memory.memory_snapshot = lambda **_: caching_allocator.snapshot(caching_allocator.read_account("account"))["segments"]
+    model = scenario.Model(allocator)
+    model.step(8)
+
+    def beside():
+        kept = []
+        while not os.path.exists("stop"):
+            kept.append(allocator.alloc(3000 + len(kept)))
+            if len(kept) > 20:
+                del kept[::3]
+            time.sleep(0.0003)
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    print("ready", flush=True)
+    batch = 0
+    while not os.path.exists("stop"):
+        batch += 1
+        model.step(8 + batch % 40)
+        if batch == 30:
+            model.weights.pop()
+            allocator.empty_cache()
+        time.sleep(0.002)
+    thread.join()
+    return 7
+
+
 def wait(seconds, library):
     import ctypes
     use = ctypes.CDLL(library).use
@@ -73,4 +110,4 @@ def train(steps):
 
 
 if __name__ == "__main__":
-    sys.exit({"report": report, "train": train, "wait": wait, "gpu": gpu}[sys.argv[1]](*sys.argv[2:]))
+    sys.exit({"report": report, "train": train, "wait": wait, "gpu": gpu, "cuda": cuda}[sys.argv[1]](*sys.argv[2:]))

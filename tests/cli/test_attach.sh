@@ -112,6 +112,34 @@ subscribed() {
 first=$(head -1 <<<"$pythons")
 command -v gdb >/dev/null && check "attach: CUPTI is subscribed to late, and given back" subscribed
 
+# ---- what was there before ----
+# earlier MODE: all that PyTorch's allocator held is in the live set that the trace begins with: tensors, and the driver's memory under
+# them. The first event's total is the sum of both, no later total differs, and no free is of unknown memory.
+earlier() {
+	local sums
+	begin env LD_LIBRARY_PATH="$standin" STANDIN_CONTEXT=0 "$PYTHON" "$loop" cuda "$SRC/tests/allocator" "$1" || return
+	attach -q -o before.zst "$pid" && sleep 0.7 && "$memrec" detach -q "$pid" && finish 7 && whole before.zst && nothing_left || { kill -9 "$pid"; return 1; }
+	"$BUILD/allocator/trace_events" before.zst | grep -m 1 tensor-alloc >first && "$memana" verify --json before.zst >verify.json || return
+	sums=$("$memana" sql before.zst "SELECT sum(bytes) FILTER (WHERE memory = 'tensor'), sum(bytes) FILTER (WHERE memory <> 'tensor'),
+		count(*) FILTER (WHERE phase = 'before') FROM allocation WHERE alloc_seq < $(awk '{ print $2 }' first)" | tail -1)
+	python3 - $sums <<-'END'
+		import json, sys
+		tensors, driver, before = [int(float(word)) for word in sys.argv[1:]]
+		words = open("first").read().split()
+		size, total, reserved = int(words[6]), int(words[7]), int(words[8])
+		told = json.load(open("verify.json"))["traces"][0]
+		print(tensors, driver, before, words, told)
+		assert before > 8 and tensors == total - size and driver == reserved
+		assert told["differing"] == 0 and told["compared"] > 50 and told["unknown_frees"] == 0
+	END
+}
+if [ -n "$PYTHON" ] && command -v gdb >/dev/null && "$PYTHON" -c 'import sys, torch; sys.exit(torch.version.cuda is not None)'; then
+	check "attach: what PyTorch held before has rows" earlier default
+	check "attach: what PyTorch held before in expandable segments has rows" earlier expandable
+else
+	echo "skip attach: what was there before: no python3 with torch for the CPU, or no gdb"
+fi
+
 # ---- what is refused ----
 # refused STATUS PATTERN COMMAND...: one line, and nothing is left.
 refused() { status "$1" "${@:3}" && one_line err "$2" && nothing_left; }
@@ -192,6 +220,25 @@ if [ "$(id -u)" = 0 ] && command -v setpriv unshare >/dev/null; then
 		return $got
 	}
 	check "attach: another pid namespace" numbers
+
+	# All of a pid namespace of its own: two programs, and a shell that is none of them.
+	cat >all.sh <<-'END'
+		rm -f stop a.out b.out
+		"$1" "$2" report ./caller.so >a.out & a=$!
+		"$1" "$2" report ./caller.so >b.out & b=$!
+		for tries in {1..200}; do grep -qs ready a.out && grep -qs ready b.out && break; sleep 0.05; done
+		"$3" attach -q --ring-dir rings --method gdb --all -o all.zst && sleep 0.3 && "$3" detach -q $a $b
+		echo "status $?"
+		touch stop
+		wait $a
+		wait $b
+		exit 0
+	END
+	every() {
+		unshare -p --fork --mount-proc bash all.sh "$first" "$loop" "$memrec" >all.out && grep -qx 'status 0' all.out &&
+			for trace in all.zst all.*.zst; do whole "$trace" || return; done && [ "$(ls all*.zst | wc -l)" = 2 ] && nothing_left
+	}
+	command -v gdb >/dev/null && check "attach: --all" every
 else
 	echo "skip attach: another user, another namespace: needs root, setpriv and unshare"
 fi
@@ -271,6 +318,8 @@ with_step() {
 if [ -n "$PYTHON" ] && command -v gdb >/dev/null; then
 	check "attach: a training that is attached to ${ROUNDS:-5} times has the same losses, and nothing is left in it" training
 	check "attach: --steps" steps
+	unknown() { json info.json '[s["why"] for s in d["traces"][0]["sources"] if s["name"] == "cpu-tensors"] not in ([], [""])'; }
+	check "attach: what the CPU held before is not known, and the trace says so" unknown
 	check "attach: --duration" ended --duration 1
 	check "detach: with the end of a step" with_step
 else

@@ -129,7 +129,8 @@ static inline uint64_t ring_builder_write(struct ring_builder *builder, uint32_t
 	uint64_t position;
 	uint8_t *at;
 
-	event->record = RING_EVENT;
+	if (event->record != RING_BEFORE)
+		event->record = RING_EVENT;
 	event->name_bytes = (uint16_t)name_bytes;
 	event->domain_bytes = (uint16_t)domain_bytes;
 	event->bytes = (uint32_t)(sizeof(*event) + name_bytes + domain_bytes + 7) / 8 * 8;
@@ -151,6 +152,13 @@ static inline uint64_t ring_builder_event(struct ring_builder *builder, uint32_t
 {
 	ring_builder_publish(builder, slot, ring_builder_write(builder, slot, &event, name, domain));
 	return event.seq;
+}
+
+static inline void ring_builder_record(struct ring_builder *builder, uint32_t slot, struct ring_event event,
+				       enum ring_record_kind record)
+{
+	event.record = (uint16_t)record;
+	ring_builder_event(builder, slot, event, NULL, NULL);
 }
 
 /* ---- the log -------------------------------------------------------------------------------------------------- */

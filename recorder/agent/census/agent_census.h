@@ -24,6 +24,12 @@ void census_look(void);
  */
 void census_oom(void);
 
+/*
+ * After memrec attach: PyTorch's allocator is asked what it holds, when Python's main thread comes by, and agent_before gets the
+ * answer and the end of it. Not in a hook.
+ */
+void census_before(void);
+
 /* Text of census.py. */
 extern const char census_code[] __attribute__((visibility("hidden")));
 

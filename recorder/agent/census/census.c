@@ -137,7 +137,7 @@ static int is_set(const char *function)
 /* Whether code of ours may run in this thread now. */
 static int is_welcome(void)
 {
-	return agent_is_recording() && !is_set("gettrace") && !is_set("getprofile");
+	return agent_is_recording() && !agent_options()->no_census && !is_set("gettrace") && !is_set("getprofile");
 }
 
 /*
@@ -248,6 +248,27 @@ static object *trouble(object *self MT_UNUSED, object *text)
 	return none();
 }
 
+/* before(what, device, address, size, total, reserved): a birth from before the recording. 1 when it was taken. */
+static object *tell_before(object *self MT_UNUSED, object *arguments)
+{
+	struct ring_event event = { .device_type = MT_DEVICE_CUDA };
+	unsigned long long address, size, total, reserved;
+	unsigned int what;
+
+	if (!census.python.PyArg_ParseTuple(arguments, "IiKKKK", &what, &event.device_index, &address, &size, &total,
+					    &reserved))
+		return NULL;
+	event.kind = (uint8_t)what;
+	event.size = size;
+	event.total = total;
+	event.reserved = what == MT_TENSOR_ALLOC ? reserved : 0;
+	if (what == MT_VMM_CREATE || what == MT_VMM_MAP || what == MT_VMM_RELEASE)
+		event.handle = address;
+	if (what != MT_VMM_CREATE && what != MT_VMM_RELEASE)
+		event.addr = address;
+	return census.python.Py_BuildValue("i", agent_before(&event));
+}
+
 /* life(): differs in a forked child. */
 static object *get_life(object *self MT_UNUSED, object *arguments MT_UNUSED)
 {
@@ -293,6 +314,7 @@ static struct method methods[] = {
 	{ "tell_name", tell_name, METH_VARARGS, NULL },
 	{ "end_names", end_names, METH_VARARGS, NULL },
 	{ "trouble", trouble, METH_O, NULL },
+	{ "tell_before", tell_before, METH_VARARGS, NULL },
 	{ "life", get_life, METH_NOARGS, NULL },
 	{ "find_objects", find_objects, METH_O, NULL },
 };
@@ -410,6 +432,39 @@ static int begin(void *context MT_UNUSED)
 	return 0;
 }
 
+static void end_before(const char *why)
+{
+	struct ring_event event = { .kind = MT_MARK, .value = RING_BEFORE_ENDS, .device_type = -1, .device_index = -1 };
+
+	agent_before(&event);
+	if (!*why)
+		return;
+	agent_source(MT_SOURCE_TENSORS_CUDA, MT_SOURCE_ON, "");
+	agent_source_note(MT_SOURCE_TENSORS_CUDA, why);
+}
+
+/* The same. */
+static int look_at_before(void *context MT_UNUSED)
+{
+	const char
+		*why = "what was there before memrec attached is not known: the main thread is traced, or --no-census";
+	object *answer = NULL;
+
+	if (!(census.globals ? is_alive() : is_welcome() && load()) || !is_welcome()) {
+		end_before(agent_has_cuda() ? why : "");
+		return 0;
+	}
+	answer = call("before", NULL);
+	why = answer ? census.python.PyUnicode_AsUTF8(answer) : "what was there before memrec attached is not known";
+	if (answer && !why)
+		census.python.PyErr_Clear();
+	end_before(why ? why : "");
+	if (!answer)
+		return -1;
+	census.python.Py_DecRef(answer);
+	return 0;
+}
+
 /* The same. */
 static int look_at_models(void *context MT_UNUSED)
 {
@@ -503,6 +558,29 @@ static void ask_for_names(void *context MT_UNUSED)
 	atomic_store(&census.named, now_ns());
 	if (census.python.Py_AddPendingCall(look_at_names, NULL))
 		atomic_store(&census.asked, 0);
+}
+
+static void ask_for_before(void *context)
+{
+	int *asked = context;
+
+	*asked = find_python() && !census.python.Py_AddPendingCall(look_at_before, NULL);
+}
+
+void census_before(void)
+{
+	uint32_t off = OFF;
+	int asked = 0;
+
+	atomic_compare_exchange_strong(&census.stage, &off, IDLE); /* another recording, maybe by other options */
+	atomic_store(&census.models, 0);
+	atomic_store(&census.stepped, 0);
+	atomic_store(&census.asked, 0);
+	agent_work(ask_for_before, &asked);
+	if (!asked)
+		end_before(agent_has_cuda()
+				   ? "what was there before memrec attached is not known: no Python can be asked"
+				   : "");
 }
 
 static uint64_t names_gap_ns(void)

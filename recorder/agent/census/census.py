@@ -8,6 +8,7 @@
 #   begin_names   names of modules are told from now on; false: none is wanted
 #   tell_name     hands over the name of a module: the module, its name, its model, number of the telling
 #   end_names     that was all: number of the telling (0: nothing has changed since the last one), how many there were
+#   tell_before   hands over a block or a segment from before the recording (memrec attach)
 #   trouble       says in the trace that something went wrong here
 #   find_objects  all objects of a class, from the garbage collector's list, without running any code of theirs
 #   life          the recorder's process: another number in a forked child that is recorded by itself
@@ -22,6 +23,10 @@ PARAMETERS_AT_ONCE = 1024  # after one step; the rest after the next ones
 ROOTS = 4096  # models that have gone and whose numbers are kept
 OFTEN = 16  # times for one optimizer; then each time its steps have doubled
 
+# Numbers of enum mt_kind, for what was there before the recording.
+TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE, VMM_RELEASE, VMM_MAP = 1, 8, 18, 19, 21
+PIECE = 2 << 20  # bytes by which expandable segments grow and shrink
+
 # Attributes that frameworks keep beside a parameter, in its __dict__: Megatron and apex, DeepSpeed's third stage.
 BESIDE = (("main_grad", GRADIENT), ("main_param", MASTER), ("ds_tensor", WEIGHT))
 # Attributes of modules with the size of a weight that lies somewhere else, in parts, or packed: nn.Embedding,
@@ -35,6 +40,7 @@ WRAPPED = ("_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module")
 
 numbers = {"census": 0, "life": 0, "busy": False, "optimizers": 0, "telling": 0, "roots": 0}
 known = {}  # id of an optimizer -> Known
+answer = {"before": ""}
 names_told = {"what": None, "time": 0}  # at the last telling
 roots = {}  # (id of a model, name of its class) -> its place among all models, its word: "Sequential#1"
 newest = {}  # word of a class -> the last number that a model of the class was given
@@ -106,6 +112,53 @@ def names():
     """Called when modules were seen to run whose names were not told, and after an out-of-memory error."""
     if is_there(modules.get("torch")):
         quietly(look_at_names)
+
+
+def before():
+    """Called after memrec attach. "": PyTorch holds nothing, or has told what it holds; else why that is not known."""
+    answer["before"] = ""
+    if is_there(modules.get("torch")):
+        quietly(look_at_memory)
+    return answer["before"]
+
+
+def look_at_memory():
+    torch, memory = modules["torch"], modules.get("torch.cuda.memory")
+    if memory is None or not torch.cuda.is_initialized():
+        return
+    answer["before"] = "what was there before memrec attached is not known: PyTorch's allocator could not be asked"
+    totals, reserved = {}, {}
+    segments = snapshot_of(memory)
+    for segment in segments:
+        reserved[segment["device"]] = reserved.get(segment["device"], 0) + segment["total_size"]
+        tell_segment(segment)
+    for segment in segments:
+        device, address = segment["device"], segment["address"]
+        for block in segment["blocks"]:
+            address = block.get("address", address)
+            if block["state"] == "active_allocated":
+                totals[device] = totals.get(device, 0) + block["size"]
+                tell_before(TENSOR_ALLOC, device, address, block["size"], totals[device], reserved[device])
+            address += block["size"]
+    answer["before"] = ""
+
+
+def snapshot_of(memory):
+    try:
+        return memory.memory_snapshot(include_traces=False)
+    except TypeError:  # an older PyTorch has no such argument
+        return memory.memory_snapshot()
+
+
+def tell_segment(segment):
+    """An expandable one consists of pieces, which live as long as they are mapped."""
+    device, address, size = segment["device"], segment["address"], segment["total_size"]
+    if not segment.get("is_expandable"):
+        tell_before(DRIVER_ALLOC, device, address, size, 0, 0)
+        return
+    for at in range(address, address + size, PIECE):
+        for kind in (VMM_CREATE, VMM_MAP, VMM_RELEASE):
+            tell_before(kind, device, at, PIECE, 0, 0)
 
 
 def quietly(function, *arguments):

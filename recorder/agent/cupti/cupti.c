@@ -540,6 +540,7 @@ static void say_silent(void)
 
 /* PyTorch's bytes at the last report, and how often it had more with no call in between. */
 struct growth {
+	uint64_t life; /* the recording that the rest is of */
 	uint64_t reserved;
 	uint32_t taken;
 	int unseen;
@@ -552,6 +553,9 @@ void cupti_check_tensor(int device, uint64_t reserved)
 	struct growth *growth = &growths[device < 0 || device >= CONTEXTS_DEVICES ? 0 : device];
 	uint32_t taken = hook_cupti_taken();
 
+	if (growth->life != agent_life()) { /* a process that ran already has memory from before the subscription */
+		*growth = (struct growth){ agent_life(), agent_options()->attached ? reserved : 0, taken, 0 };
+	}
 	if (reserved <= growth->reserved || atomic_load_explicit(&hold, memory_order_relaxed) != OURS) {
 		growth->reserved = reserved;
 		return;

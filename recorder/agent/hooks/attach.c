@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+#include "agent/census/agent_census.h"
 #include "agent/life/agent.h"
 #include "agent/loaded/loaded.h"
 #include "hooks.h"
@@ -82,6 +83,8 @@ int memrec_attach(const char *text, const char *page)
 		if (!why) {
 			injection_attach();
 			started = agent_start();
+			if (started)
+				census_before();
 		}
 		if (why || started)
 			agent_place_attached(&options, why);

@@ -367,6 +367,21 @@ int agent_is_whole(void)
 
 /* ---- Start ---- */
 
+/* Before all events: until the telling ends, the collector begins no trace. */
+static void begin_telling(void)
+{
+	struct ring_event event = { .kind = MT_MARK,
+				    .record = RING_BEFORE,
+				    .value = RING_BEFORE_BEGINS,
+				    .device_type = -1,
+				    .device_index = -1 };
+	struct agent_thread *me = this_thread();
+
+	event.thread = me->serial;
+	log_this_thread(me);
+	append(me, &event, NULL);
+}
+
 static int prepare(void)
 {
 	int error = agent_place_ring(&agent.ring, &life_options);
@@ -389,6 +404,8 @@ static int prepare(void)
 	pause_tell(agent.ring.header, agent.ring.path);
 	atomic_store(&agent.ring.header->recording, 1);
 	ring_publish(&agent.ring);
+	if (life_options.attached)
+		begin_telling();
 	mark_buffer_replay(take_buffered, this_thread());
 	return 0;
 }
@@ -685,6 +702,18 @@ int agent_tell(struct ring_event *event, const char *name, const char *second)
 	text.domain_bytes = text_bytes(second, DOMAIN_MAX - 1);
 	text.name_bytes = text_bytes(name, RING_TEXT_MAX - text.domain_bytes);
 	hand_over(event, &text, STACK_NONE);
+	leave(&visit);
+	return 1;
+}
+
+int agent_before(struct ring_event *event)
+{
+	struct visit visit = { NULL, 0 };
+
+	if (!is_on() || !enter(&visit))
+		return 0;
+	event->record = RING_BEFORE;
+	hand_over(event, NULL, STACK_NONE);
 	leave(&visit);
 	return 1;
 }

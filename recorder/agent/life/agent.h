@@ -40,6 +40,12 @@ void agent_follow(enum mt_kind kind);
 int agent_tell(struct ring_event *event, const char *name, const char *second);
 
 /*
+ * After agent_attach: something that was there before the recording, as a birth (ring.h, RING_BEFORE); an event of kind MARK
+ * ends the telling. 1: it was taken, 0: nothing is recorded.
+ */
+int agent_before(struct ring_event *event);
+
+/*
  * Does `work` on a stack of ours, as a part of the recorder: what a signal handler allocates meanwhile on this thread is lost,
  * and counted. It may have stopped `work` inside the loader, with the loader's lock half given back. 0: not done, because
  * this thread is in the recorder already, must be left alone, or no stack is free. `work` hands over no events.

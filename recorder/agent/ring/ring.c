@@ -540,7 +540,8 @@ int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event
 {
 	size_t texts = text ? (size_t)text->name_bytes + text->domain_bytes : 0;
 
-	event->record = RING_EVENT;
+	if (event->record != RING_BEFORE)
+		event->record = RING_EVENT;
 	event->name_bytes = text ? text->name_bytes : 0;
 	event->domain_bytes = text ? text->domain_bytes : 0;
 	event->bytes = (uint32_t)round_up(sizeof(*event) + texts, 8);
