@@ -1,10 +1,10 @@
 /*
  * memana verify - reads every chunk and holds our bytes against the allocator's own totals at every event.
  *
- * The records of steps in the file are held against the events, too.
+ * The records of steps in the file are held against the events, too, and so are the facts (facts/facts.h).
  *
- * Exit status: 0 all agrees; 1 a total or a record differs or the books do not balance; 3 the file is damaged, or ends in the middle of
- * a chunk. Other commands answer from what stands before a torn end and call that no failure; whoever asks for each byte
+ * Exit status: 0 all agrees; 1 a total or a record differs or the books do not balance; 3 the file is damaged, has facts that its
+ * events do not give, or ends in the middle of a chunk. Other commands answer from what stands before a torn end and call that no failure; whoever asks for each byte
  * wants to know that some are missing. A trace that only was not closed has whole chunks alone: nothing in it is wrong.
  */
 #include <inttypes.h>
@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "engine/analysis.h"
+#include "facts/facts.h"
 #include "memtrace/error.h"
 #include "memtrace/summary.h"
 #include "report/answer.h"
@@ -30,6 +31,7 @@ struct step_end {
 struct records {
 	uint64_t compared, differing;
 	uint32_t first; /* step of the first that differs */
+	enum facts_verdict facts;
 };
 
 struct verifying {
@@ -146,6 +148,16 @@ static int agrees(const struct analysis_process *process, const struct records *
 	return !process->differing && process->balanced && !records->differing;
 }
 
+static int verify_facts(struct verifying *verifying, const struct source *source)
+{
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < source->inputs && !error; i++)
+		error = facts_verify(source->input[i].file, source->rules, &verifying->records[i].facts);
+	return error;
+}
+
 /* A torn end is what a crash leaves; anything else is damage. */
 static void print_damage(const struct mt_trace_state *state)
 {
@@ -213,6 +225,9 @@ static void print_trace(const struct analysis_process *process, const struct rec
 			 text_number(number, process->reordered));
 	text_say("\n  ledger      %s\n", process->balanced ? "balances" : "does not balance");
 	print_records(records);
+	if (records->facts != FACTS_NONE)
+		text_say("  facts       %s %s the events\n", facts_verdict_word(records->facts),
+			 records->facts == FACTS_AGREE ? "with" : "from");
 	print_others(process);
 	if (process->unknown_frees)
 		text_say("  frees       %s of memory that was never seen to be allocated\n",
@@ -241,6 +256,7 @@ static void json_trace(struct doc *doc, const struct analysis_process *process, 
 	doc_bool(doc, "balanced", process->balanced);
 	doc_int(doc, "step_records", (int64_t)records->compared);
 	doc_int(doc, "step_records_differing", (int64_t)records->differing);
+	doc_string(doc, "facts", facts_verdict_word(records->facts));
 	doc_end(doc);
 }
 
@@ -260,6 +276,20 @@ static int report_torn(const struct analysis *analysis)
 	return 0;
 }
 
+/* One line about the first trace with facts that its events do not give. The exit code; 0: none has. */
+static int report_facts(const struct analysis *analysis, const struct records *records)
+{
+	uint32_t i;
+
+	for (i = 0; i < analysis->processes; i++)
+		if (records[i].facts == FACTS_DIFFER)
+			return command_fail(
+				mt_exit_code(-MT_E_CORRUPT),
+				"%s: its facts differ from its events (ask with --full: reports then read the events)",
+				analysis->process[i].file);
+	return 0;
+}
+
 /* The exit code. */
 static int judge(const struct analysis *analysis, const struct records *records)
 {
@@ -268,6 +298,8 @@ static int judge(const struct analysis *analysis, const struct records *records)
 
 	if (!status)
 		status = report_torn(analysis);
+	if (!status)
+		status = report_facts(analysis, records);
 	if (status)
 		return status;
 	for (i = 0; i < analysis->processes; i++)
@@ -286,6 +318,8 @@ static int verify(const struct source *source, int json)
 
 	if (!error)
 		error = read_records(&verifying, source);
+	if (!error)
+		error = verify_facts(&verifying, source);
 	if (!error && json)
 		error = report_json("verify", &analysis, json_trace, verifying.records);
 	for (i = 0; !error && !json && i < analysis.processes; i++)

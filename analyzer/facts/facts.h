@@ -21,4 +21,24 @@ int facts_run_rows(struct analysis *analysis, const struct analysis_input *input
 		   const struct mt_rules *rules, const struct row_maker *maker, struct row_freed *freed,
 		   struct kept_moment *moment);
 
+/* Facts against the events of their trace. X(NAME, word) */
+#define FACTS_VERDICT_LIST(X) \
+	X(NONE, "none")       \
+	X(AGREE, "agree")     \
+	X(DIFFER, "differ")
+
+enum facts_verdict {
+#define FACTS_VERDICT_ENUM(name, word) FACTS_##name,
+	FACTS_VERDICT_LIST(FACTS_VERDICT_ENUM)
+#undef FACTS_VERDICT_ENUM
+};
+
+const char *facts_verdict_word(enum facts_verdict verdict);
+
+/*
+ * Makes the facts of the trace once more, from its events, and compares all bytes. FACTS_NONE: the trace has no facts of this
+ * program. 0 or -MT_E_x.
+ */
+int facts_verify(const char *path, const struct mt_rules *rules, enum facts_verdict *verdict);
+
 #endif

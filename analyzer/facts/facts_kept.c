@@ -14,8 +14,8 @@ static const struct facts_member moment_members[] = { M(there), M(device),     M
 
 #define L(member) FACTS_MEMBER(kept_life, member)
 static const struct facts_member life_members[] = {
-	L(site),      L(step), L(gone_step), L(free_node), L(space),   L(home), L(tensors_inside),
-	L(is_handle), L(seq),  L(gone_seq),  L(bytes),     L(address), L(time), L(gone_time),
+	L(site),  L(step), L(gone_step), L(free_node), L(space),   L(home), L(tensors_inside), L(is_handle),
+	L(slept), L(seq),  L(gone_seq),  L(bytes),     L(address), L(time), L(gone_time),
 };
 #undef L
 

@@ -202,7 +202,8 @@ static int tell_gone(void *context, uint32_t process, const struct mt_live *live
 	struct facts_rows *rows = context;
 
 	kept_gone(rows->kept, live, event, step,
-		  event ? row_free_stack(&rows->rows.analysis->process[process], event) : 0);
+		  event ? row_free_stack(&rows->rows.analysis->process[process], event) : 0,
+		  load_sums_is_left_out(&rows->rows.sums, process, live->seq));
 	return rows->rows_sink.gone(context, process, live, event, step);
 }
 
@@ -211,15 +212,6 @@ static int tell_unmapped(void *context, uint32_t process, const struct mt_live *
 	(void)process;
 	kept_unmapped(((struct facts_rows *)context)->kept, live, event);
 	return 0;
-}
-
-static int tell_resident(void *context, uint32_t process, const struct mt_live *tensor, uint64_t bytes,
-			 const struct mt_event *event, uint32_t step)
-{
-	struct facts_rows *rows = context;
-
-	kept_give_up(rows->kept);
-	return rows->rows_sink.resident(context, process, tensor, bytes, event, step);
 }
 
 static int tell_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
@@ -255,7 +247,6 @@ int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 	rows->sink.gone = tell_gone;
 	rows->sink.back = go_back;
 	rows->sink.unmapped = tell_unmapped;
-	rows->sink.resident = tell_resident;
 	rows->sink.span = tell_span;
 	rows->sink.step_device = tell_step_device;
 	rows->sink.reached = tell_reached;

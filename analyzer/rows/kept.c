@@ -12,14 +12,15 @@ void kept_give_up(struct kept *kept)
 {
 	kept->none = 1;
 	free(kept->life);
+	free(kept->slept);
 	free(kept->mapping);
 	free(kept->span);
 	free(kept->slot);
-	kept->life = NULL;
+	kept->life = kept->slept = NULL;
 	kept->mapping = NULL;
 	kept->span = NULL;
 	kept->slot = NULL;
-	kept->lives = kept->mappings = kept->spans = kept->slots = 0;
+	kept->lives = kept->sleepers = kept->mappings = kept->spans = kept->slots = 0;
 }
 
 struct kept *kept_new(const struct analysis *analysis)
@@ -217,8 +218,20 @@ static void note_newest(struct kept *kept, const struct kept_life *life, uint32_
 	kept->given_back.free_node = free_node;
 }
 
+/* Spans of a life can be counted one by one alone. */
+static void keep_slept(struct kept *kept, const struct kept_life *life)
+{
+	struct kept_life *grown = room_for(kept, kept->slept, kept->sleepers, &kept->slept_room, sizeof(*life),
+					   KEPT_WINDOW);
+
+	if (!grown)
+		return;
+	kept->slept = grown;
+	grown[kept->sleepers++] = *life;
+}
+
 void kept_gone(struct kept *kept, const struct mt_live *live, const struct mt_event *event, uint32_t step,
-	       uint32_t free_node)
+	       uint32_t free_node, int slept)
 {
 	const struct analysis_process *process = &kept->analysis->process[0];
 	struct kept_life life = { .site = (uint32_t)live->tag,
@@ -228,6 +241,7 @@ void kept_gone(struct kept *kept, const struct mt_live *live, const struct mt_ev
 				  .home = event && kept->analysis->categories.home,
 				  .tensors_inside = live->tensors_seen != 0,
 				  .is_handle = live->kind == MT_VMM_CREATE,
+				  .slept = slept != 0,
 				  .seq = live->seq,
 				  .gone_seq = event ? event->seq : KEPT_STAYS,
 				  .bytes = live->size,
@@ -238,13 +252,17 @@ void kept_gone(struct kept *kept, const struct mt_live *live, const struct mt_ev
 
 	if (kept->none || !live->tag || live->tag >= kept->analysis->attribution.sites)
 		return;
+	note_newest(kept, &life, free_node);
+	if (slept) {
+		keep_slept(kept, &life);
+		return;
+	}
 	slot = enter_slot(kept, &life);
 	if (!slot)
 		return;
 	keep_state(kept, slot);
 	if (event)
 		note_death(&slot->now, &life);
-	note_newest(kept, &life, free_node);
 	log_life(kept, &life);
 }
 

@@ -9,10 +9,10 @@
  *
  * `before` is the reference that the moment is compared with: the matching call of the same place, or the peak of the step before.
  * It is found at the end, among the newest lives and spans. A moment whose reference is older is not kept: then `memana oom` reads
- * the events. The same holds where pages of tensors came and went, and where a free failed.
+ * the events. The same holds where a free failed.
  *
- * Memory: KEPT_WINDOW newest deaths, the deaths that a moment needs (at most twice as many again), the same of mappings, the newest
- * spans, and a row for each site. Time: constant for each death and each new peak.
+ * Memory: KEPT_WINDOW newest deaths, and those that a moment needs, at most twice as many. The same of mappings; the newest spans; at
+ * most KEPT_WINDOW tensors whose pages went or came; a row for each site. Time: constant for each death and each new peak.
  */
 #ifndef MEMANA_KEPT_H
 #define MEMANA_KEPT_H
@@ -30,6 +30,7 @@ struct kept_life {
 	uint8_t home;  /* gone in the phase and step of its birth */
 	uint8_t tensors_inside;
 	uint8_t is_handle;      /* physical memory that is mapped */
+	uint8_t slept;          /* a tensor whose pages went or came */
 	uint64_t seq, gone_seq; /* gone_seq KEPT_STAYS: alive at the end */
 	uint64_t bytes, address;
 	int64_t time, gone_time;
@@ -64,7 +65,7 @@ struct kept_moment {
 	uint64_t seq, before_seq;
 	int64_t before_time;
 	struct kept_life *
-		life; /* alive on the device, by birth; and of the run the newest birth and the newest that was given back */
+		life; /* alive on the device, by birth; then of the run: those that slept, the newest birth, the newest given back */
 	struct kept_sum *sum;
 	struct kept_mapping
 		*mapping; /* alive at the moment; and one of any time for a handle with tensors that has none then */
@@ -79,9 +80,12 @@ struct kept;
 struct kept *kept_new(const struct analysis *analysis);
 void kept_free(struct kept *kept); /* NULL is fine */
 
-/* As the calls of struct analysis_sink. Out of memory nothing is kept. `free_node`: the stack that freed it, 0: none. */
+/*
+ * As the calls of struct analysis_sink. Out of memory nothing is kept. `free_node`: the stack that freed it, 0: none. `slept`: its pages
+ * went or came.
+ */
 void kept_gone(struct kept *kept, const struct mt_live *live, const struct mt_event *event, uint32_t step,
-	       uint32_t free_node);
+	       uint32_t free_node, int slept);
 void kept_unmapped(struct kept *kept, const struct mt_live *live, const struct mt_event *event);
 void kept_span(struct kept *kept, uint8_t phase, uint32_t step, uint64_t first_seq, uint64_t last_seq);
 void kept_step(struct kept *kept, uint32_t device, uint32_t step, const struct analysis_step_peak *peak);

@@ -138,13 +138,20 @@ static void take_reference(struct finding *find, enum kept_before before, uint64
 static int find_same_place(struct finding *find)
 {
 	const struct kept *kept = find->kept;
+	const struct kept_life *slept;
 	uint64_t lost = find->at->lost > kept->spans_lost ? find->at->lost : kept->spans_lost;
 	size_t calls = 0, spans = 0, index;
 	struct place_call *call = find_calls(find, &calls);
-	int matches = 0, all = call && !kept->spans_lost && calls == count_calls(find), certain = -MT_E_MEMORY;
+	int matches = 0, wakes = 0, all = call && !kept->spans_lost && calls == count_calls(find),
+	    certain = -MT_E_MEMORY;
 	struct call_span *span = find_spans(find, all ? 0 : lost + 1, &spans);
 
-	if (call && span) {
+	/* The waking of a tensor counts as a call, too. */
+	for (slept = kept->slept; slept < kept->slept + kept->sleepers; slept++)
+		wakes |= node_of(find, slept->site) == find->oom->stack;
+	if (call && span && wakes)
+		certain = 0;
+	else if (call && span) {
 		index = same_call(span, spans, call, calls, &matches);
 		certain = all || matches;
 		if (certain && index != SAME_CALL_NONE)
@@ -189,7 +196,7 @@ static void take_newest(struct kept_moment *moment, uint32_t lives, const struct
 
 	if (found && found->site == newest->site)
 		found->free_node = newest->free_node;
-	else if (newest->seq)
+	else if (newest->seq && !newest->slept)
 		moment->life[moment->lives++] = *newest;
 }
 
@@ -201,13 +208,16 @@ static int take_lives(struct finding *find)
 
 	for (i = 0; i < kept->lives; i++)
 		count += is_alive(&kept->life[i], moment->seq) && is_here(find, &kept->life[i]);
-	moment->life = malloc((count + 2) * sizeof(*moment->life));
+	moment->life = malloc((count + kept->sleepers + 2) * sizeof(*moment->life));
 	if (!moment->life || count > UINT32_MAX)
 		return -MT_E_MEMORY;
 	for (i = 0; i < kept->lives; i++)
 		if (is_alive(&kept->life[i], moment->seq) && is_here(find, &kept->life[i]))
 			moment->life[moment->lives++] = kept->life[i];
 	qsort(moment->life, moment->lives, sizeof(*moment->life), by_birth);
+	if (kept->sleepers)
+		memcpy(moment->life + count, kept->slept, kept->sleepers * sizeof(*kept->slept));
+	moment->lives += (uint32_t)kept->sleepers;
 	take_newest(moment, (uint32_t)count, &kept->newest);
 	take_newest(moment, (uint32_t)count, &kept->given_back);
 	return 0;

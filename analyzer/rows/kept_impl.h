@@ -52,6 +52,8 @@ struct kept {
 	uint64_t lost; /* deaths at or before this event may be missing */
 	struct kept_life newest,
 		given_back; /* the newest birth, and the newest that was given back to the driver; seq 0: none */
+	struct kept_life *slept;
+	size_t sleepers, slept_room;
 	struct kept_mapping
 		*mapping; /* by their ends: the newest, those that a moment needs, and in the end all that stay */
 	size_t mappings, mapping_room;

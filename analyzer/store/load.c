@@ -144,9 +144,9 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	struct analysis_sink sink;
 	int found = 0, error = load_sink_init(&load, &sink, db, analysis, parts, watch);
 
-	memset(analysis, 0, sizeof(*analysis));
 	if (instants)
 		load_at_init(&load, &sink, analysis, instants);
+	memset(analysis, 0, sizeof(*analysis));
 	if (!error)
 		found = take_facts(&load, analysis, input, inputs, rules, parts);
 	if (!error)

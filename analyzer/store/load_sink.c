@@ -151,7 +151,7 @@ void load_sink_release(struct load_sink *load)
 	load_rows_release(&load->rows);
 	load_timeline_release(&load->timeline);
 	load_resident_finish(&load->resident, 0);
-	db_finish(load->forget);
 	free(load->at.before);
+	db_finish(load->forget);
 	kept_moment_release(&load->moment);
 }

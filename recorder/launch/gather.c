@@ -264,8 +264,10 @@ static size_t say_unseen_notes(const char *run_dir, const char *suffix, const ch
 	return unseen.count;
 }
 
-static int is_known(const struct gathered *gathered, const char *trace)
+/* A known trace is not read: a long one would take seconds. */
+static int is_known(void *context, const char *trace)
 {
+	const struct gathered *gathered = context;
 	size_t i;
 
 	for (i = 0; i < gathered->count; i++)
@@ -282,8 +284,6 @@ static void take_stray(void *context, const struct stray *stray)
 	struct gathered *gathered = context;
 	const struct run_result *result = &stray->result;
 
-	if (is_known(gathered, result->trace))
-		return;
 	if (stray->is_foreign) {
 		if (gathered->foreign++ < UNSEEN_TOLD)
 			say("%s: is another user's, and came while the command ran: memrec does not look into it (a process that has "
@@ -307,7 +307,7 @@ static void take_strays(struct gathered *gathered, const char *run_dir, const ch
 
 	while (strays_collectors(run_dir) && now_ms() - begin < GRACE_MS && !told_to_stop(signals))
 		;
-	strays_each(pattern, run_dir, since, take_stray, gathered);
+	strays_each(pattern, run_dir, since, is_known, take_stray, gathered);
 }
 
 static void say_goes_on(void *context, long pid, const char *name)

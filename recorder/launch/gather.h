@@ -54,10 +54,11 @@ struct stray {
 /*
  * Calls `visit` with each trace of the run `run_dir` that has changed since `since`, in the folder that `pattern` (of -o)
  * names, unless its name depends on the process, and in those where collectors go when they cannot write there
- * (output_fallback). `stray` is the function's until it returns. Files that are no traces are passed over. Files
+ * (output_fallback). Files for which `is_known` gives 1 are not opened. `stray` is the function's until it returns. Files that are no traces are passed over. Files
  * and folders of other users are not opened: `visit` gets the path of one that has such a name and has changed since.
  */
 void strays_each(const char *pattern, const char *run_dir, struct timespec since,
+		 int (*is_known)(void *context, const char *path),
 		 void (*visit)(void *context, const struct stray *stray), void *context);
 
 /* How many collectors of the run are at work on rings that are not in its folder. */

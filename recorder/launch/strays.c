@@ -112,6 +112,7 @@ static int read_trace(struct stray *stray, const char *path, const char *run_dir
 struct search {
 	const char *run_dir;
 	struct timespec since;
+	int (*is_known)(void *context, const char *path);
 	void (*visit)(void *context, const struct stray *stray);
 	void *context;
 };
@@ -144,7 +145,7 @@ static void tell_foreign(const struct search *search, const char *path)
 /* `begins_as`: of names that another user's trace may have. */
 static void look_at(const struct search *search, const char *path, const char *name, const char *begins_as)
 {
-	struct stray *stray = malloc(sizeof(*stray));
+	struct stray *stray = search->is_known(search->context, path) ? NULL : malloc(sizeof(*stray));
 	struct stat st;
 
 	if (stray && !lstat(path, &st) && S_ISREG(st.st_mode) && is_recent(search, &st)) {
@@ -217,9 +218,10 @@ static void beginning_of(char *begins_as, const char *pattern)
 }
 
 void strays_each(const char *pattern, const char *run_dir, struct timespec since,
+		 int (*is_known)(void *context, const char *path),
 		 void (*visit)(void *context, const struct stray *stray), void *context)
 {
-	struct search search = { run_dir, since, visit, context };
+	struct search search = { run_dir, since, is_known, visit, context };
 	char folder[MEMREC_PATH_MAX], begins_as[MEMREC_PATH_MAX];
 
 	output_dir(folder, pattern);

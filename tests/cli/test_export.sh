@@ -7,8 +7,14 @@ python3 "$SRC/tests/cli/import_make.py" hostile.pickle hostile
 python3 "$SRC/tests/cli/import_make.py" devices.pickle devices
 python3 "$SRC/tests/cli/import_make.py" empty.pickle empty
 "$memana" load run.zst -o run.db >/dev/null
+mkdir eight
 
 time=$("$memana" sql run.db "SELECT time FROM phase_peak WHERE phase = 'logprob' AND bytes")
+
+for rank in 0 1 2 3 4 5 6 7; do
+	RANK=$rank WORLD_SIZE=8 STANDIN_MEM=80GiB LD_LIBRARY_PATH=$standin "$memrec" -o 'eight/trace.rank%r.zst' -- \
+		"$BUILD/samples/rl_step" --quiet --scale 0.1 --steps 1 >/dev/null 2>&1
+done
 
 # adds_up FORMAT [--at MOMENT] TRACE...
 adds_up() {
@@ -23,6 +29,8 @@ for format in folded speedscope csv openmetrics; do
 	check "$format: two devices of a snapshot" adds_up $format devices.pickle
 	check "$format: two processes" adds_up $format rank0.zst rank1.zst
 	check "$format: hostile names" adds_up $format hostile.pickle
+	check "$format: a run of TRL" adds_up $format "$SRC/samples/trl_grpo.zst"
+	check "$format: 8 ranks" adds_up $format --all eight
 	check "$format: a database" adds_up $format run.db
 	check "$format: a database, another moment" adds_up $format --at step:3 run.db
 done

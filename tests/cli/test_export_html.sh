@@ -18,8 +18,14 @@ check "a database" adds_up run.db
 check "a real recording, with slack" adds_up "$SRC/samples/gpu/torch_oom.zst"
 check "memory that sleeps" adds_up "$SRC/samples/gpu/torch_sleep.zst"
 check "two devices of a snapshot" adds_up devices.pickle
-mkdir ranks && cp rank0.zst rank1.zst ranks
+mkdir ranks eight && cp rank0.zst rank1.zst ranks
 check "two processes" adds_up ranks
+for rank in 0 1 2 3 4 5 6 7; do
+	RANK=$rank WORLD_SIZE=8 STANDIN_MEM=80GiB LD_LIBRARY_PATH=$standin "$memrec" -o 'eight/trace.rank%r.zst' -- \
+		"$BUILD/samples/rl_step" --quiet --scale 0.1 --steps 1 >/dev/null 2>&1
+done
+check "8 ranks" adds_up eight
+check "a run of TRL" adds_up "$SRC/samples/trl_grpo.zst"
 same() { "$memana" export run.db --to html -o two.html >said && "$memana" export run.zst --to html -o one.html >said && cmp one.html two.html; }
 check "a trace and its database are the same" same
 

@@ -39,7 +39,10 @@ check "the answer is that of the events" same long.zst
 moment() { "$BUILD/tests/unit/test_facts" --write "$1"; }
 failed() { [ "$("$memana" sql long.zst "SELECT max(seq) FROM oom WHERE NOT had" | tail -1)" = "$(moment long.zst)" ]; }
 check "its facts have the failed request" failed
-check "facts change no verdict of verify" eval '"$memana" verify long.zst'
+agree() { "$memana" verify long.zst | grep -q "^  facts       agree" && "$memana" verify --json short.zst | grep -q '"facts": "none"'; }
+check "verify makes them from the events" agree
+untrue() { cp long.zst u.zst && "$BUILD/tests/unit/test_facts" --write untrue:u.zst && status 3 "$memana" verify u.zst && grep -q 'u.zst: its facts differ' err; }
+check "untrue facts are damage" untrue
 
 # --- a flight recorder: the pass begins anew when older events go
 kept() {
@@ -54,7 +57,7 @@ damaged() {
 	printf '\377\377\377' | dd of=d.zst bs=1 seek=$(($(stat -c %s long.zst) * 3 / 5)) conv=notrunc 2>/dev/null
 	status 3 "$memana" top d.zst && same d.zst
 }
-forms=("top --why --json" top "growth --json" "steps --json" "oom --json") # sums and lives of `phases` are told apart by a gap, with facts or without
+forms=("top --why --json" "growth --json" "steps --json" "phases --json" "retained --json" "oom --json")
 check "damage is told as without facts" damaged
 torn() { head -c $(($(stat -c %s long.zst) - 1000)) long.zst >t.zst && same t.zst; }
 check "a torn end, too" torn

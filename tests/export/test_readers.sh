@@ -4,6 +4,11 @@ LD_LIBRARY_PATH=$standin "$memrec" -o run.zst -- "$BUILD/samples/rl_step" --step
 for rank in 0 1; do
 	RANK=$rank STANDIN_MEM=80GiB LD_LIBRARY_PATH=$standin "$memrec" -o trace.zst -- "$BUILD/samples/rl_step" --steps 2 --quiet >/dev/null 2>&1
 done
+mkdir eight
+for rank in 0 1 2 3 4 5 6 7; do
+	RANK=$rank WORLD_SIZE=8 STANDIN_MEM=80GiB LD_LIBRARY_PATH=$standin "$memrec" -o 'eight/trace.rank%r.zst' -- \
+		"$BUILD/samples/rl_step" --quiet --scale 0.1 --steps 1 >/dev/null 2>&1
+done
 for case in hostile devices windows; do python3 "$SRC/tests/cli/import_make.py" $case.pickle $case; done
 
 reads() { # reads FORMAT [--at MOMENT] TRACE...
@@ -14,6 +19,8 @@ for format in pprof openmetrics csv; do
 	check "$format: the peak" reads $format run.zst
 	check "$format: the peak of a step" reads $format --at step:2 run.zst
 	check "$format: two processes" reads $format trace.rank0.zst trace.rank1.zst
+	check "$format: 8 ranks" reads $format --all eight
+	check "$format: a run of TRL" reads $format "$SRC/samples/trl_grpo.zst"
 	check "$format: two devices" reads $format devices.pickle
 	check "$format: hostile names" reads $format hostile.pickle
 	check "$format: a snapshot of Windows" reads $format windows.pickle

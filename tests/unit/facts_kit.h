@@ -17,6 +17,8 @@ static inline struct mt_rules *facts_kit_rules(void)
 	return rules;
 }
 
+static int facts_kit_is_untrue; /* 1: the next facts say something else */
+
 static inline int facts_kit_make(void *context, int fd, uint8_t **data, size_t *size)
 {
 	struct mt_facts *facts = mt_facts_new(context, facts_kit_rules());
@@ -26,6 +28,8 @@ static inline int facts_kit_make(void *context, int fd, uint8_t **data, size_t *
 		taken = mt_facts_take(facts, 100);
 	taken = facts && !taken && !mt_facts_end(facts, data, size);
 	mt_facts_free(facts);
+	if (taken && facts_kit_is_untrue)
+		(*data)[*size / 2] ^= 1;
 	return taken;
 }
 

@@ -266,11 +266,18 @@ TEST(facts_have_the_moment_of_memana_oom)
 	kept_moment_release(&moment);
 }
 
-/* For tests of commands: --write FOLDER gives the folder's traces facts; --write TRACE prints the event of the moment in its facts. */
+/*
+ * For tests of commands: --write FOLDER gives the folder's traces facts; --write untrue:TRACE gives it untrue ones; --write TRACE
+ * prints the event of the moment in its facts.
+ */
 static void write_for_tests(const char *path)
 {
 	struct kept_moment moment;
 
+	if (!strncmp(path, "untrue:", 7)) {
+		facts_kit_is_untrue = 1;
+		exit(!facts_kit_seal(path + 7));
+	}
 	if (!strstr(path, ".zst")) {
 		seal_all(path);
 		return;

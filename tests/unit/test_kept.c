@@ -41,12 +41,12 @@ static void dies(struct kept *kept, const struct mt_live *live, uint32_t step)
 {
 	const struct mt_event event = { .kind = MT_TENSOR_FREE, .seq = ++seq, .time = 100 * seq };
 
-	kept_gone(kept, live, &event, step, 0);
+	kept_gone(kept, live, &event, step, 0, 0);
 }
 
 static void stays(struct kept *kept, const struct mt_live *live)
 {
-	kept_gone(kept, live, NULL, 0, 0);
+	kept_gone(kept, live, NULL, 0, 0, 0);
 }
 
 static void pass(struct kept *kept, uint32_t count, uint32_t step)

@@ -7,12 +7,12 @@
 struct life {
 	int64_t process, since_time, since_seq, until_time, until_seq, seq, time, step, free_step;
 	uint64_t bytes, asleep, count;
-	int ends, at_home, in_use;
+	int ends, at_home, in_use, slept; /* slept: its pages went or came; known of a kept moment alone */
 };
 
-static const char lives_sql[] =
-	"SELECT site, bytes, asleep_bytes, since_time, since_seq, until_time, until_seq, alloc_seq, alloc_time, step, "
-	"allocations, in_use, free_seq IS NOT NULL, free_step, phase FROM allocation_span";
+#define LIVES(slept)                                                                                                    \
+	"SELECT site, bytes, asleep_bytes, since_time, since_seq, until_time, until_seq, alloc_seq, alloc_time, step, " \
+	"allocations, in_use, free_seq IS NOT NULL, free_step, phase, " slept " FROM allocation_span"
 
 static void read_life(struct life *life, const struct scene_site *site, const struct scene *scene,
 		      const struct db_stmt *row)
@@ -31,6 +31,7 @@ static void read_life(struct life *life, const struct scene_site *site, const st
 	life->count = (uint64_t)db_int(row, 10);
 	life->in_use = db_int(row, 11) != 0;
 	life->free_step = db_type(row, 13) == DB_NULL ? -1 : db_int(row, 13);
+	life->slept = db_int(row, 15) != 0;
 }
 
 /* query/alive.h defines "alive at a moment". */
@@ -103,8 +104,9 @@ static void note_history(struct scene_site *site, const struct life *life, struc
 static int is_in_sums(const struct scene *scene, const struct scene_moments *moments, const struct scene_site *site,
 		      const struct life *life)
 {
-	return moments->kept && (site->device != scene->request.device ||
-				 !is_there(life, &scene->process[site->process], &moments->at[SCENE_NOW]));
+	return moments->kept && !life->slept &&
+	       (site->device != scene->request.device ||
+		!is_there(life, &scene->process[site->process], &moments->at[SCENE_NOW]));
 }
 
 static int take_life(struct scene *scene, const struct db_stmt *row, void *context)
@@ -150,7 +152,8 @@ static int block_order(const void *one, const void *two)
 
 int scene_load_lives(struct scene *scene, struct scene_moments *moments)
 {
-	int error = scene_each(scene, lives_sql, NULL, 0, take_life, moments);
+	static const char kept[] = LIVES("EXISTS (SELECT 1 FROM resident_span WHERE allocation = allocation_span.id)");
+	int error = scene_each(scene, moments->kept ? kept : LIVES("0"), NULL, 0, take_life, moments);
 	size_t i;
 
 	if (error)
