@@ -16,7 +16,7 @@ for part in formats recorder analyzer; do
 	fi
 	[ -n "$files" ] || continue
 	# shellcheck disable=SC2086
-	cppcheck -j"$jobs" --quiet --std=c11 --enable=warning,performance,portability --max-configs=1 -Iinclude "-I$part" -D_GNU_SOURCE \
+	cppcheck -j"$jobs" --quiet --std=c11 --enable=warning,performance,portability --max-configs=1 -Iinclude "-I$part" -D_GNU_SOURCE "-D__$(uname -m)__" \
 		'-DElfW(type)=Elf64_##type' --suppressions-list=tools/cppcheck.txt \
 		--template='{file}:{line}: {severity}: {message} [{id}]' $files 2>>"$found"
 	printf '%s\n' $files | xargs -P "$jobs" -n 4 sh -c '

@@ -329,14 +329,14 @@ static int make_facts(const char *path, const struct mt_rules *rules, uint8_t **
 	return taken;
 }
 
-/* 1: *data and *size; 0: there are none of this program; -MT_E_x. */
+/* 1: *data and *size; 0: there are none of this program, or the file is a snapshot; -MT_E_x. */
 static int read_facts(const char *path, uint8_t **data, size_t *size)
 {
 	struct mt_reader *reader;
 	int found = mt_reader_open(&reader, path);
 
 	if (found)
-		return found;
+		return found == -MT_E_MAGIC ? 0 : found;
 	found = mt_reader_facts(reader, mt_facts_identity(), data, size);
 	mt_reader_free(reader);
 	return found;

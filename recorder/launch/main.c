@@ -3,13 +3,37 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include "attach.h"
 #include "collect/collect.h"
 #include "launch.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "run/say.h"
 #include "words.h"
 
+struct launch_command {
+	const char *word;
+	int (*function)(int argc, char **argv);
+};
+
+static const struct launch_command commands[] = {
+#define COMMAND_ROW(name, operands, help) { #name, name##_main },
+	LAUNCH_COMMAND_LIST(COMMAND_ROW)
+#undef COMMAND_ROW
+};
+
 static const char *called_as; /* argv[0]: memana is looked for beside it */
+
+/* NULL: `word` is a program's name. */
+static const struct launch_command *command_find(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(commands); i++)
+		if (!strcmp(word, commands[i].word))
+			return &commands[i];
+	return NULL;
+}
 
 /* 0: go on; else memrec ends with *status. */
 static int answer_at_once(const struct arguments *arguments, int *status)
@@ -101,7 +125,7 @@ static int options_first(int argc, char **argv)
 static int help_main(int argc, char **argv)
 {
 	static char option[] = "--help";
-	const struct launch_command *command = launch_command_find(argv[argc - 1]);
+	const struct launch_command *command = command_find(argv[argc - 1]);
 	char *arguments[] = { argv[argc - 1], option, NULL };
 
 	if (command)
@@ -115,7 +139,7 @@ int main(int argc, char **argv)
 	static struct arguments arguments;
 	static char version[] = "--version";
 	const char *first = argc > 1 ? argv[1] : "";
-	const struct launch_command *command = launch_command_find(first);
+	const struct launch_command *command = command_find(first);
 
 	called_as = argv[0];
 	fill_standard_streams();

@@ -22,14 +22,6 @@
 	X(status, "[PID|--all]", "show what is paused, recorded, ended")              \
 	X(recover, "[-o FILE] FILE", "fold a left-over ring into a complete trace")
 
-struct launch_command {
-	const char *word;
-	int (*function)(int argc, char **argv);
-};
-
-/* NULL: `word` is a program's name. */
-const struct launch_command *launch_command_find(const char *word);
-
 /* The command that `word`, a program that is not there, may have been meant for; NULL: none is near. */
 const char *launch_command_near(const char *word);
 

@@ -2,9 +2,11 @@
 . "$SRC/tests/cli/lib.sh"
 
 # Named here: those that there are. A ledger's events move memory and tensors, which move bytes in the ledger again, and undo
-# is made of the same moves: one idea in files of readable size.
+# is made of the same moves: one idea in files of readable size. A paused agent asks whether memrec start has come, and what it asks has
+# to know whether a thread is inside of the agent.
 cat >expected <<'END'
 formats: ledger ledger_memory ledger_tensor ledger_undo
+agent: agent pause
 END
 same() { (cd "$SRC" && python3 tests/cli/circles.py "$BUILD") >circles && diff expected circles; }
 check "no circles of files but those that are named" same

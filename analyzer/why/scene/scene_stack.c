@@ -3,6 +3,25 @@
 #include "memtrace/error.h"
 #include "scene_impl.h"
 
+uint32_t scene_find(const void *array, size_t count, size_t size, int64_t id)
+{
+	const char *item = array;
+	size_t low = 0, high = count, middle;
+	int64_t found = 0;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		memcpy(&found, item + middle * size, sizeof(found));
+		if (found < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < count)
+		memcpy(&found, item + low * size, sizeof(found));
+	return low < count && found == id ? (uint32_t)low : SCENE_NONE;
+}
+
 void *scene_room(void *array, size_t count, size_t size)
 {
 	char *grown = array;

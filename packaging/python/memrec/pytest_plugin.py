@@ -19,6 +19,7 @@ from memrec.__main__ import program
 
 UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
 PATIENCE = 30  # seconds that the recorder has to write a step
+APPEARS = 3    # seconds that it has to make the trace of the first memory
 SHOWN = 5      # tests in the summary
 
 
@@ -73,6 +74,7 @@ class Recorded:
         self.trace = os.path.join(os.getcwd(), f"pytest.{os.getpid()}.zst")
         self.ended = 0    # steps of this process
         self.step_of = {}  # the step that a test was, by its id
+        self.waits = True  # for the trace, once
         self.step = memrec.step
         memrec.step = self.count_step
 
@@ -99,7 +101,11 @@ class Recorded:
         """The same with the step that ends here. A process without a trace has taken no memory."""
         memrec.step()
         memrec.mark("measured")  # the recorder writes a step down with the event behind it
-        until = time.monotonic() + PATIENCE
+        now = time.monotonic()
+        until = now + PATIENCE
+        while not os.path.exists(self.trace) and self.waits and time.monotonic() < now + APPEARS:
+            time.sleep(0.05)
+        self.waits = False
         figures = self.figures()
         while os.path.exists(self.trace) and self.ended not in figures and time.monotonic() < until:
             time.sleep(0.1)

@@ -553,8 +553,10 @@ void cupti_check_tensor(int device, uint64_t reserved)
 	struct growth *growth = &growths[device < 0 || device >= CONTEXTS_DEVICES ? 0 : device];
 	uint32_t taken = hook_cupti_taken();
 
-	if (growth->life != agent_life()) { /* a process that ran already has memory from before the subscription */
-		*growth = (struct growth){ agent_life(), agent_options()->attached ? reserved : 0, taken, 0 };
+	if (growth->life != agent_life()) {
+		*growth = (struct growth){ .life = agent_life() };
+		if (agent_options()->attached) /* it has memory from before the subscription */
+			growth->reserved = reserved;
 	}
 	if (reserved <= growth->reserved || atomic_load_explicit(&hold, memory_order_relaxed) != OURS) {
 		growth->reserved = reserved;

@@ -710,7 +710,7 @@ int agent_before(struct ring_event *event)
 {
 	struct visit visit = { NULL, 0 };
 
-	if (!is_on() || !enter(&visit))
+	if (!is_on() || !enter(&visit, 1))
 		return 0;
 	event->record = RING_BEFORE;
 	hand_over(event, NULL, STACK_NONE);
