@@ -72,7 +72,7 @@ verl_shell() {
 check "verl: three overrides for the command line" verl_shell
 # Hydra's grammar: a quoted value ends at its quote, \ escapes, ${ interpolates; nothing else means anything in it.
 verl_hydra() {
-	eval "set -- $("$memrec" env --step-mark '${x}\"' verl | sed 1d)"
+	eval "set -- $("$memrec" env --step-mark '${x}\"' verl | grep -v '^#')"
 	for override in "$@"; do
 		[[ $override =~ ^\+[a-z_]+(\.[A-Za-z_][A-Za-z0-9_]*)+=\"[^\"\\\$]*\"$ ]] || { echo "$override"; return 1; }
 	done

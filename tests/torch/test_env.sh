@@ -9,7 +9,7 @@ ray_kwargs:
   timeline_json_file: null
 END
 composed() {
-	eval "set -- $("$memrec" env --steps 3 --step-mark 'it is, ${x}' -o '/runs/a b/trace.zst' verl | sed 1d)"
+	eval "set -- $("$memrec" env --steps 3 --step-mark 'it is, ${x}' -o '/runs/a b/trace.zst' verl | grep -v '^#')"
 	"$PYTHON" - "$BUILD/libmemrec.so" "$@" <<-'END'
 		import os, sys
 		from hydra import compose, initialize_config_dir
