@@ -11,7 +11,7 @@ export PATH=$PWD/bin:$BUILD:$PATH LD_LIBRARY_PATH=$standin BUILD
 for page in "$SRC"/docs/guides/*.md; do
 	name=$(basename "$page" .md)
 	[ "$name" != README ] || continue
-	mkdir -p "$name" && ln -s "$SRC/samples" "$BUILD" "$name"
+	mkdir -p "$name" && ln -s "$SRC/samples" "$name" && ln -s "$BUILD" "$name/build"
 	printf 'actor:\n  scheduling_spec: []\n' >"$name/areal.yaml"
 	printf 'trainer: {}\n' >"$name/config.yaml"
 	python3 "$SRC/tests/cli/guides.py" "$page" "$PWD/$name"
