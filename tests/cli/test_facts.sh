@@ -49,6 +49,7 @@ kept() {
 	STANDIN_MEM=400GiB status 0 "$memrec" --keep 4MiB -o kept.zst -- "$BUILD/samples/rl_step" --steps 400 && kinds kept.zst | grep -q " 6$" &&
 		"$memana" info kept.zst | grep -q "let go" && same kept.zst
 }
+forms=(top "growth --json" "phases --json" "retained --json") # those whose sums begin anew
 check "a flight recorder's file has facts of what it holds" kept
 
 # --- any damage: the events are read, and the damage is told
@@ -57,11 +58,14 @@ damaged() {
 	printf '\377\377\377' | dd of=d.zst bs=1 seek=$(($(stat -c %s long.zst) * 3 / 5)) conv=notrunc 2>/dev/null
 	status 3 "$memana" top d.zst && same d.zst
 }
-forms=("top --why --json" "growth --json" "steps --json" "phases --json" "retained --json" "oom --json")
+forms=(top "steps --json" "phases --json" "retained --json")
 check "damage is told as without facts" damaged
 torn() { head -c $(($(stat -c %s long.zst) - 1000)) long.zst >t.zst && same t.zst; }
 check "a torn end, too" torn
+forms=(top "oom --json")
 check "rules of the command line are asked" eval 'echo "rules: []" >r.yaml; same --rules r.yaml long.zst'
+
+forms=("${all_forms[@]}")
 
 # --- several processes, with facts that a test has put in
 # ranks FOLDER RANK=GPU...: a process for each rank.
