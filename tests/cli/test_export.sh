@@ -51,7 +51,7 @@ moments() { # TRACE
 for trace in run "$SRC/samples/gpu/torch_sleep" "$SRC/samples/trl_grpo" ; do check "moments of $(basename $trace)" moments $trace.zst; done
 LD_LIBRARY_PATH=$standin STANDIN_MEM=100GiB "$memrec" -o longer.zst -- "$BUILD/samples/rl_step" --steps 30 --quiet >/dev/null 2>&1
 small() { (ulimit -f 2000 && "$memana" export longer.zst --to folded "$@" -o - >small.folded) && [ -s small.folded ]; }
-check "no temporary file with all lives: a time" small --at 100ms
+check "no temporary file with all lives: a time" small --at "$("$memana" sql longer.zst "SELECT end_time FROM step WHERE step = 10")ns"
 check "no temporary file with all lives: a step" small --at step:20
 check "no temporary file with all lives: growth" small --steps 10..20
 modules() {

@@ -87,7 +87,9 @@ class Recorded:
         """{step: (most that one device held, most that it left behind)} of what is in the trace, bytes."""
         if not os.path.exists(self.trace):
             return {}
-        answer = subprocess.run([program("memana"), "steps", "--json", "-n", "0", self.trace], capture_output=True, text=True, check=False)
+        unrecorded = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        answer = subprocess.run([program("memana"), "steps", "--json", "-n", "0", self.trace], capture_output=True, text=True, check=False,
+                                env=unrecorded)
         found = {}
         for process in json.loads(answer.stdout)["processes"] if answer.stdout else []:
             before = 0
