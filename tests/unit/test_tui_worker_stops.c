@@ -4,6 +4,7 @@
 #include <sched.h>
 #include "report/report.h"
 #include "store/load.h"
+#include "why/advice/advice.h"
 #include "worker_kit.h"
 
 /* ---- giving up ---- */
@@ -122,6 +123,54 @@ TEST(a_watched_load_ends_when_told_to)
 	CHECK_EQ(load_run_watched(db, &analysis, source.input, source.inputs, source.rules, LOAD_TIMELINE, &watch),
 		 -MT_E_BUSY);
 	CHECK_EQ(batches.heard, 2);
+	analysis_release(&analysis);
+	db_close(db);
+	source_release(&source);
+}
+
+/* ---- an answer that is interrupted ---- */
+
+struct watch {
+	unsigned questions, enough;
+};
+
+static int has_enough(void *context)
+{
+	struct watch *watch = context;
+
+	return ++watch->questions >= watch->enough;
+}
+
+static int advise_until(struct db *db, struct watch *watch)
+{
+	static const struct effect_request request = { .fit = 0 };
+	struct advice advice;
+	int error;
+
+	db_watch(db, has_enough, watch);
+	error = advice_load(&advice, db, &request);
+	advice_release(&advice);
+	db_watch(db, NULL, NULL);
+	return error;
+}
+
+/* Interrupted at each of its statements. */
+TEST(an_advice_that_is_interrupted_returns)
+{
+	char *paths[] = { (char *)kit_rl_run() };
+	struct watch watch = { .enough = 1 };
+	struct analysis analysis = { 0 };
+	struct source source;
+	struct db *db;
+	unsigned interrupted;
+
+	alarm(ANSWER_WITHIN);
+	CHECK_EQ(source_open_traces(&source, paths, 1), 0);
+	CHECK_EQ(report_database(&db), 0);
+	CHECK_EQ(load_run(db, &analysis, source.input, source.inputs, source.rules, LOAD_TIMELINE), 0);
+	for (interrupted = 0; advise_until(db, &watch); interrupted++)
+		watch = (struct watch){ .enough = watch.enough + 1 };
+	CHECK(interrupted > 20);
 	analysis_release(&analysis);
 	db_close(db);
 	source_release(&source);

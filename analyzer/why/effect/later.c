@@ -161,12 +161,10 @@ static int take_over(struct search *search)
 	struct replay *replay = search->replay;
 	const struct call *best = &search->best;
 	int error = ask(search, sql, best->seq, best->step, best->at, take_site);
-	double room = (double)best->own - (double)search->now.own;
-	uint32_t i;
+	double room = best->own > search->now.own ? (double)(best->own - search->now.own) : 0;
 
-	for (i = 0; i < replay->sites && replay->later.sum > room; i++)
-		replay->later.bytes[i] *= room > 0 ? room / replay->later.sum : 0;
-	replay->later.sum = replay->later.sum > room ? room : replay->later.sum;
+	if (replay->later.sum > room)
+		replay_cap_later(replay, room);
 	replay->later.phase = best->phase;
 	replay->later.from = replay->later.sum > 0 ? REPLAY_LATER_STEPS
 			     : search->fewer       ? REPLAY_LATER_UNKNOWN

@@ -421,6 +421,16 @@ int replay_add_later(struct replay *replay, uint32_t site, double bytes)
 	return 0;
 }
 
+void replay_cap_later(struct replay *replay, double most)
+{
+	double share = most / replay->later.sum;
+	uint32_t i;
+
+	for (i = 0; i < replay->sites; i++)
+		replay->later.bytes[i] *= share;
+	replay->later.sum = most;
+}
+
 double replay_later_of(const struct replay *replay, uint32_t site)
 {
 	return replay->later.bytes ? replay->later.bytes[site] : 0;

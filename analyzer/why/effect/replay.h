@@ -129,6 +129,9 @@ uint32_t replay_index(const struct replay *replay, int64_t id);
 /* Adds to the later change of a site, clamped to a possible size. 0 or -MT_E_MEMORY. */
 int replay_add_later(struct replay *replay, uint32_t site, double bytes);
 
+/* Scales the later changes to the sum `most`, at least 0. Their sum is above `most`. */
+void replay_cap_later(struct replay *replay, double most);
+
 /* Bytes that the site gains after the failed request; below 0: loses. */
 double replay_later_of(const struct replay *replay, uint32_t site);
 
