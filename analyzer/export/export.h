@@ -96,6 +96,9 @@ int export_pass(struct export_run *run, const struct analysis_sink *sink);
 /* Forgets what was read: the traces are at their begin. For who reads them by other means than export_pass. */
 void export_rewind(struct export_run *run);
 
+/* Room for one more item in *array, which has *room of them. 0 or -MT_E_MEMORY. */
+int export_grow(void *array, size_t count, size_t *room, size_t size);
+
 /* A closed interval in ns since the run began; INT64_MIN, INT64_MAX: all of it. */
 struct export_range {
 	int64_t first, last;

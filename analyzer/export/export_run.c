@@ -1,4 +1,5 @@
 /* The parts of a run that formats share: a pass over its events, and the range that was asked for. */
+#include <stdlib.h>
 #include <string.h>
 #include "export.h"
 #include "export_moment.h"
@@ -30,4 +31,19 @@ int export_pass(struct export_run *run, const struct analysis_sink *sink)
 		return -MT_E_ARGUMENT;
 	export_rewind(run);
 	return analysis_run(&run->analysis, run->source.input, run->source.inputs, run->source.rules, sink);
+}
+
+int export_grow(void *array, size_t count, size_t *room, size_t size)
+{
+	size_t wanted = *room ? 2 * *room : 256;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	grown = realloc(*(void **)array, wanted * size);
+	if (!grown)
+		return -MT_E_MEMORY;
+	*(void **)array = grown;
+	*room = wanted;
+	return 0;
 }

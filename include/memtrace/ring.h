@@ -110,7 +110,7 @@ struct ring_header {
 	_Atomic uint32_t recording; /* agent -> collector: number of the newest, from 1 */
 	_Atomic uint32_t whole;     /* collector -> agent: number of the newest whose trace is closed; 0: none */
 	uint64_t first_seq;         /* the first number of this recording; 0: 1 */
-	char control[4096];         /* page of wishes (recorder/shared/control.h); "": nobody says when */
+	char control[4096]; /* page of wishes (recorder/shared/control.h); "": the process is not under --paused */
 
 	struct ring_slot slot[RING_SLOTS];
 };

@@ -17,7 +17,7 @@
 #define WISHES_STEP_NS 10000000000ull
 
 struct wishes {
-	struct control *page; /* NULL: nobody says when */
+	struct control *page; /* NULL: the process is not under --paused */
 	const char *ring_path;
 	uint32_t wish;   /* the one that this recording is for */
 	uint64_t since;  /* ns; when the wish to end was seen, 0: not yet */

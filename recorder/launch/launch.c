@@ -261,7 +261,7 @@ static int wait_for_command(struct launch *launch, pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Under --paused nobody may have said when. */
+/* Under --paused there may have been no memrec start. */
 static int say_paused(const struct launch *launch)
 {
 	if (launch->arguments->options.paused)

@@ -60,7 +60,7 @@ int control_name(char *path, size_t size, const char *dir, uint64_t pid, uint64_
 
 /*
  * Maps the page at `path`; `create` 1: makes it where it is missing. A file that is not the caller's own, a link, or one of
- * another size is refused. The page is not in forked children. *page is unmapped by nobody.
+ * another size is refused. The page is not in forked children. *page stays mapped to the end of the process.
  * 0, -MT_E_SYSTEM (errno), -MT_E_MAGIC, -MT_E_LIMIT (a limit on the size of files leaves no room).
  */
 int control_map(struct control **page, const char *path, int create);

@@ -2,6 +2,7 @@
 import glob
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -85,7 +86,7 @@ def state_is(run, state):
 # ---- cases
 
 
-def nobody_starts():
+def never_started():
     run = Run()
     run.say("calls 20")
     assert states()[run.pid] == ("paused", 0, 0, "-"), states()
@@ -151,6 +152,13 @@ def started_before_memory():
     assert events("p.zst", "driver-alloc") == 10
 
 
+def wishes_of(run):
+    """The number of changes of mind in the page of the process (recorder/shared/control.h)."""
+    path, = glob.glob("rings/*/%d.*.control" % run.pid)
+    with open(path, "rb") as page:
+        return struct.unpack_from("<I", page.read(12), 8)[0]
+
+
 def stop_waits_for_step():
     run = Run()
     run.say("calls 1")
@@ -159,8 +167,9 @@ def stop_waits_for_step():
         run.say("calls 10")
         run.say("step")
     run.say("calls 3")
+    wishes = wishes_of(run)
     stop = subprocess.Popen([MEMREC, "stop", str(run.pid)], stderr=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    wait_for(lambda: wishes_of(run) > wishes)
     assert states()[run.pid][0] == "recording"
     run.say("calls 4")
     run.say("step")
@@ -184,10 +193,11 @@ def stop_behind_a_backlog():
         run.say("calls 10")
         run.say("step")
     run.say("calls 3")
+    wishes = wishes_of(run)
     stop = subprocess.Popen([MEMREC, "stop", str(run.pid)], stderr=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    wait_for(lambda: wishes_of(run) > wishes)
     os.kill(collector, signal.SIGCONT)
-    time.sleep(0.3)
+    wait_for(lambda: states()[run.pid][1] >= 34)
     run.say("calls 4")
     run.say("step")
     assert stop.wait(30) == 0

@@ -3,7 +3,7 @@
 
 # paused CASE: in a folder of its own.
 paused() { mkdir "$1" && cd "$1" && python3 "$SRC/tests/cli/paused.py" "$1"; }
-check "nobody starts: no trace, and the last line says what to do" paused nobody_starts
+check "never started: no trace, and the last line says what to do" paused never_started
 check "a process that takes no memory gets nothing" paused takes_nothing
 check "recorded is what lies between start and stop" paused start_and_stop
 check "three recordings of one process are three traces" paused three_recordings

@@ -1,4 +1,4 @@
-/* Processes that share no device are read one after the other, or from their facts: nobody must be able to tell from the figures. */
+/* Processes that share no device are read one after the other, or from their facts: the figures are the same. */
 #include "engine/merge.h"
 
 #include "engine/analysis.h"

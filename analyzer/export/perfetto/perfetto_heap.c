@@ -48,22 +48,6 @@ struct perfetto_heap {
 	size_t changes, changed_room;
 };
 
-/* Room for one more. 0 or -MT_E_MEMORY. */
-static int grow(void *array, size_t count, size_t *room, size_t size)
-{
-	size_t wanted = *room ? 2 * *room : 64;
-	void *grown;
-
-	if (count < *room)
-		return 0;
-	grown = realloc(*(void **)array, wanted * size);
-	if (!grown)
-		return -MT_E_MEMORY;
-	*(void **)array = grown;
-	*room = wanted;
-	return 0;
-}
-
 int perfetto_heap_new(struct perfetto *perfetto)
 {
 	perfetto->heap = calloc(1, sizeof(*perfetto->heap));
@@ -105,7 +89,7 @@ static const struct perfetto_bytes *bytes_at(const struct perfetto_site *site, c
 
 static int add_row(struct perfetto_heap *heap, uint32_t site, const struct perfetto_bytes *bytes)
 {
-	int error = grow(&heap->row, heap->rows, &heap->row_room, sizeof(*heap->row));
+	int error = export_grow(&heap->row, heap->rows, &heap->row_room, sizeof(*heap->row));
 
 	if (!error)
 		heap->row[heap->rows++] = (struct row){ .site = site, .bytes = *bytes };
@@ -243,7 +227,7 @@ void perfetto_heap_dump(struct perfetto *perfetto, struct perfetto_pair *pair, c
 		return;
 	pair->highest = moment->bytes > pair->highest ? moment->bytes : pair->highest;
 	if (is_kept(perfetto, &dump))
-		error = grow(&heap->dump, heap->dumps, &heap->dump_room, sizeof(*heap->dump));
+		error = export_grow(&heap->dump, heap->dumps, &heap->dump_room, sizeof(*heap->dump));
 	else
 		return;
 	if (!error)
@@ -291,7 +275,7 @@ static struct sum *sum_of(struct perfetto_heap *heap, uint32_t pair, uint32_t st
 
 	if (number != TUPLE_NONE)
 		return &heap->sum[number];
-	if (grow(&heap->sum, heap->sums, &heap->sum_room, sizeof(*heap->sum)) ||
+	if (export_grow(&heap->sum, heap->sums, &heap->sum_room, sizeof(*heap->sum)) ||
 	    tuple_add(&heap->known, &key, (uint32_t)heap->sums))
 		return NULL;
 	heap->sum[heap->sums] = (struct sum){ .stack = stack };
@@ -301,7 +285,7 @@ static struct sum *sum_of(struct perfetto_heap *heap, uint32_t pair, uint32_t st
 static int add_change(struct perfetto_heap *heap, uint32_t pair, uint32_t stack, int64_t bytes, int64_t count)
 {
 	struct sum *sum = stack ? sum_of(heap, pair, stack) : NULL;
-	int error = sum ? grow(&heap->changed, heap->changes, &heap->changed_room, sizeof(*heap->changed))
+	int error = sum ? export_grow(&heap->changed, heap->changes, &heap->changed_room, sizeof(*heap->changed))
 			: -MT_E_MEMORY;
 
 	if (error)

@@ -179,9 +179,6 @@ struct torch {
 
 void torch_fail(struct torch *torch, int error);
 
-/* Room for one more item. 0 or -MT_E_MEMORY. */
-int torch_grow(void *array, size_t count, size_t *room, size_t size);
-
 /* ---- words and texts (torch_memo.c) ---- */
 
 void torch_memo_release(struct torch *torch);

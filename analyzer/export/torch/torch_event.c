@@ -121,7 +121,7 @@ static void note_block(struct torch *torch, uint32_t process, const struct mt_li
 		return;
 	if (number == TUPLE_NONE) {
 		number = (uint32_t)torch->block_count;
-		torch_fail(torch, torch_grow(&torch->blocks, number, &torch->block_room, sizeof(*torch->blocks)));
+		torch_fail(torch, export_grow(&torch->blocks, number, &torch->block_room, sizeof(*torch->blocks)));
 		if (!torch->error)
 			torch_fail(torch, tuple_add(&torch->block, &key, number));
 		torch->block_count += !torch->error;
@@ -247,7 +247,7 @@ static void add_death(struct torch *torch, const struct torch_thing *thing, cons
 static void keep_thing(struct torch *torch, uint32_t process, const struct mt_live *live, struct torch_thing *thing)
 {
 	thing->block = thing->is_tensor ? block_of(torch, process, live) : 0;
-	torch_fail(torch, torch_grow(&torch->thing, torch->things, &torch->thing_room, sizeof(*torch->thing)));
+	torch_fail(torch, export_grow(&torch->thing, torch->things, &torch->thing_room, sizeof(*torch->thing)));
 	if (!torch->error)
 		torch->thing[torch->things++] = *thing;
 }
@@ -329,7 +329,7 @@ static void push_range(struct torch *torch, uint32_t process, const struct mt_ev
 
 	if (torch->opens == OPEN_MAX)
 		return;
-	torch_fail(torch, torch_grow(&torch->open, torch->opens, &torch->open_room, sizeof(*torch->open)));
+	torch_fail(torch, export_grow(&torch->open, torch->opens, &torch->open_room, sizeof(*torch->open)));
 	if (torch->error)
 		return;
 	torch->open[torch->opens++] = range;

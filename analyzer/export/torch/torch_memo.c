@@ -10,21 +10,6 @@ void torch_fail(struct torch *torch, int error)
 		torch->error = error;
 }
 
-int torch_grow(void *array, size_t count, size_t *room, size_t size)
-{
-	size_t wanted = *room ? 2 * *room : 256;
-	void *grown;
-
-	if (count < *room)
-		return 0;
-	grown = realloc(*(void **)array, wanted * size);
-	if (!grown)
-		return -MT_E_MEMORY;
-	*(void **)array = grown;
-	*room = wanted;
-	return 0;
-}
-
 void torch_memo_release(struct torch *torch)
 {
 	struct torch_memo *memo = &torch->memo;

@@ -7,7 +7,7 @@
 
 static struct torch_slot *add_slot(struct torch *torch, uint32_t process, uint32_t device)
 {
-	torch_fail(torch, torch_grow(&torch->slot, torch->slots, &torch->slot_room, sizeof(*torch->slot)));
+	torch_fail(torch, export_grow(&torch->slot, torch->slots, &torch->slot_room, sizeof(*torch->slot)));
 	if (torch->error)
 		return NULL;
 	torch->slot[torch->slots] = (struct torch_slot){ .process = process,

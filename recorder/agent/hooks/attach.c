@@ -67,7 +67,7 @@ static void drop_page(const char *hex)
 
 MT_EXPORT int memrec_attach(const char *text, const char *page);
 
-/* `text`: options; `page`: hexadecimal address of MEMREC_ATTACH_BYTES that nobody needs any more, "0": none. 1: the process is recorded. */
+/* `text`: options; `page`: hexadecimal address of MEMREC_ATTACH_BYTES that the launcher has used, "0": none. 1: the process is recorded. */
 int memrec_attach(const char *text, const char *page)
 {
 	static struct memrec_options options;

@@ -300,7 +300,7 @@ __attribute__((noinline)) struct c10_vector hook_execute(void *engine, const voi
 
 	__asm__ volatile(".cfi_personality 0x1b, hook_backward_unwound"); /* 0x1b: 4 bytes, relative to the place */
 	if (!forward)
-		return result; /* cannot happen: somebody called it */
+		return result; /* cannot happen: the caller was linked to it */
 	agent_source(MT_SOURCE_ENGINE, MT_SOURCE_ON, "");
 	cupti_look();
 	agent_follow(MT_BACKWARD_BEGIN);
