@@ -225,8 +225,10 @@ test: deps-test
 	@tests/run.sh $(B)
 
 # Readers of exports from PyPI, in a virtual environment that is made once (100 MB).
-.PHONY: test-export
-test-export: deps-test
+.PHONY: test-export deps-export
+deps-export:
+	@tools/deps.sh build test export
+test-export: deps-export
 	@$(MAKE) --no-print-directory -j2 programs standin samples
 	@tests/export/run.sh $(B)
 

@@ -7,6 +7,7 @@ cc=${CC:-cc}
 
 has_header()  { echo "#include <$1>" | $cc -E -x c - >/dev/null 2>&1; }
 has_library() { echo 'int main(void) { return 0; }' | $cc -x c - -o /dev/null "-l$1" >/dev/null 2>&1; }
+has_path()    { [ -e "$1" ]; }
 has_command() { command -v "$1" >/dev/null 2>&1; }
 has_fuzzer()  { echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | "$1" -fsanitize=fuzzer -x c - -o /dev/null >/dev/null 2>&1; }
 has_python() {
