@@ -20,6 +20,8 @@
 #   make install    prefix=/usr/local bindir= libdir= mandir= datadir= DESTDIR=; install-strip, uninstall, installcheck
 #   make wheel      a wheel and a tar file that need glibc 2.28 and nothing else: ARCH=x86_64 or aarch64 (build-wheel/dist)
 #   make deb        a package for the Debian or Ubuntu of this machine (build/dist)
+#   make test-conda, make test-container     the recipe and the container file of packaging, followed as far as this machine can
+#   make test-reproducible   two builds in two folders are equal to the byte
 #   make dist       the sources of the newest commit as memrec-VERSION.tar.gz; make sdist: with those of the libraries in a wheel
 #   make DEBUG=1, make SAN=address,undefined     other builds, each in its own folder
 
@@ -501,6 +503,26 @@ deb: programs completion
 test-deb: deps-test
 	@$(MAKE) --no-print-directory -j2 all completion
 	@tests/deb.sh $(B) $(VERSION)
+
+# The recipe of packaging/conda by rattler-build's library, which it fetches from PyPI. It asks no channel.
+RATTLER := $(B)/rattler/bin/python
+$(RATTLER):
+	@python3 -m venv $(B)/rattler && $@ -m pip install --quiet --disable-pip-version-check py-rattler-build==0.73.0 py-rattler==0.28.0
+.PHONY: test-conda test-container test-reproducible
+test-conda: deps-test $(RATTLER)
+	@$(MAKE) --no-print-directory -j2 all
+	@$(MAKE) --no-print-directory -s dist DIST=$(B)/memrec-$(VERSION).tar.gz
+	@$(RATTLER) tests/conda.py $(B)/memrec-$(VERSION).tar.gz $(B)
+
+# packaging/Containerfile by buildah, without a registry (needs root).
+test-container: deps-wheel
+	@tools/deps.sh container
+	@$(MAKE) --no-print-directory -j2 all tarball ARCH=x86_64
+	@tests/container.sh build-wheel/dist build-wheel/programs-x86_64 $(B)
+
+# Some minutes: nothing of this build is used.
+test-reproducible: deps-build
+	@tests/reproducible.sh
 
 check: test
 
