@@ -412,6 +412,8 @@ int mt_emitter_before(struct mt_emitter *emitter, uint64_t number, struct mt_eve
 
 void mt_emitter_wait(struct mt_emitter *emitter, int waits)
 {
+	if (emitter->waits && !waits)
+		mt_writer_begin_peaks(emitter->writer);
 	emitter->waits = waits;
 }
 

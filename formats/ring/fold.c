@@ -471,10 +471,11 @@ static int is_notable(const struct mt_event *event)
 
 static int fold_one(struct mt_fold *fold, const struct ring_event *from, uint64_t number, struct mt_event *event)
 {
+	uint64_t first = fold->view->header->first_seq;
 	int err;
 
 	if (from->record == RING_BEFORE)
-		return fold_before_record(&fold->before, fold->emitter, number, from->value, event);
+		return fold_before_record(&fold->before, fold->emitter, number, first ? first : 1, from->value, event);
 	err = fold_before_event(&fold->before, event);
 	if (!err)
 		err = mt_emitter_event(fold->emitter, number, event);

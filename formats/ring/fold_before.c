@@ -1,4 +1,4 @@
-/* fold_before.c - the live set that the trace of an attached process begins with. */
+/* fold_before.c - the live set that the trace of a process that ran already begins with. */
 #include "fold_before.h"
 
 #include "memtrace/base.h"
@@ -28,10 +28,10 @@ static uint64_t key_of(const struct mt_event *event)
 	return event->addr << 1 | is_tensor;
 }
 
-int fold_before_record(struct fold_before *before, struct mt_emitter *emitter, uint64_t number, uint64_t mark,
-		       struct mt_event *event)
+int fold_before_record(struct fold_before *before, struct mt_emitter *emitter, uint64_t number, uint64_t first,
+		       uint64_t mark, struct mt_event *event)
 {
-	if (event->kind == MT_MARK && mark == RING_BEFORE_BEGINS && number == 1) {
+	if (event->kind == MT_MARK && mark == RING_BEFORE_BEGINS && number == first) {
 		before->since = mt_wait_clock_ns();
 		mt_emitter_wait(emitter, 1);
 	} else if (event->kind == MT_MARK && before->since) {

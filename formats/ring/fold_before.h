@@ -1,5 +1,5 @@
 /*
- * fold_before.h - what was there before a recording began in a process that ran (memrec attach).
+ * fold_before.h - what was there before a recording began in a process that ran (memrec attach, memrec start).
  *
  * The program's allocator is asked while other threads go on. So its answer is worth something for those addresses alone that no
  * event was about since the recording began. All of that becomes the live set that the trace begins with.
@@ -19,10 +19,10 @@ struct fold_before {
 };
 
 /*
- * A RING_BEFORE record, as `event` with its number in the ring. `mark`: enum ring_before of a MARK. 0, or what the writer said.
+ * A RING_BEFORE record, as `event` with its number in the ring; `first`: that of the recording's first event. `mark`: enum ring_before of a MARK. 0, or what the writer said.
  */
-int fold_before_record(struct fold_before *before, struct mt_emitter *emitter, uint64_t number, uint64_t mark,
-		       struct mt_event *event);
+int fold_before_record(struct fold_before *before, struct mt_emitter *emitter, uint64_t number, uint64_t first,
+		       uint64_t mark, struct mt_event *event);
 
 /* Each other event, before the emitter has it. 0 or -MT_E_MEMORY. */
 int fold_before_event(struct fold_before *before, const struct mt_event *event);

@@ -64,6 +64,14 @@ void writer_replayed(struct mt_writer *writer, const struct mt_event *event)
 		tally_begin(writer->tally, writer->ledger, event);
 }
 
+void mt_writer_begin_peaks(struct mt_writer *writer)
+{
+	struct mt_event event = { .seq = writer->seq, .time = writer->time };
+
+	if (writer->tally)
+		tally_begin(writer->tally, writer->ledger, &event);
+}
+
 void writer_recount(struct mt_writer *writer)
 {
 	if (!writer->tally)

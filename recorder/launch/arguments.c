@@ -248,7 +248,7 @@ static int set_output(struct memrec_options *options, const char *text, struct a
 	}
 	if (output_check(text)) {
 		snprintf(error->why, sizeof(error->why),
-			 "%%p, %%r, %%h and %%%% mean something, nothing else after a %%");
+			 "has a %% before another letter than p, r, h (%%%% is a percent sign)");
 		return -MT_E_ARGUMENT;
 	}
 	return set_text(options->output, text, error);

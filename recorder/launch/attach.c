@@ -219,7 +219,7 @@ static void print_attach_help(void)
 	printf("usage: memrec attach [options] PID...\n"
 	       "       memrec attach [options] --all\n\n"
 	       "Records processes that run already: Python programs with PyTorch or CUDA. With --steps or --duration memrec waits for the\n"
-	       "end of the recording, and Ctrl-C ends it. Else memrec detach ends it, or the end of the process.\n\n"
+	       "end of the recording, and Ctrl-C ends it. Without them memrec detach ends it, or the end of the process.\n\n"
 	       "      --method METHOD       how the agent gets in (default auto: python where it works, else gdb, else lldb)\n"
 	       "      --python FILE         the interpreter that asks (method python; default: the process's own)\n"
 	       "      --all                 all processes that memrec may attach to\n"
@@ -496,7 +496,7 @@ static void print_detach_help(void)
 	       "Ends the recording of processes, with the step that they are in, and waits for their traces. The processes go on. Ctrl-C\n"
 	       "no longer waits for the step.\n\n"
 	       "  -q, --quiet         print errors alone: no summary, no last words\n"
-	       "  -v, --verbose       print what is done how, too\n"
+	       "  -v, --verbose       print each thing that is done, and how\n"
 	       "  -h, --help          this text\n");
 }
 

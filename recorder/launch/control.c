@@ -79,7 +79,7 @@ static void say_refusal(const struct prepared *process)
 
 static void say_page_error(const struct prepared *process, int error)
 {
-	say("%s: its page of wishes cannot be used: %s (%s)", named(process),
+	say("%s: its control page cannot be used: %s (%s)", named(process),
 	    error == -MT_E_BUSY ? "another memrec has it" : say_why(error, errno), process->path);
 }
 
@@ -384,7 +384,10 @@ static int take_operands(struct request *request, int argc, char **argv)
 		return refuse(request, "too many processes");
 	for (i = 0; i < request->count; i++)
 		if (!is_pid(request->pids[i]))
-			return refuse(request, "processes are named by their numbers");
+			return refuse(request,
+				      strcmp(request->word, "mark")
+					      ? "processes are named by their numbers"
+					      : "processes are named by their numbers, and TEXT is one word ('two words')");
 	return 0;
 }
 

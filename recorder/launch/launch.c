@@ -18,6 +18,7 @@
 #include "gather.h"
 #include "inject.h"
 #include "memtrace/error.h"
+#include "memtrace/shell.h"
 #include "run/rundir.h"
 #include "run/say.h"
 #include "screen.h"
@@ -275,7 +276,7 @@ static void say_nothing(int status)
 {
 	if (status)
 		say("nothing was recorded: the command ended with status %d before memrec saw a process take GPU or tensor "
-		    "memory (no trace was written; see what the command says itself)",
+		    "memory (no trace was written; read the messages of the command)",
 		    status);
 	else
 		say("nothing was recorded: memrec saw no process take GPU or tensor memory (no trace was written; where a "
@@ -324,9 +325,12 @@ static void collect_results(struct launch *launch, int status)
 
 static int cannot_start(const char *command, int error)
 {
-	const char *near = error == ENOENT ? launch_command_near(command) : NULL;
+	const char *near = error == ENOENT ? launch_command_near(command) : NULL, *end = strrchr(command, '.');
+	char word[SAY_SIZE];
 
-	if (near)
+	if (end && !strcmp(end, ".py") && !access(command, R_OK))
+		say("%s: is no program (memrec -- python3 %s)", command, mt_shell_word(word, sizeof(word), command));
+	else if (near)
 		say("%s: %s (did you mean memrec %s?)", command, strerror(error), near);
 	else
 		say("%s: %s", command, strerror(error));

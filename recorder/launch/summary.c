@@ -94,7 +94,9 @@ void summary_print(const struct run_result *result)
 		snprintf(survived, sizeof(survived), ", %s survived",
 			 counted(refusals, sizeof(refusals), result->survived, "refusal", "refusals"));
 	if (result->trace[0])
-		say_result("%s: peak %s, %s, %s%s, %s%s, %s, %s", path, say_size(peak, (uint64_t)result->peak_bytes),
+		say_result("%s%s: peak %s, %s, %s%s, %s%s, %s, %s", path,
+			   result->error ? ", as far as it was written" : "",
+			   say_size(peak, (uint64_t)result->peak_bytes),
 			   counted(steps, sizeof(steps), result->steps, "step", "steps"),
 			   result->ooms ? counted(ooms, sizeof(ooms), result->ooms, "OOM", "OOMs") : "no OOM", survived,
 			   counted(events, sizeof(events), result->events, "event", "events"), cut,

@@ -193,5 +193,5 @@ def snapshot(actions):
     described = [{"device": device, "address": addr, "total_size": size, "stream": 0, "frames": [],
                   "is_expandable": expandable,
                   "blocks": [b for b in blocks[device].values() if addr <= b["address"] < addr + size]}
-                 for device, ranges in segments.items() for addr, size in join(ranges)]
+                 for device, ranges in segments.items() for addr, size in (join(ranges) if expandable else sorted(ranges))]
     return {"segments": described, "device_traces": [traces[device] for device in range(max(traces, default=-1) + 1)]}

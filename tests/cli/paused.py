@@ -239,6 +239,7 @@ def marks():
         control("mark", run.pid, "number %d" % number)
     control("mark", run.pid, "x" * 255)
     control("mark", run.pid, "x" * 256, status=2)
+    assert "TEXT is one word" in control("mark", run.pid, "two", "words", status=2)
     run.end()
     whole("p.zst", "the process ended")
     assert events("p.zst", "mark") == 22
@@ -514,6 +515,26 @@ for line in sys.stdin:
         whole(trace, "memrec stop")
         assert events(trace, "backward-begin") == 5, trace
         assert events(trace, "instance-name") == 5, trace  # told anew in each
+
+
+def held_before():
+    """PyTorch's allocator, with two threads: what it held before each start has rows, in both modes."""
+    for mode in ("default", "expandable"):
+        for path in glob.glob("stop"):
+            os.remove(path)
+        run = subprocess.Popen([MEMREC, "--paused", "-o", mode + ".zst", "--", os.environ["PYTHON"], HERE + "/attach_loop.py", "cuda", SOURCES + "/tests/allocator", mode],
+                               env=dict(os.environ, LD_LIBRARY_PATH=BUILD + "/standin", STANDIN_CONTEXT="0"), stdout=subprocess.PIPE, text=True)
+        assert run.stdout.readline() == "ready\n"
+        pid, = [int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/stat") if stat_parent(path) == run.pid]
+        for _ in range(2):
+            control("start", pid)
+            wait_for(lambda: states()[pid][1] > 500)
+            control("stop", "--now", pid)
+        open("stop", "w").close()
+        assert run.wait(60) == 7
+        for trace in (mode + ".zst", mode + ".2.zst"):
+            whole(trace, "memrec stop")
+            subprocess.run([sys.executable, HERE + "/told_before.py", trace], check=True)
 
 
 def stat_parent(path):

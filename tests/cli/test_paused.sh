@@ -38,4 +38,9 @@ if [ "$PYTHON" ]; then
 else
 	echo "skip PyTorch on the CPU: no torch"
 fi
+if [ "$PYTHON" ] && "$PYTHON" -c 'import sys, torch; sys.exit(torch.version.cuda is not None)'; then
+	check "what PyTorch held before a start has rows" paused held_before
+else
+	echo "skip what PyTorch held before a start: no python3 with torch for the CPU"
+fi
 check "a process number that is used again" paused number_is_used_again

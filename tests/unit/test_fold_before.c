@@ -1,5 +1,6 @@
-/* test_fold_before.c - memrec attach: what was there before becomes the live set that the trace begins with. */
+/* test_fold_before.c - memrec attach, memrec start: what was there before becomes the live set that the trace begins with. */
 #include "fold_kit.h"
+#include "memtrace/summary.h"
 
 static struct kit kit;
 
@@ -115,6 +116,45 @@ TEST(a_telling_in_the_middle_says_nothing)
 	CHECK_EQ(kit_find(&kit, MT_TENSOR_ALLOC, 0)->size, 8);
 	CHECK_EQ(kit_find(&kit, MT_TENSOR_ALLOC, 1)->size, 9);
 	CHECK_EQ(kit.summary.lost, 0);
+	kit_release(&kit);
+}
+
+static int take_peak(void *context, const struct mt_summary *summary)
+{
+	if (summary->why == MT_SUMMARY_STEP && summary->devices)
+		*(uint64_t *)context = summary->device[0].peak;
+	return 0;
+}
+
+/* Memory that came and went while it was told is not in the trace. The peak of that step begins with the live set. */
+TEST(a_peak_while_it_was_told_is_of_no_step)
+{
+	uint64_t peak = 0;
+
+	begin();
+	put(RING_EVENT, MT_TENSOR_ALLOC, 0x3000, 5000, 0);
+	put(RING_EVENT, MT_TENSOR_FREE, 0x3000, 5000, 0);
+	put(RING_BEFORE, MT_TENSOR_ALLOC, 0x4000, 900, 0);
+	put(RING_BEFORE, MT_MARK, 0, 0, RING_BEFORE_ENDS);
+	put(RING_EVENT, MT_STEP_MARK, 0, 0, 0);
+	finish();
+	CHECK_EQ(mt_reader_summaries(kit.reader, take_peak, &peak), 0);
+	CHECK_EQ(peak, 900);
+	kit_release(&kit);
+}
+
+/* memrec start: a further recording in the same ring has a telling of its own. */
+TEST(a_telling_of_a_further_recording)
+{
+	kit_init(&kit, 1, 1 << 16);
+	ring_builder_thread(&kit.builder, 1, 77, "main");
+	kit.builder.header->first_seq = 41;
+	atomic_store(&kit.builder.header->next_seq, 41);
+	put(RING_BEFORE, MT_MARK, 0, 0, RING_BEFORE_BEGINS);
+	put(RING_BEFORE, MT_TENSOR_ALLOC, 0x1000, 512, 0);
+	finish();
+	CHECK_EQ(alive(0x1000), 512);
+	CHECK_EQ(kit_find(&kit, MT_TENSOR_ALLOC, 0)->size, 9);
 	kit_release(&kit);
 }
 

@@ -30,6 +30,12 @@ void census_oom(void);
  */
 void census_before(void);
 
+/*
+ * Python's main thread is asked to begin the recording that memrec start wishes for, to call `ready` then, and to tell what was there
+ * before. 1: it was asked. The promises of census_look.
+ */
+int census_ask_to_begin(void (*ready)(void));
+
 /* Text of census.py. */
 extern const char census_code[] __attribute__((visibility("hidden")));
 

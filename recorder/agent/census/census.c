@@ -446,8 +446,7 @@ static void end_before(const char *why)
 /* The same. */
 static int look_at_before(void *context MT_UNUSED)
 {
-	const char
-		*why = "what was there before memrec attached is not known: the main thread is traced, or --no-census";
+	const char *why = "what was there before the recording is not known: the main thread is traced, or --no-census";
 	object *answer = NULL;
 
 	if (!(census.globals ? is_alive() : is_welcome() && load()) || !is_welcome()) {
@@ -455,7 +454,7 @@ static int look_at_before(void *context MT_UNUSED)
 		return 0;
 	}
 	answer = call("before", NULL);
-	why = answer ? census.python.PyUnicode_AsUTF8(answer) : "what was there before memrec attached is not known";
+	why = answer ? census.python.PyUnicode_AsUTF8(answer) : "what was there before the recording is not known";
 	if (answer && !why)
 		census.python.PyErr_Clear();
 	end_before(why ? why : "");
@@ -567,6 +566,41 @@ static void ask_for_before(void *context)
 	*asked = find_python() && !census.python.Py_AddPendingCall(look_at_before, NULL);
 }
 
+/* On Python's main thread, which begins a recording of memrec start. -1: with an exception of the program's. */
+static int begin_telling(void *context)
+{
+	void (*ready)(void);
+
+	if (!agent_start_telling())
+		return 0;
+	memcpy(&ready, &context, sizeof(ready));
+	ready();
+	return look_at_before(NULL);
+}
+
+struct beginning {
+	void (*ready)(void);
+	int asked;
+};
+
+static void ask_to_begin(void *context)
+{
+	struct beginning *beginning = context;
+	void *ready;
+
+	memcpy(&ready, &beginning->ready, sizeof(ready));
+	beginning->asked = find_python() && !census.python.Py_AddPendingCall(begin_telling, ready);
+}
+
+int census_ask_to_begin(void (*ready)(void))
+{
+	struct beginning beginning = { ready, 0 };
+
+	if (!agent_options()->no_census)
+		agent_work(ask_to_begin, &beginning);
+	return beginning.asked;
+}
+
 void census_before(void)
 {
 	uint32_t off = OFF;
@@ -578,9 +612,8 @@ void census_before(void)
 	atomic_store(&census.asked, 0);
 	agent_work(ask_for_before, &asked);
 	if (!asked)
-		end_before(agent_has_cuda()
-				   ? "what was there before memrec attached is not known: no Python can be asked"
-				   : "");
+		end_before(agent_has_cuda() ? "what was there before the recording is not known: no Python can be asked"
+					    : "");
 }
 
 static uint64_t names_gap_ns(void)

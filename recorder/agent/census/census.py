@@ -8,7 +8,7 @@
 #   begin_names   names of modules are told from now on; false: none is wanted
 #   tell_name     hands over the name of a module: the module, its name, its model, number of the telling
 #   end_names     that was all: number of the telling (0: nothing has changed since the last one), how many there were
-#   tell_before   hands over a block or a segment from before the recording (memrec attach)
+#   tell_before   hands over a block or a segment from before the recording (memrec attach, memrec start)
 #   trouble       says in the trace that something went wrong here
 #   find_objects  all objects of a class, from the garbage collector's list, without running any code of theirs
 #   life          the recorder's process: another number in a forked child that is recorded by itself
@@ -115,7 +115,7 @@ def names():
 
 
 def before():
-    """Called after memrec attach. "": PyTorch holds nothing, or has told what it holds; else why that is not known."""
+    """Called after memrec attach and memrec start. "": PyTorch holds nothing, or has told what it holds; else why that is not known."""
     answer["before"] = ""
     if is_there(modules.get("torch")):
         quietly(look_at_memory)
@@ -126,7 +126,7 @@ def look_at_memory():
     torch, memory = modules["torch"], modules.get("torch.cuda.memory")
     if memory is None or not torch.cuda.is_initialized():
         return
-    answer["before"] = "what was there before memrec attached is not known: PyTorch's allocator could not be asked"
+    answer["before"] = "what was there before the recording is not known: PyTorch's allocator could not be asked"
     totals, reserved = {}, {}
     segments = snapshot_of(memory)
     for segment in segments:

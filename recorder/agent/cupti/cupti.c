@@ -555,7 +555,8 @@ void cupti_check_tensor(int device, uint64_t reserved)
 
 	if (growth->life != agent_life()) {
 		*growth = (struct growth){ .life = agent_life() };
-		if (agent_options()->attached) /* it has memory from before the subscription */
+		if (agent_options()->attached ||
+		    agent_options()->paused) /* it has memory from before the subscription */
 			growth->reserved = reserved;
 	}
 	if (reserved <= growth->reserved || atomic_load_explicit(&hold, memory_order_relaxed) != OURS) {

@@ -140,10 +140,9 @@ static int decide_cpu(const struct memrec_options *options)
 {
 	if (options->cpu == MEMREC_CPU_ON || (options->cpu == MEMREC_CPU_AUTO && !has_gpu())) {
 		agent_source(MT_SOURCE_TENSORS_CPU, MT_SOURCE_ON, "");
-		if (options->attached)
-			agent_source_note(
-				MT_SOURCE_TENSORS_CPU,
-				"tensors from before memrec attached are not known: PyTorch keeps no list of them");
+		if (options->attached || options->paused)
+			agent_source_note(MT_SOURCE_TENSORS_CPU,
+					  "tensors from before the recording are not known: PyTorch keeps no list of them");
 		return 1;
 	}
 	agent_source(MT_SOURCE_TENSORS_CPU, MT_SOURCE_OFF,
@@ -191,6 +190,12 @@ static void note_tensors(struct c10_device device)
 	agent_source(device.type == MT_DEVICE_CUDA ? MT_SOURCE_TENSORS_CUDA : MT_SOURCE_TENSORS_CPU, MT_SOURCE_ON, "");
 }
 
+/* The driver's calls are seen again before PyTorch is asked what it holds. */
+static int ask_to_begin(void)
+{
+	return census_ask_to_begin(cupti_look);
+}
+
 /* Inline: a frame of ours costs the unwinder as much as one of the program's. */
 static inline __attribute__((always_inline)) void report(void *block, int64_t size, uint64_t total, uint64_t reserved,
 							 struct c10_device device)
@@ -200,7 +205,10 @@ static inline __attribute__((always_inline)) void report(void *block, int64_t si
 	if (!block || !size || !is_ours(device))
 		return;
 	if (agent_is_paused()) {
-		cupti_rest();
+		if (device.type == MT_DEVICE_CUDA)
+			agent_ask_first(ask_to_begin);
+		if (!agent_is_awaited())
+			cupti_rest();
 		return;
 	}
 	note_tensors(device);

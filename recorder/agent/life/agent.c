@@ -404,7 +404,7 @@ static int prepare(void)
 	pause_tell(agent.ring.header, agent.ring.path);
 	atomic_store(&agent.ring.header->recording, 1);
 	ring_publish(&agent.ring);
-	if (life_options.attached)
+	if (life_options.attached || pause_tells())
 		begin_telling();
 	mark_buffer_replay(take_buffered, this_thread());
 	return 0;
@@ -425,6 +425,8 @@ static void prepare_again(void)
 	header->first_seq = atomic_load(&header->next_seq);
 	atomic_store(&header->stop, 0);
 	atomic_fetch_add(&header->recording, 1);
+	if (pause_tells())
+		begin_telling();
 }
 
 /* Notes that were taken while there was no header. */

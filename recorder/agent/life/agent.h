@@ -40,7 +40,7 @@ void agent_follow(enum mt_kind kind);
 int agent_tell(struct ring_event *event, const char *name, const char *second);
 
 /*
- * After agent_attach: something that was there before the recording, as a birth (ring.h, RING_BEFORE); an event of kind MARK
+ * After agent_attach or agent_start_telling: something that was there before the recording, as a birth (ring.h, RING_BEFORE); an event of kind MARK
  * ends the telling. 1: it was taken, 0: nothing is recorded.
  */
 int agent_before(struct ring_event *event);
@@ -111,6 +111,18 @@ int agent_attach(const struct memrec_options *options);
 
 /* Starts the recording without waiting for memory to be taken. 1: it runs; 0: agent_place_failed has said why not. */
 int agent_start(void);
+
+/*
+ * Under `memrec --paused`: from now on a thread that sees a wish to record calls `ask`, with signals held. 1: another thread was asked,
+ * and will call agent_start_telling; the recording begins without that thread after a second. 0: it cannot be asked.
+ */
+void agent_ask_first(int (*ask)(void));
+
+/* 1: it was asked, and the recording has not begun. */
+int agent_is_awaited(void);
+
+/* Begins the recording that is wished for, as one whose first events tell what was there before (agent_before). 1: they may be told. Not in a hook. */
+int agent_start_telling(void);
 
 /* The answer to memrec attach: a note for the launcher (place.c). NULL: the process is recorded; else why not (a sentence). */
 void agent_place_attached(const struct memrec_options *options, const char *why);

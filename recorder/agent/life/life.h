@@ -42,6 +42,10 @@ struct life {
 	_Atomic uint32_t opened;      /* 1: it has been tried */
 	_Atomic uint32_t seen;        /* newest wish that was looked at */
 	_Atomic uint32_t steps;       /* number of steps that it asks for; 0: no limit */
+	_Atomic uint32_t asked; /* wish that Python's main thread was asked to begin with, until it is met; 0: none */
+	_Atomic uint64_t asked_at; /* ns */
+	_Atomic uint32_t answers;  /* 1: it is at it */
+	_Atomic uint32_t tells;    /* 1: the next start begins with a telling of what was there before */
 	struct life_line inside[1 << LIFE_LINE_BITS];
 };
 
@@ -101,6 +105,9 @@ int life_has_begun(void);
  * process takes memory, so its page is made if there is none. errno is kept.
  */
 int pause_is_over(int opens);
+
+/* 1, once: the recording that starts begins with a telling of what was there before. */
+int pause_tells(void);
 
 /* Fills in the page's name, and the steps that it asks for, in a header that no collector sees yet; and the ring in the page. */
 void pause_tell(struct ring_header *header, const char *ring_path);

@@ -7,7 +7,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "agent.h"
 #include "agent/ring/guest_map.h"
@@ -16,7 +18,11 @@
 #include "memtrace/base.h"
 #include "shared/textbuf.h"
 
+#define ASK_NS MT_NSEC_PER_SEC /* so long the thread that was asked may take */
+#define ANSWER_TRIES 1000
+
 static char page_path[MEMREC_PATH_MAX]; /* written before life->page */
+static int (*_Atomic ask_first)(void);  /* agent_ask_first */
 
 /* A program before this one was recorded into that ring, by the same process. */
 static void end_predecessor(struct control *page)
@@ -66,6 +72,46 @@ static struct control *open_once(void)
 	return atomic_load(&life->page);
 }
 
+void agent_ask_first(int (*ask)(void))
+{
+	if (!atomic_load_explicit(&ask_first, memory_order_relaxed))
+		atomic_store(&ask_first, ask);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+static void begin_without(void)
+{
+	agent_source(MT_SOURCE_TENSORS_CUDA, MT_SOURCE_ON, "");
+	agent_source_note(
+		MT_SOURCE_TENSORS_CUDA,
+		"what was there before the recording is not known: Python's main thread could not be asked in time");
+}
+
+/* 1: the thread that can tell what was there before is asked to begin, and has time to. */
+static int is_left_to_another(uint32_t wish)
+{
+	int (*ask)(void) = atomic_load(&ask_first);
+
+	if (!ask || atomic_load(&life->answers))
+		return 0;
+	if (atomic_exchange(&life->asked, wish) != wish) {
+		atomic_store(&life->asked_at, now_ns());
+		if (ask())
+			return 1;
+	} else if (now_ns() - atomic_load(&life->asked_at) < ASK_NS) {
+		return 1;
+	}
+	begin_without();
+	return 0;
+}
+
 /* With signals held, on one thread at a time: a thread that is late with an older wish must not say that it is met. */
 static void meet(struct control *page)
 {
@@ -73,12 +119,15 @@ static void meet(struct control *page)
 
 	if ((word & LIFE_STATE_MASK) != LIFE_PAUSED || wish == atomic_load(&life->seen))
 		return;
+	if (control_records(wish) && is_left_to_another(wish))
+		return;
 	if (control_records(wish)) {
 		atomic_store(&life->steps, atomic_load(&page->steps));
 		atomic_store(&page->state, CONTROL_RECORDING);
 	}
 	atomic_store(&page->met, wish);
 	atomic_store(&life->seen, wish);
+	atomic_store(&life->asked, 0);
 	if (control_records(wish))
 		life_change(word, LIFE_PAUSED, LIFE_ARMED);
 }
@@ -113,6 +162,30 @@ int pause_is_over(int opens)
 	       come_by(page);
 }
 
+int agent_is_awaited(void)
+{
+	return atomic_load_explicit(&life->asked, memory_order_relaxed) != 0;
+}
+
+int pause_tells(void)
+{
+	return (int)atomic_exchange(&life->tells, 0);
+}
+
+int agent_start_telling(void)
+{
+	int started, told, tries;
+
+	atomic_store(&life->tells, 1);
+	atomic_store(&life->answers, 1);
+	for (tries = 0; tries < ANSWER_TRIES && agent_is_awaited() && agent_is_paused(); tries++)
+		sched_yield(); /* another thread looks at the wish */
+	started = !agent_is_paused() && agent_start();
+	atomic_store(&life->answers, 0);
+	told = !pause_tells();
+	return started && told;
+}
+
 void pause_tell(struct ring_header *header, const char *ring_path)
 {
 	struct control *page = atomic_load(&life->page);
@@ -141,6 +214,9 @@ void pause_arm(void)
 	atomic_store(&life->page, NULL);
 	atomic_store(&life->opened, 0);
 	atomic_store(&life->seen, 0);
+	atomic_store(&life->asked, 0);
+	atomic_store(&life->answers, 0);
+	atomic_store(&life->tells, 0);
 }
 
 enum life_state pause_or_off(void)
