@@ -78,7 +78,7 @@ static int run_streams(struct analysis *analysis, struct stream *stream, struct 
 
 /* Threads read ahead until this ends. */
 static int read_ahead(struct analysis *analysis, const struct analysis_input *input, const struct stream *stream,
-		      FILE *progress)
+		      int quiet)
 {
 	struct mt_reader **reader = calloc(analysis->processes, sizeof(struct mt_reader *));
 	struct mt_tracker **tracker = calloc(analysis->processes, sizeof(struct mt_tracker *));
@@ -90,9 +90,11 @@ static int read_ahead(struct analysis *analysis, const struct analysis_input *in
 		tracker[i] = stream[i].tracker;
 		bytes += mt_reader_state(reader[i])->file_bytes;
 	}
-	progress_init(&analysis->progress, progress, analysis->processes > 1 ? "all traces" : input[0].file, bytes,
-		      progress_now());
-	analysis->ahead = reader && tracker ? mt_ahead_new(reader, tracker, analysis->processes) : NULL;
+	progress_init(&analysis->progress, quiet ? NULL : stderr,
+		      analysis->processes > 1 ? "all traces" : input[0].file, bytes, progress_now());
+	analysis->ahead = reader && tracker
+				  ? mt_ahead_new(reader, tracker, analysis->processes, quiet ? 0 : MT_AHEAD_THREADS)
+				  : NULL;
 	free(reader);
 	free(tracker);
 	return analysis->ahead ? 0 : -MT_E_MEMORY;
@@ -140,7 +142,7 @@ static int begin_streams(struct analysis *analysis, const struct analysis_input 
 		if (!error)
 			error = parameter_lives_init(&analysis->process[i].lives, &analysis->process[i].census);
 	}
-	return error ? error : read_ahead(analysis, input, stream, sink->quiet ? NULL : stderr);
+	return error ? error : read_ahead(analysis, input, stream, sink->quiet);
 }
 
 static void end_reading(struct analysis *analysis)

@@ -242,7 +242,7 @@ struct analysis_sink {
 	/* Before `idle`: the stretch of one phase that a process is in, so far. */
 	int (*span_now)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 			const struct mt_event *last);
-	int quiet; /* 1: there is no progress line */
+	int quiet; /* 1: no progress line, and no thread that reads ahead: handing batches over costs a tenth */
 	/* Before a batch of a process's events: their number, and the bytes of its file they took. Its result is 0 or
 	 * below. */
 	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);

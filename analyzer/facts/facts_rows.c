@@ -159,20 +159,13 @@ static void *new_row(void *context, enum load_table table, int *error)
 	return lot->row ? (uint8_t *)lot->row + lot->rows++ * row_size(table) : NULL;
 }
 
+/* The pass goes on without rows. */
 static int forget(void *context, int64_t process, int64_t alloc_seq)
 {
 	(void)process;
 	(void)alloc_seq;
 	((struct facts_rows *)context)->none = 1;
 	return 0;
-}
-
-/* The pass goes on without rows. */
-static int go_back(void *context, uint32_t process, const struct mt_live *live)
-{
-	(void)live;
-	kept_give_up(((struct facts_rows *)context)->kept);
-	return forget(context, process, 0);
 }
 
 static int add_change(void *context, const struct row_residence *change)
@@ -194,65 +187,18 @@ static int add_change(void *context, const struct row_residence *change)
 	return 0;
 }
 
-/* ---- the moment: each call goes to the rows, too ---- */
-
-static int tell_gone(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
-		     uint32_t step)
-{
-	struct facts_rows *rows = context;
-
-	kept_gone(rows->kept, live, event, step,
-		  event ? row_free_stack(&rows->rows.analysis->process[process], event) : 0,
-		  load_sums_is_left_out(&rows->rows.sums, process, live->seq));
-	return rows->rows_sink.gone(context, process, live, event, step);
-}
-
-static int tell_unmapped(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event)
-{
-	(void)process;
-	kept_unmapped(((struct facts_rows *)context)->kept, live, event);
-	return 0;
-}
-
-static int tell_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
-		     const struct mt_event *last)
-{
-	struct facts_rows *rows = context;
-
-	kept_span(rows->kept, phase, step, first->seq, last->seq);
-	return rows->rows_sink.span(context, process, phase, step, first, last);
-}
-
-static int tell_step_device(void *context, uint32_t process, uint32_t device, uint32_t step,
-			    const struct analysis_step_device *end)
-{
-	struct facts_rows *rows = context;
-
-	kept_step(rows->kept, device, step, &end->peak);
-	return rows->rows_sink.step_device(context, process, device, step, end);
-}
-
-static void tell_reached(void *context, uint32_t device, int oom)
-{
-	kept_reached(((struct facts_rows *)context)->kept, device, oom);
-}
-
 int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 {
 	memset(rows, 0, sizeof(*rows));
 	rows->io.writing = 1;
 	rows->maker = (struct row_maker){ rows, new_row, forget, add_change };
-	row_sink_init(&rows->rows, &rows->rows_sink, analysis, &rows->maker, 1);
-	rows->sink = rows->rows_sink;
-	rows->sink.gone = tell_gone;
-	rows->sink.back = go_back;
-	rows->sink.unmapped = tell_unmapped;
-	rows->sink.span = tell_span;
-	rows->sink.step_device = tell_step_device;
-	rows->sink.reached = tell_reached;
+	row_sink_init(&rows->rows, &rows->sink, analysis, &rows->maker, 1);
 	rows->sink.quiet = 1;
-	rows->kept = kept_new(analysis);
-	return rows->kept ? 0 : -MT_E_MEMORY;
+	rows->kept = kept_new(analysis, 0);
+	if (!rows->kept)
+		return -MT_E_MEMORY;
+	row_sink_keep(&rows->rows, &rows->sink, rows->kept, 0);
+	return 0;
 }
 
 void facts_rows_release(struct facts_rows *rows)
@@ -287,7 +233,7 @@ static void write_freed(struct facts_io *io, const struct row_freed *freed)
 		facts_rows(io, freed->process[0].node, 1, room, number8, 1);
 }
 
-static void write_kept(struct facts_io *io, const struct kept *kept)
+static void write_kept(struct facts_io *io, struct kept *kept)
 {
 	struct kept_moment moment;
 	int error = kept_find(kept, &moment);

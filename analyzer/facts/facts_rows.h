@@ -21,8 +21,8 @@ struct facts_lot {
 
 /* The rows of a pass that goes on. */
 struct facts_rows {
-	struct row_sink rows;                 /* the first: it is the context of `sink` */
-	struct analysis_sink sink, rows_sink; /* rows_sink: the calls of `rows` */
+	struct row_sink rows; /* the first: it is the context of `sink` */
+	struct analysis_sink sink;
 	struct row_maker maker;
 	struct facts_lot lot[LOAD_TABLE_COUNT];
 	struct facts_io io; /* the lots that were full */

@@ -3,32 +3,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIVES_MOST (3u * KEPT_WINDOW)
+#define WINDOWS_MOST 3u /* the log of deaths: the newest, and what moments need */
 #define SPANS_MOST 65536u
+#define STEPS_MOST 65536u
+#define BEGINS_MOST (1u << 22)
 #define MAPPINGS_MOST (2u * KEPT_WINDOW)
 #define SPACE_UNKNOWN 254u
 
 void kept_give_up(struct kept *kept)
 {
-	kept->none = 1;
+	uint32_t i;
+
+	for (i = 0; i < kept->processes; i++)
+		free(kept->process[i].begin);
+	free(kept->process);
 	free(kept->life);
+	free(kept->stay);
 	free(kept->slept);
 	free(kept->mapping);
 	free(kept->span);
+	free(kept->step);
 	free(kept->slot);
-	kept->life = kept->slept = NULL;
-	kept->mapping = NULL;
-	kept->span = NULL;
-	kept->slot = NULL;
-	kept->lives = kept->sleepers = kept->mappings = kept->spans = kept->slots = 0;
+	*kept = (struct kept){ .analysis = kept->analysis, .none = 1 };
 }
 
-struct kept *kept_new(const struct analysis *analysis)
+int kept_has_given_up(const struct kept *kept)
+{
+	return kept->none;
+}
+
+struct kept *kept_new(const struct analysis *analysis, uint32_t failure)
 {
 	struct kept *kept = calloc(1, sizeof(*kept));
 
 	if (kept)
-		kept->analysis = analysis;
+		*kept = (struct kept){ .analysis = analysis, .failure = failure, .lost.time = INT64_MIN };
 	return kept;
 }
 
@@ -39,46 +48,68 @@ void kept_free(struct kept *kept)
 	free(kept);
 }
 
-/* The array with room for one more. NULL: out of memory, or there are `most`. */
-static void *room_for(struct kept *kept, void *array, size_t count, size_t *room, size_t size, size_t most)
+/* The array with room for one more. NULL: out of memory, or there are `most`: nothing is kept any more. */
+static void *room_for(struct kept *kept, void *array, struct kept_list *list, size_t size, size_t most)
 {
-	size_t more = *room ? *room * 2 : 256;
+	size_t more = list->room ? list->room * 2 : 256;
 	void *grown;
 
-	if (count < *room)
+	if (list->count < list->room)
 		return array;
 	more = more < most ? more : most;
-	grown = count < most ? realloc(array, more * size) : NULL;
+	grown = list->count < most ? realloc(array, more * size) : NULL;
 	if (grown)
-		*room = more;
+		list->room = more;
 	else
 		kept_give_up(kept);
 	return grown;
 }
 
+#define ROOM_FOR(kept, array, list, most) room_for(kept, (kept)->array, &(kept)->list, sizeof(*(kept)->array), most)
+
+/* The processes of the run are known by the first event. NULL: nothing is kept. */
+static struct kept_process *process_of(struct kept *kept, uint32_t process)
+{
+	uint32_t windows = kept->analysis->processes < KEPT_WINDOWS ? kept->analysis->processes : KEPT_WINDOWS;
+
+	if (kept->none)
+		return NULL;
+	if (!kept->process) {
+		kept->process = calloc(kept->analysis->processes, sizeof(*kept->process));
+		kept->window = windows * (size_t)KEPT_WINDOW;
+		kept->processes = kept->process ? kept->analysis->processes : 0;
+		if (!kept->process)
+			kept_give_up(kept);
+	}
+	return kept->process ? &kept->process[process] : NULL;
+}
+
 /* ---- the log of deaths ---- */
 
-static int is_needed(const struct kept_life *life, const struct kept_at *at)
+static int is_needed(const struct kept *kept, const struct kept_life *life, const struct kept_at *at)
 {
-	return at->set && (life->gone_seq > at->seq ? life->seq <= at->seq : life->gone_seq > at->lost);
+	struct kept_when birth = kept_birth(kept, life), death = kept_death(kept, life);
+
+	return at->set && (kept_is_later(&death, &at->when) ? !kept_is_later(&birth, &at->when)
+							    : kept_is_later(&death, &at->lost));
 }
 
 /* Lets go what is older than the window and no moment needs. */
 static void let_go(struct kept *kept)
 {
 	struct kept_life *life = kept->life;
-	size_t old = kept->lives - KEPT_WINDOW, left = 0, i;
+	size_t old = kept->lives.count - kept->window, stays = 0, i;
 	int which, needed;
 
-	kept->lost = life[old - 1].gone_seq;
-	for (i = 0; i < kept->lives; i++) {
+	kept->lost = kept_death(kept, &life[old - 1]);
+	for (i = 0; i < kept->lives.count; i++) {
 		needed = i >= old;
 		for (which = 0; which < KEPT_MOMENTS && !needed; which++)
-			needed = is_needed(&life[i], &kept->at[which]);
+			needed = is_needed(kept, &life[i], &kept->at[which]);
 		if (needed)
-			life[left++] = life[i];
+			life[stays++] = life[i];
 	}
-	kept->lives = left;
+	kept->lives.count = stays;
 }
 
 /* Moments that need more than the log has room for are given up. */
@@ -87,27 +118,35 @@ static void make_room(struct kept *kept)
 	int which;
 
 	let_go(kept);
-	if (kept->lives <= LIVES_MOST - KEPT_WINDOW / 2)
+	if (kept->lives.count <= WINDOWS_MOST * kept->window - kept->window / 2)
 		return;
 	for (which = 0; which < KEPT_MOMENTS; which++)
 		kept->at[which].set = 0;
 	let_go(kept);
 }
 
-/* Survivors come at the end, and have the room that they take. */
 static void log_life(struct kept *kept, const struct kept_life *life)
 {
-	int stays = life->gone_seq == KEPT_STAYS;
 	struct kept_life *grown;
 
-	if (kept->lives >= LIVES_MOST && !stays)
+	if (kept->lives.count >= WINDOWS_MOST * kept->window)
 		make_room(kept);
-	grown = room_for(kept, kept->life, kept->lives, &kept->life_room, sizeof(*life),
-			 stays ? SIZE_MAX / sizeof(*life) : LIVES_MOST);
+	grown = ROOM_FOR(kept, life, lives, WINDOWS_MOST * kept->window);
 	if (!grown)
 		return;
 	kept->life = grown;
-	grown[kept->lives++] = *life;
+	grown[kept->lives.count++] = *life;
+}
+
+/* Survivors have the room that they take. */
+static void keep_survivor(struct kept *kept, const struct kept_life *life)
+{
+	struct kept_life *grown = ROOM_FOR(kept, stay, stays, SIZE_MAX / sizeof(*life));
+
+	if (!grown)
+		return;
+	kept->stay = grown;
+	grown[kept->stays.count++] = *life;
 }
 
 /* ---- sums of deaths ---- */
@@ -188,8 +227,36 @@ static void note_size(struct kept_deaths *deaths, const struct kept_life *life)
 	deaths->largest_late = larger(deaths->largest_late, life->bytes);
 }
 
-static void note_death(struct kept_deaths *deaths, const struct kept_life *life)
+/* Most lives are no larger than one that is older. */
+static void note_stair(struct kept_stairs *stairs, const struct kept_life *life)
 {
+	uint32_t at = stairs->count, end;
+
+	while (at && stairs->stair[at - 1].time > life->time)
+		at--;
+	if (at && stairs->stair[at - 1].bytes >= life->bytes)
+		return;
+	for (end = at; end < stairs->count && stairs->stair[end].bytes <= life->bytes; end++)
+		;
+	if (end == at && stairs->count == KEPT_STAIRS) {
+		stairs->lost = 1;
+		if (!at)
+			return;
+		memmove(stairs->stair, stairs->stair + 1, --at * sizeof(*stairs->stair));
+		stairs->stair[at].time = life->time;
+		stairs->stair[at].bytes = life->bytes;
+		return;
+	}
+	memmove(stairs->stair + at + 1, stairs->stair + end, (stairs->count - end) * sizeof(*stairs->stair));
+	stairs->count += 1 - (end - at);
+	stairs->stair[at].time = life->time;
+	stairs->stair[at].bytes = life->bytes;
+}
+
+static void note_death(struct kept_deaths *deaths, const struct kept_life *life, int is_alone)
+{
+	if (!is_alone)
+		note_stair(&deaths->stairs, life);
 	deaths->count++;
 	deaths->home_count += life->gone_step == life->step;
 	if (!deaths->first_seq || life->seq < deaths->first_seq)
@@ -208,32 +275,47 @@ static uint8_t space_of(const struct mt_live *live)
 }
 
 /* The newest birth and the newest memory that was given back tell the last place of a process. */
-static void note_newest(struct kept *kept, const struct kept_life *life, uint32_t free_node)
+static void note_newest(struct kept_process *process, const struct kept_life *life, uint32_t free_node)
 {
-	if (life->seq >= kept->newest.seq)
-		kept->newest = *life;
+	if (life->seq >= process->newest.seq)
+		process->newest = *life;
 	if (!free_node || life->space != MT_SPACE_DEVICE)
 		return;
-	kept->given_back = *life;
-	kept->given_back.free_node = free_node;
+	process->given_back = *life;
+	process->given_back.free_node = free_node;
 }
 
 /* Spans of a life can be counted one by one alone. */
 static void keep_slept(struct kept *kept, const struct kept_life *life)
 {
-	struct kept_life *grown = room_for(kept, kept->slept, kept->sleepers, &kept->slept_room, sizeof(*life),
-					   KEPT_WINDOW);
+	struct kept_life *grown = ROOM_FOR(kept, slept, sleepers, KEPT_WINDOW);
 
 	if (!grown)
 		return;
 	kept->slept = grown;
-	grown[kept->sleepers++] = *life;
+	grown[kept->sleepers.count++] = *life;
 }
 
-void kept_gone(struct kept *kept, const struct mt_live *live, const struct mt_event *event, uint32_t step,
-	       uint32_t free_node, int slept)
+static void count_life(struct kept *kept, const struct kept_life *life)
 {
-	const struct analysis_process *process = &kept->analysis->process[0];
+	struct kept_slot *slot = enter_slot(kept, life);
+
+	if (!slot)
+		return;
+	keep_state(kept, slot);
+	if (life->gone_seq == KEPT_STAYS) {
+		keep_survivor(kept, life);
+		return;
+	}
+	note_death(&slot->now, life, kept->analysis->processes == 1);
+	log_life(kept, life);
+}
+
+void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+	       uint32_t step, uint32_t free_node, int slept)
+{
+	const struct analysis_process *owner = &kept->analysis->process[process];
+	struct kept_process *of = process_of(kept, process);
 	struct kept_life life = { .site = (uint32_t)live->tag,
 				  .step = live->step,
 				  .gone_step = step,
@@ -246,95 +328,150 @@ void kept_gone(struct kept *kept, const struct mt_live *live, const struct mt_ev
 				  .gone_seq = event ? event->seq : KEPT_STAYS,
 				  .bytes = live->size,
 				  .address = live->addr,
-				  .time = analysis_time(process, live->time),
-				  .gone_time = event ? analysis_time(process, event->time) : 0 };
-	struct kept_slot *slot;
+				  .time = analysis_time(owner, live->time),
+				  .gone_time = event ? analysis_time(owner, event->time) : 0 };
 
-	if (kept->none || !live->tag || live->tag >= kept->analysis->attribution.sites)
+	if (!of || !live->tag || live->tag >= kept->analysis->attribution.sites)
 		return;
-	note_newest(kept, &life, free_node);
-	if (slept) {
+	note_newest(of, &life, free_node);
+	if (slept)
 		keep_slept(kept, &life);
-		return;
-	}
-	slot = enter_slot(kept, &life);
-	if (!slot)
-		return;
-	keep_state(kept, slot);
-	if (event)
-		note_death(&slot->now, &life);
-	log_life(kept, &life);
+	else
+		count_life(kept, &life);
 }
 
-/* Lets go the mappings that are older than the window and not there at a moment. */
+int kept_is_mapped(const struct kept *kept, const struct kept_mapping *mapping, const struct kept_when *when)
+{
+	const struct kept_when birth = { mapping->time, mapping->process, mapping->seq },
+			       death = kept_end(kept, mapping->process, mapping->gone_time, mapping->gone_seq);
+
+	return kept_is_between(&birth, &death, when);
+}
+
+/* Lets go the mappings that are older than the window, ended, and were not there at a moment. */
 static void let_go_mappings(struct kept *kept)
 {
 	struct kept_mapping *mapping = kept->mapping;
-	size_t old = kept->mappings - KEPT_WINDOW, left = 0, i;
+	size_t old = kept->mappings.count - KEPT_WINDOW, stays = 0, i;
 	const struct kept_at *at;
 	int needed;
 
-	for (i = 0; i < kept->mappings; i++) {
-		needed = i >= old;
+	for (i = 0; i < kept->mappings.count; i++) {
+		needed = i >= old || mapping[i].gone_seq == KEPT_STAYS;
 		for (at = kept->at; at < kept->at + KEPT_MOMENTS; at++)
-			needed |= at->set && mapping[i].seq <= at->seq && mapping[i].gone_seq > at->seq;
+			needed |= at->set && kept_is_mapped(kept, &mapping[i], &at->when);
 		if (needed)
-			mapping[left++] = mapping[i];
+			mapping[stays++] = mapping[i];
 	}
-	kept->mappings = left;
+	kept->mappings.count = stays;
 }
 
 /* More mappings than there is room for, all of them needed, give up everything. */
-void kept_unmapped(struct kept *kept, const struct mt_live *live, const struct mt_event *event)
+void kept_unmapped(struct kept *kept, uint32_t process, const struct mt_live *live, const struct mt_event *event)
 {
-	const struct analysis_process *process = &kept->analysis->process[0];
+	const struct analysis_process *owner = &kept->analysis->process[process];
 	struct kept_mapping *grown;
 
-	if (kept->none)
+	if (!process_of(kept, process))
 		return;
-	if (event && kept->mappings == MAPPINGS_MOST)
+	if (event && kept->mappings.count >= MAPPINGS_MOST)
 		let_go_mappings(kept);
-	grown = room_for(kept, kept->mapping, kept->mappings, &kept->mapping_room, sizeof(*grown),
-			 event ? MAPPINGS_MOST : SIZE_MAX / sizeof(*grown));
+	grown = ROOM_FOR(kept, mapping, mappings, event ? MAPPINGS_MOST : SIZE_MAX / sizeof(*grown));
 	if (!grown)
 		return;
 	kept->mapping = grown;
-	grown[kept->mappings++] = (struct kept_mapping){ .address = live->addr,
-							 .bytes = live->size,
-							 .handle = live->handle,
-							 .seq = live->seq,
-							 .gone_seq = event ? event->seq : KEPT_STAYS,
-							 .time = analysis_time(process, live->time),
-							 .gone_time = event ? analysis_time(process, event->time) : 0 };
+	grown[kept->mappings.count++] = (struct kept_mapping){ .address = live->addr,
+							       .bytes = live->size,
+							       .handle = live->handle,
+							       .seq = live->seq,
+							       .gone_seq = event ? event->seq : KEPT_STAYS,
+							       .time = analysis_time(owner, live->time),
+							       .gone_time = event ? analysis_time(owner, event->time)
+										  : 0,
+							       .process = process };
 }
 
-void kept_span(struct kept *kept, uint8_t phase, uint32_t step, uint64_t first_seq, uint64_t last_seq)
+/* ---- phases and steps ---- */
+
+/* Steps are numbered upwards; few begin again. */
+static void note_begin(struct kept *kept, struct kept_process *process, uint32_t step, int64_t time)
 {
+	struct kept_list list = { process->begins, process->begin_room };
+	struct kept_begin *grown;
+	size_t at = process->begins;
+
+	while (at && process->begin[at - 1].step > step)
+		at--;
+	if (at && process->begin[at - 1].step == step)
+		return;
+	grown = room_for(kept, process->begin, &list, sizeof(*grown), BEGINS_MOST);
+	if (!grown)
+		return;
+	process->begin = grown;
+	process->begin_room = list.room;
+	memmove(grown + at + 1, grown + at, (process->begins++ - at) * sizeof(*grown));
+	grown[at] = (struct kept_begin){ step, time };
+}
+
+static void let_go_spans(struct kept *kept)
+{
+	const struct kept_span *span = kept->span;
+	size_t i;
+
+	for (i = 0; i < SPANS_MOST / 2; i++)
+		kept->process[span[i].process].spans_lost = (uint64_t)span[i].of.last_seq;
+	kept->spans.count -= SPANS_MOST / 2;
+	memmove(kept->span, kept->span + SPANS_MOST / 2, kept->spans.count * sizeof(*kept->span));
+}
+
+void kept_span(struct kept *kept, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+	       const struct mt_event *last)
+{
+	struct kept_process *of = process_of(kept, process);
+	int64_t time = analysis_time(&kept->analysis->process[process], first->time);
 	struct kept_span *grown;
 
-	if (kept->none)
+	if (!of)
 		return;
-	if (kept->spans == SPANS_MOST) {
-		kept->spans -= SPANS_MOST / 2;
-		kept->spans_lost = (uint64_t)kept->span[SPANS_MOST / 2 - 1].of.last_seq;
-		memmove(kept->span, kept->span + SPANS_MOST / 2, kept->spans * sizeof(*kept->span));
-	}
-	grown = room_for(kept, kept->span, kept->spans, &kept->span_room, sizeof(*grown), SPANS_MOST);
+	if (kept->spans.count == SPANS_MOST)
+		let_go_spans(kept);
+	grown = ROOM_FOR(kept, span, spans, SPANS_MOST);
 	if (!grown)
 		return;
 	kept->span = grown;
-	grown[kept->spans++] = (struct kept_span){ .of = { phase, (int64_t)first_seq, (int64_t)last_seq },
-						   .step = step };
+	grown[kept->spans.count++] = (struct kept_span){ .of = { phase, (int64_t)first->seq, (int64_t)last->seq },
+							 .process = process,
+							 .first_time = time };
+	note_begin(kept, of, step, time);
 }
 
-void kept_step(struct kept *kept, uint32_t device, uint32_t step, const struct analysis_step_peak *peak)
+static void let_go_steps(struct kept *kept)
 {
-	if (device >= MT_LEDGER_DEVICES)
+	size_t i;
+
+	for (i = 0; i < STEPS_MOST / 2; i++)
+		if (kept->step[i].step > kept->steps_lost)
+			kept->steps_lost = kept->step[i].step;
+	kept->steps.count -= STEPS_MOST / 2;
+	memmove(kept->step, kept->step + STEPS_MOST / 2, kept->steps.count * sizeof(*kept->step));
+}
+
+void kept_step(struct kept *kept, uint32_t process, uint32_t device, uint32_t step,
+	       const struct analysis_step_peak *peak)
+{
+	struct kept_step *grown;
+
+	if (!process_of(kept, process))
 		return;
-	kept->step_end[device].known = 1;
-	kept->step_end[device].step = step;
-	kept->step_end[device].seq = peak->seq;
-	kept->step_end[device].time = peak->time;
+	if (kept->steps.count == STEPS_MOST)
+		let_go_steps(kept);
+	grown = ROOM_FOR(kept, step, steps, STEPS_MOST);
+	if (!grown)
+		return;
+	kept->step = grown;
+	grown[kept->steps.count++] = (struct kept_step){
+		process, device, step, peak->level, { peak->time, peak->process, peak->seq }
+	};
 }
 
 /* ---- moments ---- */
@@ -358,46 +495,36 @@ int kept_is_fuller(const struct analysis *analysis, uint32_t one, uint32_t other
 	return one < other;
 }
 
-/* The step before is one in which the process did something. */
-static void note_step_before(const struct kept *kept, struct kept_at *at)
+static void set_moment(struct kept *kept, struct kept_at *at, uint32_t device, struct kept_when when, uint32_t step)
 {
-	size_t i = kept->spans;
+	struct kept_when death;
 
-	at->has_step_before = 0;
-	if (at->device >= MT_LEDGER_DEVICES || !at->step || !kept->step_end[at->device].known ||
-	    kept->step_end[at->device].step != at->step - 1)
-		return;
-	while (i && kept->span[i - 1].step >= at->step)
-		i--;
-	at->has_step_before = i && kept->span[i - 1].step == at->step - 1;
-	at->step_before_seq = kept->step_end[at->device].seq;
-	at->step_before_time = kept->step_end[at->device].time;
-}
-
-static void set_moment(struct kept *kept, struct kept_at *at, uint32_t device, uint64_t seq, uint32_t step)
-{
 	at->set = 1;
 	at->epoch++;
 	at->device = device;
-	at->seq = seq;
+	at->when = when;
 	at->step = step;
 	at->lost = kept->lost;
-	if (kept->lives > KEPT_WINDOW)
-		at->lost = larger(at->lost, kept->life[kept->lives - KEPT_WINDOW - 1].gone_seq);
-	note_step_before(kept, at);
+	if (kept->lives.count <= kept->window)
+		return;
+	death = kept_death(kept, &kept->life[kept->lives.count - kept->window - 1]);
+	if (kept_is_later(&death, &at->lost))
+		at->lost = death;
 }
 
 void kept_reached(struct kept *kept, uint32_t device, int oom)
 {
 	const struct analysis *analysis = kept->analysis;
+	const struct analysis_device *of = &analysis->device[device];
 	const struct analysis_oom *failed = oom ? &analysis->oom[analysis->ooms - 1] : NULL;
 	struct kept_at *peak = &kept->at[KEPT_PEAK];
 
-	if (kept->none)
+	if (!process_of(kept, 0) || (kept->failure && (!oom || analysis->ooms != kept->failure)))
 		return;
 	if (oom)
 		set_moment(kept, &kept->at[failed->kind == MT_TENSOR_OOM ? KEPT_TENSOR_OOM : KEPT_DRIVER_FAIL], device,
-			   failed->seq, failed->step);
+			   (struct kept_when){ failed->time, failed->process, failed->seq }, failed->step);
 	else if (!peak->set || peak->device == device || kept_is_fuller(analysis, device, peak->device))
-		set_moment(kept, peak, device, analysis->device[device].peak.seq, analysis->device[device].peak.step);
+		set_moment(kept, peak, device, (struct kept_when){ of->peak.time, of->peak.process, of->peak.seq },
+			   of->peak.step);
 }

@@ -9,10 +9,14 @@
  *
  * `before` is the reference that the moment is compared with: the matching call of the same place, or the peak of the step before.
  * It is found at the end, among the newest lives and spans. A moment whose reference is older is not kept: then `memana oom` reads
- * the events. The same holds where a free failed.
+ * all lives. The same holds where a free failed.
  *
- * Memory: KEPT_WINDOW newest deaths, and those that a moment needs, at most twice as many. The same of mappings; the newest spans; at
- * most KEPT_WINDOW tensors whose pages went or came; a row for each site. Time: constant for each death and each new peak.
+ * A run of several processes has one moment, in the order of all their events (query/alive.h). Ranks on other GPUs are compared at their
+ * peaks in the step of the moment, or at their ends: what they had alive there is kept, too.
+ *
+ * Memory: the window of newest deaths, and those that a moment needs, at most twice as many. The same of mappings; the newest spans and
+ * step peaks; at most KEPT_WINDOW tensors whose pages went or came; a row for each site; 16 bytes for each step. Time: constant for
+ * each death and each new peak.
  */
 #ifndef MEMANA_KEPT_H
 #define MEMANA_KEPT_H
@@ -20,9 +24,17 @@
 #include "engine/analysis.h"
 #include "same_call.h"
 
-#define KEPT_WINDOW 65536u /* deaths, of 64 bytes each: the collector has no more than 12 MiB of them */
+#define KEPT_WINDOW 65536u /* deaths of one process, of 72 bytes each */
+#define KEPT_WINDOWS 4u    /* most windows of a run of several processes */
 
-/* A life that the moment needs; times of the run. */
+/* A place in the order of all events of the run. */
+struct kept_when {
+	int64_t time;
+	uint32_t process;
+	uint64_t seq;
+};
+
+/* A life that the moment needs, of the site's process; times of the run. */
 struct kept_life {
 	uint32_t site, step, gone_step;
 	uint32_t free_node; /* the stack that freed it; 0: not told, as of all but the newest that was given back to the driver */
@@ -31,7 +43,7 @@ struct kept_life {
 	uint8_t tensors_inside;
 	uint8_t is_handle;      /* physical memory that is mapped */
 	uint8_t slept;          /* a tensor whose pages went or came */
-	uint64_t seq, gone_seq; /* gone_seq KEPT_STAYS: alive at the end */
+	uint64_t seq, gone_seq; /* gone_seq KEPT_STAYS: it was never freed */
 	uint64_t bytes, address;
 	int64_t time, gone_time;
 };
@@ -43,6 +55,7 @@ struct kept_life {
 struct kept_mapping {
 	uint64_t address, bytes, handle, seq, gone_seq;
 	int64_t time, gone_time;
+	uint32_t process;
 };
 
 /* Lives of one site that count as memory in use, and are over at the moment or on another device. */
@@ -52,7 +65,7 @@ struct kept_sum {
 	uint8_t home, tensors_inside;
 	uint64_t made, freed, freed_home; /* up to the moment; freed_home: in the step of the birth */
 	uint64_t first_seq, last_seq;     /* births up to the moment; 0: none */
-	uint64_t largest; /* bytes of the largest birth in an earlier step; of the largest freed, where no step ended */
+	uint64_t largest; /* bytes of the largest earlier birth; of the largest freed, where no step ended */
 	uint64_t before_bytes, before_count; /* alive at the reference, on the device of the moment */
 };
 
@@ -60,12 +73,12 @@ enum kept_before { KEPT_NO_BEFORE, KEPT_SAME_PLACE, KEPT_STEP_BEFORE };
 
 /* A moment as it is kept. Zeroed: none is. */
 struct kept_moment {
-	uint32_t there; /* 1: it is */
-	uint32_t device, before;
+	uint32_t there;                   /* 1: it is */
+	uint32_t device, before, process; /* process: which reached it; the reference is of the same */
 	uint64_t seq, before_seq;
 	int64_t before_time;
 	struct kept_life *
-		life; /* alive on the device, by birth; then of the run: those that slept, the newest birth, the newest given back */
+		life; /* alive on the device, or at the moment of another rank, by birth; then those that slept; of each process the newest birth, and the newest given back */
 	struct kept_sum *sum;
 	struct kept_mapping
 		*mapping; /* alive at the moment; and one of any time for a handle with tensors that has none then */
@@ -76,23 +89,26 @@ void kept_moment_release(struct kept_moment *moment);
 
 struct kept;
 
-/* The pass over `analysis`, of one process, in its beginning. NULL: out of memory. */
-struct kept *kept_new(const struct analysis *analysis);
+/* The pass over `analysis`, in its beginning. `failure`: the number of a failed request that is the moment, from 1; 0: the newest. NULL: out of memory. */
+struct kept *kept_new(const struct analysis *analysis, uint32_t failure);
 void kept_free(struct kept *kept); /* NULL is fine */
 
 /*
  * As the calls of struct analysis_sink. Out of memory nothing is kept. `free_node`: the stack that freed it, 0: none. `slept`: its pages
  * went or came.
  */
-void kept_gone(struct kept *kept, const struct mt_live *live, const struct mt_event *event, uint32_t step,
-	       uint32_t free_node, int slept);
-void kept_unmapped(struct kept *kept, const struct mt_live *live, const struct mt_event *event);
-void kept_span(struct kept *kept, uint8_t phase, uint32_t step, uint64_t first_seq, uint64_t last_seq);
-void kept_step(struct kept *kept, uint32_t device, uint32_t step, const struct analysis_step_peak *peak);
+void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+	       uint32_t step, uint32_t free_node, int slept);
+void kept_unmapped(struct kept *kept, uint32_t process, const struct mt_live *live, const struct mt_event *event);
+void kept_span(struct kept *kept, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+	       const struct mt_event *last);
+void kept_step(struct kept *kept, uint32_t process, uint32_t device, uint32_t step,
+	       const struct analysis_step_peak *peak);
 void kept_reached(struct kept *kept, uint32_t device, int oom);
 
 /* No moment of this run can be kept. */
 void kept_give_up(struct kept *kept);
+int kept_has_given_up(const struct kept *kept);
 
 /* After the last call: fills *moment, which the caller releases. 0 or -MT_E_MEMORY. */
 int kept_find(const struct kept *kept, struct kept_moment *moment);

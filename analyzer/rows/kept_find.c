@@ -17,11 +17,14 @@ void kept_moment_release(struct kept_moment *moment)
 
 /* ---- which moment ---- */
 
-/* The newest request that failed for good, else the newest that had its memory after all. NULL: none failed. */
-static const struct analysis_oom *newest_failure(const struct analysis *analysis)
+/* The request that is asked for: the newest that failed for good, else the newest that had its memory after all. NULL: none failed. */
+static const struct analysis_oom *failure_of(const struct kept *kept)
 {
+	const struct analysis *analysis = kept->analysis;
 	uint32_t i;
 
+	if (kept->failure)
+		return kept->failure <= analysis->ooms ? &analysis->oom[kept->failure - 1] : NULL;
 	for (i = analysis->ooms; i--;)
 		if (!analysis->oom[i].had)
 			return &analysis->oom[i];
@@ -42,13 +45,18 @@ static uint32_t fullest(const struct analysis *analysis)
 static int choose(const struct kept *kept)
 {
 	const struct analysis *analysis = kept->analysis;
-	const struct analysis_oom *oom = newest_failure(analysis);
+	const struct analysis_oom *oom = failure_of(kept);
 	uint32_t device = oom ? oom->device : fullest(analysis);
-	uint64_t seq = oom ? oom->seq : device < analysis->devices ? analysis->device[device].peak.seq : 0;
 	int which = !oom ? KEPT_PEAK : oom->kind == MT_TENSOR_OOM ? KEPT_TENSOR_OOM : KEPT_DRIVER_FAIL;
 	const struct kept_at *at = &kept->at[which];
+	uint64_t seq;
+	uint32_t process;
 
-	return at->set && at->device == device && at->seq == seq ? which : KEPT_MOMENTS;
+	if (!at->set || at->device != device || device >= analysis->devices)
+		return KEPT_MOMENTS;
+	seq = oom ? oom->seq : analysis->device[device].peak.seq;
+	process = oom ? oom->process : analysis->device[device].peak.process;
+	return at->when.seq == seq && at->when.process == process ? which : KEPT_MOMENTS;
 }
 
 /* ---- the reference ---- */
@@ -58,17 +66,39 @@ struct finding {
 	const struct analysis_oom *oom; /* NULL: the peak */
 	enum kept_which which;
 	const struct kept_at *at;
+	const struct kept_process *process; /* which reached it, */
+	const struct analysis_process *owner;
+	int64_t early_time; /* and the begin of its step: births of other processes before that are earlier */
+	struct kept_when before;
+	uint32_t *number;       /* by slot: the number of its sum */
+	struct kept_when *peer; /* moments of other ranks, by process: */
+	size_t *peers;          /* those of a process begin at this number, and end where those of the next begin */
 	struct kept_moment *moment;
 };
 
-static int is_alive(const struct kept_life *life, uint64_t seq)
+/* Calls `each` for all lives: those that stay, too. */
+static void each_life(struct finding *find, void (*each)(struct finding *find, const struct kept_life *life))
 {
-	return life->seq <= seq && life->gone_seq > seq;
+	const struct kept *kept = find->kept;
+	size_t i;
+
+	for (i = 0; i < kept->lives.count; i++)
+		each(find, &kept->life[i]);
+	for (i = 0; i < kept->stays.count; i++)
+		each(find, &kept->stay[i]);
 }
 
-static uint32_t node_of(const struct finding *find, uint32_t site)
+static int is_there(const struct finding *find, const struct kept_life *life)
 {
-	return find->kept->analysis->attribution.site[site].key.stack;
+	return kept_is_alive(find->kept, life, &find->at->when);
+}
+
+/* Whether lives of the site are of the place that asked. */
+static int is_asker(const struct finding *find, uint32_t site)
+{
+	const struct site_key *key = &find->kept->analysis->attribution.site[site].key;
+
+	return key->stack == find->oom->stack && key->process == find->at->when.process;
 }
 
 static int by_seq(const void *a, const void *b)
@@ -82,12 +112,16 @@ static int by_seq(const void *a, const void *b)
 static struct place_call *find_calls(const struct finding *find, size_t *calls)
 {
 	const struct kept *kept = find->kept;
-	const struct kept_life *life = kept->life, *end = life + kept->lives;
-	struct place_call *call = malloc((kept->lives + 1) * sizeof(*call));
+	size_t lives = kept->lives.count + kept->stays.count, i;
+	struct place_call *call = malloc((lives + 1) * sizeof(*call));
+	const struct kept_life *life;
 
-	for (*calls = 0; call && life < end; life++)
-		if (life->bytes && life->seq < find->at->seq && node_of(find, life->site) == find->oom->stack)
+	*calls = 0;
+	for (i = 0; call && i < lives; i++) {
+		life = i < kept->lives.count ? &kept->life[i] : &kept->stay[i - kept->lives.count];
+		if (life->bytes && is_asker(find, life->site) && life->seq < find->at->when.seq)
 			call[(*calls)++] = (struct place_call){ (int64_t)life->seq, life->time };
+	}
 	if (call)
 		qsort(call, *calls, sizeof(*call), by_seq);
 	return call;
@@ -102,30 +136,37 @@ static uint64_t count_calls(const struct finding *find)
 	size_t i;
 
 	for (slot = kept->slot; slot < kept->slot + kept->slots; slot++)
-		if (slot->site && node_of(find, slot->site) == find->oom->stack)
+		if (slot->site && is_asker(find, slot->site))
 			count += kept_deaths_at(slot, kept, find->which)->count;
-	for (i = 0; i < kept->lives; i++)
-		count += is_alive(&kept->life[i], find->at->seq) &&
-			 node_of(find, kept->life[i].site) == find->oom->stack;
+	for (i = 0; i < kept->lives.count; i++)
+		count += is_asker(find, kept->life[i].site) && is_there(find, &kept->life[i]);
+	for (i = 0; i < kept->stays.count; i++)
+		count += is_asker(find, kept->stay[i].site) && is_there(find, &kept->stay[i]);
 	return count;
 }
 
-/* The spans from event `from` on, up to that of the request; the caller frees. NULL: out of memory. */
-static struct call_span *find_spans(const struct finding *find, uint64_t from, size_t *spans)
+/* The spans of the process after `from`, up to that of the request; the caller frees. NULL: out of memory. */
+static struct call_span *find_spans(const struct finding *find, const struct kept_when *from, size_t *spans)
 {
 	const struct kept *kept = find->kept;
-	struct call_span *span = malloc((kept->spans + 1) * sizeof(*span));
+	struct call_span *span = malloc((kept->spans.count + 1) * sizeof(*span));
+	const struct kept_span *it;
+	struct kept_when begin;
 	size_t i;
 
-	for (*spans = i = 0; span && i < kept->spans; i++)
-		if ((uint64_t)kept->span[i].of.first_seq >= from &&
-		    (uint64_t)kept->span[i].of.first_seq <= find->at->seq)
-			span[(*spans)++] = kept->span[i].of;
+	for (*spans = i = 0; span && i < kept->spans.count; i++) {
+		it = &kept->span[i];
+		begin = (struct kept_when){ it->first_time, it->process, (uint64_t)it->of.first_seq };
+		if (it->process == find->at->when.process && begin.seq > find->process->spans_lost &&
+		    begin.seq <= find->at->when.seq && kept_is_later(&begin, from))
+			span[(*spans)++] = it->of;
+	}
 	return span;
 }
 
 static void take_reference(struct finding *find, enum kept_before before, uint64_t seq, int64_t time)
 {
+	find->before = (struct kept_when){ time, find->at->when.process, seq };
 	find->moment->before = before;
 	find->moment->before_seq = seq;
 	find->moment->before_time = time;
@@ -137,18 +178,17 @@ static void take_reference(struct finding *find, enum kept_before before, uint64
  */
 static int find_same_place(struct finding *find)
 {
+	static const struct kept_when begin = { .time = INT64_MIN };
 	const struct kept *kept = find->kept;
-	const struct kept_life *slept;
-	uint64_t lost = find->at->lost > kept->spans_lost ? find->at->lost : kept->spans_lost;
-	size_t calls = 0, spans = 0, index;
+	size_t calls = 0, spans = 0, index, i;
 	struct place_call *call = find_calls(find, &calls);
-	int matches = 0, wakes = 0, all = call && !kept->spans_lost && calls == count_calls(find),
+	int matches = 0, wakes = 0, all = call && !find->process->spans_lost && calls == count_calls(find),
 	    certain = -MT_E_MEMORY;
-	struct call_span *span = find_spans(find, all ? 0 : lost + 1, &spans);
+	struct call_span *span = find_spans(find, all ? &begin : &find->at->lost, &spans);
 
 	/* The waking of a tensor counts as a call, too. */
-	for (slept = kept->slept; slept < kept->slept + kept->sleepers; slept++)
-		wakes |= node_of(find, slept->site) == find->oom->stack;
+	for (i = 0; i < kept->sleepers.count; i++)
+		wakes |= is_asker(find, kept->slept[i].site);
 	if (call && span && wakes)
 		certain = 0;
 	else if (call && span) {
@@ -162,17 +202,164 @@ static int find_same_place(struct finding *find)
 	return certain;
 }
 
-/* 1; 0: the reference is older than what is known; -MT_E_MEMORY. */
+/* The first span of the step. NULL: none is known. */
+static const struct kept_begin *begin_of(const struct kept_process *process, uint32_t step)
+{
+	size_t low = 0, high = process->begins, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (process->begin[middle].step < step)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < process->begins && process->begin[low].step == step ? &process->begin[low] : NULL;
+}
+
+static int is_higher_step(const struct kept_step *one, const struct kept_step *two)
+{
+	if (one->level.bytes != two->level.bytes || one->level.tensors != two->level.tensors)
+		return analysis_is_higher(one->level, two->level);
+	if (one->when.time != two->when.time)
+		return one->when.time < two->when.time;
+	return one->process < two->process;
+}
+
+/* The peak of the device in the step, of all processes that did something in it. NULL: there is none. */
+static const struct kept_step *highest_in(const struct kept *kept, uint32_t device, uint32_t number)
+{
+	const struct kept_step *step, *highest = NULL;
+
+	for (step = kept->step; step < kept->step + kept->steps.count; step++)
+		if (step->device == device && step->step == number && begin_of(&kept->process[step->process], number) &&
+		    (!highest || is_higher_step(step, highest)))
+			highest = step;
+	return highest;
+}
+
+static int is_step_known(const struct kept *kept, uint32_t step)
+{
+	return !kept->steps_lost || kept->steps_lost < step;
+}
+
+/* 1; 0: the peak of the step before is not known. */
+static int find_step_before(struct finding *find)
+{
+	uint32_t before = find->at->step - 1;
+	const struct kept_step *step;
+
+	if (!find->at->step)
+		return 1;
+	if (!is_step_known(find->kept, before))
+		return 0;
+	step = highest_in(find->kept, find->at->device, before);
+	if (step && step->when.process == find->at->when.process)
+		take_reference(find, KEPT_STEP_BEFORE, step->when.seq, step->when.time);
+	return 1;
+}
+
+/* 1; 0: the reference is older than what is known, or later than the moment; -MT_E_MEMORY. */
 static int find_reference(struct finding *find)
 {
-	const struct kept_at *at = find->at;
 	int certain = find->oom && find->oom->stack ? find_same_place(find) : 1;
 
-	if (certain > 0 && find->moment->before == KEPT_NO_BEFORE && at->has_step_before) {
-		take_reference(find, KEPT_STEP_BEFORE, at->step_before_seq, at->step_before_time);
-		certain = at->step_before_seq >= at->lost;
+	if (certain > 0 && find->moment->before == KEPT_NO_BEFORE) {
+		certain = find_step_before(find);
+		if (find->moment->before != KEPT_NO_BEFORE)
+			certain = !kept_is_later(&find->at->lost, &find->before) &&
+				  !kept_is_later(&find->before, &find->at->when);
 	}
 	return certain;
+}
+
+/* 1; 0: the begin of the step is not known. It counts where there are steps, and lives of other processes. */
+static int find_early_time(struct finding *find)
+{
+	const struct kept_begin *begin = begin_of(find->process, find->at->step);
+
+	find->early_time = begin ? begin->time : 0;
+	return begin || !find->owner->steps || find->kept->processes == 1;
+}
+
+/* ---- other ranks ---- */
+
+static int is_other_rank(const struct finding *find, uint32_t process)
+{
+	int32_t rank = find->kept->analysis->process[process].info->rank;
+
+	return find->owner->info->rank >= 0 && rank >= 0 && rank != find->owner->info->rank;
+}
+
+static void add_peer(struct finding *find, size_t *count, int64_t time, uint32_t process, uint64_t seq)
+{
+	find->peer[(*count)++] = (struct kept_when){ time, process, seq };
+}
+
+/* The end of the process, and the peak of another GPU in the step. 1; 0: its lives at the peak are not known. */
+static int find_peer(struct finding *find, uint32_t process, size_t *count)
+{
+	const struct kept *kept = find->kept;
+	const struct analysis *analysis = kept->analysis;
+	const struct kept_step *step;
+	size_t first = *count;
+	uint32_t i, user;
+	int known = 1;
+
+	for (i = 0; i < analysis->devices; i++) {
+		const struct analysis_device *device = &analysis->device[i];
+
+		for (user = 0; user < device->users && device->user[user] != process; user++)
+			;
+		if (i == find->at->device || device->kind != MT_DEVICE_CUDA || user == device->users)
+			continue;
+		if (*count == first)
+			add_peer(find, count, analysis->process[process].last_time, process,
+				 analysis->process[process].last_seq);
+		step = highest_in(kept, i, find->at->step);
+		if (!step || step->when.process != process)
+			continue;
+		known &= !kept_is_later(&kept->lost, &step->when);
+		add_peer(find, count, step->when.time, process, step->when.seq);
+	}
+	return known;
+}
+
+/* 1; 0: not all is known; -MT_E_MEMORY. */
+static int find_peers(struct finding *find)
+{
+	const struct analysis *analysis = find->kept->analysis;
+	size_t most = 0, count = 0;
+	int known = is_step_known(find->kept, find->at->step);
+	uint32_t i;
+
+	if (analysis->processes == 1)
+		return 1;
+	for (i = 0; i < analysis->devices; i++)
+		most += analysis->device[i].users;
+	find->peer = malloc((2 * most + 1) * sizeof(*find->peer));
+	find->peers = calloc((size_t)analysis->processes + 1, sizeof(*find->peers));
+	if (!find->peer || !find->peers)
+		return -MT_E_MEMORY;
+	for (i = 0; i < analysis->processes; i++) {
+		find->peers[i] = count;
+		if (is_other_rank(find, i))
+			known &= find_peer(find, i, &count);
+	}
+	find->peers[i] = count;
+	return known || !count;
+}
+
+/* Whether it is compared, as another rank's. */
+static int is_peers(const struct finding *find, const struct kept_life *life)
+{
+	uint32_t process = kept_process_of(find->kept, life);
+	size_t i;
+
+	for (i = find->peers ? find->peers[process] : 0; find->peers && i < find->peers[process + 1]; i++)
+		if (kept_is_alive(find->kept, life, &find->peer[i]))
+			return 1;
+	return 0;
 }
 
 /* ---- lives ---- */
@@ -181,7 +368,9 @@ static int by_birth(const void *a, const void *b)
 {
 	const struct kept_life *one = a, *two = b;
 
-	return one->seq < two->seq ? -1 : one->seq > two->seq;
+	if (one->seq != two->seq)
+		return one->seq < two->seq ? -1 : 1;
+	return (one->site > two->site) - (one->site < two->site);
 }
 
 static int is_here(const struct finding *find, const struct kept_life *life)
@@ -189,12 +378,18 @@ static int is_here(const struct finding *find, const struct kept_life *life)
 	return find->kept->analysis->attribution.site[life->site].key.device == find->moment->device;
 }
 
+static void take_life(struct finding *find, const struct kept_life *life)
+{
+	if ((is_here(find, life) && is_there(find, life)) || is_peers(find, life))
+		find->moment->life[find->moment->lives++] = *life;
+}
+
 /* The life by itself, or what is told of it beside, among the sorted lives. */
 static void take_newest(struct kept_moment *moment, uint32_t lives, const struct kept_life *newest)
 {
 	struct kept_life *found = bsearch(newest, moment->life, lives, sizeof(*newest), by_birth);
 
-	if (found && found->site == newest->site)
+	if (found)
 		found->free_node = newest->free_node;
 	else if (newest->seq && !newest->slept)
 		moment->life[moment->lives++] = *newest;
@@ -204,106 +399,122 @@ static int take_lives(struct finding *find)
 {
 	const struct kept *kept = find->kept;
 	struct kept_moment *moment = find->moment;
-	size_t i, count = 0;
+	size_t most = kept->lives.count + kept->stays.count + kept->sleepers.count + 2 * (size_t)kept->processes;
+	uint32_t here, i;
 
-	for (i = 0; i < kept->lives; i++)
-		count += is_alive(&kept->life[i], moment->seq) && is_here(find, &kept->life[i]);
-	moment->life = malloc((count + kept->sleepers + 2) * sizeof(*moment->life));
-	if (!moment->life || count > UINT32_MAX)
+	if (most > UINT32_MAX)
 		return -MT_E_MEMORY;
-	for (i = 0; i < kept->lives; i++)
-		if (is_alive(&kept->life[i], moment->seq) && is_here(find, &kept->life[i]))
-			moment->life[moment->lives++] = kept->life[i];
-	qsort(moment->life, moment->lives, sizeof(*moment->life), by_birth);
-	if (kept->sleepers)
-		memcpy(moment->life + count, kept->slept, kept->sleepers * sizeof(*kept->slept));
-	moment->lives += (uint32_t)kept->sleepers;
-	take_newest(moment, (uint32_t)count, &kept->newest);
-	take_newest(moment, (uint32_t)count, &kept->given_back);
+	moment->life = malloc(most * sizeof(*moment->life));
+	if (!moment->life)
+		return -MT_E_MEMORY;
+	each_life(find, take_life);
+	here = moment->lives;
+	qsort(moment->life, here, sizeof(*moment->life), by_birth);
+	if (kept->sleepers.count)
+		memcpy(moment->life + here, kept->slept, kept->sleepers.count * sizeof(*kept->slept));
+	moment->lives += (uint32_t)kept->sleepers.count;
+	for (i = 0; i < kept->processes; i++) {
+		take_newest(moment, here, &kept->process[i].newest);
+		take_newest(moment, here, &kept->process[i].given_back);
+	}
 	return 0;
 }
 
 /* ---- sums ---- */
 
-/* The sums of all kinds of lives that count, in the order of the table's slots: *number has the number of each, and 1. */
-static int begin_sums(struct finding *find, uint32_t *number)
+/* Bytes of the largest birth before the step of the moment; *known 0: it is not known. */
+static uint64_t largest_earlier(const struct finding *find, uint32_t process, const struct kept_deaths *deaths,
+				int *known)
 {
-	const struct kept *kept = find->kept;
-	const struct kept_deaths *deaths;
-	struct kept_moment *moment = find->moment;
-	const struct kept_slot *slot;
-	uint64_t earlier;
-	size_t i;
+	uint32_t i = deaths->stairs.count;
 
-	moment->sum = calloc(kept->used + 1, sizeof(*moment->sum));
-	if (!moment->sum)
-		return -MT_E_MEMORY;
-	for (i = 0; i < kept->slots; i++) {
-		slot = &kept->slot[i];
-		if (!slot->site || !(slot->kind & KEPT_COUNTS))
-			continue;
-		deaths = kept_deaths_at(slot, kept, find->which);
-		earlier = deaths->late_step < find->at->step && deaths->largest_late > deaths->largest_earlier
-				  ? deaths->largest_late
-				  : deaths->largest_earlier;
-		moment->sum[moment->sums] = (struct kept_sum){
-			.site = slot->site,
-			.died = (slot->kind & KEPT_DIED) != 0,
-			.home = (slot->kind & KEPT_HOME) != 0,
-			.tensors_inside = (slot->kind & KEPT_INSIDE) != 0,
-			.made = deaths->count,
-			.freed = deaths->count,
-			.freed_home = deaths->home_count,
-			.first_seq = deaths->first_seq,
-			.last_seq = deaths->last_seq,
-			.largest = kept->analysis->process[0].steps ? earlier : deaths->largest,
-		};
-		number[i] = ++moment->sums;
-	}
-	return 0;
+	if (!find->owner->steps)
+		return deaths->largest;
+	if (process == find->at->when.process)
+		return deaths->late_step < find->at->step && deaths->largest_late > deaths->largest_earlier
+			       ? deaths->largest_late
+			       : deaths->largest_earlier;
+	while (i && deaths->stairs.stair[i - 1].time >= find->early_time)
+		i--;
+	*known &= i || !deaths->stairs.lost;
+	return i ? deaths->stairs.stair[i - 1].bytes : 0;
 }
 
-/* A life that is alive at the moment, and not on its device. */
-static void add_elsewhere(struct kept_sum *sum, const struct kept_life *life, const struct finding *find)
+static struct kept_sum sum_of(const struct finding *find, const struct kept_slot *slot, int *known)
 {
+	const struct kept_deaths *deaths = kept_deaths_at(slot, find->kept, find->which);
+	uint32_t process = find->kept->analysis->attribution.site[slot->site].key.process;
+
+	return (struct kept_sum){
+		.site = slot->site,
+		.died = (slot->kind & KEPT_DIED) != 0,
+		.home = (slot->kind & KEPT_HOME) != 0,
+		.tensors_inside = (slot->kind & KEPT_INSIDE) != 0,
+		.made = deaths->count,
+		.freed = deaths->count,
+		.freed_home = deaths->home_count,
+		.first_seq = deaths->first_seq,
+		.last_seq = deaths->last_seq,
+		.largest = largest_earlier(find, process, deaths, known),
+	};
+}
+
+/* A birth before the moment without a death and without a row: it is on another device, or its process is over. */
+static void add_birth(struct kept_sum *sum, const struct kept_life *life, const struct finding *find)
+{
+	int is_own = kept_process_of(find->kept, life) == find->at->when.process;
+
 	sum->made++;
 	if (!sum->first_seq || life->seq < sum->first_seq)
 		sum->first_seq = life->seq;
 	if (life->seq > sum->last_seq)
 		sum->last_seq = life->seq;
-	if (find->kept->analysis->process[0].steps && life->step < find->at->step && life->bytes > sum->largest)
+	if (find->owner->steps && (is_own ? life->step < find->at->step : life->time < find->early_time) &&
+	    life->bytes > sum->largest)
 		sum->largest = life->bytes;
 }
 
-static void add_life(const struct finding *find, const struct kept_life *life, struct kept_sum *sum)
+/* The sums of all kinds of lives that count. */
+static void add_life(struct finding *find, const struct kept_life *life)
 {
-	const struct kept_moment *moment = find->moment;
-	int here = is_here(find, life);
+	const struct kept *kept = find->kept;
+	const struct kept_slot *slot = kept_slot_of(kept->slot, kept->slots, life->site, kept_kind(life));
+	struct kept_sum *sum = &find->moment->sum[find->number[slot - kept->slot]];
+	struct kept_when birth = kept_birth(kept, life);
+	int here = is_here(find, life), there = is_there(find, life);
 
-	if (is_alive(life, moment->seq) && !here)
-		add_elsewhere(sum, life, find);
-	if (here && moment->before != KEPT_NO_BEFORE && life->gone_seq <= moment->seq &&
-	    is_alive(life, moment->before_seq)) {
+	if (!(slot->kind & KEPT_COUNTS))
+		return;
+	if ((there && !here) || (!there && life->gone_seq == KEPT_STAYS && !kept_is_later(&birth, &find->at->when)))
+		add_birth(sum, life, find);
+	if (here && !there && find->moment->before != KEPT_NO_BEFORE && kept_is_alive(kept, life, &find->before)) {
 		sum->before_bytes += life->bytes;
 		sum->before_count++;
 	}
 }
 
+/* In the order of the table's slots: *number has the number of each. 1; 0: not all is known; -MT_E_MEMORY. */
 static int take_sums(struct finding *find)
 {
 	const struct kept *kept = find->kept;
-	uint32_t *number = calloc(kept->slots + 1, sizeof(*number));
-	int error = number ? begin_sums(find, number) : -MT_E_MEMORY;
-	const struct kept_life *life;
-	const struct kept_slot *slot;
+	struct kept_moment *moment = find->moment;
+	int known = -MT_E_MEMORY;
+	size_t i;
 
-	for (life = kept->life; !error && life < kept->life + kept->lives; life++) {
-		slot = kept_slot_of(kept->slot, kept->slots, life->site, kept_kind(life));
-		if (slot->kind & KEPT_COUNTS)
-			add_life(find, life, &find->moment->sum[number[slot - kept->slot] - 1]);
+	find->number = calloc(kept->slots + 1, sizeof(*find->number));
+	moment->sum = calloc(kept->used + 1, sizeof(*moment->sum));
+	if (find->number && moment->sum) {
+		known = 1;
+		for (i = 0; i < kept->slots; i++) {
+			if (!kept->slot[i].site || !(kept->slot[i].kind & KEPT_COUNTS))
+				continue;
+			find->number[i] = moment->sums;
+			moment->sum[moment->sums++] = sum_of(find, &kept->slot[i], &known);
+		}
+		each_life(find, add_life);
 	}
-	free(number);
-	return error;
+	free(find->number);
+	return known;
 }
 
 /* ---- mappings ---- */
@@ -312,40 +523,52 @@ static int by_map(const void *a, const void *b)
 {
 	const struct kept_mapping *one = a, *two = b;
 
-	return one->seq < two->seq ? -1 : one->seq > two->seq;
+	if (one->seq != two->seq)
+		return one->seq < two->seq ? -1 : 1;
+	return (one->process > two->process) - (one->process < two->process);
 }
+
+/* A handle of physical memory in its process. */
+struct handle {
+	uint64_t handle;
+	uint32_t process;
+};
 
 static int by_handle(const void *a, const void *b)
 {
-	const uint64_t *one = a, *two = b;
+	const struct handle *one = a, *two = b;
 
-	return *one < *two ? -1 : *one > *two;
+	if (one->handle != two->handle)
+		return one->handle < two->handle ? -1 : 1;
+	return (one->process > two->process) - (one->process < two->process);
 }
 
 /* A mapping of the handle, of any time. NULL: none is known. */
-static const struct kept_mapping *any_mapping(const struct kept *kept, uint64_t handle)
+static const struct kept_mapping *any_mapping(const struct kept *kept, const struct handle *handle)
 {
 	size_t i;
 
-	for (i = kept->mappings; i--;)
-		if (kept->mapping[i].handle == handle)
+	for (i = kept->mappings.count; i--;)
+		if (kept->mapping[i].handle == handle->handle && kept->mapping[i].process == handle->process)
 			return &kept->mapping[i];
 	return NULL;
 }
 
-/* `handle`: the handles of the mappings at the moment, sorted. 1; 0: a handle was mapped, and its mappings are not known. */
-static int take_others(struct finding *find, const uint64_t *handle)
+/* `handle`: those of the mappings at the moment, sorted. 1; 0: a handle was mapped, and its mappings are not known. */
+static int take_others(struct finding *find, const struct handle *handle)
 {
 	struct kept_moment *moment = find->moment;
 	const struct kept_mapping *mapping;
 	size_t there = moment->mappings, looked = 0;
 	const struct kept_life *life;
+	struct handle own;
 
 	for (life = moment->life; life < moment->life + moment->lives; life++) {
-		if (!is_alive(life, moment->seq) || !life->is_handle || !life->tensors_inside ||
-		    bsearch(&life->address, handle, there, sizeof(*handle), by_handle))
+		own = (struct handle){ life->address, kept_process_of(find->kept, life) };
+		if (!is_there(find, life) || !life->is_handle || !life->tensors_inside ||
+		    bsearch(&own, handle, there, sizeof(*handle), by_handle))
 			continue;
-		mapping = looked++ < OTHERS_MOST ? any_mapping(find->kept, life->address) : NULL;
+		mapping = looked++ < OTHERS_MOST ? any_mapping(find->kept, &own) : NULL;
 		if (!mapping)
 			return 0;
 		moment->mapping[moment->mappings++] = *mapping;
@@ -358,15 +581,16 @@ static int take_mappings(struct finding *find)
 {
 	const struct kept *kept = find->kept;
 	struct kept_moment *moment = find->moment;
-	uint64_t *handle = malloc((kept->mappings + 1) * sizeof(*handle));
-	const struct kept_mapping *mapping, *end = kept->mapping + kept->mappings;
+	size_t mappings = kept->mappings.count;
+	struct handle *handle = malloc((mappings + 1) * sizeof(*handle));
+	const struct kept_mapping *mapping;
 	int known = -MT_E_MEMORY;
 
-	moment->mapping = malloc((kept->mappings + OTHERS_MOST + 1) * sizeof(*moment->mapping));
+	moment->mapping = malloc((mappings + OTHERS_MOST + 1) * sizeof(*moment->mapping));
 	if (handle && moment->mapping) {
-		for (mapping = kept->mapping; mapping < end; mapping++)
-			if (mapping->seq <= moment->seq && mapping->gone_seq > moment->seq) {
-				handle[moment->mappings] = mapping->handle;
+		for (mapping = kept->mapping; mapping < kept->mapping + mappings; mapping++)
+			if (kept_is_mapped(kept, mapping, &find->at->when)) {
+				handle[moment->mappings] = (struct handle){ mapping->handle, mapping->process };
 				moment->mapping[moment->mappings++] = *mapping;
 			}
 		qsort(handle, moment->mappings, sizeof(*handle), by_handle);
@@ -375,6 +599,20 @@ static int take_mappings(struct finding *find)
 	}
 	free(handle);
 	return known;
+}
+
+/* 1; 0: not all is known; -MT_E_MEMORY. */
+static int fill(struct finding *find)
+{
+	int known = find_reference(find);
+
+	if (known > 0)
+		known = find_early_time(find);
+	if (known > 0)
+		known = find_peers(find);
+	if (known > 0)
+		known = take_lives(find) ? -MT_E_MEMORY : take_sums(find);
+	return known > 0 ? take_mappings(find) : known;
 }
 
 int kept_find(const struct kept *kept, struct kept_moment *moment)
@@ -387,14 +625,15 @@ int kept_find(const struct kept *kept, struct kept_moment *moment)
 		return 0;
 	find.which = (enum kept_which)which;
 	find.at = &kept->at[which];
-	find.oom = which == KEPT_PEAK ? NULL : newest_failure(kept->analysis);
+	find.oom = which == KEPT_PEAK ? NULL : failure_of(kept);
+	find.process = &kept->process[find.at->when.process];
+	find.owner = &kept->analysis->process[find.at->when.process];
 	moment->device = find.at->device;
-	moment->seq = find.at->seq;
-	known = find_reference(&find);
-	if (known > 0 && (take_lives(&find) || take_sums(&find)))
-		known = -MT_E_MEMORY;
-	if (known > 0)
-		known = take_mappings(&find);
+	moment->process = find.at->when.process;
+	moment->seq = find.at->when.seq;
+	known = fill(&find);
+	free(find.peer);
+	free(find.peers);
 	if (known <= 0)
 		kept_moment_release(moment);
 	else

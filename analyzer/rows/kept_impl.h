@@ -11,11 +11,19 @@ struct kept_at {
 	int set;
 	uint32_t epoch; /* number of its newest setting, from 1 */
 	uint32_t device, step;
-	uint64_t seq;
-	uint64_t lost; /* deaths at or before this event may be missing from the log */
-	int has_step_before;
-	uint64_t step_before_seq;
-	int64_t step_before_time;
+	struct kept_when when;
+	struct kept_when lost; /* deaths up to then may be missing from the log */
+};
+
+/* The largest of the births before a time: rising times and bytes. */
+#define KEPT_STAIRS 6u
+struct kept_stairs {
+	struct {
+		int64_t time;
+		uint64_t bytes;
+	} stair[KEPT_STAIRS];
+	uint32_t count;
+	int lost; /* there were more: nothing is known of times up to that of the first */
 };
 
 /* Deaths of a site so far. */
@@ -26,6 +34,7 @@ struct kept_deaths {
 	uint64_t largest_earlier; /* the same of births before the step of the newest death; `late` are in this step */
 	uint64_t largest_late;
 	uint32_t late_step;
+	struct kept_stairs stairs; /* unused in a run of one process */
 };
 
 /* Kinds of lives: bits of kept_slot.kind. */
@@ -41,35 +50,114 @@ struct kept_slot {
 
 struct kept_span {
 	struct call_span of;
+	uint32_t process;
+	int64_t first_time;
+};
+
+/* The first span of a step. */
+struct kept_begin {
 	uint32_t step;
+	int64_t time;
+};
+
+/* The peak of a device while a step of a process ran. */
+struct kept_step {
+	uint32_t process, device, step;
+	struct analysis_level level;
+	struct kept_when when;
+};
+
+struct kept_process {
+	struct kept_life newest,
+		given_back;       /* the newest birth, and the newest that was given back to the driver; seq 0: none */
+	uint64_t spans_lost;      /* spans up to this event are missing; 0: none */
+	struct kept_begin *begin; /* each step, by number */
+	size_t begins, begin_room;
+};
+
+/* An array that grows. */
+struct kept_list {
+	size_t count, room;
 };
 
 struct kept {
 	const struct analysis *analysis;
+	uint32_t failure;       /* the request that is asked for; 0: the newest */
 	int none;               /* nothing can be kept */
-	struct kept_life *life; /* by death: the newest, those that a moment needs, and in the end all that stay */
-	size_t lives, life_room;
-	uint64_t lost; /* deaths at or before this event may be missing */
-	struct kept_life newest,
-		given_back; /* the newest birth, and the newest that was given back to the driver; seq 0: none */
+	size_t window;          /* deaths */
+	struct kept_life *life; /* by death: the newest, and those that a moment needs */
+	struct kept_list lives;
+	struct kept_when lost;  /* deaths up to then may be missing */
+	struct kept_life *stay; /* never freed */
+	struct kept_list stays;
 	struct kept_life *slept;
-	size_t sleepers, slept_room;
-	struct kept_mapping
-		*mapping; /* by their ends: the newest, those that a moment needs, and in the end all that stay */
-	size_t mappings, mapping_room;
+	struct kept_list sleepers;
+	struct kept_mapping *mapping; /* by their ends: the newest, and those that a moment needs or that stay */
+	struct kept_list mappings;
 	struct kept_span *span; /* the newest */
-	size_t spans, span_room;
-	uint64_t spans_lost; /* spans up to this event are missing; 0: none */
+	struct kept_list spans;
+	struct kept_step *step; /* the newest */
+	struct kept_list steps;
+	uint32_t steps_lost; /* the highest number of a step of which rows are missing, 0: none */
 	struct kept_at at[KEPT_MOMENTS];
 	struct kept_slot *slot; /* a hash table */
 	size_t slots, used;
-	struct {
-		int known;
-		uint32_t step;
-		uint64_t seq;
-		int64_t time;
-	} step_end[MT_LEDGER_DEVICES]; /* the peak of the newest step that ended, by device */
+	struct kept_process *process; /* those of the run, from the first call on; NULL before */
+	uint32_t processes;
 };
+
+/* Whether the mapping is there at the moment. */
+int kept_is_mapped(const struct kept *kept, const struct kept_mapping *mapping, const struct kept_when *when);
+
+/* The order of all events of the run. */
+static inline int kept_is_later(const struct kept_when *one, const struct kept_when *two)
+{
+	if (one->time != two->time)
+		return one->time > two->time;
+	if (one->process != two->process)
+		return one->process > two->process;
+	return one->seq > two->seq;
+}
+
+static inline uint32_t kept_process_of(const struct kept *kept, const struct kept_life *life)
+{
+	return kept->processes == 1 ? 0 : kept->analysis->attribution.site[life->site].key.process;
+}
+
+/* Memory that was never freed goes with its process; see query/alive.h. */
+static inline struct kept_when kept_end(const struct kept *kept, uint32_t process, int64_t time, uint64_t seq)
+{
+	const struct analysis_process *owner = &kept->analysis->process[process];
+
+	if (seq != KEPT_STAYS)
+		return (struct kept_when){ time, process, seq };
+	return owner->over ? (struct kept_when){ owner->over_time, process, owner->over_seq }
+			   : (struct kept_when){ INT64_MAX, process, KEPT_STAYS };
+}
+
+static inline struct kept_when kept_birth(const struct kept *kept, const struct kept_life *life)
+{
+	return (struct kept_when){ life->time, kept_process_of(kept, life), life->seq };
+}
+
+static inline struct kept_when kept_death(const struct kept *kept, const struct kept_life *life)
+{
+	return kept_end(kept, kept_process_of(kept, life), life->gone_time, life->gone_seq);
+}
+
+/* Births and deaths at the moment itself are before it. */
+static inline int kept_is_between(const struct kept_when *birth, const struct kept_when *death,
+				  const struct kept_when *when)
+{
+	return !kept_is_later(birth, when) && kept_is_later(death, when);
+}
+
+static inline int kept_is_alive(const struct kept *kept, const struct kept_life *life, const struct kept_when *when)
+{
+	struct kept_when birth = kept_birth(kept, life), death = kept_death(kept, life);
+
+	return kept_is_between(&birth, &death, when);
+}
 
 /* The table's slot for the site's lives of this kind: that of its own, or the free one. */
 struct kept_slot *kept_slot_of(struct kept_slot *slot, size_t slots, uint32_t site, uint32_t kind);

@@ -178,7 +178,7 @@ static int add_residence(void *context, uint32_t process, const struct mt_live *
 				     .time = analysis_time(owner_of(sink, process), event->time),
 				     .step = step,
 				     .bytes = capped(bytes) };
-	int error = sink->sums.maker ? load_sums_leave_out(&sink->sums, process, tensor->seq) : 0;
+	int error = sink->sums.maker || sink->kept ? load_sums_leave_out(&sink->sums, process, tensor->seq) : 0;
 
 	return error ? error : sink->maker->residence(sink->maker->context, &row);
 }
@@ -294,6 +294,76 @@ static int add_host_sample(void *context, uint32_t process, const struct mt_even
 	row->available_bytes = capped(event->handle);
 	row->killed = capped(event->flags);
 	return 0;
+}
+
+/* ---- the moment ---- */
+
+static int keep_life(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
+		     uint32_t step)
+{
+	struct row_sink *sink = context;
+	uint32_t stack = event ? row_free_stack(owner_of(sink, process), event) : 0;
+
+	kept_gone(sink->kept, process, live, event, step, stack,
+		  load_sums_is_left_out(&sink->sums, process, live->seq));
+	if (sink->rest.gone)
+		return sink->rest.gone(context, process, live, event, step);
+	if (kept_has_given_up(sink->kept))
+		return -MT_E_BUSY;
+	return stack ? row_freed_add(&sink->freed, process, stack) : 0;
+}
+
+static int keep_mapping(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event)
+{
+	kept_unmapped(((struct row_sink *)context)->kept, process, live, event);
+	return 0;
+}
+
+static int keep_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+		     const struct mt_event *last)
+{
+	struct row_sink *sink = context;
+
+	kept_span(sink->kept, process, phase, step, first, last);
+	return sink->rest.span(context, process, phase, step, first, last);
+}
+
+static int keep_step_device(void *context, uint32_t process, uint32_t device, uint32_t step,
+			    const struct analysis_step_device *end)
+{
+	struct row_sink *sink = context;
+
+	kept_step(sink->kept, process, device, step, &end->peak);
+	return sink->rest.step_device(context, process, device, step, end);
+}
+
+static void keep_peak(void *context, uint32_t device, int oom)
+{
+	kept_reached(((struct row_sink *)context)->kept, device, oom);
+}
+
+/* A call to free failed: sums and the log have the death. */
+static int keep_none(void *context, uint32_t process, const struct mt_live *live)
+{
+	struct row_sink *sink = context;
+
+	kept_give_up(sink->kept);
+	return sink->rest.gone ? sink->maker->forget(sink->maker->context, row_process_id(process), capped(live->seq))
+			       : -MT_E_BUSY;
+}
+
+void row_sink_keep(struct row_sink *rows, struct analysis_sink *sink, struct kept *kept, int alone)
+{
+	rows->kept = kept;
+	rows->rest = *sink;
+	if (alone)
+		rows->rest.gone = NULL;
+	sink->gone = keep_life;
+	sink->back = keep_none;
+	sink->unmapped = keep_mapping;
+	sink->span = keep_span;
+	sink->step_device = keep_step_device;
+	sink->reached = keep_peak;
 }
 
 /* ---- all of them ---- */

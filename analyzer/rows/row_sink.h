@@ -8,6 +8,7 @@
 #define MEMANA_ROW_SINK_H
 
 #include "engine/analysis.h"
+#include "kept.h"
 #include "load_sums.h"
 
 struct row_freed_process {
@@ -32,13 +33,21 @@ struct row_sink {
 	const struct analysis *analysis;
 	const struct row_maker *maker;
 	struct row_freed freed;
-	struct load_sums sums; /* unused where each life is a row */
-	int steps_alone;       /* instants are the ends of steps */
+	struct load_sums sums;     /* unused where each life is a row */
+	int steps_alone;           /* instants are the ends of steps */
+	struct kept *kept;         /* the caller's; NULL: no moment is asked for */
+	struct analysis_sink rest; /* with `kept`: the calls that make rows */
 };
 
 /* `sink`: the calls, with `rows` as their context. `sums` 1: lives as sums; a free that failed then ends the pass with -MT_E_BUSY. */
 void row_sink_init(struct row_sink *rows, struct analysis_sink *sink, const struct analysis *analysis,
 		   const struct row_maker *maker, int sums);
+
+/*
+ * After row_sink_init: `kept` is told, too; it outlives the pass. `alone`: no life and no mapping is a row, and a pass that can keep no
+ * moment ends with -MT_E_BUSY.
+ */
+void row_sink_keep(struct row_sink *rows, struct analysis_sink *sink, struct kept *kept, int alone);
 
 /* After the last event: the rows that are left. 0 or an error. */
 int row_sink_finish(struct row_sink *rows);

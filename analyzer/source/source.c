@@ -18,10 +18,20 @@
 #include "snapshot.h"
 #include "spool.h"
 
+static int is_empty(const char *path)
+{
+	struct stat status;
+
+	return !stat(path, &status) && !status.st_size;
+}
+
 static int fail(struct source *source, const char *path, int error)
 {
-	snprintf(source->message, sizeof(source->message), "%.400s: %s", path,
-		 error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error));
+	const char *words = error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error);
+
+	if (error == -MT_E_TRUNCATED && is_empty(path))
+		words = "empty, not a trace";
+	snprintf(source->message, sizeof(source->message), "%.400s: %s", path, words);
 	return error;
 }
 
@@ -196,13 +206,11 @@ static int open_trace(struct source *source, const char *path)
  * error. */
 static int may_be_left_out(const char *path, int error)
 {
-	struct stat status;
-
 	if (error == -MT_E_MAGIC || error == -MT_E_ARGUMENT)
 		return 1;
 	if (snapshot_is_pickle(path))
 		return error == -MT_E_REFUSED || error == -MT_E_CORRUPT || error == -MT_E_VERSION;
-	return !stat(path, &status) && !status.st_size;
+	return is_empty(path);
 }
 
 #define SKIPPED_NAMED 3u

@@ -138,7 +138,7 @@ static int take_facts(struct load_sink *load, struct analysis *analysis, const s
 
 static int run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	       const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch,
-	       const struct load_instants *instants)
+	       const struct load_instants *instants, uint32_t failure)
 {
 	struct load_sink load;
 	struct analysis_sink sink;
@@ -147,12 +147,16 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (instants)
 		load_at_init(&load, &sink, analysis, instants);
 	memset(analysis, 0, sizeof(*analysis));
-	if (!error)
+	if (!error && parts == LOAD_MOMENT)
+		error = load_sink_keep(&load, &sink, analysis, failure);
+	if (!error && !failure)
 		found = take_facts(&load, analysis, input, inputs, rules, parts);
 	if (!error)
 		error = found < 0 ? found : 0;
 	if (!error && !found)
 		error = analysis_run(analysis, input, inputs, rules, &sink);
+	if (!error && !found)
+		error = load_sink_find(&load);
 	if (!error)
 		error = load_kept_rows(&load.moment, analysis, &load.maker);
 	if (!error)
@@ -184,19 +188,25 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules, enum load_parts parts)
 {
-	return run(db, analysis, input, inputs, rules, parts, NULL, NULL);
+	return run(db, analysis, input, inputs, rules, parts, NULL, NULL, 0);
 }
 
 int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		     const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch)
 {
-	return run(db, analysis, input, inputs, rules, parts, watch, NULL);
+	return run(db, analysis, input, inputs, rules, parts, watch, NULL, 0);
+}
+
+int load_run_failure(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		     const struct mt_rules *rules, uint32_t failure)
+{
+	return run(db, analysis, input, inputs, rules, LOAD_MOMENT, NULL, NULL, failure);
 }
 
 int load_run_at(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		const struct mt_rules *rules, const struct load_instants *instants)
 {
-	return run(db, analysis, input, inputs, rules, LOAD_LIVES, NULL, instants);
+	return run(db, analysis, input, inputs, rules, LOAD_LIVES, NULL, instants, 0);
 }
 
 /* The innermost function at the address of the frame in the row of `frames`. */

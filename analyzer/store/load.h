@@ -11,7 +11,7 @@ enum load_parts {
 	LOAD_HISTORY, /* a long run whose moves the caller keeps (struct load_watch): steps, phases and samples, no allocation */
 	LOAD_STEPS, /* reports that ask for the ends of steps alone: as LOAD_SUMS, with fewer rows */
 	LOAD_SUMS, /* reports that ask for instants alone: lives as sums (load_sums.h); birth_module and mapping are empty */
-	LOAD_MOMENT, /* memana oom: what was alive at the moment that a pass kept (rows/kept.h), else LOAD_LIVES; no birth_module */
+	LOAD_MOMENT,  /* memana oom: what was alive at the moment that a pass kept (rows/kept.h); no birth_module */
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
 	LOAD_TIMELINE /* these, too: for the screen, for advice, and for a file that people keep */
 };
@@ -24,8 +24,8 @@ static inline int load_has_sums(enum load_parts parts)
 
 /*
  * Runs the analysis and fills the tables of a new database; the transaction stays open. `analysis` is the caller's to
- * release, also after an error. 0; -MT_E_MEMORY; an error of the database; or, of sums, -MT_E_BUSY: a free failed, which
- * sums cannot undo.
+ * release, also after an error. 0; -MT_E_MEMORY; an error of the database; or, of sums and moments, -MT_E_BUSY: only lives
+ * can tell, such as where a free failed.
  */
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules, enum load_parts parts);
@@ -45,6 +45,10 @@ struct load_watch {
 
 int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		     const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch);
+
+/* LOAD_MOMENT of the failed request with this number, from 1. */
+int load_run_failure(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		     const struct mt_rules *rules, uint32_t failure);
 
 /* Instants of the run, rising, in ns since it began; INT64_MAX: its end. */
 struct load_instants {

@@ -23,11 +23,12 @@ static const char *memory_word(uint8_t space)
 
 static void fill_life(struct load_allocation_raw *row, const struct kept_life *life, const struct analysis *analysis)
 {
+	const struct site_key *key = &analysis->attribution.site[life->site].key;
 	int stays = life->gone_seq == KEPT_STAYS;
 
 	*row = (struct load_allocation_raw){ .id = DB_CELL_NULL,
-					     .process = row_process_id(0),
-					     .device = row_device_id(analysis->attribution.site[life->site].key.device),
+					     .process = row_process_id(key->process),
+					     .device = row_device_id(key->device),
 					     .site = life->site,
 					     .memory = memory_word(life->space),
 					     .address = (int64_t)life->address,
@@ -39,7 +40,8 @@ static void fill_life(struct load_allocation_raw *row, const struct kept_life *l
 					     .thread = DB_CELL_NULL,
 					     .step = life->step,
 					     .free_step = stays ? DB_CELL_NULL : life->gone_step,
-					     .free_node = life->free_node ? row_id(0, life->free_node) : DB_CELL_NULL,
+					     .free_node = life->free_node ? row_id(key->process, life->free_node)
+									  : DB_CELL_NULL,
 					     .tensors_inside = life->tensors_inside,
 					     .at_home = life->home,
 					     .allocations = 1 };
@@ -50,7 +52,7 @@ static void fill_mapping(struct load_mapping *row, const struct kept_mapping *ma
 	int stays = mapping->gone_seq == KEPT_STAYS;
 
 	*row = (struct load_mapping){ .id = DB_CELL_NULL,
-				      .process = row_process_id(0),
+				      .process = row_process_id(mapping->process),
 				      .address = (int64_t)mapping->address,
 				      .bytes = capped(mapping->bytes),
 				      .handle = (int64_t)mapping->handle,
@@ -83,13 +85,14 @@ int load_kept_rows(const struct kept_moment *moment, const struct analysis *anal
 static int store_moment(struct db *db, const struct kept_moment *moment)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "INSERT INTO temp.kept_moment VALUES (?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO temp.kept_moment VALUES (?, ?, ?, ?, ?, ?)");
 
 	db_bind(stmt, 1, store_device_id(moment->device));
 	db_bind_unsigned(stmt, 2, moment->seq);
 	db_bind(stmt, 3, moment->before);
 	db_bind(stmt, 4, moment->before_time);
 	db_bind_unsigned(stmt, 5, moment->before_seq);
+	db_bind(stmt, 6, store_process_id(moment->process));
 	error = error ? error : db_run(stmt);
 	db_finish(stmt);
 	return error;
@@ -116,7 +119,7 @@ int load_kept_store(const struct kept_moment *moment, struct db *db)
 	struct db_stmt *stmt;
 	uint32_t i;
 	int error = db_execute(db, "CREATE TEMP TABLE kept_moment (device INTEGER, seq INTEGER, before INTEGER, "
-				   "before_time INTEGER, before_seq INTEGER)");
+				   "before_time INTEGER, before_seq INTEGER, process INTEGER)");
 
 	if (!error)
 		error = db_execute(db,

@@ -101,6 +101,23 @@ static void leave_out_lives(struct analysis_sink *sink)
 	sink->reached = hear_reached;
 }
 
+int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const struct analysis *analysis,
+		   uint32_t failure)
+{
+	load->kept = kept_new(analysis, failure);
+	if (!load->kept)
+		return -MT_E_MEMORY;
+	row_sink_keep(&load->sink, sink, load->kept, 1);
+	return 0;
+}
+
+int load_sink_find(struct load_sink *load)
+{
+	int error = load->kept ? kept_find(load->kept, &load->moment) : 0;
+
+	return error || !load->kept || load->moment.there ? error : -MT_E_BUSY;
+}
+
 static int tell_timeline(struct load_sink *load, struct analysis_sink *sink, struct analysis *analysis)
 {
 	sink->moved = tell_move;
@@ -153,5 +170,6 @@ void load_sink_release(struct load_sink *load)
 	load_resident_finish(&load->resident, 0);
 	free(load->at.before);
 	db_finish(load->forget);
+	kept_free(load->kept);
 	kept_moment_release(&load->moment);
 }

@@ -90,7 +90,8 @@ struct load_sink {
 	struct load_timeline timeline; /* unused where it was not asked for */
 	struct load_at at;
 	struct db_stmt *forget;
-	struct kept_moment moment; /* the moment of the facts; else not there */
+	struct kept *kept;         /* LOAD_MOMENT: the pass's, else NULL */
+	struct kept_moment moment; /* the moment of the facts or of the pass; else not there */
 };
 
 /* 0, -MT_E_MEMORY or an error of the database; release in any case. `sink`: the calls, with `load` as their context. */
@@ -103,6 +104,13 @@ void load_at_init(struct load_sink *load, struct analysis_sink *sink, struct ana
 
 /* After the last event, before load_sink_finish: the rows that are left. 0 or an error. */
 int load_at_finish(struct load_sink *load);
+
+/* For LOAD_MOMENT, after load_sink_init: the pass keeps the moment (kept_new), and no life is a row. 0 or -MT_E_MEMORY. */
+int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const struct analysis *analysis,
+		   uint32_t failure);
+
+/* After the last event of a pass without facts: the moment of LOAD_MOMENT. 0; -MT_E_BUSY: none could be kept; -MT_E_MEMORY. */
+int load_sink_find(struct load_sink *load);
 
 /* After the last event: all rows are in the database when this returns, but those of `freed` and `resident`. */
 int load_sink_finish(struct load_sink *load);

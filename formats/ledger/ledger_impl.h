@@ -59,6 +59,7 @@ struct region {
 	struct mt_live live;        /* VMM_MAP; unused when memory is linear */
 	struct memory *memory;      /* NULL: mapping of a handle that was never seen; it holds nothing */
 	struct region *prev, *next; /* in the list of the memory, or in ledger->strays */
+	int is_recent;              /* it has been in ledger->recent */
 	struct piece *pieces;
 };
 

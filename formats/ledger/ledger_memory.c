@@ -139,6 +139,7 @@ static struct region *region_add(struct mt_ledger *ledger, struct memory *memory
 	region->end = ledger_end(addr, size);
 	region->memory = memory;
 	region->live.kind = 0;
+	region->is_recent = 0;
 	region->pieces = NULL;
 	region->prev = NULL;
 	region->next = *list;
@@ -162,7 +163,7 @@ static void forget_recent(struct mt_ledger *ledger, const struct region *region)
 	uint64_t at = region->addr >> LEDGER_RECENT_SHIFT, last = (region->end - 1) >> LEDGER_RECENT_SHIFT;
 	uint32_t i;
 
-	for (i = 0; i < LEDGER_RECENT && at <= last; i++, at++)
+	for (i = 0; region->is_recent && i < LEDGER_RECENT && at <= last; i++, at++)
 		if (ledger->recent[at % LEDGER_RECENT] == region)
 			ledger->recent[at % LEDGER_RECENT] = NULL;
 }

@@ -12,8 +12,10 @@ static struct region *first_region(struct mt_ledger *ledger, uint64_t addr, uint
 	if (addr >= end || !ledger->regions.count)
 		return NULL;
 	region = rangemap_first(&ledger->regions, addr, end);
-	if (region && region->addr <= addr)
+	if (region && region->addr <= addr) {
 		*recent = region;
+		region->is_recent = 1;
+	}
 	return region;
 }
 

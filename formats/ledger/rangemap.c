@@ -4,6 +4,7 @@
 #include "memtrace/error.h"
 
 #define WIDTH 64u
+#define BLOCK 8u           /* addresses of a node between two fences */
 #define HEIGHT_MAX 20u     /* a node splits into halves: more than 16 levels would take 2^64 ranges */
 #define NOWHERE UINT64_MAX /* no range begins there, for its end lies behind it */
 
@@ -11,6 +12,7 @@ struct rangemap_node {
 	uint32_t count;
 	/* Ascending, NOWHERE behind them; of an inner node's first child 0, for what comes may lie below all others. */
 	uint64_t addr[WIDTH];
+	uint64_t fence[WIDTH / BLOCK]; /* the last address of each block */
 	union {
 		struct rangemap_node *child[WIDTH];
 		struct {
@@ -39,25 +41,31 @@ int rangemap_reserve(struct rangemap *map)
 	return pool_reserve(&map->pool, (size_t)map->height + 1);
 }
 
-/*
- * How many of the node's addresses are not above `addr`. Halves without a branch, which could not be guessed, and always
- * as many times: compilers leave no loop.
- */
+/* How many of the addresses of a block, or of the fences, are not above `addr`. No branch, which could not be guessed. */
+static inline uint32_t rank_in(const uint64_t *block, uint64_t addr)
+{
+	return (uint32_t)(block[0] <= addr) + (block[1] <= addr) + (block[2] <= addr) + (block[3] <= addr) +
+	       (block[4] <= addr) + (block[5] <= addr) + (block[6] <= addr) + (block[7] <= addr);
+}
+_Static_assert(BLOCK == 8 && WIDTH == BLOCK * BLOCK, "rank_in has the 8 of a block, and as many fences");
+
+/* How many of the node's addresses are not above `addr`: two cache lines are read, where halving reads four, one after the other. */
 static inline uint32_t rank(const struct rangemap_node *node, uint64_t addr)
 {
-	const uint64_t *low = node->addr;
+	uint32_t blocks = rank_in(node->fence, addr);
 
-#define HALVE(half) low += low[(half)-1] <= addr ? (half) : 0
-	HALVE(32);
-	HALVE(16);
-	HALVE(8);
-	HALVE(4);
-	HALVE(2);
-	HALVE(1);
-#undef HALVE
-	return (uint32_t)(low - node->addr) + (*low <= addr);
+	blocks -= blocks == WIDTH / BLOCK;
+	return blocks * BLOCK + rank_in(node->addr + blocks * BLOCK, addr);
 }
-_Static_assert(WIDTH == 64, "rank halves a node of 64");
+
+/* Addresses from number `from` on have changed. */
+static inline void set_fences(struct rangemap_node *node, uint32_t from)
+{
+	uint32_t i;
+
+	for (i = from / BLOCK; i < WIDTH / BLOCK; i++)
+		node->fence[i] = node->addr[i * BLOCK + BLOCK - 1];
+}
 
 /* Which child of an inner node `addr` belongs to. */
 static inline uint32_t child_of(const struct rangemap_node *node, uint64_t addr)
@@ -126,6 +134,7 @@ static struct rangemap_node *new_node(struct rangemap *map)
 
 	node->count = 0;
 	memset(node->addr, 0xff, sizeof(node->addr)); /* NOWHERE */
+	set_fences(node, 0);
 	node->leaf.prev = node->leaf.next = NULL;
 	return node;
 }
@@ -141,6 +150,7 @@ static void insert_child(struct rangemap_node *node, uint32_t at, struct rangema
 	shift(node->addr, at, node->count, sizeof(node->addr[0]));
 	shift(node->child, at, node->count, sizeof(node->child[0]));
 	node->addr[at] = child->addr[0];
+	set_fences(node, at);
 	node->child[at] = child;
 	node->count++;
 }
@@ -164,6 +174,8 @@ static void split(struct rangemap *map, struct rangemap_node *parent, uint32_t a
 	left->count = half;
 	memcpy(right->addr, left->addr + half, right->count * sizeof(right->addr[0]));
 	memset(left->addr + half, 0xff, right->count * sizeof(left->addr[0])); /* NOWHERE */
+	set_fences(left, 0);
+	set_fences(right, 0);
 	if (is_leaf) {
 		memcpy(right->leaf.value, left->leaf.value + half, right->count * sizeof(right->leaf.value[0]));
 		memcpy(right->leaf.end, left->leaf.end + half, right->count * sizeof(right->leaf.end[0]));
@@ -223,6 +235,7 @@ void rangemap_insert(struct rangemap *map, uint64_t addr, uint64_t end, void *va
 	shift(leaf->leaf.value, i, leaf->count, sizeof(leaf->leaf.value[0]));
 	shift(leaf->leaf.end, i, leaf->count, sizeof(leaf->leaf.end[0]));
 	leaf->addr[i] = addr;
+	set_fences(leaf, i);
 	leaf->leaf.end[i] = end;
 	leaf->leaf.value[i] = value;
 	leaf->count++;
@@ -251,6 +264,7 @@ static void remove_child(struct rangemap_node *node, uint32_t at)
 	node->count--;
 	unshift(node->addr, at, node->count, sizeof(node->addr[0]));
 	node->addr[node->count] = NOWHERE;
+	set_fences(node, at);
 	unshift(node->child, at, node->count, sizeof(node->child[0]));
 	node->addr[0] = 0;
 }
@@ -300,6 +314,7 @@ static void *take_out(struct rangemap *map, struct rangemap_node *leaf, uint32_t
 	map->count--;
 	unshift(leaf->addr, i, leaf->count, sizeof(leaf->addr[0]));
 	leaf->addr[leaf->count] = NOWHERE;
+	set_fences(leaf, i);
 	unshift(leaf->leaf.value, i, leaf->count, sizeof(leaf->leaf.value[0]));
 	unshift(leaf->leaf.end, i, leaf->count, sizeof(leaf->leaf.end[0]));
 	map->newest.leaf = NULL;

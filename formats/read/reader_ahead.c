@@ -7,7 +7,6 @@
 #include "memtrace/error.h"
 #include "reader_impl.h"
 
-#define THREADS_MAX 3u
 /*
  * One is used, one is filled, two wait: a thread that slept needs that long to wake up. No more, for then they would not
  * stay in a core's cache between one turn of the ring and the next (a batch takes 45 KiB).
@@ -50,7 +49,7 @@ struct mt_ahead {
 	_Atomic uint64_t large;
 	int stop;
 	uint32_t threads;
-	pthread_t thread[THREADS_MAX];
+	pthread_t thread[MT_AHEAD_THREADS];
 };
 
 /* A checkpoint may have made it bigger than batches of events need: many of those would add up. */
@@ -265,17 +264,19 @@ static uint32_t spare_processors(void)
 	cpu_set_t set;
 	int count = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 
-	return count - 1 < (int)THREADS_MAX ? (uint32_t)(count - 1) : THREADS_MAX;
+	return count - 1 < (int)MT_AHEAD_THREADS ? (uint32_t)(count - 1) : MT_AHEAD_THREADS;
 }
 
 /* Signals are for the thread that was there before. */
-static void start(struct mt_ahead *ahead)
+static void start(struct mt_ahead *ahead, uint32_t threads)
 {
 	uint32_t wanted = spare_processors();
 	sigset_t all, before;
 
 	if (wanted > ahead->lanes)
 		wanted = ahead->lanes;
+	if (wanted > threads)
+		wanted = threads;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (ahead->threads < wanted && !pthread_create(&ahead->thread[ahead->threads], NULL, serve, ahead))
@@ -285,7 +286,8 @@ static void start(struct mt_ahead *ahead)
 		ahead->slots = 1;
 }
 
-struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count)
+struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count,
+			      uint32_t threads)
 {
 	struct mt_ahead *ahead = calloc(1, sizeof(*ahead));
 	uint32_t i;
@@ -309,7 +311,7 @@ struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracke
 		ahead->lane[i].tracker = trackers ? trackers[i] : NULL;
 		join_queue(ahead, &ahead->lane[i]);
 	}
-	start(ahead);
+	start(ahead, threads);
 	return ahead;
 }
 

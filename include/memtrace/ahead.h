@@ -20,6 +20,8 @@
 #include "phase.h"
 #include "reader.h"
 
+#define MT_AHEAD_THREADS 3u /* as many as are of use */
+
 struct mt_ahead;
 
 /* As mt_reader_next tells of it. */
@@ -33,10 +35,11 @@ struct mt_ahead_batch {
 
 /*
  * Do not touch the readers until mt_ahead_free, but for their definitions and process. The same holds for the
- * trackers, one for each reader, which get every event in order without following steps. `trackers` may be NULL. With
- * one processor, or without a thread, all is read in mt_ahead_next. NULL: out of memory.
+ * trackers, one for each reader, which get every event in order without following steps. `trackers` may be NULL. `threads`: at
+ * most; with one processor, or without a thread, all is read in mt_ahead_next. NULL: out of memory.
  */
-struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count);
+struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count,
+			      uint32_t threads);
 void mt_ahead_free(struct mt_ahead *ahead); /* NULL is fine */
 
 /*

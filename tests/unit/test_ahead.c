@@ -114,7 +114,7 @@ static void take_batch(struct course *course, const struct mt_ahead_batch *batch
 }
 
 /* Reads all in turn, one batch of each, and holds them against what they are when read alone. */
-static void check_all(char path[][32], uint32_t traces)
+static void check_all(char path[][32], uint32_t traces, uint32_t threads)
 {
 	struct course course[TRACES] = { { 0 } };
 	struct mt_rules *rules = make_rules();
@@ -130,7 +130,7 @@ static void check_all(char path[][32], uint32_t traces)
 		tracker[i] = mt_tracker_new(rules, mt_reader_defs(reader[i]));
 		course[i] = (struct course){ reader[i], tracker[i], 1, 0, 0 };
 	}
-	ahead = mt_ahead_new(reader, tracker, traces);
+	ahead = mt_ahead_new(reader, tracker, traces, threads);
 	CHECK(ahead);
 	while (open) {
 		for (i = 0; i < traces; i++) {
@@ -169,7 +169,7 @@ TEST(one_trace_reads_ahead_as_it_reads)
 	char path[TRACES][32];
 
 	make_all(path);
-	check_all(path, 1);
+	check_all(path, 1, MT_AHEAD_THREADS);
 }
 
 TEST(several_traces_share_the_threads)
@@ -177,7 +177,15 @@ TEST(several_traces_share_the_threads)
 	char path[TRACES][32];
 
 	make_all(path);
-	check_all(path, TRACES);
+	check_all(path, TRACES, MT_AHEAD_THREADS);
+}
+
+TEST(all_is_the_same_without_threads)
+{
+	char path[TRACES][32];
+
+	make_all(path);
+	check_all(path, TRACES, 0);
 }
 
 TEST(it_can_be_stopped_anywhere)
@@ -191,7 +199,7 @@ TEST(it_can_be_stopped_anywhere)
 	make_all(path);
 	for (batches = 0; batches < 20; batches++) {
 		CHECK_EQ(mt_reader_open(&reader, path[0]), 0);
-		ahead = mt_ahead_new(&reader, NULL, 1);
+		ahead = mt_ahead_new(&reader, NULL, 1, MT_AHEAD_THREADS);
 		for (i = 0; i < batches; i++) {
 			CHECK_EQ(mt_ahead_next(ahead, 0, &batch), 0);
 			CHECK(!batch.labels);
@@ -257,7 +265,7 @@ TEST(large_chunks_share_what_there_is)
 	for (i = 0; i < HUGE_TRACES; i++)
 		CHECK_EQ(mt_reader_open(&reader[i], "huge.zst"), 0);
 	CHECK(bytes_in_use() < before + HUGE_BYTES);
-	ahead = mt_ahead_new(reader, NULL, HUGE_TRACES);
+	ahead = mt_ahead_new(reader, NULL, HUGE_TRACES, MT_AHEAD_THREADS);
 	for (round = 0; round < HUGE_BATCHES; round++) {
 		for (i = 0; i < HUGE_TRACES; i++) {
 			CHECK_EQ(mt_ahead_next(ahead, (uint32_t)i, &batch), 0);
@@ -287,7 +295,7 @@ TEST(large_chunks_in_turn_all_fit)
 	make_huge("huge.zst");
 	for (i = 0; i < HUGE_TRACES; i++)
 		CHECK_EQ(mt_reader_open(&reader[i], "huge.zst"), 0);
-	ahead = mt_ahead_new(reader, NULL, HUGE_TRACES);
+	ahead = mt_ahead_new(reader, NULL, HUGE_TRACES, MT_AHEAD_THREADS);
 	for (i = 0; i < HUGE_TRACES; i++) {
 		for (round = 0; round <= HUGE_BATCHES; round++) {
 			CHECK_EQ(mt_ahead_next(ahead, (uint32_t)i, &batch), 0);

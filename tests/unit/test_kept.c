@@ -26,7 +26,7 @@ static struct kept *begin(void)
 	analysis.attribution.site = site;
 	analysis.attribution.sites = SITES;
 	seq = 0;
-	return kept_new(&analysis);
+	return kept_new(&analysis, 0);
 }
 
 static struct mt_live born(uint32_t number, uint32_t step, uint64_t bytes)
@@ -41,12 +41,19 @@ static void dies(struct kept *kept, const struct mt_live *live, uint32_t step)
 {
 	const struct mt_event event = { .kind = MT_TENSOR_FREE, .seq = ++seq, .time = 100 * seq };
 
-	kept_gone(kept, live, &event, step, 0, 0);
+	kept_gone(kept, 0, live, &event, step, 0, 0);
 }
 
 static void stays(struct kept *kept, const struct mt_live *live)
 {
-	kept_gone(kept, live, NULL, 0, 0, 0);
+	kept_gone(kept, 0, live, NULL, 0, 0, 0);
+}
+
+static void spans(struct kept *kept, uint8_t phase, uint32_t step, uint64_t first, uint64_t last)
+{
+	const struct mt_event begin = { .seq = first, .time = 100 * first }, end = { .seq = last, .time = 100 * last };
+
+	kept_span(kept, 0, phase, step, &begin, &end);
 }
 
 static void pass(struct kept *kept, uint32_t count, uint32_t step)
@@ -89,13 +96,13 @@ TEST(the_matching_call_is_the_reference)
 	first = call.seq;
 	dies(kept, &there, 1);
 	dies(kept, &call, 1);
-	kept_span(kept, MT_PHASE_FORWARD, 1, 1, seq);
+	spans(kept, MT_PHASE_FORWARD, 1, 1, seq);
 	pass(kept, 10, 2);
 	late = born(HELD, 2, 3000);
 	fails(kept, 2, MT_TENSOR_OOM);
 	dies(kept, &late, 2);
 	pass(kept, 5, 2);
-	kept_span(kept, MT_PHASE_FORWARD, 2, first + 3, seq);
+	spans(kept, MT_PHASE_FORWARD, 2, first + 3, seq);
 	stays(kept, &held);
 	CHECK(!kept_find(kept, &moment));
 	CHECK(moment.there);
@@ -123,11 +130,11 @@ static int is_kept(uint32_t between)
 	int there;
 
 	dies(kept, &call, 1);
-	kept_span(kept, MT_PHASE_FORWARD, 1, 1, seq);
+	spans(kept, MT_PHASE_FORWARD, 1, 1, seq);
 	pass(kept, between, 2);
-	kept_span(kept, MT_PHASE_BACKWARD, 2, 3, seq);
+	spans(kept, MT_PHASE_BACKWARD, 2, 3, seq);
 	fails(kept, 3, MT_TENSOR_OOM);
-	kept_span(kept, MT_PHASE_FORWARD, 3, seq, seq);
+	spans(kept, MT_PHASE_FORWARD, 3, seq, seq);
 	pass(kept, between, 3);
 	CHECK(!kept_find(kept, &moment));
 	there = moment.there;
@@ -160,9 +167,10 @@ TEST(the_newest_peak_counts)
 		held[i] = born(HELD, i + 1, 1 << 20);
 		gpu.peak.bytes += 1 << 20;
 		gpu.peak.seq = seq;
+		gpu.peak.time = 100 * (int64_t)seq;
 		gpu.peak.step = i + 1;
 		kept_reached(kept, 0, 0);
-		kept_span(kept, MT_PHASE_FORWARD, i + 1, seq, seq);
+		spans(kept, MT_PHASE_FORWARD, i + 1, seq, seq);
 	}
 	dies(kept, &held[0], 4);
 	pass(kept, KEPT_WINDOW * 4, 4);
@@ -198,6 +206,32 @@ TEST(a_refusal_that_had_its_memory_is_not_the_moment)
 	CHECK(!kept_find(kept, &moment));
 	CHECK_EQ(moment.seq, oom[1].seq);
 	CHECK_EQ(sum_of(&moment, PASSING, 1)->freed, 3);
+	kept_moment_release(&moment);
+	kept_free(kept);
+}
+
+/* Both are noted by their places in the log, which moves on. */
+TEST(the_newest_given_back_is_known_when_the_log_has_moved_on)
+{
+	struct kept *kept = begin();
+	struct kept_moment moment;
+	struct mt_live memory = born(HELD, 1, 4096), newest;
+	struct mt_event free_call = { .kind = MT_DRIVER_FREE, .seq = ++seq };
+
+	memory.kind = MT_DRIVER_ALLOC;
+	memory.flags = MT_SPACE_DEVICE;
+	kept_gone(kept, 0, &memory, &free_call, 1, 7, 0);
+	pass(kept, 4 * KEPT_WINDOW, 1);
+	newest = born(HELD, 1, 100);
+	dies(kept, &newest, 1);
+	fails(kept, 1, MT_TENSOR_OOM);
+	CHECK(!kept_find(kept, &moment));
+	CHECK(moment.there);
+	CHECK_EQ(moment.lives, 2);
+	CHECK_EQ(moment.life[0].seq, newest.seq);
+	CHECK_EQ(moment.life[0].free_node, 0);
+	CHECK_EQ(moment.life[1].seq, memory.seq);
+	CHECK_EQ(moment.life[1].free_node, 7);
 	kept_moment_release(&moment);
 	kept_free(kept);
 }

@@ -19,14 +19,20 @@ static int take_flag(void *context, const struct db_stmt *row)
 
 /* ---- the tables that the questions below ask ---- */
 
+/*
+ * Most allocations are gone in their step. Terms on the allocation alone are tried before its site and its spans are looked up: a span
+ * ends no later than its allocation.
+ */
+#define OUTLIVES "(free_step IS NULL OR free_step > step)"
+
 static int make_kept(struct db *db)
 {
-	return db_execute(
-		db,
-		"CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
-		"step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep, "
-		"sum(allocations) AS count "
-		"FROM in_use_span WHERE until_step IS NULL OR until_step > since_step GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
+	return db_execute(db,
+			  "CREATE TEMP TABLE kept AS SELECT process, device, ifnull(node, 0) AS node, phase, category, "
+			  "step, since_step AS since, until_step AS gone, sum(bytes) AS bytes, sum(asleep_bytes) AS asleep, "
+			  "sum(allocations) AS count "
+			  "FROM in_use_span WHERE (until_step IS NULL OR until_step > since_step) AND " OUTLIVES
+			  " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
 /* The begins of each step's micro-batches. Two or three are too few to tell. */
@@ -109,7 +115,9 @@ static int make_batch_kept(struct db *db)
 		"WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
 		"ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use_span AS allocation CROSS JOIN temp.batch_step AS ends "
 		"ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
-		"AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) WHERE bytes) "
+		"AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) WHERE bytes AND (free_seq IS NULL OR "
+		"free_seq > (SELECT last_seq FROM temp.batch_step AS own WHERE own.process = allocation.process AND "
+		"own.step = allocation.step))) "
 		"WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
 }
 
@@ -168,37 +176,53 @@ static int make_batch_moves(struct db *db)
 	return error;
 }
 
-/*
- * A phase's memory at its peak (in one step: at the newest entry into the phase), by the phase that made it. CROSS
- * JOIN keeps SQLite to one pass over the allocations.
- */
-static int make_crossings(struct db *db, const struct retained_question *question)
+/* The moments of the question: the peaks of phases, or the newest entries of one step into them. */
+static int make_instants(struct db *db, const struct retained_question *question)
 {
-	char sql[2400], from[64] = "", to[64] = "", instant[500];
+	char sql[700];
+	int error = db_execute(db, "CREATE TEMP TABLE instant (device INTEGER, time INTEGER, phase TEXT, "
+				   "at_process INTEGER, seq INTEGER)");
 
-	if (question->from)
-		snprintf(from, sizeof(from), " AND allocation.phase = '%s'", question->from);
-	if (question->to)
-		snprintf(to, sizeof(to), " AND instant.phase = '%s'", question->to);
+	if (error)
+		return error;
 	if (question->step)
-		snprintf(instant, sizeof(instant),
-			 "SELECT device, phase, first_time AS time, process AS at_process, first_seq AS seq FROM (SELECT *, "
+		snprintf(sql, sizeof(sql),
+			 "INSERT INTO temp.instant SELECT device, first_time, phase, process, first_seq FROM (SELECT *, "
 			 "row_number() OVER (PARTITION BY device, phase ORDER BY first_time DESC, process DESC, first_seq DESC) "
 			 "AS place FROM phase_span JOIN (SELECT DISTINCT process, device FROM site) USING (process) "
 			 "WHERE step = %lld) WHERE place = 1",
 			 (long long)question->step);
 	else
-		snprintf(instant, sizeof(instant),
-			 "SELECT device, phase, time, process AS at_process, seq FROM phase_peak");
+		snprintf(sql, sizeof(sql),
+			 "INSERT INTO temp.instant SELECT device, time, phase, process, seq FROM phase_peak");
+	error = db_execute(db, sql);
+	return error ? error : db_execute(db, "CREATE INDEX temp.instant_time ON instant (device, time)");
+}
+
+/*
+ * A phase's memory at its peak, by the phase that made it. CROSS JOIN keeps SQLite to one pass over the allocations. Few of them were
+ * there at a moment: the index tells it before their sites and spans are looked up.
+ */
+static int make_crossings(struct db *db, const struct retained_question *question)
+{
+	static const char lives[] = "instant.device = allocation.device AND instant.time >= alloc_time AND "
+				    "instant.time <= ifnull(free_time, 9223372036854775807)";
+	char sql[2400], from[64] = "", to[64] = "";
+	int error = make_instants(db, question);
+
+	if (question->from)
+		snprintf(from, sizeof(from), " AND allocation.phase = '%s'", question->from);
+	if (question->to)
+		snprintf(to, sizeof(to), " AND instant.phase = '%s'", question->to);
 	snprintf(sql, sizeof(sql),
-		 "CREATE TEMP TABLE crossing AS WITH instant AS MATERIALIZED (%s) SELECT allocation.device AS device, process, "
-		 "instant.phase AS alive, ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, "
-		 "sum(allocations) AS count FROM in_use_span AS allocation CROSS JOIN instant ON instant.device = allocation.device "
-		 "AND " ALIVE_AT("instant.time", "at_process",
-				 "instant.seq") " AND instant.phase <> allocation.phase "
-						"WHERE bytes%s%s GROUP BY 1, 2, 3, 4, 5, 6",
-		 instant, from, to);
-	return db_execute(db, sql);
+		 "CREATE TEMP TABLE crossing AS SELECT allocation.device AS device, process, instant.phase AS alive, "
+		 "ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, sum(allocations) AS count "
+		 "FROM in_use_span AS allocation CROSS JOIN temp.instant ON %s AND " ALIVE_AT(
+			 "instant.time", "at_process",
+			 "instant.seq") " AND instant.phase <> allocation.phase "
+					"WHERE bytes AND EXISTS (SELECT 1 FROM temp.instant WHERE %s)%s%s GROUP BY 1, 2, 3, 4, 5, 6",
+		 lives, lives, from, to);
+	return error ? error : db_execute(db, sql);
 }
 
 /* ---- growth ---- */
