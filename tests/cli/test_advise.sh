@@ -19,11 +19,11 @@ tells "the first action is that of the first cause" \
 tells "512 rows of each of 4 sequences are an eighth: 9.27 GiB become 1.16, and the model's own logits stay" \
 	"(lambda gone, r: r['low'] <= d['peak']['in_use_bytes'] - gone <= r['high'] < r['low'] + $GiB)(4 * 4096 * 151936 * 4 * 7 // 8, d['predicted']['with_request_bytes'])" \
 	advise --now policy.logprob_batch_size=4 --set policy.logprob_chunk_size=512
-says "and what to paste" 'policy: logprob_chunk_size: 1024' advise
+says "and what to paste" 'policy: {logprob_chunk_size: 1024}' advise
 tells "a value that nobody told is not made up" "not d['configuration_known']" advise
 
 play_quietly slime-1951
-check "$case: one sample was too long" told "$(proposed rollout-max-context-len "102738 > int(r['proposed']) > 9216 and r['fits'] and r['cost'] == 'changes results'")" advise
+check "$case: one sample was too long" told "$(proposed rollout-max-context-len "int(r['proposed']) == 9216 and r['fits'] and r['cost'] == 'changes results'")" advise
 tells "chunks do nothing where a backward follows: all of them stay" "not any(k['key'] == '--log-probs-chunk-size' for k in d['knobs'])" advise
 
 play_quietly verl-6698
@@ -77,6 +77,7 @@ tells "what a setting would add is not in the recording: no range" \
 # Wrong.
 trace=open-rl-99/*.zst
 check "a key that is none: a warning" bash -c '"$0" advise $1 --now actor.mb_spec.max_token_per_mb=4096 | tr -s " \n" " " | grep -q "Warning: .*max_token_per_mb.*max_tokens_per_mb"' "$memana" "$trace"
+check "a warning is a line of its own, behind an empty one" bash -c '"$0" advise $1 --now nothing=1 | grep -B1 "^Warning: " | head -n 1 | grep -qx ""' "$memana" "$trace"
 wrong() { status 2 "$memana" advise $trace "$@" && one_line err '^memana: advise: '; }
 check "no value" wrong --set actor.mb_spec.n_mbs
 check "no such framework" wrong --framework nobody

@@ -71,9 +71,9 @@ TEST(values_become_numbers_and_words_again)
 
 /* ---- constraints ------------------------------------------------------------------------------------------------- */
 
-static const struct advise_facts facts = {
-	.fact = { [MT_KNOB_FACT_LONGEST_SAMPLE] = 9000, [MT_KNOB_FACT_ATTENTION_HEADS] = 28 }
-};
+#define MiB 1048576.0
+#define BUCKET ROLLOUT "checkpoint_engine.update_weights_bucket_megabytes"
+#define MULTIPLE "GRPOConfig.generation_batch_size"
 
 static enum advise_holds holds(const char *key, uint32_t number)
 {
@@ -82,10 +82,9 @@ static enum advise_holds holds(const char *key, uint32_t number)
 	return advise_constraint_holds(config, knob, &knob->constraint[number], words);
 }
 
-TEST(constraints_are_held_against_settings_and_facts)
+TEST(constraints_are_held_against_settings_and_the_largest_weight)
 {
-	static const struct advise_facts none;
-	const struct mt_knob *budget;
+	const struct mt_knob *bucket;
 
 	begin("verl");
 	CHECK_EQ(advise_config_pair(config, "use_dynamic_bsz=true", ADVISE_NOW), 0);
@@ -94,29 +93,32 @@ TEST(constraints_are_held_against_settings_and_facts)
 	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 1), ADVISE_HOLDS_NO);
 	CHECK_STR(words, "counts with dynamic batches only: use_dynamic_bsz is 0 (--now)");
 	CHECK_EQ(holds(ACTOR "ppo_max_token_len_per_gpu", 0), ADVISE_HOLDS_UNKNOWN);
-	budget = knob_of("verl", ACTOR "ppo_max_token_len_per_gpu");
-	CHECK_EQ(advise_floor(config, budget, &facts), 9000);
-	CHECK_EQ(advise_floor(config, budget, &none), 0);
-	CHECK_EQ(advise_config_pair(config, "actor_rollout_ref.actor.ulysses_sequence_parallel_size=4", ADVISE_SET), 0);
-	CHECK_EQ(advise_floor(config, budget, &facts), 9000); /* it is only asked what that would do */
-	CHECK_EQ(advise_config_pair(config, "actor_rollout_ref.actor.ulysses_sequence_parallel_size=4", ADVISE_NOW), 0);
-	CHECK_EQ(advise_floor(config, budget, &facts), 2250);
+	bucket = knob_of("verl", BUCKET);
+	CHECK_EQ(advise_floor(config, bucket, 9000 * MiB), 9000 * MiB);
+	CHECK_EQ(advise_floor(config, bucket, 0), 0);
+	CHECK_EQ(advise_floor(config, knob_of("verl", ACTOR "ppo_max_token_len_per_gpu"), 9000 * MiB), 0);
+	end_run();
+	begin("trl");
+	CHECK_EQ(advise_config_pair(config, "GRPOConfig.num_generations=6", ADVISE_SET), 0);
+	CHECK_EQ(advise_floor(config, knob_of("trl", MULTIPLE), 0), 8); /* it is only asked what that would do */
+	CHECK_EQ(advise_config_pair(config, "GRPOConfig.num_generations=6", ADVISE_NOW), 0);
+	CHECK_EQ(advise_floor(config, knob_of("trl", MULTIPLE), 0), 6);
 	end_run();
 }
 
 static enum advise_standing standing(const char *framework, const char *key)
 {
-	return advise_config_standing(config, knob_of(framework, key), &facts, words);
+	return advise_config_standing(config, knob_of(framework, key), 9000 * MiB, words);
 }
 
 TEST(how_a_knob_stands_is_said)
 {
 	begin("verl");
 	CHECK_EQ(advise_config_command_line(config, verl_command), 0);
-	CHECK_EQ(advise_config_pair(config, ACTOR "ppo_max_token_len_per_gpu=9000", ADVISE_NOW), 0);
+	CHECK_EQ(advise_config_pair(config, BUCKET "=9000", ADVISE_NOW), 0);
 	CHECK_EQ(standing("verl", "actor_rollout_ref.model.enable_gradient_checkpointing"), ADVISE_STANDING_ALREADY);
 	CHECK_STR(words, "already on (the command line)");
-	CHECK_EQ(standing("verl", ACTOR "ppo_max_token_len_per_gpu"), ADVISE_STANDING_FLOOR);
+	CHECK_EQ(standing("verl", BUCKET), ADVISE_STANDING_FLOOR);
 	CHECK_STR(words, "at its floor: 9000 (--now)");
 	CHECK_EQ(standing("verl", ACTOR "ppo_micro_batch_size_per_gpu"), ADVISE_STANDING_NO_EFFECT);
 	CHECK_STR(words, "is not read with dynamic batches: use_dynamic_bsz is True (the command line)");
@@ -185,18 +187,18 @@ TEST(an_older_version_gets_its_own_key)
 	end_run();
 }
 
-TEST(configurations_are_pasted_as_one)
+TEST(paths_of_configurations_are_pasted_on_a_line)
 {
 	begin("areal");
-	PASTE("actor:\n  backend: \"fsdp:d8\"\n  gradient_checkpointing: true\n  mb_spec:\n    max_tokens_per_mb: 4096\n"
-	      "sglang:\n  mem_fraction_static: 0.6\n",
+	PASTE("actor: {mb_spec: {max_tokens_per_mb: 4096}}\nsglang: {mem_fraction_static: 0.6}\n"
+	      "actor: {backend: \"fsdp:d8\"}\nactor: {gradient_checkpointing: true}\n",
 	      "actor.mb_spec.max_tokens_per_mb=4096", "sglang.mem_fraction_static=0.6", "actor.backend=fsdp:d8",
 	      "actor.gradient_checkpointing=true");
 	PASTE("WeightUpdateMeta(weight_chunked_mem_mb=512)\n", "weight_chunked_mem_mb=512");
 	end_run();
 	begin("deepspeed");
-	PASTE("{\n  \"zero_optimization\": {\n    \"offload_optimizer\": {\n      \"device\": \"cpu\"\n    },\n"
-	      "    \"stage\": 3\n  }\n}\n",
+	PASTE("{\"zero_optimization\": {\"stage\": 3}}\n"
+	      "{\"zero_optimization\": {\"offload_optimizer\": {\"device\": \"cpu\"}}}\n",
 	      "zero_optimization.stage=3", "zero_optimization.offload_optimizer.device=cpu");
 	end_run();
 }
@@ -223,11 +225,12 @@ TEST(arguments_are_pasted)
 	begin_run("");
 	add_frame(1, "/v/trl/trainer/grpo_trainer.py", 1);
 	choose(NULL);
-	PASTE("GRPOConfig(max_completion_length=512, vllm_mode=\"colocate\", per_device_train_batch_size=2, bf16=None)\n",
+	PASTE("GRPOConfig(max_completion_length=512)\nGRPOConfig(vllm_mode=\"colocate\")\n"
+	      "GRPOConfig(per_device_train_batch_size=2)\nGRPOConfig(bf16=None)\n",
 	      "max_completion_length=512", "vllm_mode=colocate", "per_device_train_batch_size=2", "bf16=null");
 	end_run();
 	begin("transformers");
-	PASTE("TrainingArguments(gradient_checkpointing=True, optim=\"adamw_8bit\")\n"
+	PASTE("TrainingArguments(gradient_checkpointing=True)\nTrainingArguments(optim=\"adamw_8bit\")\n"
 	      "FullyShardedDataParallel(limit_all_gathers=True)\n",
 	      "gradient_checkpointing=true", "optim=adamw_8bit", "limit_all_gathers=yes");
 	end_run();
@@ -239,9 +242,8 @@ TEST(the_allocators_words_stay_together)
 	CHECK_EQ(advise_config_command_line(config, "env PYTORCH_ALLOC_CONF=max_split_size_mb:128,backend:native,"
 						    "expandable_segments:False python x.py"),
 		 0);
-	PASTE("PYTORCH_ALLOC_CONF=max_split_size_mb:128,backend:native,expandable_segments:True,"
-	      "garbage_collection_threshold:0.8\n",
-	      "expandable_segments=true", "garbage_collection_threshold=0.8");
+	PASTE("PYTORCH_ALLOC_CONF=max_split_size_mb:128,backend:native,expandable_segments:True\n",
+	      "expandable_segments=true");
 	end_run();
 }
 

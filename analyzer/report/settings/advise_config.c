@@ -49,6 +49,8 @@ static int add(struct advise_config *config, const struct mt_knob *knob, const s
 	*setting = (struct advise_setting){ .knob = knob, .origin = origin };
 	setting->counts = !*part->version || is_name_in(name, part->release);
 	setting->where = advise_keep(config, where, strlen(where));
+	if (value && strstr(value, "${")) /* an interpolation */
+		value = NULL;
 	setting->value = value ? advise_keep(config, value, strlen(value)) : NULL;
 	if (!setting->where || (value && !setting->value))
 		return advise_no_memory(config);
@@ -72,7 +74,7 @@ int advise_say(struct advise_config *config, const char *key, const char *value,
 		return advise_fail(config, "%s %.128s: %u keys of \"memana knobs %s\" end so: say more of it", where,
 				   key, match.several + 1, config->part[0].file->framework);
 	if (!match.knob)
-		return advise_unknown(config, key, where);
+		return advise_unknown(config, key, where, origin == ADVISE_SET);
 	through = advise_config_through(config, match.knob);
 	if (through) {
 		match.knob = through;
@@ -102,10 +104,6 @@ int advise_config_pair(struct advise_config *config, const char *text, enum advi
 }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
-
-#define FOLLOW_MAX 16 /* knobs with the value of another one: ${a}, which is ${b}, which is ... */
-
-static struct advise_value value_of(struct advise_config *config, const struct mt_knob *knob, int depth);
 
 /* The most trusted setting of the knob; NULL: no source has one. */
 static const struct advise_setting *said(const struct advise_config *config, const struct mt_knob *knob)
@@ -159,7 +157,7 @@ int advise_is_anybodys(const struct mt_knob *knob)
 	       knob->written == MT_KNOB_WRITTEN_JSON;
 }
 
-static struct advise_value default_value(struct advise_config *config, const struct mt_knob *knob, int depth)
+static struct advise_value default_value(const struct advise_config *config, const struct mt_knob *knob)
 {
 	const struct advise_part *part;
 	const char *text = advise_default(config, knob, &part);
@@ -167,62 +165,20 @@ static struct advise_value default_value(struct advise_config *config, const str
 
 	if (!text || (config->wrapper && !advise_is_anybodys(knob)))
 		return (struct advise_value){ NULL, "", ADVISE_NOBODY };
-	if (knob->unset && advise_is_null(text) && depth < FOLLOW_MAX)
+	if (knob->unset && advise_is_null(text))
 		other = advise_match(config, knob->unset).knob;
-	if (other)
-		return value_of(config, other, depth + 1);
-	return (struct advise_value){ text, part->by_default, ADVISE_DEFAULT };
+	return other ? advise_config_value(config, other)
+		     : (struct advise_value){ text, part->by_default, ADVISE_DEFAULT };
 }
 
-/* ${PATH} has the value of another knob; ${oc.select:PATH, TEXT} the text where that one has none. */
-static const char *follow(struct advise_config *config, const char *pointer, int depth)
-{
-	static const char select[] = "${oc.select:";
-	const char *path = pointer + (strncmp(pointer, select, sizeof(select) - 1) ? 2 : sizeof(select) - 1);
-	size_t size = strcspn(path, ",}:$"), rest = strspn(path + size, ", ");
-	char key[ADVISE_KEY_MAX];
-	const struct mt_knob *knob;
-	const char *text = NULL;
-
-	if (size >= sizeof(key) || strchr(pointer, '}') != pointer + strlen(pointer) - 1)
-		return NULL;
-	snprintf(key, sizeof(key), "%.*s", (int)size, path);
-	knob = advise_match(config, key).knob;
-	if (knob && depth < FOLLOW_MAX)
-		text = value_of(config, knob, depth + 1).text;
-	if (text || path[size] != ',')
-		return path[size] == '}' || path[size] == ',' ? text : NULL;
-	return advise_keep(config, path + size + rest, strcspn(path + size + rest, "}"));
-}
-
-static struct advise_value value_of(struct advise_config *config, const struct mt_knob *knob, int depth)
+struct advise_value advise_config_value(const struct advise_config *config, const struct mt_knob *knob)
 {
 	const struct advise_setting *setting = said(config, knob);
 	const struct mt_knob *through = setting ? NULL : advise_config_through(config, knob);
-	const char *text = setting ? setting->value : NULL;
 
 	if (through)
-		return value_of(config, through, depth);
+		return advise_config_value(config, through);
 	if (!setting)
-		return default_value(config, knob, depth);
-	if (text && strstr(text, "${"))
-		text = !strncmp(text, "${", 2) ? follow(config, text, depth) : NULL;
-	return (struct advise_value){ text, setting->where, setting->origin };
-}
-
-struct advise_value advise_config_value(struct advise_config *config, const struct mt_knob *knob)
-{
-	return value_of(config, knob, 0);
-}
-
-uint32_t advise_config_names(const struct advise_config *config, const struct mt_knob *knob,
-			     const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1])
-{
-	const struct advise_part *part = advise_config_part(config, knob);
-	uint32_t i;
-
-	name[0] = part && *part->version ? advise_name_at(part, knob) : &knob->name;
-	for (i = 0; i < knob->olders && !(part && *part->version); i++)
-		name[i + 1] = &knob->older[i];
-	return name[0] ? i + 1 : 0;
+		return default_value(config, knob);
+	return (struct advise_value){ setting->value, setting->where, setting->origin };
 }

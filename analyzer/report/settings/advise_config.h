@@ -105,10 +105,6 @@ int advise_is_anybodys(const struct mt_knob *knob);
 /* The framework of a knob. NULL: it is none of these. */
 const struct advise_part *advise_config_part(const struct advise_config *config, const struct mt_knob *knob);
 
-/* The names under which this knob can be set in the version at hand: 1, or several where that is not known. */
-uint32_t advise_config_names(const struct advise_config *config, const struct mt_knob *knob,
-			     const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1]);
-
 /*
  * The knob of the main framework that sets this one, of an engine or of what is below: verl's ...rollout.enforce_eager for
  * vLLM's enforce_eager. NULL: none does, or it is the main framework's.
@@ -125,7 +121,7 @@ struct advise_value {
 	enum advise_origin origin; /* ADVISE_NOBODY: nothing says so, and there is no default */
 };
 
-struct advise_value advise_config_value(struct advise_config *config, const struct mt_knob *knob);
+struct advise_value advise_config_value(const struct advise_config *config, const struct mt_knob *knob);
 
 /* ---- values ---- */
 
@@ -145,11 +141,6 @@ const char *advise_value_text(char out[ADVISE_VALUE_MAX], const struct mt_knob *
 
 /* ---- constraints ---- */
 
-/* Facts of the model and the run; 0: not known. The largest weight is in bytes. */
-struct advise_facts {
-	uint64_t fact[MT_KNOB_FACTS];
-};
-
 enum advise_holds { ADVISE_HOLDS_UNKNOWN, ADVISE_HOLDS_YES, ADVISE_HOLDS_NO };
 
 /*
@@ -159,8 +150,11 @@ enum advise_holds { ADVISE_HOLDS_UNKNOWN, ADVISE_HOLDS_YES, ADVISE_HOLDS_NO };
 enum advise_holds advise_constraint_holds(struct advise_config *config, const struct mt_knob *knob,
 					  const struct mt_knob_constraint *constraint, char words[ADVISE_WORDS_MAX]);
 
-/* The least value that constraints leave, in the knob's unit as advise_value_number has it; 0: none is known. */
-double advise_floor(struct advise_config *config, const struct mt_knob *knob, const struct advise_facts *facts);
+/*
+ * The least value that constraints leave, in the knob's unit as advise_value_number has it; 0: none is known. `largest_weight`: bytes of
+ * the model's largest weight, 0: not known. Other facts of constraints are in no recording.
+ */
+double advise_floor(struct advise_config *config, const struct mt_knob *knob, uint64_t largest_weight);
 
 /* Whether turning a knob is worth a thought, as things are. */
 enum advise_standing {
@@ -173,7 +167,7 @@ enum advise_standing {
 
 /* `words` says why it is not OPEN ("" where it is, or where it is ABSENT), as the end of a sentence whose beginning is the key. */
 enum advise_standing advise_config_standing(struct advise_config *config, const struct mt_knob *knob,
-					    const struct advise_facts *facts, char words[ADVISE_WORDS_MAX]);
+					    uint64_t largest_weight, char words[ADVISE_WORDS_MAX]);
 
 /* ---- what to paste ---- */
 
@@ -183,9 +177,8 @@ struct advise_change {
 };
 
 /*
- * The text that makes the changes, as the main framework wants it (`written` in formats/knobs): Hydra overrides, flags or
- * assignments, a line each; YAML, JSON and arguments of one function put together; the allocator's words with those that are
- * set already. Lines end in "\n", the last one, too. The caller's, for free(); NULL: out of memory.
+ * The text that makes the changes, a line each, as the main framework wants it (`written` in formats/knobs): the allocator's words with
+ * those that are set already. Lines end in "\n", the last one, too. The caller's, for free(); NULL: out of memory.
  */
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes);
 

@@ -51,8 +51,8 @@ struct advise_match {
 
 struct advise_match advise_match(const struct advise_config *config, const char *key);
 
-/* Warns of a key that is no knob. 0 or -MT_E_MEMORY. */
-int advise_unknown(struct advise_config *config, const char *key, const char *where);
+/* A key that is no knob: a warning, 0 or -MT_E_MEMORY. If the answer is about the key (`is_asked`): -MT_E_ARGUMENT. */
+int advise_unknown(struct advise_config *config, const char *key, const char *where, int is_asked);
 
 /* "ppo_max_token_len_per_gpu" of a path, a flag as it is: what a sentence needs of a key. */
 const char *advise_last_word(const char *key);

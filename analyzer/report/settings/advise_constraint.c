@@ -20,21 +20,6 @@ static int is_value(const struct mt_knob *knob, const char *value, const char *w
 	return !advise_value_number(knob, wanted, &two) && !(one < two || one > two);
 }
 
-/* The value of the knob that has the key, and its number, 0 where it has none. */
-static struct advise_value value_of(struct advise_config *config, const struct advise_part *part, const char *key,
-				    const struct mt_knob **knob, double *number)
-{
-	struct advise_value value = { 0 };
-
-	*knob = key ? mt_knob_find(part->file, key) : NULL;
-	*number = 0;
-	if (*knob)
-		value = advise_config_value(config, *knob);
-	if (value.text && advise_value_number(*knob, value.text, number))
-		*number = 0;
-	return value;
-}
-
 enum advise_holds advise_constraint_holds(struct advise_config *config, const struct mt_knob *knob,
 					  const struct mt_knob_constraint *constraint, char words[ADVISE_WORDS_MAX])
 {
@@ -42,12 +27,12 @@ enum advise_holds advise_constraint_holds(struct advise_config *config, const st
 	int is_needed = constraint->kind == MT_KNOB_CONSTRAINT_NEEDS, among = 0;
 	const struct mt_knob *other;
 	struct advise_value value;
-	double number;
 	uint32_t i;
 
 	if (!part || (!is_needed && constraint->kind != MT_KNOB_CONSTRAINT_EXCLUDES))
 		return ADVISE_HOLDS_UNKNOWN;
-	value = value_of(config, part, constraint->key, &other, &number);
+	other = mt_knob_find(part->file, constraint->key);
+	value = advise_config_value(config, other);
 	if (!value.text)
 		return ADVISE_HOLDS_UNKNOWN;
 	for (i = 0; i < constraint->values; i++)
@@ -57,42 +42,39 @@ enum advise_holds advise_constraint_holds(struct advise_config *config, const st
 	return among == is_needed ? ADVISE_HOLDS_YES : ADVISE_HOLDS_NO;
 }
 
-/* The least value that one constraint leaves; a fact that counts several times is divided by them. 0: it leaves any. */
+/* The least value that one constraint leaves; 0: it leaves any. */
 static double least_of(struct advise_config *config, const struct advise_part *part,
-		       const struct mt_knob_constraint *constraint, const struct advise_facts *facts)
+		       const struct mt_knob_constraint *constraint, uint64_t largest_weight)
 {
 	const struct mt_knob *other;
 	struct advise_value value;
 	double number;
 
-	if (constraint->kind == MT_KNOB_CONSTRAINT_MULTIPLE) {
-		value_of(config, part, constraint->key, &other, &number);
-		return number;
-	}
-	if (constraint->kind != MT_KNOB_CONSTRAINT_AT_LEAST)
+	if (constraint->kind == MT_KNOB_CONSTRAINT_AT_LEAST && constraint->fact == MT_KNOB_FACT_LARGEST_WEIGHT)
+		return (double)largest_weight;
+	if (constraint->kind != MT_KNOB_CONSTRAINT_MULTIPLE)
 		return 0;
-	value = value_of(config, part, constraint->times, &other, &number);
-	if (other && !value.text && value.origin != ADVISE_NOBODY)
-		return 0;
-	return ceil((double)facts->fact[constraint->fact] / fmax(1, floor(number)));
+	other = mt_knob_find(part->file, constraint->key);
+	value = advise_config_value(config, other);
+	return value.text && !advise_value_number(other, value.text, &number) ? number : 0;
 }
 
-double advise_floor(struct advise_config *config, const struct mt_knob *knob, const struct advise_facts *facts)
+double advise_floor(struct advise_config *config, const struct mt_knob *knob, uint64_t largest_weight)
 {
 	const struct advise_part *part = advise_config_part(config, knob);
 	double least = 0;
 	uint32_t i;
 
 	for (i = 0; part && i < knob->constraints; i++)
-		least = fmax(least, least_of(config, part, &knob->constraint[i], facts));
+		least = fmax(least, least_of(config, part, &knob->constraint[i], largest_weight));
 	return least;
 }
 
 /* ---- how things stand -------------------------------------------------------------------------------------------- */
 
 /* A value that saves already, or that nothing is below. */
-static enum advise_standing by_value(struct advise_config *config, const struct mt_knob *knob,
-				     const struct advise_facts *facts, char words[ADVISE_WORDS_MAX])
+static enum advise_standing by_value(struct advise_config *config, const struct mt_knob *knob, uint64_t largest_weight,
+				     char words[ADVISE_WORDS_MAX])
 {
 	struct advise_value value = advise_config_value(config, knob);
 	enum mt_knob_kind kind = mt_knob_unit_kind(knob->measure);
@@ -113,7 +95,7 @@ static enum advise_standing by_value(struct advise_config *config, const struct 
 	}
 	if (knob->saves != MT_KNOB_SAVES_LOWER || number <= 0)
 		return ADVISE_STANDING_OPEN;
-	least = fmax(advise_floor(config, knob, facts), kind == MT_KNOB_KIND_COUNT);
+	least = fmax(advise_floor(config, knob, largest_weight), kind == MT_KNOB_KIND_COUNT);
 	if (number > least)
 		return ADVISE_STANDING_OPEN;
 	snprintf(words, ADVISE_WORDS_MAX, "at its floor: %.64s (%.200s)", value.text, value.where);
@@ -121,7 +103,7 @@ static enum advise_standing by_value(struct advise_config *config, const struct 
 }
 
 enum advise_standing advise_config_standing(struct advise_config *config, const struct mt_knob *knob,
-					    const struct advise_facts *facts, char words[ADVISE_WORDS_MAX])
+					    uint64_t largest_weight, char words[ADVISE_WORDS_MAX])
 {
 	const struct advise_part *part = advise_config_part(config, knob);
 	uint32_t i;
@@ -134,5 +116,5 @@ enum advise_standing advise_config_standing(struct advise_config *config, const 
 		if (advise_constraint_holds(config, knob, &knob->constraint[i], words) == ADVISE_HOLDS_NO)
 			return ADVISE_STANDING_NO_EFFECT;
 	*words = '\0';
-	return by_value(config, knob, facts, words);
+	return by_value(config, knob, largest_weight, words);
 }

@@ -228,7 +228,7 @@ const char *advise_last_word(const char *key)
 	return dot && strncmp(key, "--", 2) != 0 ? dot + 1 : key;
 }
 
-int advise_unknown(struct advise_config *config, const char *key, const char *where)
+int advise_unknown(struct advise_config *config, const char *key, const char *where, int is_asked)
 {
 	const char *framework = config->part[0].file->framework;
 	char text[ADVISE_KEY_MAX], words[MT_NEAREST_WORDS];
@@ -239,6 +239,6 @@ int advise_unknown(struct advise_config *config, const char *key, const char *wh
 	nearest.word = advise_last_word(text);
 	for (i = 0; i < config->keys; i++)
 		mt_nearest_try(&nearest, advise_last_word(config->key[i].text));
-	return advise_warn(config, "%s: %.128s: not a key of \"memana knobs %s\"%s", where, key, framework,
-			   mt_nearest_words(words, &nearest));
+	return (is_asked ? advise_fail : advise_warn)(config, "%s: %.128s: not a key of \"memana knobs %s\"%s", where,
+						      key, framework, mt_nearest_words(words, &nearest));
 }

@@ -1,6 +1,6 @@
 /*
  * advise_paste.c - changes as the text that makes them: overrides, flags, arguments, a configuration, or a variable of the
- * environment. Changes of one call, file or variable are put together: the text can be pasted as it is.
+ * environment. Each change is a text of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +15,14 @@
 static const struct {
 	const char *on, *off, *null;
 	int quotes; /* 1: words stand in quotes */
-	const char *equals,
-		*end; /* for settings on a shared line: text after a key, and at the end; NULL: no shared line */
 } language[MT_KNOB_WRITTENS] = {
 	[MT_KNOB_WRITTEN_HYDRA] = { "True", "False", "null" },
 	[MT_KNOB_WRITTEN_DOTLIST] = { "True", "False", "null" },
 	[MT_KNOB_WRITTEN_YAML] = { "true", "false", "null", 1 },
 	[MT_KNOB_WRITTEN_JSON] = { "true", "false", "null", 1 },
-	[MT_KNOB_WRITTEN_ARGUMENT] = { "True", "False", "None", 1, "=", ")" },
+	[MT_KNOB_WRITTEN_ARGUMENT] = { "True", "False", "None", 1 },
 	[MT_KNOB_WRITTEN_FLAG] = { "true", "false", "" },
-	[MT_KNOB_WRITTEN_ENVIRONMENT] = { "True", "False", "", 0, ":", "" },
+	[MT_KNOB_WRITTEN_ENVIRONMENT] = { "True", "False", "" },
 	[MT_KNOB_WRITTEN_CODE] = { "", "", "" },
 };
 
@@ -32,13 +30,12 @@ static const struct {
 struct line {
 	const struct mt_knob *knob;
 	enum mt_knob_written written;
-	char within[ADVISE_KEY_MAX]; /* the begin of a shared line: "DataLoader(", "PYTORCH_ALLOC_CONF=" */
+	char within[ADVISE_KEY_MAX]; /* text before the key: "DataLoader(", "PYTORCH_ALLOC_CONF=" */
 	char key[ADVISE_KEY_MAX];    /* as written there */
 	char value[ADVISE_KEY_MAX];
 	int is_null, is_switch, is_on; /* the value */
 	int handed;                    /* 1: a mapping that the configuration does not have by itself */
 	const char *own;               /* the framework that has to be told by itself; NULL: the main one hands it on */
-	int done;
 };
 
 /* ---- what and where ---------------------------------------------------------------------------------------------- */
@@ -139,154 +136,76 @@ static void put_flag(const struct advise_config *config, FILE *out, const struct
 	fputc('\n', out);
 }
 
-/* ---- lines that settings share ---------------------------------------------------------------------------------------- */
+/* ---- environment, YAML and JSON ------------------------------------------------------------------------------------ */
 
-/* "max_split_size_mb:128" of what is set already, where no line changes it. */
-static int is_kept(const struct line *line, size_t lines, const char *word)
+/* The allocator's variable, with the words that are set already and are not this setting's. */
+static void put_variable(const struct advise_config *config, FILE *out, const struct line *line)
 {
-	size_t i, size = strcspn(word, ":,");
+	const char *word = config->variable_words;
+	size_t size, key = strlen(line->key);
 
-	for (i = 0; i < lines; i++)
-		if (line[i].written == MT_KNOB_WRITTEN_ENVIRONMENT && strlen(line[i].key) == size &&
-		    !memcmp(line[i].key, word, size))
-			return 0;
-	return size > 0;
-}
-
-/* The line of which line[first] is the first setting. */
-static void put_shared(const struct advise_config *config, FILE *out, struct line *line, size_t lines, size_t first)
-{
-	const enum mt_knob_written written = line[first].written;
-	const char *word = written == MT_KNOB_WRITTEN_ENVIRONMENT ? config->variable_words : NULL, *between = "";
-	const char *comma = written == MT_KNOB_WRITTEN_ENVIRONMENT ? "," : ", ";
-	size_t size, i;
-
-	fputs(line[first].within, out);
+	fputs(line->within, out);
 	for (; word && *word; word += size + (word[size] == ',')) {
 		size = advise_variable_word(word);
-		if (!is_kept(line, lines, word))
-			continue;
-		fprintf(out, "%s%.*s", between, (int)size, word);
-		between = comma;
+		if (size && (strncmp(word, line->key, key) != 0 || word[key] != ':'))
+			fprintf(out, "%.*s,", (int)size, word);
 	}
-	for (i = first; i < lines; i++) {
-		if (line[i].written != written || strcmp(line[i].within, line[first].within) != 0)
-			continue;
-		line[i].done = 1;
-		if (!*line[i].value)
-			continue;
-		fprintf(out, "%s%s%s%s", between, line[i].key, language[written].equals, line[i].value);
-		between = comma;
-	}
-	fprintf(out, "%s\n", language[written].end);
+	fprintf(out, "%s:%s\n", line->key, line->value);
 }
 
-/* ---- YAML and JSON ----------------------------------------------------------------------------------------------- */
-
-static int by_key(const void *one, const void *two)
+/* A path in mappings, on one line: "actor: {mb_spec: {max_tokens_per_mb: 4096}}". */
+static void put_path(FILE *out, const struct line *line, int is_json)
 {
-	const struct line *const *a = one, *const *b = two;
+	const char *name = line->key, *quote = is_json ? "\"" : "";
+	int size, depth = is_json;
 
-	return strcmp((*a)->key, (*b)->key);
-}
-
-/* Writes a mapping: the lines' keys share the first `shared` bytes. The lines are in order. */
-static void put_map(FILE *out, struct line **line, size_t lines, size_t shared, int depth, int is_json)
-{
-	size_t i, end, size;
-
-	for (i = 0; i < lines; i = end) {
-		size = shared + strcspn(line[i]->key + shared, ".");
-		for (end = i + 1; end < lines && !strncmp(line[i]->key, line[end]->key, size + 1); end++)
-			;
-		fprintf(out, is_json ? "%*s\"%.*s\": " : "%*s%.*s:", 2 * depth, "", (int)(size - shared),
-			line[i]->key + shared);
-		if (!line[i]->key[size]) {
-			fprintf(out, is_json ? "%s" : " %s\n", line[i]->value);
-		} else {
-			fputs(is_json ? "{\n" : "\n", out);
-			put_map(out, line + i, end - i, size + 1, depth + 1, is_json);
-			fprintf(out, is_json ? "%*s}" : "", 2 * depth, "");
-		}
-		if (is_json)
-			fputs(end < lines ? ",\n" : "\n", out);
+	fputs(is_json ? "{" : "", out);
+	for (;; name += size + 1) {
+		size = (int)strcspn(name, ".");
+		fprintf(out, "%s%.*s%s: ", quote, size, name, quote);
+		if (!name[size])
+			break;
+		fputc('{', out);
+		depth++;
 	}
-}
-
-/* All lines that are written so, as one. */
-static int put_tree(FILE *out, struct line *line, size_t lines, enum mt_knob_written written)
-{
-	struct line **some = malloc(lines * sizeof(struct line *));
-	int is_json = written == MT_KNOB_WRITTEN_JSON;
-	size_t count = 0, i;
-
-	if (!some)
-		return -1;
-	for (i = 0; i < lines; i++)
-		if (line[i].written == written) {
-			some[count++] = &line[i];
-			line[i].done = 1;
-		}
-	qsort(some, count, sizeof(*some), by_key);
-	fputs(is_json ? "{\n" : "", out);
-	put_map(out, some, count, 0, is_json, is_json);
-	fputs(is_json ? "}\n" : "", out);
-	free(some);
-	return 0;
+	fputs(line->value, out);
+	while (depth--)
+		fputc('}', out);
+	fputc('\n', out);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static int put_line(const struct advise_config *config, FILE *out, struct line *line, size_t lines, size_t i)
+static void put_line(const struct advise_config *config, FILE *out, const struct line *line)
 {
 	char word[2 * ADVISE_KEY_MAX + 8], quoted[2 * sizeof(word)];
 
-	if (line[i].own && (line[i].written == MT_KNOB_WRITTEN_FLAG || line[i].written == MT_KNOB_WRITTEN_YAML))
-		fprintf(out, "# for %s itself\n", line[i].own);
-	switch (line[i].written) {
+	if (line->own && (line->written == MT_KNOB_WRITTEN_FLAG || line->written == MT_KNOB_WRITTEN_YAML))
+		fprintf(out, "# for %s itself\n", line->own);
+	switch (line->written) {
 	case MT_KNOB_WRITTEN_HYDRA:   /* adds what the configuration does not have with ++ only */
 	case MT_KNOB_WRITTEN_DOTLIST: /* OmegaConf's own lists know no + */
 		snprintf(word, sizeof(word), "%s%s=%s",
-			 line[i].handed && line[i].written == MT_KNOB_WRITTEN_HYDRA ? "++" : "", line[i].key,
-			 line[i].value);
+			 line->handed && line->written == MT_KNOB_WRITTEN_HYDRA ? "++" : "", line->key, line->value);
 		fprintf(out, "%s\n", mt_shell_word(quoted, sizeof(quoted), word));
 		break;
 	case MT_KNOB_WRITTEN_FLAG:
-		put_flag(config, out, &line[i]);
+		put_flag(config, out, line);
 		break;
 	case MT_KNOB_WRITTEN_ARGUMENT:
+		fprintf(out, "%s%s=%s)\n", line->within, line->key, line->value);
+		break;
 	case MT_KNOB_WRITTEN_ENVIRONMENT:
-		put_shared(config, out, line, lines, i);
+		put_variable(config, out, line);
 		break;
 	case MT_KNOB_WRITTEN_CODE:
-		fprintf(out, "# in the program: %s\n", line[i].knob->what);
+		fprintf(out, "# in the program: %s\n", line->knob->what);
 		break;
 	case MT_KNOB_WRITTEN_YAML:
 	case MT_KNOB_WRITTEN_JSON:
 	case MT_KNOB_WRITTENS:
-		return put_tree(out, line, lines, line[i].written);
+		put_path(out, line, line->written == MT_KNOB_WRITTEN_JSON);
 	}
-	return 0;
-}
-
-static int put_lines(struct advise_config *config, FILE *out, const struct advise_change *change, size_t changes)
-{
-	struct line *line = calloc(changes + 1, sizeof(*line));
-	const struct mt_knob *through;
-	size_t i;
-	int error = line ? 0 : -1;
-
-	for (i = 0; i < changes && !error; i++) {
-		through = advise_config_through(config, change[i].knob);
-		line[i].knob = through ? through : change[i].knob;
-		set_key(config, &line[i]);
-		set_value(&line[i], change[i].value);
-	}
-	for (i = 0; i < changes && !error; i++)
-		if (!line[i].done)
-			error = put_line(config, out, line, changes, i);
-	free(line);
-	return error;
 }
 
 /* ---- what changes take with them --------------------------------------------------------------------------------- */
@@ -333,14 +252,23 @@ const char *advise_taken_with(struct advise_config *config, struct advise_change
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes)
 {
 	struct advise_change *all = calloc(changes + WITHS_MAX, sizeof(*all));
+	const struct mt_knob *through;
+	struct line line;
 	char *text = NULL;
-	size_t size = 0;
+	size_t size = 0, i;
 	FILE *out = open_memstream(&text, &size);
 	int error = !all || !out;
 
 	if (!error) {
 		memcpy(all, change, changes * sizeof(*all));
-		error = put_lines(config, out, all, add_companions(config, all, changes));
+		changes = add_companions(config, all, changes);
+	}
+	for (i = 0; i < changes && !error; i++) {
+		through = advise_config_through(config, all[i].knob);
+		line = (struct line){ .knob = through ? through : all[i].knob };
+		set_key(config, &line);
+		set_value(&line, all[i].value);
+		put_line(config, out, &line);
 	}
 	free(all);
 	if (out)

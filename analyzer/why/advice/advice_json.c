@@ -10,6 +10,12 @@ static void json_range(struct doc *doc, const char *key, struct advise_range ran
 	doc_range(doc, key, range.low, range.high);
 }
 
+/* Bytes in use, with the allocator's slack: at least none, at most the recorded slack. */
+static void json_held(struct doc *doc, const char *key, const struct effects *effects, struct advise_range in_use)
+{
+	doc_range(doc, key, in_use.low, in_use.high + effects->run.slack);
+}
+
 /* A pair of texts as an object. */
 static void json_pair(struct doc *doc, const char *key, const char *one, const char *word, const char *other)
 {
@@ -31,10 +37,9 @@ static int json_paste(struct doc *doc, const struct advice *advice, const struct
 static void json_outcome(struct doc *doc, const struct advice *advice, const struct advise_outcome *outcome)
 {
 	const struct effects *effects = &advice->effects;
-	const struct advise_reserved *reserved = &effects->plan.reserved;
 	uint32_t phase;
 
-	json_range(doc, "peak_bytes", advise_held_range(&effects->run, reserved, outcome->peak));
+	json_held(doc, "peak_bytes", effects, outcome->peak);
 	json_range(doc, "in_use_bytes", outcome->peak);
 	if (effects->run.failed)
 		json_range(doc, "with_request_bytes", outcome->asked);
@@ -45,7 +50,7 @@ static void json_outcome(struct doc *doc, const struct advice *advice, const str
 			continue;
 		doc_object(doc, NULL);
 		doc_string(doc, "phase", mt_phase_name(phase));
-		json_range(doc, "bytes", advise_held_range(&effects->run, reserved, outcome->phase[phase]));
+		json_held(doc, "bytes", effects, outcome->phase[phase]);
 		doc_end(doc);
 	}
 	doc_end(doc);
@@ -74,7 +79,6 @@ static void json_run(struct doc *doc, const struct advice *advice)
 	doc_string(doc, "answer", answer.text);
 	doc_string(doc, "framework", part ? part->file->framework : "");
 	doc_text(doc, "framework_version", part ? part->version : NULL);
-	doc_text(doc, "framework_evidence", part ? config->evidence : NULL);
 	doc_text(doc, "run_by", part ? config->wrapper : NULL);
 	doc_object(doc, "peak");
 	doc_int(doc, "bytes", (int64_t)effects->run.peak);
@@ -82,7 +86,6 @@ static void json_run(struct doc *doc, const struct advice *advice)
 	doc_int(doc, "in_use_bytes", (int64_t)effects->base);
 	doc_int(doc, "device", effects->scene->request.number);
 	doc_end(doc);
-	doc_int_or_null(doc, "limit_bytes", (int64_t)effects->limit, effects->limit != 0);
 	doc_int(doc, "needed_bytes", (int64_t)effects->needed);
 	if (effects->run.failed) { /* memory that the step takes after the failed request */
 		doc_object(doc, "later");
@@ -99,19 +102,13 @@ static void json_run(struct doc *doc, const struct advice *advice)
 static int json_setting(struct doc *doc, const struct advice *advice, const struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
-	const struct mt_knob_name *name[MT_KNOB_OLDER_MAX + 1];
 	const struct advise_part *part = advise_config_part(advice->effects.config, knob);
-	uint32_t names = advise_config_names(advice->effects.config, knob, name), i;
 	struct sentence evidence = { .size = 0 };
 	int error;
 
 	advice_say_evidence(&evidence, advice, effect);
 	doc_object(doc, NULL);
 	doc_string(doc, "key", knob->name.key);
-	doc_array(doc, "names");
-	for (i = 0; i < names; i++)
-		doc_string(doc, NULL, name[i]->key);
-	doc_end(doc);
 	doc_text(doc, "framework", part ? part->file->framework : NULL);
 	doc_string(doc, "what", knob->what);
 	doc_string(doc, "action_id", mt_action_word(effect->action));
@@ -125,10 +122,8 @@ static int json_setting(struct doc *doc, const struct advice *advice, const stru
 	doc_string(doc, "known", effect->probable ? "probable" : "known");
 	doc_string(doc, "cost", mt_knob_cost_words(effect->cost));
 	doc_text(doc, "effect", knob->effect);
-	doc_text(doc, "not_so", knob->not_so);
 	doc_text(doc, "only_if", effect->only);
 	doc_string(doc, "evidence", evidence.text);
-	doc_string(doc, "method", mt_knob_method_word(knob->method));
 	error = json_paste(doc, advice, effect);
 	doc_object(doc, "predicted");
 	json_outcome(doc, advice, &effect->outcome);
@@ -218,13 +213,6 @@ static int json_predicted(struct doc *doc, const struct advice *advice)
 
 	doc_object(doc, "predicted");
 	json_outcome(doc, advice, &plan->outcome);
-	if (plan->reserved.known) {
-		doc_object(doc, "reserved");
-		doc_int(doc, "recorded_bytes", (int64_t)plan->reserved.recorded);
-		doc_int(doc, "bytes", (int64_t)plan->reserved.modelled);
-		doc_real(doc, "off", plan->reserved.off);
-		doc_end(doc);
-	}
 	doc_bool(doc, "fits", plan->fits);
 	doc_array(doc, "settings");
 	for (i = 0; i < plan->moves; i++)

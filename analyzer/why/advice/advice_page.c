@@ -111,9 +111,13 @@ static void print_notes(const struct text *text, const struct advice *advice, si
 	struct sentence sentence = { .size = 0 };
 	uint32_t i;
 
+	if (config->warnings)
+		text_print(text, "\n");
 	text_style(text, TEXT_WARN);
+	if (config->warnings)
+		text_print(text, "\n");
 	for (i = 0; i < config->warnings; i++)
-		print_wrapped(text, 0, "%sWarning: %s", i ? "" : "\n", config->warning[i]);
+		print_wrapped(text, 0, "Warning: %s", config->warning[i]);
 	text_style(text, TEXT_PLAIN);
 	if (more || idle)
 		sentence_say(&sentence, "Left out: %zu with a saving, %zu without (-n 0). ", more, idle);
@@ -148,13 +152,7 @@ static void print_outcome(const struct text *text, const struct advice *advice)
 			text_print(text, "  %-15s %12s   %s\n", mt_phase_name(phase),
 				   text_bytes(was, effects->run.replay.peak[phase].bytes),
 				   advice_range(range, plan->outcome.phase[phase]));
-	if (plan->reserved.known)
-		print_wrapped(
-			text, 2,
-			"Reserved by the allocator, at its peak: %s was, %s would be (a model, %.1f %% off on the recording).",
-			text_bytes(was, plan->reserved.recorded), text_bytes(range, plan->reserved.modelled),
-			100 * plan->reserved.off);
-	else if (effects->run.slack)
+	if (effects->run.slack)
 		print_wrapped(text, 2,
 			      "The allocator kept %s beside it at the peak; how much it would keep is not in these figures.",
 			      text_bytes(was, effects->run.slack));

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "advice.h"
 #include "report/answer.h"
+#include "report/finding.h"
 
 /* ---- values ---- */
 
@@ -64,9 +65,9 @@ void advice_say_evidence(struct sentence *sentence, const struct advice *advice,
 {
 	const struct scene *scene = &advice->why.scene;
 	const struct candidate_part *part, *most = NULL;
-	char size[TEXT_SIZE_MAX], range[ADVICE_RANGE_MAX];
+	char size[TEXT_SIZE_MAX], range[ADVICE_RANGE_MAX], place[CALLSTACK_PLACE_MAX];
+	int failed = advice->effects.run.failed;
 	uint64_t there = 0;
-	uint32_t node;
 
 	for (part = effect->part; part < effect->part + effect->parts; part++) {
 		if (scene->site[part->site].category != effect->category)
@@ -77,12 +78,13 @@ void advice_say_evidence(struct sentence *sentence, const struct advice *advice,
 	}
 	sentence_say(sentence, "%s%s%s %s", there ? text_bytes(size, there) : advice_range(range, effect->saved),
 		     effect->probable ? ", probably " : " of ", mt_category_name(effect->category),
-		     advice->effects.run.failed ? "at the failed request" : "at the peak");
+		     !failed         ? "at the peak"
+		     : effect->later ? "after the failed request"
+				     : "at the failed request");
 	if (!most)
 		return;
-	node = scene_telling(scene, scene->site[most->site].node);
-	sentence_say(sentence, ", most of it by ");
-	why_say_node(sentence, scene, node == SCENE_NONE ? scene->site[most->site].node : node);
+	sentence_say(sentence, "%s%s", most->bytes > there / 2 ? ", most of it by " : ", the largest part by ",
+		     finding_place(place, sizeof(place), scene->db, scene->node[scene->site[most->site].node].id));
 }
 
 /* Says " of deepspeed" of a key that the main framework neither has nor hands on. */

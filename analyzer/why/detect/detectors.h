@@ -29,7 +29,7 @@
 	X(PEER_AWAKE, find_peer_awake, 2, "{process} holds {bytes}{of}[, made by {place}], {unneeded}.")                          \
 	X(UNNEEDED, find_unneeded, 2, "{place} holds {bytes}{of}[ from {phase}][ ({pieces} x {each})], {unneeded}.")              \
 	X(LOGITS, find_logits, 2,                                                                                                 \
-	  "{place} makes {bytes} of logits[: {tokens} tokens x {vocabulary} words x {element}].")                                 \
+	  "{place} makes {bytes} of logits[ in {pieces} pieces][: {tokens} tokens x {vocabulary} words x {element}].")            \
 	X(UNEVEN, find_uneven, 2, "{place} holds {bytes}{of}, {excess} more than on other ranks.")                                \
 	X(ALLOCATOR_IDLE, find_allocator_idle, 3,                                                                                 \
 	  "The allocator of {process} keeps {bytes} that no tensor uses[. The largest hole has {hole}].")                         \
@@ -37,7 +37,7 @@
 	  "Contexts, libraries and other programs hold {bytes} that no recorded call took[, at most {expected} of them before].") \
 	X(UNSHARDED, find_unsharded, 3, "{place} {holds} {bytes}{of}, whole on this GPU[ and on {ranks} ranks].")                 \
 	X(ENGINE_SHARE, find_engine_share, 3,                                                                                     \
-	  "The engine in {process} holds {bytes}{of}[, made by {place}]. Its share of the GPU sets this size.")                   \
+	  "The engine in {process} {holds} {bytes}{of}[, made by {place}]. Its share of the GPU sets this size.")                 \
 	X(OUTLIER, find_outlier, 3, "{place} {holds} {bytes}{of}[. Earlier pieces had at most {earlier}].")                       \
 	X(AT_ONCE, find_at_once, 3, "{place} holds [{pieces} pieces of {each} at once: ]{bytes}{of}.")                            \
 	X(MORE_THAN_BEFORE, find_more_than_before, 4, "{place} holds {bytes}{of}, {excess} more than {before}.")                  \
@@ -56,8 +56,7 @@ int find_takes_turns(const struct scene *scene, uint32_t process);
 /* Bytes of a process's context, from NVML, else an estimate; 0: no bytes on the device (find_outside.c). */
 uint64_t find_context(const struct scene *scene, uint32_t process);
 
-/* Take bytes of earlier attempts, and weights of models that no longer compute (find_over.c). */
+/* Takes bytes of earlier attempts (find_over.c). */
 void find_attempt(struct find *find);
-void find_idle(struct find *find);
 
 #endif

@@ -12,7 +12,7 @@ static int is_killed(const struct scene *scene, size_t host)
 void find_crashed(struct find *find)
 {
 	const struct scene *scene = find->scene;
-	uint64_t total = scene->request.total, used = scene->held + scene->request.outside;
+	uint64_t total = scene->request.total, used = scene->held > scene->peak.used ? scene->held : scene->peak.used;
 	size_t i;
 
 	/* One look at a device is enough: the peak is the fullest device's. */

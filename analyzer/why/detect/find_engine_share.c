@@ -31,19 +31,54 @@ static void say_pool(struct find *find, struct candidate *candidate)
 		candidate->doubt |= find_takes_turns(scene, i) && scene->process[i].in_use >= scene->request.missing;
 }
 
+/*
+ * Whether the request is for a pool of which nothing is resident: one that wakes, an engine's KV cache, or a large piece of a library's
+ * start. `category`: of the pool.
+ */
+static int asks_for_pool(const struct find *find, enum mt_category *category)
+{
+	const struct scene *scene = find->scene;
+	const struct scene_request *request = &scene->request;
+	const struct scene_site *site;
+
+	if (!request->failure || request->node == SCENE_NONE)
+		return 0;
+	for (site = scene->site; site < scene->site + scene->sites; site++) {
+		if (find->take[site - scene->site] && find_is_own(scene, site))
+			return 0;
+		if (request->from_driver && find_is_own(scene, site) && site->asleep == request->requested &&
+		    is_pool(scene, site)) {
+			*category = site->category;
+			return 1;
+		}
+	}
+	*category = request->category;
+	if (request->category == MT_CATEGORY_KV_CACHE)
+		return scene->process[request->process].who == MT_WHO_ENGINE ||
+		       (scene_tags(scene, request->node) & MT_TAG_BIT(ENGINE));
+	return request->from_driver && mt_phase_is_early(request->phase) &&
+	       request->requested >= request->total / LIBRARY_POOL;
+}
+
 /* After a failed request every pool is a candidate. The rank decides whether the pool left too little room. */
 void find_engine_share(struct find *find)
 {
 	const struct scene *scene = find->scene;
 	const struct scene_request *request = &scene->request;
 	const struct scene_site *site;
-	uint64_t woken;
+	struct candidate *candidate;
+	enum mt_category category;
 
 	for (site = scene->site; request->failure && site < scene->site + scene->sites; site++) {
 		if (!find_is_here(scene, site) || !is_pool(scene, site))
 			continue;
-		woken = request->from_driver && find_is_own(scene, site) && request->requested == site->asleep;
-		find->take[site - scene->site] = site->at[SCENE_NOW] + (woken ? site->asleep : 0);
+		find->take[site - scene->site] = site->at[SCENE_NOW];
+	}
+	if (asks_for_pool(find, &category)) {
+		candidate = find_add_request(find);
+		candidate->category = category;
+		candidate->fact[FACT_GPU] = (int64_t)request->total;
+		candidate->doubt = request->category != MT_CATEGORY_KV_CACHE; /* a pool that wakes had room before */
 	}
 	find_groups(find, &(struct find_how){ .need = MT_NEEDS, .done = say_pool });
 }

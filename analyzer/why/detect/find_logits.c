@@ -62,9 +62,9 @@ static void say_size(struct candidate *candidate, uint64_t each, const struct sc
 /* Many pieces are the chunks of a loss. Chunks save nothing while the program keeps each one for the backward. */
 static int are_chunks(struct candidate *candidate, uint64_t pieces)
 {
-	candidate->fact[FACT_PIECES] = (int64_t)pieces;
 	if (pieces < MANY)
 		return 0;
+	candidate->fact[FACT_PIECES] = (int64_t)pieces;
 	candidate->need = MT_NEED_LATER;
 	return 1;
 }
@@ -75,7 +75,8 @@ static void add_asked(struct find *find)
 	const struct scene *scene = find->scene;
 	const struct scene_request *request = &scene->request;
 	const struct scene_site *site, *most = NULL, *end = scene->site + scene->sites;
-	int is_named = request->category == MT_CATEGORY_LOGITS || is_at_loss(scene, request->node);
+	int is_named = request->category == MT_CATEGORY_LOGITS ||
+		       (scene_is_of(request->category, MAY_BE_LOGITS) && is_at_loss(scene, request->node));
 	struct candidate *candidate;
 	uint64_t pieces = 0;
 

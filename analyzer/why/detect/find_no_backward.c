@@ -6,6 +6,7 @@
  */
 #include "detectors.h"
 
+#define FEW 3  /* pieces of one place that a forward without gradients keeps: input, output, residual */
 #define MANY 8 /* pieces of one place: without gradients, a piece goes after the next layer */
 
 static int is_forward(const struct scene_site *site)
@@ -14,10 +15,11 @@ static int is_forward(const struct scene_site *site)
 	       !(site->tags & MT_TAG_BIT(GENERATE));
 }
 
-/* An evaluation keeps activations of many layers, and has no backward. */
+/* An evaluation keeps activations of many layers, and has no backward. A few pieces tell if their place has freed none so far. */
 static int is_evaluated(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
-	return is_forward(site) && (site->tags & MT_TAG_BIT(EVALUATION)) && site->count_at[SCENE_NOW] >= MANY;
+	return is_forward(site) && (site->tags & MT_TAG_BIT(EVALUATION)) &&
+	       site->count_at[SCENE_NOW] > (site->freed ? MANY - 1 : FEW);
 }
 
 static int is_untrained(const struct scene *scene, const struct scene_site *site)
@@ -35,7 +37,10 @@ static int is_list(const struct scene *scene, const struct candidate *candidate)
 	if (candidate->parts > 1 || kept->least != kept->most || kept->freed > kept->count_at[SCENE_NOW])
 		return 0;
 	for (site = scene->site; site < scene->site + scene->sites; site++)
-		freed += site->process == kept->process && is_forward(site) ? site->freed : 0;
+		freed += site->process == kept->process && is_forward(site) &&
+					 (site->tags & MT_TAG_BIT(EVALUATION)) == (kept->tags & MT_TAG_BIT(EVALUATION))
+				 ? site->freed
+				 : 0;
 	return freed > kept->count_at[SCENE_NOW];
 }
 

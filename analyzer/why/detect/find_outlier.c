@@ -3,15 +3,10 @@
 
 #define USUAL 125 /* percent of the place's largest earlier piece: padded batches differ by less */
 
-/* Functions whose sizes follow the weights. */
-#define OF_WEIGHTS                                                                                    \
-	(MT_TAG_BIT(WAKE) | MT_TAG_BIT(CHECKPOINT_LOAD) | MT_TAG_BIT(STATE_DICT) | MT_TAG_BIT(SAVE) | \
-	 MT_TAG_BIT(WEIGHT_SYNC) | MT_TAG_BIT(OFFLOAD) | MT_TAG_BIT(OPTIMIZER) | MT_TAG_BIT(MODEL_INIT))
-
 /* Sizes of weights and buffers do not follow the batch. */
-static int is_of_batch(const struct scene *scene, uint32_t node, enum mt_phase phase, enum mt_category category)
+static int is_of_batch(enum mt_phase phase, enum mt_category category)
 {
-	return !mt_phase_is_early(phase) && !(find_own_tags(scene, node) & OF_WEIGHTS) &&
+	return !mt_phase_is_early(phase) &&
 	       scene_is_of(category, SCENE_OF_FORWARD | SCENE_SET(OTHER) | SCENE_SET(GRADIENTS) | SCENE_SET(WORKSPACE) |
 					     SCENE_SET(KV_CACHE));
 }
@@ -22,25 +17,23 @@ static int is_unusual(uint64_t now, uint64_t before)
 }
 
 /*
- * Random batches differ by up to a factor of two. Less than a tenth of the device fails more often by chance. A piece that was
- * freed in the same part of the run can be another size of the same batch.
+ * Random batches differ by up to a factor of two. Less than a tenth of the device fails more often by chance.
  */
 static void say_history(struct find *find, struct candidate *candidate, uint64_t now, uint64_t before)
 {
 	const struct scene_request *request = &find->scene->request;
 
 	candidate->reference = REFERENCE_BEFORE;
-	candidate->doubt = now < 2 * before || candidate->bytes - candidate->expected < request->total / 10 ||
-			   request->earlier_freed;
+	candidate->doubt = now < 2 * before || candidate->bytes - candidate->expected < request->total / 10;
 	candidate->fact[FACT_EARLIER] = (int64_t)before;
 	/* A gradient whose size follows the batch is an activation's gradient, not a weight's. */
 	if (candidate->category == MT_CATEGORY_GRADIENTS)
 		candidate->category = MT_CATEGORY_ACTIVATIONS;
 }
 
-static int is_larger(const struct scene *scene, const struct scene_site *site)
+static int is_larger(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
-	return is_unusual(site->most, site->most_before) && is_of_batch(scene, site->node, site->phase, site->category);
+	return is_unusual(site->most, site->most_before) && is_of_batch(site->phase, site->category);
 }
 
 static uint64_t usual(const struct scene *scene MT_UNUSED, const struct scene_site *site)
@@ -67,7 +60,7 @@ void find_outlier(struct find *find)
 	struct candidate *candidate;
 
 	if (request->failure && request->node != SCENE_NONE && is_unusual(request->requested, request->earlier_most) &&
-	    is_of_batch(find->scene, request->node, request->phase, request->category)) {
+	    is_of_batch(request->phase, request->category)) {
 		candidate = find_add_request(find);
 		candidate->expected = request->earlier_most;
 		say_history(find, candidate, request->requested, request->earlier_most);

@@ -1,16 +1,10 @@
 /*
- * find_over.c - resident bytes of finished work: earlier attempts, and models that no longer compute.
- *
- * An earlier attempt is a trial of a search, a fold, or a batch that ran out of memory and was tried again.
+ * find_over.c - resident bytes of earlier attempts: a trial of a search, a fold, or a batch that ran out of memory and was tried again.
  *
  *     states    an optimizer makes its states once: a second set, beside the first, shows another attempt
  *     failure   the program went on after a failed request: nothing reads the bytes that the failed attempt made
- *
- * A model no longer computes if another model began to work after its last work. Packages on the stacks tell models apart.
  */
 #include "detectors.h"
-
-/* ---- attempts ---- */
 
 static int is_state(const struct scene *scene, const struct scene_site *site)
 {
@@ -111,68 +105,4 @@ void find_attempt(struct find *find)
 		    (block->seq < failed && is_of_attempt(site) && (is_over || is_of_failed(scene, node, site))))
 			find->take[block->site] += block->bytes;
 	}
-}
-
-/* ---- models ---- */
-
-#define MODELS 64 /* bits of scene_site.model */
-
-struct model {
-	uint64_t weights, kept; /* kept: outputs of its work, which can still be read */
-	int64_t first, last;    /* its work; last 0: none */
-};
-
-static int is_weights(const struct scene *scene, const struct scene_site *site)
-{
-	return find_is_own(scene, site) && find_is_here(scene, site) && !site->driver && !site->engine &&
-	       (site->category == MT_CATEGORY_WEIGHTS ||
-		(site->category == MT_CATEGORY_OTHER && mt_phase_is_early(site->phase)));
-}
-
-static void look_at(struct model *model, const struct scene *scene, const struct scene_site *site)
-{
-	int is_work = find_is_own(scene, site) && site->last_seq && scene_is_of(site->category, SCENE_OF_FORWARD) &&
-		      !mt_phase_is_early(site->phase);
-	uint64_t bit = 1;
-	int i;
-
-	for (i = 0; i < MODELS; i++, bit <<= 1) {
-		if (site->model & bit && is_weights(scene, site))
-			model[i].weights += site->at[SCENE_NOW];
-		if (!is_work || !(site->code & bit))
-			continue;
-		model[i].kept += site->at[SCENE_NOW];
-		model[i].first = !model[i].last || site->first_seq < model[i].first ? site->first_seq : model[i].first;
-		model[i].last = site->last_seq > model[i].last ? site->last_seq : model[i].last;
-	}
-}
-
-/* Whether another model with weights began to work after the model's last work. */
-static int is_idle(const struct model *model, const struct model *it, uint64_t least, int64_t over)
-{
-	int i;
-
-	for (i = 0; i < MODELS && it->last && it->last < over && it->kept < least; i++)
-		if (model[i].weights >= least && model[i].first > it->last)
-			return 1;
-	return 0;
-}
-
-void find_idle(struct find *find)
-{
-	const struct scene *scene = find->scene;
-	struct model model[MODELS] = { { 0, 0, 0, 0 } };
-	const struct scene_process *process = &scene->process[scene->request.process];
-	/* The model of a training waits for its backward. */
-	int64_t over = process->who == MT_WHO_TRAINER ? process->backward_end : INT64_MAX;
-	uint64_t idle = 0;
-	size_t i;
-
-	for (i = 0; i < scene->sites; i++)
-		look_at(model, scene, &scene->site[i]);
-	for (i = 0; i < MODELS; i++)
-		idle |= (uint64_t)is_idle(model, &model[i], find_least(scene), over) << i;
-	for (i = 0; i < scene->sites; i++)
-		if (scene->site[i].model & idle && is_weights(scene, &scene->site[i]))
-			find->take[i] = scene->site[i].at[SCENE_NOW];
 }

@@ -20,79 +20,42 @@
 /* Ratios of copy and original: equal; double and half (float32 and 16 bits); four and eight (8 or 4 bits made 16 or 32). */
 static const unsigned ratios[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 1, 4 }, { 8, 1 } };
 
-/* ---- sizes ---- */
+/* ---- pieces ---- */
 
-/*
- * Blocks of one size and site. An engine inside a trainer has its own weights by design: each owner is compared with itself. A quarter
- * of a site's blocks can come late: a partial reload makes no new model.
- */
-struct size {
-	uint64_t owner; /* a number, equal for the blocks of a process, or of the engine inside it */
+/* A block of a model, or of a site that can be a copy of a model. */
+struct piece {
+	uint64_t owner; /* a site, or for a model: a number of the process, or of the engine inside it */
 	uint64_t each, count;
-	int64_t since, there; /* seq of the first block of the site, and of the one that completed it */
-	uint32_t site;
+	int64_t seq;
 };
 
-struct sizes {
-	struct size *at;
+struct pieces {
+	struct piece *at;
 	size_t count;
 };
 
-static int by_site(const void *one, const void *two)
-{
-	const struct size *a = one, *b = two;
-
-	if (a->site != b->site)
-		return a->site < b->site ? -1 : 1;
-	return a->each < b->each ? -1 : a->each > b->each;
-}
-
 static int by_size(const void *one, const void *two)
 {
-	const struct size *a = one, *b = two;
+	const struct piece *a = one, *b = two;
 
 	if (a->owner != b->owner)
 		return a->owner < b->owner ? -1 : 1;
 	if (a->each != b->each)
 		return a->each < b->each ? -1 : 1;
-	return a->there < b->there ? -1 : a->there > b->there;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
-/* Sorts, and makes one of those that are equal. */
-static void merge(struct sizes *sizes)
+static void add_piece(struct pieces *pieces, const struct scene_block *block, uint64_t owner)
 {
-	size_t i, count = 0;
+	uint64_t count = block->count ? block->count : 1;
 
-	qsort(sizes->at, sizes->count, sizeof(*sizes->at), by_site);
-	for (i = 0; i < sizes->count; i++) {
-		if (count && !by_site(&sizes->at[count - 1], &sizes->at[i]))
-			sizes->at[count - 1].count += sizes->at[i].count;
-		else
-			sizes->at[count++] = sizes->at[i];
-	}
-	sizes->count = count;
+	pieces->at[pieces->count++] = (struct piece){ owner, block->bytes / count, count, block->seq };
 }
 
-/* The sizes of all blocks, site by site. `sizes` has room for each block. */
-static void load_sizes(struct sizes *sizes, const struct scene *scene)
+/* An engine inside a trainer has its own weights by design: each owner is compared with itself. */
+static uint64_t owner_of(const struct scene_site *site)
 {
-	const struct scene_block *end = scene->block + scene->blocks, *first, *block, *to;
-	const struct scene_site *site;
-
-	for (first = scene->block; first < end; first = to) {
-		for (to = first; to < end && to->site == first->site;)
-			to++;
-		site = &scene->site[first->site];
-		for (block = first; block < to; block++)
-			sizes->at[sizes->count++] = (struct size){ .owner = 2 * (uint64_t)site->process + site->engine,
-								   .each = block->bytes /
-									   (block->count ? block->count : 1),
-								   .count = block->count,
-								   .since = first->seq,
-								   .there = first[(to - first - 1) * 3 / 4].seq,
-								   .site = block->site };
-	}
-	merge(sizes);
+	return 2 * (uint64_t)site->process + site->engine;
 }
 
 static int is_of_model(const struct scene_site *site)
@@ -101,94 +64,9 @@ static int is_of_model(const struct scene_site *site)
 				 (site->category == MT_CATEGORY_OTHER && mt_phase_is_early(site->phase)));
 }
 
-/* Takes the sizes of models. `count` becomes the number of blocks of the size up to this one, in the order of `there`. */
-static void load_models(struct sizes *models, const struct sizes *sizes, const struct scene *scene)
-{
-	struct size *at = models->at;
-	size_t i;
-
-	for (i = 0; i < sizes->count; i++)
-		if (is_of_model(&scene->site[sizes->at[i].site]))
-			at[models->count++] = sizes->at[i];
-	qsort(at, models->count, sizeof(*at), by_size);
-	for (i = 1; i < models->count; i++)
-		at[i].count += at[i].owner == at[i - 1].owner && at[i].each == at[i - 1].each ? at[i - 1].count : 0;
-}
-
-/* The first model size at or after the owner, size and time. */
-static size_t first_from(const struct sizes *models, uint64_t owner, uint64_t each, int64_t there)
-{
-	const struct size wanted = { .owner = owner, .each = each, .there = there };
-	size_t low = 0, high = models->count, middle;
-
-	while (low < high) {
-		middle = (low + high) / 2;
-		if (by_size(&models->at[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Number of model blocks of this size, up to rounding, of sites that were complete before `since`. */
-static uint64_t count_before(const struct sizes *models, uint64_t owner, uint64_t each, int64_t since)
-{
-	uint64_t slack = each / ROUNDING, count = 0;
-	size_t i = first_from(models, owner, each - slack, INT64_MIN), end;
-
-	while (i < models->count && models->at[i].owner == owner && models->at[i].each <= each + slack) {
-		end = first_from(models, owner, models->at[i].each, since);
-		count += end > i ? models->at[end - 1].count : 0;
-		i = first_from(models, owner, models->at[i].each + 1, INT64_MIN);
-	}
-	return count;
-}
-
-/* ---- copies ---- */
-
-/* Blocks of a site with sizes that were resident before the site's first block. */
-struct match {
-	uint64_t bytes, pieces, kinds; /* kinds: number of different sizes */
-	uint64_t of;                   /* bytes of the site in blocks that are not small */
-	uint64_t there;                /* number of earlier blocks of these sizes */
-};
-
-static struct match match_sizes(const struct sizes *models, const struct size *from, const struct size *to,
-				const unsigned *ratio)
-{
-	struct match match = { 0, 0, 0, 0, 0 };
-	uint64_t there;
-
-	for (; from < to; from++) {
-		if (from->each < SMALL)
-			continue;
-		match.of += from->each * from->count;
-		there = count_before(models, from->owner, from->each / ratio[0] * ratio[1], from->since);
-		if (!there)
-			continue;
-		match.bytes += from->each * from->count;
-		match.pieces += from->count;
-		match.there += there;
-		match.kinds++;
-	}
-	return match;
-}
-
 static int is_made_by_copy(const struct scene *scene, const struct scene_site *site)
 {
 	return (find_own_tags(scene, site->node) & MT_TAG_BIT(COPY)) != 0;
-}
-
-/*
- * A copy matches in several sizes, or has at most as many pieces of one size as its original. An embedding and a head of equal size
- * are no copies, unless a copying function made the second.
- */
-static int is_copy(const struct scene *scene, const struct match *match, const struct scene_site *site)
-{
-	return match->bytes > 0 && match->bytes >= match->of / 100 * MOST &&
-	       (match->pieces >= MANY || is_made_by_copy(scene, site)) &&
-	       (match->kinds > 1 || match->pieces <= match->there);
 }
 
 /* Whether the site's category is, or can be, a part of a model. A copying function makes copies of optimizer states, too. */
@@ -199,24 +77,83 @@ static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 		(site->category == MT_CATEGORY_OPTIMIZER_STATE && is_made_by_copy(scene, site)));
 }
 
-static void take_copies(struct find *find, const struct sizes *sizes, const struct sizes *models)
+/* `count` of a model's piece becomes the number of its size up to this one, in the order of birth. */
+static void load_pieces(const struct scene *scene, struct pieces *models, struct pieces *copies)
 {
-	const struct size *from, *to, *end = sizes->at + sizes->count;
+	const struct scene_block *block;
 	const struct scene_site *site;
-	struct match match, best;
 	size_t i;
 
-	for (from = sizes->at; from < end; from = to) {
-		site = &find->scene->site[from->site];
-		for (to = from; to < end && to->site == from->site;)
-			to++;
-		if (!may_be_copy(find->scene, site))
+	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+		site = &scene->site[block->site];
+		if (is_of_model(site))
+			add_piece(models, block, owner_of(site));
+		if (may_be_copy(scene, site))
+			add_piece(copies, block, block->site);
+	}
+	qsort(models->at, models->count, sizeof(*models->at), by_size);
+	qsort(copies->at, copies->count, sizeof(*copies->at), by_size);
+	for (i = 1; i < models->count; i++)
+		if (models->at[i].owner == models->at[i - 1].owner && models->at[i].each == models->at[i - 1].each)
+			models->at[i].count += models->at[i - 1].count;
+}
+
+/* Number of the owner's model pieces of this size that were there before `seq`. */
+static uint64_t count_before(const struct pieces *models, uint64_t owner, uint64_t each, int64_t seq)
+{
+	const struct piece wanted = { .owner = owner, .each = each, .seq = seq }, *found;
+	size_t low = 0, high = models->count, middle;
+
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (by_size(&models->at[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	found = low ? &models->at[low - 1] : NULL;
+	return found && found->owner == owner && found->each == each ? found->count : 0;
+}
+
+/* ---- copies ---- */
+
+/* Takes from..to, the pieces of a site, if most of them have sizes that were there before the first of them. */
+static void take_copy(struct find *find, const struct pieces *models, const struct piece *from, const struct piece *to,
+		      const unsigned *ratio)
+{
+	const struct scene_site *site = &find->scene->site[from->owner];
+	uint64_t bytes = 0, of = 0, pieces = 0, same = 0;
+	int64_t since = INT64_MAX;
+	const struct piece *it;
+
+	for (it = from; it < to; it++)
+		since = it->seq < since ? it->seq : since;
+	for (it = from; it < to; it++) {
+		if (it->each < SMALL)
 			continue;
-		for (best.bytes = i = 0; i < MT_ARRAY_SIZE(ratios); i++) {
-			match = match_sizes(models, from, to, ratios[i]);
-			best = !i || match.bytes > best.bytes ? match : best;
-		}
-		find->take[from->site] = is_copy(find->scene, &best, site) ? best.bytes : 0;
+		of += it->each * it->count;
+		same = it > from && it->each == it[-1].each ? same + it->count : it->count;
+		/* The second piece of a size is a copy if two pieces of the size were there. */
+		if (count_before(models, owner_of(site), it->each / ratio[0] * ratio[1], since) < same)
+			continue;
+		bytes += it->each * it->count;
+		pieces += it->count;
+	}
+	if (bytes >= of / 100 * MOST && (pieces >= MANY || is_made_by_copy(find->scene, site)) &&
+	    bytes > find->take[from->owner])
+		find->take[from->owner] = bytes;
+}
+
+static void take_copies(struct find *find, const struct pieces *models, const struct pieces *copies)
+{
+	const struct piece *from, *to, *end = copies->at + copies->count;
+	size_t i;
+
+	for (from = copies->at; from < end; from = to) {
+		for (to = from; to < end && to->owner == from->owner;)
+			to++;
+		for (i = 0; i < MT_ARRAY_SIZE(ratios); i++)
+			take_copy(find, models, from, to, ratios[i]);
 	}
 }
 
@@ -229,17 +166,16 @@ static void find_copies(struct find *find)
 				      .by_category = 1,
 				      .least = scene->request.total / 100,
 				      .done = find_say_not_now };
-	struct sizes sizes = { calloc(scene->blocks + 1, sizeof(*sizes.at)), 0 };
-	struct sizes models = { calloc(scene->blocks + 1, sizeof(*models.at)), 0 };
+	struct pieces copies = { calloc(scene->blocks + 1, sizeof(*copies.at)), 0 };
+	struct pieces models = { calloc(scene->blocks + 1, sizeof(*models.at)), 0 };
 
-	if (sizes.at && models.at) {
-		load_sizes(&sizes, scene);
-		load_models(&models, &sizes, scene);
-		take_copies(find, &sizes, &models);
+	if (copies.at && models.at) {
+		load_pieces(scene, &models, &copies);
+		take_copies(find, &models, &copies);
 	} else {
 		find->failed = -MT_E_MEMORY;
 	}
-	free(sizes.at);
+	free(copies.at);
 	free(models.at);
 	find_groups(find, &how);
 }

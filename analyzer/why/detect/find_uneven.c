@@ -6,11 +6,10 @@
 
 #define EVEN 125 /* percent of the largest other rank: batches of ranks differ by less */
 
-/* Bytes of a place on a rank, of one phase. Nodes differ between processes, and stacks of one program are equal. */
+/* A site by its place. Nodes differ between processes, and stacks of one program are equal. */
 struct place {
-	uint64_t stack; /* hash of its functions, its files and the category */
-	uint32_t process, site;
-	uint64_t bytes; /* at the moment, or at a peer's reference */
+	uint64_t stack; /* hash of its functions, its files, category and phase */
+	uint32_t site;
 };
 
 static int place_order(const void *one, const void *two)
@@ -19,8 +18,6 @@ static int place_order(const void *one, const void *two)
 
 	if (a->stack != b->stack)
 		return a->stack < b->stack ? -1 : 1;
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
 	return a->site < b->site ? -1 : a->site > b->site;
 }
 
@@ -47,33 +44,24 @@ static void number_stacks(struct find *find)
 	find->node_sum[scene->nodes] = 0;
 }
 
-static uint64_t bytes_of(const struct scene *scene, const struct scene_site *site)
-{
-	size_t i;
-
-	if (find_is_own(scene, site))
-		return find_is_here(scene, site) ? site->at[SCENE_NOW] : 0;
-	for (i = 0; i < scene->peers; i++)
-		if (scene->peer[i] == site->process)
-			return site->at[SCENE_PEER + i];
-	return 0;
-}
-
-/* from..to are one place. Takes own sites with more bytes than any peer's sum over its phases. */
+/* from..to are one place. Takes own sites with more bytes than any peer's. */
 static void take_place(struct find *find, const struct place *from, const struct place *to)
 {
-	const uint32_t own = find->scene->request.process;
-	uint64_t sum = 0, most = 0;
+	const struct scene *scene = find->scene;
+	const struct scene_site *site;
 	const struct place *it;
+	uint64_t most = 0;
 
 	for (it = from; it < to; it++) {
-		sum = it > from && it[-1].process == it->process ? sum + it->bytes : it->bytes;
-		most = it->process != own && sum > most ? sum : most;
+		site = &scene->site[it->site];
+		if (!find_is_own(scene, site) && site->at[SCENE_PEER] > most)
+			most = site->at[SCENE_PEER];
 	}
 	for (it = from; it < to && most; it++) {
-		if (it->process != own || it->bytes / EVEN <= most / 100)
+		site = &scene->site[it->site];
+		if (!find_is_own(scene, site) || !find_is_here(scene, site) || site->at[SCENE_NOW] / EVEN <= most / 100)
 			continue;
-		find->take[it->site] = it->bytes;
+		find->take[it->site] = site->at[SCENE_NOW];
 		find->expect[it->site] = most;
 	}
 }
@@ -88,8 +76,7 @@ void find_uneven(struct find *find)
 {
 	const struct scene *scene = find->scene;
 	struct place *place = calloc(scene->sites + 1, sizeof(*place));
-	size_t count = 0, i, from, to;
-	uint64_t bytes;
+	size_t count = scene->peers ? scene->sites : 0, i, from, to;
 	uint32_t node;
 
 	if (!place) {
@@ -97,12 +84,10 @@ void find_uneven(struct find *find)
 		return;
 	}
 	number_stacks(find);
-	for (i = 0; scene->peers && i < scene->sites; i++) {
-		bytes = bytes_of(scene, &scene->site[i]);
+	for (i = 0; i < count; i++) {
 		node = scene->site[i].node == SCENE_NONE ? (uint32_t)scene->nodes : scene->site[i].node;
-		if (bytes)
-			place[count++] = (struct place){ find->node_sum[node] + scene->site[i].category,
-							 scene->site[i].process, (uint32_t)i, bytes };
+		place[i].stack = find->node_sum[node] + scene->site[i].category * MT_PHASE_COUNT + scene->site[i].phase;
+		place[i].site = (uint32_t)i;
 	}
 	qsort(place, count, sizeof(*place), place_order);
 	for (from = 0; from < count; from = to) {

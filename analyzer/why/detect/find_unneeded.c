@@ -5,7 +5,6 @@
  *     other pass   a reference model, and what an evaluation left: only their own pass needs these
  *     dead         bytes of a forward after its backward
  *     attempt      resident bytes of an earlier attempt (find_over.c)
- *     idle         a model that no longer computes while another one works (find_over.c)
  */
 #include "detectors.h"
 
@@ -108,6 +107,4 @@ void find_unneeded(struct find *find)
 	find_groups(find, &never);
 	find_attempt(find);
 	find_groups(find, &attempt);
-	find_idle(find);
-	find_groups(find, &later);
 }

@@ -5,38 +5,48 @@
  */
 #include "detectors.h"
 
-static int is_of_role(const struct scene *scene MT_UNUSED, const struct scene_site *site)
-{
-	return (site->tags & (MT_TAG_BIT(REFERENCE) | MT_TAG_BIT(CRITIC))) != 0;
-}
-
-/* A worker of another role shares a device on purpose: an engine, a reference, a critic, and any process that sleeps. */
-static int has_role(const struct scene *scene, uint32_t process)
-{
-	const struct scene_process *it = &scene->process[process];
-
-	return it->sleeps || it->who == MT_WHO_ENGINE || find_sum(scene, process, is_of_role) > it->in_use / 2;
-}
-
+/* An engine, and a process that sleeps, share a device on purpose. */
 static int is_other_rank(const struct scene *scene, uint32_t process)
 {
 	const struct scene_process *own = &scene->process[scene->request.process], *it = &scene->process[process];
 
 	return it->on_device && !it->ended && own->rank >= 0 && it->rank >= 0 && it->rank != own->rank && !it->sleeps &&
-	       !own->sleeps && has_role(scene, process) == has_role(scene, scene->request.process);
+	       !own->sleeps && (it->who == MT_WHO_ENGINE) == (own->who == MT_WHO_ENGINE);
 }
 
-/* The bytes of all other ranks are one cause: one line of code chose the device for all. */
+/*
+ * The device is the own one of the rank that holds a quarter more than each other there. Among ranks that hold alike, the device is the
+ * requesting one's.
+ */
+static uint32_t find_owner(const struct scene *scene)
+{
+	uint32_t most = scene->request.process, i;
+	uint64_t second = 0, held;
+
+	for (i = 0; i < scene->processes; i++) {
+		held = scene->process[i].held;
+		if (i == most || !is_other_rank(scene, i))
+			continue;
+		if (held > scene->process[most].held) {
+			held = scene->process[most].held;
+			most = i;
+		}
+		second = held > second ? held : second;
+	}
+	return scene->process[most].held / 5 * 4 > second ? most : scene->request.process;
+}
+
+/* The bytes of all ranks but the owner are one cause: one line of code chose the device for all. */
 void find_wrong_device(struct find *find)
 {
 	const struct scene *scene = find->scene;
-	uint64_t bytes = 0, contexts = 0, own = find_context(scene, scene->request.process);
-	uint32_t i, most = SCENE_NONE;
+	uint64_t bytes = 0, contexts = 0, outside;
+	uint32_t i, owner = find_owner(scene), most = SCENE_NONE;
 	struct candidate *candidate;
 	int64_t ranks = 0;
 
 	for (i = 0; i < scene->processes; i++) {
-		if (!is_other_rank(scene, i))
+		if (i == owner || (i != scene->request.process && !is_other_rank(scene, i)))
 			continue;
 		ranks++;
 		bytes += scene->process[i].held;
@@ -44,8 +54,9 @@ void find_wrong_device(struct find *find)
 		if (most == SCENE_NONE || scene->process[i].held > scene->process[most].held)
 			most = i;
 	}
-	own = scene->request.outside > own ? scene->request.outside - own : 0;
-	bytes += contexts < own ? contexts : own;
+	outside = find_context(scene, owner);
+	outside = scene->request.outside > outside ? scene->request.outside - outside : 0;
+	bytes += contexts < outside ? contexts : outside;
 	if (!ranks || bytes < find_least(scene))
 		return;
 	candidate = find_add(find, most);

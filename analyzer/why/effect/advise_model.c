@@ -5,14 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "allocator/alloc_replay.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
 #define TRIALS_AT_ONCE (REPLAY_SCENARIOS_MAX / 2)
-#define CONF_MAX 512
-#define IDLE_SHARE 50 /* divisor: less than 1/50 of the held bytes is no reason to look */
-#define TRUSTED 0.05  /* largest error of the model on the recording itself */
 
 /*
  * Runs differ: sizes are rounded, and threads come in another order. All bytes are uncertain by the first part, and changes also by
@@ -35,7 +31,7 @@ static void as_it_was(struct replay_effect *effect, uint32_t sites)
 	uint32_t i, phase;
 
 	for (i = 0; i < sites; i++) {
-		effect[i] = (struct replay_effect){ .cap = UINT64_MAX };
+		effect[i].used = 0;
 		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 			effect[i].keep[phase] = 1;
 	}
@@ -110,7 +106,7 @@ int advise_model_move(struct advise_scenario *scenario, const struct advise_run 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
 /* The range of two results, widened by the uncertainty. Lean and heavy can be swapped: a site that shrinks later can gain bytes. */
-static struct advise_range loosened(uint64_t was, uint64_t one, uint64_t other, uint64_t least)
+static struct advise_range loosened(uint64_t was, uint64_t one, uint64_t other)
 {
 	uint64_t lean = one < other ? one : other, heavy = one < other ? other : one;
 	double change[2] = { fabs((double)was - (double)lean), fabs((double)was - (double)heavy) };
@@ -119,49 +115,22 @@ static struct advise_range loosened(uint64_t was, uint64_t one, uint64_t other, 
 
 	if (lean == was && heavy == was)
 		return (struct advise_range){ was, was };
-	least = least < lean ? least : lean;
-	return (struct advise_range){ less > (double)least ? (uint64_t)less : least, (uint64_t)more };
+	return (struct advise_range){ less > 0 ? (uint64_t)less : 0, (uint64_t)more };
 }
 
-/* The part of a phase's peak outside of the changed sites. MT_PHASE_COUNT: of the bytes in use with the request and later. */
-static uint64_t untouched(const struct advise_run *run, const struct advise_scenario *scenario, uint32_t phase,
-			  uint64_t was)
-{
-	const struct replay *replay = &run->replay;
-	double left = (double)was, extra = 0;
-	uint32_t i;
-
-	for (i = 0; i < MT_PHASE_COUNT; i++)
-		extra = scenario->lean.extra[i] < extra ? scenario->lean.extra[i] : extra;
-	for (i = 0; i < replay->sites; i++)
-		if (scenario->lean.effect[i].used)
-			left -= phase < MT_PHASE_COUNT
-					? (double)replay->site[i].held[phase]
-					: (double)replay->site[i].then + replay_later_of(&run->replay, i);
-	return left + extra > 0 ? (uint64_t)(left + extra) : 0;
-}
-
-static void take_result(const struct advise_run *run, struct advise_trial *trial,
-			const struct advise_scenario *scenario, const struct replay_result *lean,
+static void take_result(const struct advise_run *run, struct advise_outcome *outcome, const struct replay_result *lean,
 			const struct replay_result *heavy)
 {
 	const struct replay *replay = &run->replay;
-	struct advise_outcome *outcome = &trial->outcome;
-	uint64_t most = 0, stays, least = 0;
+	uint64_t most = 0;
 	uint32_t phase;
-	/* Recomputation needs the layer boundaries: the lean result is a lower bound. */
-	int begins = trial->move.knob && trial->move.knob->leaves == MT_KNOB_LEAVES_BOUNDARIES;
 
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
 		most = replay->peak[phase].bytes > most ? replay->peak[phase].bytes : most;
-		stays = begins ? lean->peak[phase] : untouched(run, scenario, phase, replay->peak[phase].bytes);
-		least = stays > least ? stays : least;
-		outcome->phase[phase] = loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase],
-						 begins ? stays : 0);
+		outcome->phase[phase] = loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase]);
 	}
-	outcome->peak = loosened(most, lean->most, heavy->most, least);
-	stays = begins ? lean->asked : untouched(run, scenario, MT_PHASE_COUNT, replay->request.all);
-	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked, stays);
+	outcome->peak = loosened(most, lean->most, heavy->most);
+	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked);
 	outcome->in = heavy->phase;
 	if (!run->failed || !replay->later.bytes)
 		return;
@@ -181,33 +150,22 @@ static uint32_t phase_then(const struct advise_run *run)
 	return run->failed ? run->replay.request.phase : most;
 }
 
-/* Bytes that are left of the site. */
-static double left_of(const struct replay_effect *effect, const struct replay_site *site, uint32_t phase)
-{
-	double capped = effect->cap == UINT64_MAX ? (double)site->then : (double)effect->cap * site->then_count;
-
-	if (!effect->used)
-		return (double)site->then;
-	return (capped < (double)site->then ? capped : (double)site->then) * (double)effect->keep[phase];
-}
-
 /* Fills the removed bytes of each site at the moment in question, the mean of lean and heavy. 0 or -MT_E_MEMORY. */
 static int take_parts(struct advise_trial *trial, const struct advise_run *run, const struct advise_scenario *scenario)
 {
 	const struct replay_site *site = run->replay.site;
 	struct candidate_part *fewer;
 	uint32_t phase = phase_then(run), i;
-	double left;
+	double mean;
 
 	trial->part = malloc((run->replay.sites + 1) * sizeof(*trial->part));
 	if (!trial->part)
 		return -MT_E_MEMORY;
 	for (i = 0; i < run->replay.sites; i++, site++) {
-		left = (left_of(&scenario->lean.effect[i], site, phase) +
-			left_of(&scenario->heavy.effect[i], site, phase)) /
-		       2;
-		if (left < (double)site->then)
-			trial->part[trial->parts++] = (struct candidate_part){ i, site->then - (uint64_t)left };
+		mean = (double)(scenario->lean.effect[i].keep[phase] + scenario->heavy.effect[i].keep[phase]) / 2;
+		if (site->then && mean < 1)
+			trial->part[trial->parts++] = (struct candidate_part){ i, (uint64_t)((1 - mean) *
+											     (double)site->then) };
 	}
 	fewer = realloc(trial->part, (trial->parts + 1) * sizeof(*fewer));
 	trial->part = fewer ? fewer : trial->part;
@@ -254,7 +212,7 @@ static int try_few(const struct advise_run *run, struct advise_config *config, c
 	if (!error)
 		error = replay_sweep(&run->replay, both, 2 * (uint32_t)trials, result);
 	for (i = 0; i < trials && !error; i++)
-		take_result(run, &trial[i], &scenario[i], &result[2 * i], &result[2 * i + 1]);
+		take_result(run, &trial[i].outcome, &result[2 * i], &result[2 * i + 1]);
 	for (i = 0; i < trials; i++)
 		advise_scenario_release(&scenario[i]);
 	return error;
@@ -271,96 +229,4 @@ int advise_try(const struct advise_run *run, struct advise_config *config, const
 		error = try_few(run, config, made, makes, &trial[i], few);
 	}
 	return error;
-}
-
-struct advise_range advise_held_range(const struct advise_run *run, const struct advise_reserved *reserved,
-				      struct advise_range in_use)
-{
-	uint64_t slack = run->slack;
-
-	if (reserved->known && reserved->modelled < reserved->recorded)
-		slack -= reserved->recorded - reserved->modelled < slack ? reserved->recorded - reserved->modelled
-									 : slack;
-	return (struct advise_range){ in_use.low, in_use.high + slack };
-}
-
-/* ---- the allocator --------------------------------------------------------------------------------------------------- */
-
-/* The process whose allocator has most idle bytes, at the failed request or at the peak. */
-static const struct scene_process *find_idlest(const struct scene *scene)
-{
-	const struct scene_process *most = scene->process, *process;
-
-	for (process = scene->process; process < scene->process + scene->processes; process++)
-		most = process->slack > most->slack ? process : most;
-	return most;
-}
-
-/* ---- in the model ---------------------------------------------------------------------------------------------------- */
-
-/* Writes "expandable_segments:True,max_split_size_mb:128" from the allocator's moves. 1: there are some. */
-static int conf_of(char conf[CONF_MAX], const struct advise_move *move, size_t moves)
-{
-	size_t used = 0, i;
-	const char *value;
-
-	for (i = 0; i < moves; i++) {
-		if (move[i].knob->method != MT_KNOB_METHOD_ALLOCATOR || strchr(move[i].knob->name.key, '('))
-			continue;
-		value = !strcmp(move[i].to, "true") ? "True" : !strcmp(move[i].to, "false") ? "False" : move[i].to;
-		used += (size_t)snprintf(conf + used, CONF_MAX - used, "%s%s:%s", used ? "," : "",
-					 move[i].knob->name.key, value);
-		if (used >= CONF_MAX)
-			return 0;
-	}
-	return used > 0;
-}
-
-/* Lets the model repeat the failed request, with the free bytes of the driver. */
-static void ask_again(const struct advise_run *run, int64_t process, struct alloc_scenario *scenario)
-{
-	const struct oom_failure *it = run->it;
-
-	if (!run->failed || it->process != process || it->free < 0 || !strcmp(it->source, "driver"))
-		return;
-	scenario->asked_seq = it->seq;
-	scenario->asked_bytes = it->requested;
-	/* Enough free bytes and still refused: the device's free bytes are no bound for this process. */
-	scenario->asked_free = (uint64_t)it->free < it->requested ? (uint64_t)it->free : 0;
-}
-
-int advise_allocator(const struct advise_run *run, const struct advise_move *move, size_t moves,
-		     struct advise_reserved *reserved)
-{
-	struct alloc_config recorded;
-	struct alloc_scenario scenario = { .empty_at = NULL };
-	struct alloc_outcome outcome;
-	struct alloc_replay replay;
-	const struct scene_process *idlest = find_idlest(run->scene);
-	char conf[CONF_MAX], why[256];
-	int error;
-
-	*reserved = (struct advise_reserved){ 0 };
-	alloc_config_init(&recorded);
-	alloc_config_init(&scenario.config);
-	recorded.device_bytes = scenario.config.device_bytes = run->total;
-	if (strcmp(run->scene->request.kind, "cuda") || !conf_of(conf, move, moves) ||
-	    alloc_config_parse(&scenario.config, conf, why, sizeof(why)))
-		return 0;
-	if (!idlest->slack || idlest->slack < run->peak / IDLE_SHARE)
-		return 0;
-	ask_again(run, idlest->id, &scenario);
-	error = alloc_replay(&replay, &outcome, &scenario, 1, run->db, idlest->id, run->scene->request.device,
-			     &recorded);
-	if (error || !replay.recorded_peak || alloc_replay_error(&replay) > TRUSTED)
-		return error;
-	*reserved = (struct advise_reserved){ .known = 1,
-					      .process = idlest->id,
-					      .idle = idlest->slack,
-					      .recorded = replay.recorded_peak,
-					      .modelled = outcome.peak_reserved,
-					      .asked = scenario.asked_bytes != 0,
-					      .gets = outcome.gets_asked,
-					      .off = alloc_replay_error(&replay) };
-	return 0;
 }

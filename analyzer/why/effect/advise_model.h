@@ -73,23 +73,6 @@ struct advise_trial {
 int advise_try(const struct advise_run *run, struct advise_config *config, const struct advise_move *made, size_t makes,
 	       struct advise_trial *trial, size_t trials);
 
-/* Predicted reserved bytes of the allocator with most idle bytes, at its peak. */
-struct advise_reserved {
-	int known; /* 0: no GPU, few idle bytes, or the model does not match the recording */
-	int64_t process;
-	uint64_t idle, recorded, modelled;
-	int asked, gets; /* asked: the model asked again for the failed request; gets: the request succeeded */
-	double off;      /* error of the model on the recording: |modelled - recorded| / recorded */
-};
-
-/* Predicts reserved bytes with the allocator's settings among the moves (advise_allocator.c). 0 or -MT_E_x. */
-int advise_allocator(const struct advise_run *run, const struct advise_move *move, size_t moves,
-		     struct advise_reserved *reserved);
-
-/* The bytes in use of an outcome with the allocator's slack: at least none, at most the recorded slack. */
-struct advise_range advise_held_range(const struct advise_run *run, const struct advise_reserved *reserved,
-				      struct advise_range in_use);
-
 /* The weight of a value in the row; -1: none. */
 double advise_weight_of(const struct mt_knob *knob, const char *value);
 

@@ -8,8 +8,7 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 
-#define LIKE_LOGITS 2   /* factor: logits have between half and twice as many rows */
-#define WORLD_MANY 1024 /* stands for an unknown number of GPUs */
+#define LIKE_LOGITS 2 /* factor: logits have between half and twice as many rows */
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
 
@@ -34,25 +33,6 @@ static int load_peak(struct advise_run *run)
 		device, take_peak, run);
 
 	return !error && !run->peak ? -MT_E_MAGIC : error;
-}
-
-/* Finds the failed request. An allocator that gave back segments and then got the memory has not failed. */
-static int find_failure(struct advise_run *run)
-{
-	static const char sql[] =
-		"SELECT EXISTS (SELECT 1 FROM allocation WHERE process = ?1 AND device = ?2 AND alloc_seq > ?3 "
-		"AND bytes >= ?4 AND memory NOT IN ('tensor', 'pinned', 'host', 'imported'))";
-	const struct oom_failure *it = run->scene->request.failure;
-	const int64_t parameter[ANSWER_PARAMETERS] = { it ? it->process : 0, it ? it->device : 0, it ? it->seq : 0,
-						       it ? (int64_t)it->requested : 0 };
-	uint64_t survived = 0;
-	int error = 0;
-
-	if (it && !strcmp(it->source, "driver"))
-		error = answer_bytes(run->db, sql, parameter, &survived);
-	run->failed = it && !error && !survived;
-	run->it = run->failed ? it : NULL;
-	return error;
 }
 
 /* ---- the request --------------------------------------------------------------------------------------------------------- */
@@ -281,24 +261,16 @@ static int load_roles(struct advise_run *run)
 	return 0;
 }
 
-/* The GPUs of the run. Communicators, gathered shards and collectives tell of others than the recorded ones. */
-static int load_world(struct advise_run *run)
+/* Whether communicators or gathered shards tell of other GPUs than that of the one recorded process. */
+static int is_alone(const struct scene *scene)
 {
-	const struct scene *scene = run->scene;
 	size_t i;
 
-	run->world = WORLD_MANY;
 	for (i = 0; i < scene->sites; i++)
 		if (scene->site[i].category == MT_CATEGORY_NCCL ||
 		    scene->site[i].category == MT_CATEGORY_GATHER_BUFFERS)
 			return 0;
-	for (i = 0; i < scene->frames; i++)
-		if (scene->frame[i].tags & MT_TAG_BIT(COLLECTIVE))
-			return 0;
-	return answer_bytes(
-		run->db,
-		"SELECT max((SELECT count(*) FROM device WHERE kind = 'cuda'), (SELECT ifnull(max(rank), 0) + 1 FROM process))",
-		NULL, &run->world);
+	return scene->processes == 1 && scene->process[0].rank <= 0;
 }
 
 #define LAYERS_LEAST 4  /* fewer repeated stacks are no layers */
@@ -356,10 +328,9 @@ int advise_run_load(struct advise_run *run, const struct scene *scene)
 	uint64_t tags = scene->request.node == SCENE_NONE ? 0 : scene->node[scene->request.node].tags;
 	int error;
 
-	*run = (struct advise_run){ .db = scene->db, .scene = scene };
-	error = find_failure(run);
-	if (!error)
-		error = load_peak(run);
+	*run = (struct advise_run){ .db = scene->db, .scene = scene, .it = scene->request.failure };
+	run->failed = run->it != NULL;
+	error = load_peak(run);
 	if (!error)
 		error = load_model(run);
 	if (!error && run->failed)
@@ -372,11 +343,9 @@ int advise_run_load(struct advise_run *run, const struct scene *scene)
 		error = later_find(&run->replay, run->it, run->model.layers, tags);
 	if (!error)
 		error = replay_survey(&run->replay);
-	if (!error)
-		error = load_world(run);
 	if (error)
 		return error;
-	advise_find_brought(run);
+	run->alone = is_alone(scene);
 	find_figures(run);
 	advise_find_engine(run);
 	return 0;

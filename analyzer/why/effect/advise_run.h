@@ -47,7 +47,7 @@ struct advise_engine {
 struct advise_run {
 	struct db *db;
 	const struct scene *scene;    /* the caller's */
-	const struct oom_failure *it; /* the failed request of the scene; NULL: none failed, or the process survived it */
+	const struct oom_failure *it; /* the failed request of the scene; NULL: none failed */
 	struct {
 		uint64_t tokens, words; /* words of the vocabulary; 0: the request is no logits */
 	} asked;                        /* the failed request as tokens x words x bytes of an element */
@@ -63,7 +63,7 @@ struct advise_run {
 	uint32_t elsewhere; /* roles with their own process: other processes have no bytes of these roles */
 	uint32_t phases;    /* phases that ran, bits 1 << enum mt_phase */
 	uint64_t gpus;      /* number of training processes on the device */
-	uint64_t world;     /* number of GPUs of all machines in the recording; a large number: others, too */
+	int alone;          /* 1: the run has one GPU; 0: more, or unknown */
 	double layers;      /* number of layers, by the census or by repeated stacks; 0: unknown */
 	struct advise_engine engine;
 	uint64_t tokens; /* rows of the largest logits; 0: unknown */
@@ -105,9 +105,6 @@ int advise_is_set_aside(const struct replay_site *site);
 
 /* Whether a model generates without an engine, with its own cache: in this process (id), or 0: in any. */
 int advise_generates_itself(const struct advise_run *run, int64_t process);
-
-/* Fills site[].brought, after all other members of replay. */
-void advise_find_brought(struct advise_run *run);
 
 /* Fills run->engine, after all other members. */
 void advise_find_engine(struct advise_run *run);

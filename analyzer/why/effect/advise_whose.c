@@ -1,4 +1,4 @@
-/* The owners of bytes: an engine; a critic, reference, teacher or reward model; and bytes that the failed phase itself brought. */
+/* The owners of bytes: an engine; and a critic, reference, teacher or reward model. */
 #include <stdio.h>
 #include <string.h>
 #include "advise_run.h"
@@ -204,37 +204,4 @@ void advise_find_engine(struct advise_run *run)
 			*most = engine;
 	}
 	most->engines = engines;
-}
-
-/* ---- bytes that the phase brought --------------------------------------------------------------------------------------------- */
-
-/* The phase needs bytes that came since the last other phase: an offload while they are unused does not make them fewer. */
-void advise_find_brought(struct advise_run *run)
-{
-	const uint32_t states = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_GRADIENTS |
-				1u << MT_CATEGORY_OPTIMIZER_STATE;
-	const struct scene *scene = run->scene;
-	const struct scene_process *process = &scene->process[scene->request.process];
-	const struct scene_span *span = &scene->span[process->first_span];
-	const struct scene_block *block;
-	uint8_t phase = run->replay.request.phase;
-	struct replay_site *site;
-	int64_t since = 0;
-	uint32_t i;
-
-	if (!run->failed || phase == MT_PHASE_OTHER || phase == MT_PHASE_INIT)
-		return;
-	for (i = 0; i < process->spans; i++)
-		if (span[i].first_seq <= run->it->seq && span[i].phase != MT_PHASE_OTHER && span[i].phase != phase &&
-		    span[i].last_seq > since)
-			since = span[i].last_seq;
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
-		i = replay_index(&run->replay, scene->site[block->site].id);
-		site = i == SCENE_NONE ? NULL : &run->replay.site[i];
-		if (site && site->process == process->id && site->phase == phase && states & 1u << site->category &&
-		    !site->driver && !site->ignored && block->seq > since)
-			site->brought += block->bytes;
-	}
-	for (site = run->replay.site; site < run->replay.site + run->replay.sites; site++)
-		site->brought = site->brought < site->then ? site->brought : site->then;
 }

@@ -43,15 +43,12 @@ static int configure(struct effects *effects, const struct effect_request *reque
 	return error;
 }
 
-/* Sets facts for constraints, the bytes in use, and those that are missing. */
-static void find_facts(struct effects *effects, uint64_t fit)
+/* Sets the bytes in use, and those that are missing. */
+static void find_needed(struct effects *effects, uint64_t fit)
 {
 	const struct advise_run *run = &effects->run;
 	uint32_t phase;
 
-	effects->facts.fact[MT_KNOB_FACT_LARGEST_WEIGHT] = run->model.largest;
-	effects->facts.fact[MT_KNOB_FACT_LAYERS] = run->model.layers;
-	effects->facts.fact[MT_KNOB_FACT_GPUS] = run->gpus;
 	effects->base = run->replay.request.all;
 	for (phase = 0; phase < MT_PHASE_COUNT && !run->failed; phase++)
 		if (run->replay.peak[phase].bytes > effects->base)
@@ -162,7 +159,7 @@ static int is_open(const struct effects *effects, struct effect *effect, int bac
 {
 	const struct mt_knob *knob = effect->knob;
 	char why[ADVISE_WORDS_MAX] = "";
-	enum advise_standing standing = advise_config_standing(effects->config, knob, &effects->facts, why);
+	enum advise_standing standing = advise_config_standing(effects->config, knob, effects->run.model.largest, why);
 	int is_default = effect->now.origin <= ADVISE_DEFAULT, can_be_off = knob->saves == MT_KNOB_SAVES_OFF;
 
 	if (standing == ADVISE_STANDING_ABSENT)
@@ -265,6 +262,9 @@ static int take_parts(const struct effects *effects, struct effect *effect, cons
 	for (i = 0; i < MT_CATEGORY_COUNT; i++)
 		if (of[i] > of[effect->category])
 			effect->category = (enum mt_category)i;
+	effect->later = !all;
+	if (effect->later && knob->categories)
+		effect->category = (enum mt_category)__builtin_ctz(knob->categories);
 	effect->probable = guessed[effect->category] > of[effect->category] / 2;
 	return knob->method == MT_KNOB_METHOD_LOGITS || knob->method == MT_KNOB_METHOD_SHARE ||
 	       own >= all / BESIDE_SHARE;
@@ -288,9 +288,8 @@ static void take_trial(struct effects *effects, struct effect *effect, const str
 		say_idle(effect, "moves none of the bytes that it is about");
 	else
 		effect->works = 1;
-	/* A model on more GPUs than the recording shows costs GPUs. */
 	if (effect->works && knob->measure == MT_KNOB_UNIT_GPUS && knob->saves == MT_KNOB_SAVES_HIGHER &&
-	    knob->cost < MT_KNOB_COST_GPUS && strtod(effect->to, NULL) > (double)effects->run.world)
+	    knob->cost < MT_KNOB_COST_GPUS && effects->run.alone)
 		effect->cost = MT_KNOB_COST_GPUS;
 	effect->fits = effect->works && outcome_fits(effects, outcome) && ends_series(effects, effect);
 }
@@ -298,37 +297,29 @@ static void take_trial(struct effects *effects, struct effect *effect, const str
 /* ---- the allocator --------------------------------------------------------------------------------------------------------- */
 
 /*
- * The saving is at most the idle bytes. The setting works for a request if the model of the allocator finds room. Other settings of the
- * allocator need a number that only a trial finds. PyTorch refuses expandable segments for a sleeping pool.
+ * The saving is at most the bytes between blocks, of the process that asks or has most of them: empty segments go back without any
+ * setting. `memana frag --replay` says how much of it goes. PyTorch refuses expandable segments for a sleeping pool.
  */
 static int try_allocator(struct effects *effects, struct effect *effect)
 {
-	const struct scene_request *request = &effects->scene->request;
+	const struct scene *scene = effects->scene;
+	const struct scene_process *process = &scene->process[scene->request.process];
 	struct advise_trial trial = { .works = 0 };
-	struct advise_move move = { effect->knob, effect->now.text, effect->to };
-	struct advise_reserved reserved;
 	int failed = effects->run.failed, error;
-	uint64_t saved, missing = failed ? oom_missing(effects->run.it) : 0;
+	uint64_t between;
+	size_t i;
 
 	if (effect->knob->saves != MT_KNOB_SAVES_ON || effect->knob->written != MT_KNOB_WRITTEN_ENVIRONMENT ||
-	    (failed && (request->sleeps || request->expandable)))
+	    (failed && (scene->request.sleeps || scene->request.expandable)))
 		return 0;
 	advise_value_text(effect->to, effect->knob, 1);
-	error = advise_allocator(&effects->run, &move, 1, &reserved);
-	effect->untold = !reserved.known;
-	saved = less(reserved.recorded, reserved.modelled);
-	if (error || !reserved.known || (!saved && !reserved.gets))
-		return error;
-	saved = saved < reserved.idle ? saved : reserved.idle;
-	effect->saved = (struct advise_range){ failed ? 0 : saved - saved / 4, saved };
-	if (reserved.asked)
-		effect->saved = (struct advise_range){ missing < reserved.idle ? missing : reserved.idle,
-						       reserved.idle };
-	effect->works = (reserved.asked ? reserved.gets : saved > 0) && !is_small(effects, (double)effect->saved.high);
-	effect->fits = effect->works && effects->needed && effect->saved.low >= effects->needed &&
-		       ends_series(effects, effect);
+	for (i = 0; i < scene->processes && !failed; i++)
+		process = scene->process[i].slack > process->slack ? &scene->process[i] : process;
+	between = process->slack - process->idle;
+	effect->works = !is_small(effects, (double)between) && (!failed || oom_missing(effects->run.it) <= between);
+	effect->saved.high = between;
 	effect->category = MT_CATEGORY_SLACK;
-	effect->process = scene_process_of(effects->scene, reserved.process);
+	effect->process = (uint32_t)(process - scene->process);
 	error = advise_try(&effects->run, effects->config, NULL, 0, &trial, 1);
 	effect->outcome = trial.outcome;
 	return error;
@@ -432,13 +423,8 @@ static int plan_given(struct effects *effects)
 		error = advise_try(&effects->run, effects->config, plan->move, k, &trial, 1);
 		plan->silence[k] = trial.silence;
 	}
-	if (!error && plan->moves)
-		error = advise_allocator(&effects->run, plan->move, plan->moves, &plan->reserved);
-	for (k = 0; k < plan->moves; k++) {
-		if (plan->reserved.known && plan->move[k].knob->method == MT_KNOB_METHOD_ALLOCATOR)
-			plan->silence[k] = ADVISE_SILENT_NONE;
+	for (k = 0; k < plan->moves; k++)
 		plan->unforetold |= (unknown & 1u << plan->silence[k]) != 0;
-	}
 	plan->outcome = trial.outcome;
 	plan->fits = plan->moves && effects->limit && trial.outcome.peak.high <= effects->limit &&
 		     trial.outcome.asked.high <= effects->limit;
@@ -537,7 +523,7 @@ int effects_load(struct effects *effects, const struct scene *scene, const struc
 		return error;
 	if (effects->config->parts)
 		advise_find_models(&effects->run, effects->config->part[0].file);
-	find_facts(effects, request->fit);
+	find_needed(effects, request->fit);
 	error = plan_given(effects);
 	return error ? error : load_settings(effects);
 }

@@ -41,6 +41,7 @@ struct effect {
 	uint32_t process;       /* index of the process that loses most; SCENE_NONE: no bytes go */
 	enum mt_category category;
 	int probable;                /* 1: the category of most bytes is a guess */
+	int later;                   /* 1: the bytes come after the moment, and `category` is the setting's */
 	struct candidate_part *part; /* removed bytes, by site */
 	size_t parts;
 };
@@ -55,7 +56,6 @@ struct effect_plan {
 	int unforetold; /* 1: the recording lacks the bytes of a change, and the outcome is unknown */
 	int fits;
 	struct advise_outcome outcome;
-	struct advise_reserved reserved;
 };
 
 /* The user's input. */
@@ -71,12 +71,11 @@ struct effects {
 	struct advise_run run;
 	struct mt_knobs *knobs;
 	struct advise_config *config;
-	struct advise_facts facts; /* for constraints */
-	uint64_t base;             /* bytes in use at the moment, with the changes after the request */
-	uint64_t needed;           /* bytes that must go before the request fits; 0: it fits, or unknown */
-	uint64_t limit;            /* most bytes: --fit, or the run's limit; 0: none */
-	int fit, blind;            /* 1: --fit was given; 1: the configuration is unknown */
-	struct effect **effect;    /* in the order of effect_order(): working effects first */
+	uint64_t base;          /* bytes in use at the moment, with the changes after the request */
+	uint64_t needed;        /* bytes that must go before the request fits; 0: it fits, or unknown */
+	uint64_t limit;         /* most bytes: --fit, or the run's limit; 0: none */
+	int fit, blind;         /* 1: --fit was given; 1: the configuration is unknown */
+	struct effect **effect; /* in the order of effect_order(): working effects first */
 	size_t effects;
 	struct effect *all;      /* private: the effects themselves */
 	struct effect_plan plan; /* without moves: no --set, or one setting is enough */

@@ -10,38 +10,12 @@
 
 /* ---- on already ---------------------------------------------------------------------------------------------------------- */
 
-/*
- * Whether the word is on stacks of the setting's processes: a critic's recomputation proves nothing about the actor. A word without
- * allocations below it counts for all.
- */
-static int is_seen_of(const struct effects *effects, const char *word, uint32_t roles)
-{
-	const struct advise_run *run = &effects->run;
-	const struct scene *scene = effects->scene;
-	const struct scene_site *site;
-	int any = 0;
-	uint32_t at;
-
-	if (!stack_is_seen(scene, word))
-		return 0;
-	for (site = scene->site; site < scene->site + scene->sites; site++) {
-		if (!stack_has(scene, site->node, word))
-			continue;
-		at = replay_index(&run->replay, site->id); /* on another GPU the roles of the process count */
-		if (roles & (at == SCENE_NONE ? run->role[site->process] & ~run->elsewhere
-					      : advise_roles_of(run, &run->replay.site[at])))
-			return 1;
-		any = 1;
-	}
-	return !any;
-}
-
 int effect_is_proved(const struct effects *effects, const struct mt_knob *knob, char why[ADVISE_WORDS_MAX])
 {
 	uint32_t i;
 
 	for (i = 0; i < knob->proofs; i++)
-		if (is_seen_of(effects, knob->proof[i], knob->processes)) {
+		if (stack_is_seen(effects->scene, knob->proof[i])) {
 			snprintf(why, ADVISE_WORDS_MAX, "already on: %s is on the recorded stacks", knob->proof[i]);
 			return 1;
 		}

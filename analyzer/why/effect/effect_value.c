@@ -14,11 +14,7 @@
 #define SHARE_NEAR 0.03  /* part of the GPU: bytes below the share by more refute the share */
 #define SHARE_SURE 0.85  /* part of a smaller share that frees bytes: an engine has other memory in it */
 #define RANK_USUAL 16.0
-#define OUTLIER 2          /* factor: tokens of an outlier, by those of all earlier micro-batches */
-#define BUDGET_LOOSE 1.1   /* as in method_tokens.c: micro-batches are not filled alike */
-#define BUDGET_MARGIN 2.0  /* factor of the missing bytes */
-#define BUDGET_MOST 0.75   /* part of the largest micro-batch: above this, the next micro-batch can be as large */
-#define LENGTH_MARGIN 1.05 /* factor of the missing bytes: lengths are not exact */
+#define OUTLIER 2 /* factor: tokens of an outlier, by those of all earlier micro-batches */
 #define TOKENS_STEP 256
 
 static const char *text_of(struct effect *effect, double number)
@@ -49,7 +45,7 @@ static int is_guess(const struct effects *effects, const struct effect *effect)
 
 static double floor_of(const struct effects *effects, const struct effect *effect)
 {
-	return advise_floor(effects->config, effect->knob, &effects->facts);
+	return advise_floor(effects->config, effect->knob, effects->run.model.largest);
 }
 
 /* Proposes half of an unknown value. */
@@ -69,21 +65,6 @@ static double half_of_tokens(const struct effects *effects, const struct effect 
 
 	to = to >= 2 * TOKENS_STEP ? floor(to / TOKENS_STEP) * TOKENS_STEP : floor(to);
 	return to >= 1 && to < now ? to : 0;
-}
-
-/* The largest value from `least` to `most` that saves the missing bytes times `margin`: savings follow the tokens. */
-static double that_fits(const struct effects *effects, struct effect *effect, double most, double least, double margin)
-{
-	struct advise_trial trial = { .move = { effect->knob, effect->begins, text_of(effect, least) } };
-	double saved, to;
-
-	if (!effects->needed || !effects->run.failed || most <= least ||
-	    advise_try(&effects->run, effects->config, NULL, 0, &trial, 1) || trial.outcome.asked.high >= effects->base)
-		return least;
-	saved = (double)(effects->base - trial.outcome.asked.high);
-	to = most - (most - least) * margin * (double)effects->needed / saved;
-	to = floor(to / TOKENS_STEP) * TOKENS_STEP;
-	return to > least ? to : least;
 }
 
 /* Tokens of the largest earlier micro-batch of the request's place; 0: unknown. */
@@ -113,8 +94,7 @@ static const char *lower_length(const struct effects *effects, struct effect *ef
 	}
 	if (now <= 0 && is_outlier(effects)) {
 		show_number(effect, tokens);
-		return text_of(effect,
-			       that_fits(effects, effect, tokens, floor(earlier_tokens(effects)), LENGTH_MARGIN));
+		return text_of(effect, floor(earlier_tokens(effects)));
 	}
 	/* The model's own cache has the length of the answers: half is an answer for an unknown value, too. */
 	if (now <= 0 && effect->knob->of == MT_KNOB_OF_ANSWER && effects->run.failed &&
@@ -151,7 +131,7 @@ static int is_set_with_switch(const struct mt_knob *knob)
 /* Without a set budget, a micro-batch larger than the default shows the budget. */
 static const char *lower_budget(const struct effects *effects, struct effect *effect, double now)
 {
-	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases), half, to;
+	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases), half;
 	int shows = tokens > 0 && effect->now.origin <= ADVISE_DEFAULT && (now <= 0 || tokens > now);
 	const char *only =
 		may_end_run(effects, effect)
@@ -172,10 +152,7 @@ static const char *lower_budget(const struct effects *effects, struct effect *ef
 	if (half < 1)
 		return NULL;
 	effect->relative = tokens <= 0 && is_guess(effects, effect);
-	to = that_fits(effects, effect, tokens / BUDGET_LOOSE, half, BUDGET_MARGIN);
-	if (tokens > 0 && to > tokens * BUDGET_MOST)
-		to = floor(tokens * BUDGET_MOST / TOKENS_STEP) * TOKENS_STEP;
-	return text_of(effect, to > half ? to : half);
+	return text_of(effect, half);
 }
 
 /* ---- an engine's share ------------------------------------------------------------------------------------------------------ */
@@ -257,9 +234,9 @@ static const char *lower(const struct effects *effects, struct effect *effect, d
 
 /*
  * Whether more parts make no sense. The value means "as many as there are": -1, 0, or such a default of the newest release. Or the
- * parts are of experts, and the model is not known to have any.
+ * parts are of experts, of which the recording knows no number.
  */
-static int has_no_more(const struct effects *effects, const struct effect *effect, double now)
+static int has_no_more(const struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;
 	int is_all = now < 1;
@@ -272,27 +249,25 @@ static int has_no_more(const struct effects *effects, const struct effect *effec
 			 number < 1;
 	for (i = 0; i < knob->constraints; i++)
 		is_all |= knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
-			  knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS &&
-			  !effects->facts.fact[MT_KNOB_FACT_EXPERTS];
+			  knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS;
 	return is_all;
 }
 
-/* Proposes twice the number of parts or GPUs. A default above the recorded GPUs is not in use here. */
+/* Proposes twice the number of parts or GPUs, of one GPU where the run has no more. */
 static const char *higher(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;
-	double world = (double)effects->run.world;
 	int gpus = knob->measure == MT_KNOB_UNIT_GPUS;
 
 	if (knob->measure == MT_KNOB_UNIT_SHARE)
 		return text_of(effect, 1);
 	if (knob->measure == MT_KNOB_UNIT_STAGE)
 		return now >= 3 ? NULL : text_of(effect, now < 0 ? 3 : now + 1);
-	if ((!gpus && knob->measure != MT_KNOB_UNIT_PARTS) || has_no_more(effects, effect, now))
+	if ((!gpus && knob->measure != MT_KNOB_UNIT_PARTS) || has_no_more(effect, now))
 		return NULL;
-	effect->relative = is_guess(effects, effect) && !(gpus && world == 1);
-	if (gpus && effect->now.origin <= ADVISE_DEFAULT && now > world) {
-		now = world;
+	effect->relative = is_guess(effects, effect) && !(gpus && effects->run.alone);
+	if (gpus && effect->now.origin <= ADVISE_DEFAULT && now > 1 && effects->run.alone) {
+		now = 1;
 		show_number(effect, now);
 	}
 	return text_of(effect, now > 0 ? 2 * now : 2);

@@ -6,7 +6,6 @@
 
 #define SERIES_LEAST 3 /* least number of equal pieces before the request */
 #define LAYERS_LEAST 4
-#define OFTEN 2     /* factor: a place with half as many requests belongs to another kind of step */
 #define ROUGHLY 512 /* bytes of a piece, by which allocators round */
 
 #define OWN "process = ?1 AND device = ?2 AND memory = 'tensor'"
@@ -16,7 +15,7 @@
 struct call {
 	int64_t step, seq;
 	uint64_t count, bytes; /* the place's requests of the step up to this one, and their bytes */
-	uint64_t own;          /* bytes of the step in use then */
+	uint64_t own;          /* bytes of the step in use: of the failed one now, of an earlier one at its most */
 	/* after the call */
 	int64_t most, at; /* most bytes more; at: seq of the most */
 	uint8_t phase;    /* phase of `most` */
@@ -28,7 +27,6 @@ struct search {
 	struct call now, best; /* best: the earlier call with most bytes after it; `most` 0: none */
 	struct call call;      /* the one that is read */
 	int reached;           /* 1: an earlier step reached the place */
-	int fewer;             /* 1: fewer requests than in the failed step are enough */
 	/* the changes after the call */
 	uint32_t phases; /* bits of the phases in which the work goes on */
 	int came_back, over;
@@ -99,7 +97,7 @@ static int take_call(void *context, struct db_stmt *row)
 			       .seq = db_int(row, 1),
 			       .count = (uint64_t)db_int(row, 2),
 			       .bytes = (uint64_t)db_int(row, 3) };
-	if (search->fewer ? call->count * OFTEN < search->now.count : call->count < search->now.count)
+	if (call->count < search->now.count)
 		return 0;
 	search->phases = 1u << search->replay->request.phase;
 	search->came_back = search->replay->request.phase == MT_PHASE_BACKWARD;
@@ -166,13 +164,11 @@ static int take_over(struct search *search)
 	if (replay->later.sum > room)
 		replay_cap_later(replay, room);
 	replay->later.phase = best->phase;
-	replay->later.from = replay->later.sum > 0 ? REPLAY_LATER_STEPS
-			     : search->fewer       ? REPLAY_LATER_UNKNOWN
-						   : REPLAY_LATER_NOTHING;
+	replay->later.from = replay->later.sum > 0 ? REPLAY_LATER_STEPS : REPLAY_LATER_NOTHING;
 	return error;
 }
 
-static int by_steps(struct search *search, int fewer)
+static int by_steps(struct search *search)
 {
 	static const char now[] =
 		"SELECT count(*) FILTER (WHERE node = ?3), ifnull(sum(bytes) FILTER (WHERE node = ?3), 0), "
@@ -188,35 +184,21 @@ static int by_steps(struct search *search, int fewer)
 	const struct oom_failure *failed = search->failed;
 	int error = ask(search, now, failed->node, failed->step, failed->seq, take_now);
 
-	search->fewer = fewer;
 	if (!error)
 		error = ask(search, calls, failed->node, (int64_t)search->now.count, failed->seq, take_call);
-	if (!error && search->reached && !fewer)
+	if (!error && search->reached)
 		search->replay->later.from = REPLAY_LATER_NOTHING;
 	return error || !search->best.most ? error : take_over(search);
 }
 
 /* ---- one of a series -------------------------------------------------------------------------------------------------- */
 
-#define COPIES (KIND(GATHER_BUFFERS) | KIND(STATE_DICT) | KIND(WEIGHT_BUFFERS))
-
-/* Resident pieces of places like the request's. */
-struct series {
-	uint64_t alike;        /* as large as the request */
-	uint64_t count, bytes; /* pieces of all sizes */
-	uint64_t of;           /* expected number of pieces as large as the request; 0: unknown */
-};
-
-static int is_near(uint64_t one, uint64_t other)
-{
-	return one <= other + ROUGHLY && other <= one + ROUGHLY;
-}
-
-static struct series pieces_of(const struct replay *replay)
+/* Resident pieces of places like the request's, as large as the request. */
+static uint64_t pieces_of(const struct replay *replay)
 {
 	const struct scene *scene = replay->scene;
 	const struct scene_block *block;
-	struct series series = { 0 };
+	uint64_t pieces = 0, each;
 	uint32_t at;
 
 	for (block = scene->block; block < scene->block + scene->blocks; block++) {
@@ -224,111 +206,37 @@ static struct series pieces_of(const struct replay *replay)
 		if (at == SCENE_NONE || replay->site[at].alike != replay->site[replay->request.site].alike ||
 		    !block->count)
 			continue;
-		series.count += block->count;
-		series.bytes += block->bytes;
-		series.alike += is_near(block->bytes / block->count, replay->request.bytes) ? block->count : 0;
+		each = block->bytes / block->count;
+		if (each <= replay->request.bytes + ROUGHLY && replay->request.bytes <= each + ROUGHLY)
+			pieces += block->count;
 	}
-	return series;
-}
-
-static int take_size(void *context, struct db_stmt *row)
-{
-	uint64_t *layers = context, other = (uint64_t)db_int(row, 0), rest;
-
-	while (other) {
-		rest = *layers % other;
-		*layers = other;
-		other = rest;
-	}
-	return 0;
+	return pieces;
 }
 
 /*
- * The number of weights of one size is a multiple of the number of layers: take the common divisor. Only weights of one call count,
- * as another call makes another model (reference, critic). A series of weights itself is not complete, and does not count.
+ * Each layer has one piece. An optimizer's states are as many as weights, and their number is unknown, as is the number of pieces
+ * without the layers of a census. Activations that come in series are freed before the series ends.
  */
-static int find_layers(const struct replay *replay, const struct oom_failure *failed, uint64_t *layers)
-{
-	static const char sql[] =
-		"SELECT count(*) AS n FROM allocation WHERE " OWN
-		" AND category = 'weights' AND alloc_seq < ?3 AND (free_seq IS NULL OR free_seq > ?3) AND abs(bytes - ?4) > 512 "
-		"GROUP BY bytes, node HAVING n >= ?5 ORDER BY n * bytes DESC LIMIT 3";
-	int is_weight = replay->site[replay->request.site].category == MT_CATEGORY_WEIGHTS;
-	const int64_t parameter[ANSWER_PARAMETERS] = { failed->process, failed->device, failed->seq,
-						       is_weight ? (int64_t)failed->requested : -1 - ROUGHLY,
-						       LAYERS_LEAST };
-
-	return *layers >= LAYERS_LEAST ? 0 : answer_rows(replay->scene->db, sql, parameter, take_size, layers);
-}
-
-/* Gradients, or weights, that are as large as the request or half as large, of one place. */
-static uint64_t count_weights(const struct replay *replay, enum mt_category category, uint64_t part)
-{
-	const struct scene *scene = replay->scene;
-	const struct scene_block *block;
-	uint64_t count = 0, most = 0;
-	uint32_t site = SCENE_NONE;
-
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
-		if (scene->site[block->site].category != category || !block->count ||
-		    scene->site[block->site].process != scene->request.process ||
-		    !is_near(block->bytes / block->count * part, replay->request.bytes))
-			continue;
-		count = block->site == site ? count + block->count : block->count;
-		site = block->site;
-		most = count > most ? count : most;
-	}
-	return most;
-}
-
-/* Adam has two states for each trained weight, each as large as the gradient or the weight. Some optimizers keep one. */
-static uint64_t count_states(const struct replay *replay, uint64_t there, int is_adam)
-{
-	static const enum mt_category category[] = { MT_CATEGORY_GRADIENTS, MT_CATEGORY_WEIGHTS };
-	uint64_t each = 0;
-	size_t i;
-
-	for (i = 0; i < 2 * MT_ARRAY_SIZE(category) && !each; i++)
-		each = count_weights(replay, category[i / 2], 1 + i % 2);
-	if (each < SERIES_LEAST && !is_adam)
-		return 0;
-	return is_adam || there >= each ? 2 * each : each;
-}
-
-/* Each layer has one piece, unless the place also frees pieces. Logits come in other numbers. */
-static int by_layers(struct replay *replay, const struct oom_failure *failed, uint64_t layers, uint64_t tags)
+static int by_layers(struct replay *replay, uint64_t layers, uint64_t tags)
 {
 	const uint32_t kinds = KIND(KV_CACHE) | KIND(WEIGHTS) | KIND(ACTIVATIONS) | KIND(GRADIENTS) |
-			       KIND(OPTIMIZER_STATE) | COPIES;
+			       KIND(GATHER_BUFFERS) | KIND(STATE_DICT) | KIND(WEIGHT_BUFFERS);
 	uint8_t category = replay->site[replay->request.site].category;
-	struct series series = pieces_of(replay);
-	double each = (double)failed->requested;
-	int error = 0;
+	uint64_t pieces = pieces_of(replay);
 
-	if (!(kinds & 1u << category))
+	if (pieces < SERIES_LEAST)
 		return 0;
-	if (category == MT_CATEGORY_OPTIMIZER_STATE) {
-		series.of = count_states(replay, series.alike, (tags & MT_TAG_BIT(ADAM)) != 0);
-	} else if (series.alike >= SERIES_LEAST && !(tags & MT_TAG_BIT(CHECKPOINT_LOAD))) {
-		error = find_layers(replay, failed, &layers);
-		series.of = layers >= LAYERS_LEAST ? layers : 0;
-	}
-	if (error)
-		return error;
-	/* A layer can have several copies of one size. */
-	if (series.of && COPIES & 1u << category && series.alike + 1 >= series.of)
-		series.of *= (series.alike + 1 + series.of) / series.of;
-	if (series.alike + 1 >= series.of) {
-		if (series.alike >= SERIES_LEAST && !series.of && category != MT_CATEGORY_ACTIVATIONS)
+	if (!(kinds & 1u << category) || layers < LAYERS_LEAST || tags & MT_TAG_BIT(CHECKPOINT_LOAD)) {
+		if ((kinds | KIND(OPTIMIZER_STATE)) & ~KIND(ACTIVATIONS) & 1u << category)
 			replay->later.from = REPLAY_LATER_SERIES;
 		return 0;
 	}
-	if (COPIES & 1u << category) /* all sizes, at the progress of this size */
-		each = ((double)series.bytes + each) / (double)(series.alike + 1);
+	if (pieces + 1 >= layers)
+		return 0;
 	replay->later.from = REPLAY_LATER_LAYERS;
 	replay->later.phase = replay->request.phase;
-	replay->later.count = (uint32_t)(series.of - series.alike - 1);
-	return replay_add_later(replay, replay->request.site, each * replay->later.count);
+	replay->later.count = (uint32_t)(layers - pieces - 1);
+	return replay_add_later(replay, replay->request.site, (double)replay->request.bytes * replay->later.count);
 }
 
 /* Whether earlier allocations of the request's stack are of its kind. Logits in a backward are no gradients of earlier calls. */
@@ -345,15 +253,13 @@ static int has_earlier(const struct replay *replay)
 int later_find(struct replay *replay, const struct oom_failure *failed, uint64_t layers, uint64_t tags)
 {
 	struct search search = { .replay = replay, .failed = failed };
-	int has = has_earlier(replay), error = 0;
+	int error = 0;
 
 	if (!failed->node)
 		return 0;
-	if (has)
-		error = by_steps(&search, 0);
+	if (has_earlier(replay))
+		error = by_steps(&search);
 	if (!error && replay->later.from == REPLAY_LATER_UNKNOWN)
-		error = by_layers(replay, failed, layers, tags);
-	if (!error && has && replay->later.from == REPLAY_LATER_UNKNOWN)
-		error = by_steps(&search, 1);
+		error = by_layers(replay, layers, tags);
 	return error;
 }

@@ -109,23 +109,20 @@ const struct replay_site *method_next(const struct method *method, const struct 
 /* ---- what stays ------------------------------------------------------------------------------------------------------------ */
 
 /*
- * The part that stays for any value, 0 to 1. A switch can keep a model's bytes on the host while others work. Bytes that the failed phase
- * brought for its own work then stay on the GPU.
+ * Whether a switch that keeps a model's states on the host while others work leaves the site alone: the failed phase brought the bytes
+ * for its own work.
  */
-static double needed_in(const struct method *method, const struct replay_site *site, uint32_t phase)
+static int is_at_work(const struct method *method, const struct replay_site *site)
 {
 	const uint32_t states = CATEGORY(WEIGHTS) | CATEGORY(GRADIENTS) | CATEGORY(OPTIMIZER_STATE);
 	const uint32_t work = 1u << MT_PHASE_LOGPROB | 1u << MT_PHASE_REF | 1u << MT_PHASE_CRITIC | TRAINING;
-	const struct advise_run *run = method->run;
 	const struct mt_knob *knob = method->knob;
-	int waits = knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_NOTHING &&
-		    knob->measure == MT_KNOB_UNIT_SWITCH && knob->saves == MT_KNOB_SAVES_ON &&
-		    knob->categories & states && !(knob->categories & ~states) &&
-		    knob->phases & 1u << MT_PHASE_ROLLOUT && (knob->phases & work) != work;
 
-	if (!waits || !run->failed || phase != run->replay.request.phase || !site->brought)
-		return 0;
-	return (double)site->brought / (double)site->then;
+	return method->run->failed && site->phase == method->run->replay.request.phase &&
+	       !mt_phase_is_early(site->phase) && knob->method == MT_KNOB_METHOD_REMOVED &&
+	       knob->leaves == MT_KNOB_LEAVES_NOTHING && knob->measure == MT_KNOB_UNIT_SWITCH &&
+	       knob->saves == MT_KNOB_SAVES_ON && !(knob->categories & ~states) &&
+	       knob->phases & 1u << MT_PHASE_ROLLOUT && (knob->phases & work) != work;
 }
 
 void method_keep(struct method *method, const struct replay_site *site, double one, double other)
@@ -134,16 +131,15 @@ void method_keep(struct method *method, const struct replay_site *site, double o
 	struct replay_effect *lean = &method->scenario->lean.effect[number],
 			     *heavy = &method->scenario->heavy.effect[number];
 	uint32_t phases = RUN_PASSING & 1u << site->category ? ALL_PHASES : method_phases(method->knob), phase;
-	double least = one < other ? one : other, most = one < other ? other : one, needed;
+	double least = one < other ? one : other, most = one < other ? other : one;
 
-	if ((one == 1 && other == 1) || !phases)
+	if ((one == 1 && other == 1) || !phases || is_at_work(method, site))
 		return;
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
 		if (!(phases & 1u << phase))
 			continue;
-		needed = needed_in(method, site, phase);
-		lean->keep[phase] *= (float)(needed + (1 - needed) * (least > 0 ? least : 0));
-		heavy->keep[phase] *= (float)(needed + (1 - needed) * (most > 0 ? most : 0));
+		lean->keep[phase] *= (float)(least > 0 ? least : 0);
+		heavy->keep[phase] *= (float)(most > 0 ? most : 0);
 	}
 	lean->used = heavy->used = 1;
 	method->effects++;
@@ -212,7 +208,6 @@ int method_direction(const struct method *method)
 #define BUCKET_LEAST 0.5
 #define BUCKET_MOST 1.6
 #define ADAPTERS_FEW 10  /* divisor: trained weights below 1/10 of all weights are adapters */
-#define IN_BLOCKS 2.0    /* bytes of all states of an element: smaller states come in blocks with a scale */
 #define BUCKET_OFTEN 1.5 /* births in a step for each piece at once */
 #define KEPT_MOST 1.25   /* factor for waiting gradients: the added gradient lies beside them */
 
@@ -242,26 +237,23 @@ static int has_adapters(const struct advise_model *model)
 	return model->trained && model->trained < model->elements / ADAPTERS_FEW;
 }
 
-/* The largest part that is left of the row's site: adapters, and an embedding's states beside states in blocks, can stay. */
-static double left_at_most(const struct method *method, const struct replay_site *site, double to, double left)
+/* The largest part that is left of the row's site: adapters can stay. */
+static double left_at_most(const struct method *method, const struct replay_site *site, double left)
 {
 	const struct advise_model *model = &method->run->model;
-	double embedding = (double)model->words * (double)model->width, trained = (double)model->trained;
 
-	if (method->knob->categories & CATEGORY(WEIGHTS) && has_adapters(model) && left < 1)
-		return site->category == MT_CATEGORY_WEIGHTS ? left + (1 - left) * trained / (double)model->elements
-							     : 1;
-	if (method->knob->categories != CATEGORY(OPTIMIZER_STATE) || to <= 0 || to > IN_BLOCKS || left >= 1 ||
-	    embedding >= trained)
+	if (!(method->knob->categories & CATEGORY(WEIGHTS)) || !has_adapters(model) || left >= 1)
 		return left;
-	return left + (1 - left) * embedding / trained;
+	return site->category == MT_CATEGORY_WEIGHTS
+		       ? left + (1 - left) * (double)model->trained / (double)model->elements
+		       : 1;
 }
 
 /*
  * Scales the row's bytes, results that are computed in the weights' type, and an optimizer's temporaries. Logits of the weights' type show
  * that the model computes in this type. Logits can stay in 32 bits.
  */
-static void keep_types(struct method *method, double to, double left)
+static void keep_types(struct method *method, double left)
 {
 	const struct advise_run *run = method->run;
 	const struct replay_site *site, *end = run->replay.site + run->replay.sites, *logits = run->replay.site;
@@ -282,7 +274,7 @@ static void keep_types(struct method *method, double to, double left)
 			method_keep(method, site, left, wide ? 1 : left);
 	}
 	for (site = NULL; (site = method_next(method, site));)
-		method_keep(method, site, left, left_at_most(method, site, to, left));
+		method_keep(method, site, left, left_at_most(method, site, left));
 }
 
 /* A switch leaves some bytes in the old type, and copies of the weights come in the new one. */
@@ -320,7 +312,7 @@ static enum advise_silence keep_weighed(struct method *method)
 		return ADVISE_SILENT_SAME;
 	if (is_switch)
 		return keep_switched(method, to, to / now);
-	keep_types(method, to, to / now);
+	keep_types(method, to / now);
 	return ADVISE_SILENT_NONE;
 }
 
@@ -490,24 +482,6 @@ static enum advise_silence keep_boundaries(struct method *method)
 	return ADVISE_SILENT_NONE;
 }
 
-/* Without recomputation, every layer keeps the bytes that were recomputed for one layer. */
-static enum advise_silence keep_everything(struct method *method)
-{
-	const struct replay *replay = &method->run->replay;
-	const struct replay_site *site;
-	double held[MT_CATEGORY_COUNT] = { 0 }, more;
-
-	for (site = replay->site; site < replay->site + replay->sites; site++)
-		held[site->category] += (double)advise_site_held(site);
-	if (held[MT_CATEGORY_ACTIVATIONS] <= 0 || held[MT_CATEGORY_RECOMPUTED] <= 0)
-		return ADVISE_SILENT_NOT_RECORDED;
-	more = held[MT_CATEGORY_RECOMPUTED] * layers_of(method->run) / held[MT_CATEGORY_ACTIVATIONS];
-	for (site = NULL; (site = method_next(method, site));)
-		if (site->category == MT_CATEGORY_ACTIVATIONS && is_of_layers(method->run, site))
-			method_keep(method, site, more * 0.7, more * 1.2);
-	return ADVISE_SILENT_NONE;
-}
-
 /*
  * The run can already train adapters: then adapters, gradients and states scale with the rank. New adapters of rank r at a matrix of a x b
  * take r * (a + b) numbers, at two matrices of a layer, or at all.
@@ -606,8 +580,6 @@ enum advise_silence method_removed(struct method *method)
 		method_keep_all(method, trained, trained);
 		return ADVISE_SILENT_NONE;
 	}
-	if (way < 0 && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES)
-		return keep_everything(method);
 	if (knob->measure == MT_KNOB_UNIT_SHARE ||
 	    (!way && knob->leaves == MT_KNOB_LEAVES_NOTHING && knob->saves != MT_KNOB_SAVES_CHOOSE))
 		return keep_share(method);

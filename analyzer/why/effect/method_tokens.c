@@ -8,9 +8,7 @@
 #define FLOOR_USUAL 0.4  /* part of a micro-batch: its longest sample may be as long */
 #define BUDGET_LOOSE 1.1 /* factor: micro-batches are not filled alike */
 #define ROUNDLY 1.02     /* factor of sizes that differ by their rounding */
-#define BIRTHS_TELLING 3 /* births of one size that tell it from those of the micro-batches */
 #define BATCHES_MANY 4   /* pieces that are kept at once: of one batch there are fewer */
-#define CAP_LEAST 0.125  /* part of logits: smaller allocations are others */
 #define INNER 3          /* number of inner frames that name an allocation */
 
 /* ---- tokens ---------------------------------------------------------------------------------------------------------- */
@@ -62,31 +60,15 @@ static int differs(const struct replay_site *site)
 	return (double)site->largest > ROUNDLY * (double)site->smallest;
 }
 
-/* Whether most computed bytes have different sizes in different micro-batches. */
-static int batches_differ(const struct advise_run *run)
-{
-	const struct replay_site *site, *end = run->replay.site + run->replay.sites;
-	uint64_t all = 0, differing = 0;
-
-	for (site = run->replay.site; site < end; site++) {
-		if (!((CATEGORY(ACTIVATIONS) | CATEGORY(LOGITS)) & 1u << site->category) || site->ignored ||
-		    mt_phase_is_early(site->phase))
-			continue;
-		all += advise_site_held(site);
-		differing += differs(site) ? advise_site_held(site) : 0;
-	}
-	return all && differing > all / 2;
-}
-
 /* Whether a site follows the micro-batch. */
 enum follows {
-	FOLLOWS_NOT, /* like a bucket or a library's workspace, of one size in all micro-batches, or what is kept of all batches */
-	FOLLOWS_MAYBE,
+	FOLLOWS_NOT,   /* like a weight, or what is kept of all batches */
+	FOLLOWS_MAYBE, /* like a bucket or a library's workspace, of one size in all micro-batches */
 	FOLLOWS
 };
 
 /* A cache grows with the answer if it has many births of different sizes. A cache of one size is set aside in advance. */
-static enum follows follows(const struct method *method, const struct replay_site *site, int batches_differ)
+static enum follows follows(const struct method *method, const struct replay_site *site)
 {
 	const struct advise_run *run = method->run;
 	int is_weight = !differs(site) && advise_is_weight(&run->model, site->largest);
@@ -98,9 +80,8 @@ static enum follows follows(const struct method *method, const struct replay_sit
 												    : FOLLOWS_NOT;
 	if (is_weight)
 		return site->category == MT_CATEGORY_ACTIVATIONS ? FOLLOWS_MAYBE : FOLLOWS_NOT;
-	if (!((CATEGORY(WORKSPACE) | CATEGORY(OTHER)) & 1u << site->category) || differs(site))
-		return FOLLOWS;
-	return batches_differ && site->births >= BIRTHS_TELLING ? FOLLOWS_NOT : FOLLOWS_MAYBE;
+	return (CATEGORY(WORKSPACE) | CATEGORY(OTHER)) & 1u << site->category && !differs(site) ? FOLLOWS_MAYBE
+												: FOLLOWS;
 }
 
 /* The parts that stay, in either order; of logits, others. */
@@ -111,12 +92,12 @@ struct parts {
 /* Scales passing bytes, kept outputs, and caches that grow. Attention scores grow with the square of a sample's length. */
 static void keep_tokens(struct method *method, struct parts part)
 {
-	int by_sample = method->knob->of != MT_KNOB_OF_MICRO_BATCH, differ = batches_differ(method->run), is_square;
+	int by_sample = method->knob->of != MT_KNOB_OF_MICRO_BATCH, is_square;
 	const struct replay_site *site = NULL;
 	enum follows does;
 
 	while ((site = method_next(method, site))) {
-		does = follows(method, site, differ);
+		does = follows(method, site);
 		is_square = by_sample && stack_inner_tags(method->run->scene, site->node, INNER) & MT_TAG_BIT(SCORES);
 		if (does == FOLLOWS_MAYBE)
 			method_keep(method, site, part.one < 1 ? part.one : 1, part.one < 1 ? 1 : part.other);
@@ -254,31 +235,6 @@ enum advise_silence method_tokens(struct method *method)
 
 /* ---- logits ----------------------------------------------------------------------------------------------------------- */
 
-/*
- * Scales logits. A place that also allocates other bytes, such as a whole backward, has its allocations capped: those smaller than
- * logits stay.
- */
-static void keep_logits(struct method *method, const struct replay_site *site, double least, double most)
-{
-	ptrdiff_t number = site - method->run->replay.site;
-	struct replay_effect *at[2] = { &method->scenario->lean.effect[number],
-					&method->scenario->heavy.effect[number] };
-	double part[2] = { least, most };
-	uint64_t cap;
-	int i;
-
-	if (site->category == MT_CATEGORY_LOGITS) {
-		method_keep(method, site, least, most);
-		return;
-	}
-	for (i = 0; i < 2; i++) {
-		cap = (uint64_t)((double)site->largest * (part[i] > CAP_LEAST ? part[i] : CAP_LEAST));
-		at[i]->cap = cap < at[i]->cap ? cap : at[i]->cap;
-		at[i]->used = 1;
-	}
-	method->effects++;
-}
-
 /* Scales logits to the rows of one piece. */
 static enum advise_silence keep_pieces(struct method *method)
 {
@@ -298,7 +254,7 @@ static enum advise_silence keep_pieces(struct method *method)
 		least = method->to * (is_known ? samples : 1) / rows;
 		/* Several tensors work on one piece. With an unknown number of samples, there can be more. */
 		most = (!by_sample ? 2 : is_known ? 1 : 8) * least;
-		keep_logits(method, site, least < 1 ? least : 1, most < 1 ? most : 1);
+		method_keep(method, site, least < 1 ? least : 1, most < 1 ? most : 1);
 	}
 	return ADVISE_SILENT_NONE;
 }
@@ -312,7 +268,7 @@ static enum advise_silence keep_chunks(struct method *method)
 
 	while ((site = method_next(method, site)))
 		if (advise_is_logits(method->run, site))
-			keep_logits(method, site, 0, method->knob->withins ? 0.5 : 0.25);
+			method_keep(method, site, 0, method->knob->withins ? 0.5 : 0.25);
 		else
 			method_keep(method, site, 0.7, 1);
 	/*

@@ -8,7 +8,6 @@
 #include "report/answer.h"
 #include "timeline/tape.h"
 
-#define ANOTHER 4       /* factor: the request is larger than earlier pieces of the place */
 #define LATER_MOST 1e15 /* most bytes of a change: far above any device, and sums stay whole numbers */
 
 /* ---- sites ---------------------------------------------------------------------------------------------------------------- */
@@ -345,33 +344,20 @@ int replay_survey(struct replay *replay)
 
 /* ---- the request ---------------------------------------------------------------------------------------------------- */
 
-/*
- * Finds the request's site: one of its stack and phase, or a new one. 1: the new one is unlike the one of its stack, whose activations are
- * many times smaller. Such a request is no piece of a layer: effects on those pieces do not reach it.
- */
-static int place_request(struct replay *replay, const struct oom_failure *failed, uint8_t category)
+/* Finds the request's site: one of its stack and phase, or a new one. */
+static void place_request(struct replay *replay, const struct oom_failure *failed, uint8_t category)
 {
 	uint32_t node = scene_node_of(replay->scene, failed->node), i;
 	uint8_t driver = !strcmp(failed->source, "driver");
-	const struct scene_site *its;
-	struct replay_site *site;
-	uint64_t most;
-	int another = 0;
+	const struct replay_site *site;
 
 	for (i = 0; i < replay->sites && node != SCENE_NONE; i++) {
 		site = &replay->site[i];
+		replay->request.site = i;
 		if (site->process == failed->process && site->node == node && !site->ignored &&
 		    (site->category == category || category != MT_CATEGORY_LOGITS) &&
-		    site->phase == replay->request.phase && site->driver == driver) {
-			replay->request.site = i;
-			its = &replay->scene->site[scene_site_of(replay->scene, site->id)];
-			most = its->most > its->most_before ? its->most : its->most_before;
-			another = site->category == MT_CATEGORY_ACTIVATIONS && most &&
-				  failed->requested / ANOTHER > most;
-			if (!another)
-				return 0;
-			category = site->category;
-		}
+		    site->phase == replay->request.phase && site->driver == driver)
+			return;
 	}
 	replay->request.site = replay->sites;
 	replay->site[replay->sites++] = (struct replay_site){ .process = failed->process,
@@ -382,14 +368,13 @@ static int place_request(struct replay *replay, const struct oom_failure *failed
 							      .phase = replay->request.phase,
 							      .category = category,
 							      .driver = driver };
-	return another;
 }
 
 int replay_init(struct replay *replay, const struct scene *scene, int64_t device, const struct oom_failure *failed,
 		uint8_t category)
 {
 	const int64_t id[ANSWER_PARAMETERS] = { failed ? failed->id : 0 };
-	int phase = failed ? mt_phase_parse(failed->phase, strlen(failed->phase)) : -1, another = 0, error;
+	int phase = failed ? mt_phase_parse(failed->phase, strlen(failed->phase)) : -1, error;
 
 	*replay = (struct replay){ .scene = scene, .device = device };
 	error = take_sites(replay);
@@ -398,15 +383,11 @@ int replay_init(struct replay *replay, const struct scene *scene, int64_t device
 		replay->request.time = failed->time;
 		replay->request.phase = phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
 		replay->request.changes = UINT64_MAX;
-		another = place_request(replay, failed, category);
+		place_request(replay, failed, category);
 		error = answer_bytes(scene->db, "SELECT changes FROM timeline_mark WHERE oom = ?1", id,
 				     &replay->request.changes);
 	}
-	if (!error)
-		error = find_alike(replay);
-	if (!error && another)
-		replay->site[replay->request.site].alike = replay->request.site;
-	return error;
+	return error ? error : find_alike(replay);
 }
 
 int replay_add_later(struct replay *replay, uint32_t site, double bytes)
@@ -457,7 +438,7 @@ struct scenarios {
 static void scenario_move(struct sweep *sweep, uint32_t site, const struct tape_event *event)
 {
 	struct scenarios *all = sweep->context;
-	double bytes = (double)event->bytes, allocations = event->count < 0 ? -event->count : event->count, kept;
+	double bytes = (double)event->bytes;
 	const struct replay_effect *effect;
 	uint32_t i, phase;
 
@@ -466,13 +447,8 @@ static void scenario_move(struct sweep *sweep, uint32_t site, const struct tape_
 		effect = &all->scenario[i]->effect[site];
 		if (!effect->used)
 			continue;
-		kept = bytes;
-		if (effect->cap != UINT64_MAX && allocations > 0) {
-			kept = (double)effect->cap * allocations;
-			kept = bytes < 0 ? (-kept > bytes ? -kept : bytes) : (kept < bytes ? kept : bytes);
-		}
 		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-			all->less[i][phase] += bytes - kept * (double)effect->keep[phase];
+			all->less[i][phase] += bytes - bytes * (double)effect->keep[phase];
 	}
 }
 

@@ -42,7 +42,6 @@ struct replay_site {
 	/* at the moment in question: with the failed request, as if it had succeeded, or at the device's peak */
 	uint64_t then;
 	uint32_t then_count;
-	uint64_t brought; /* part of `then`: states that the failed phase itself brought to the GPU (advise_whose.c) */
 };
 
 struct replay_peak {
@@ -94,7 +93,6 @@ struct replay {
 
 /* The effect of a scenario on a site. */
 struct replay_effect {
-	uint64_t cap;               /* most bytes of one allocation; UINT64_MAX: no limit */
 	float keep[MT_PHASE_COUNT]; /* the part that stays in each phase, from 0 */
 	uint8_t used;               /* 0: the site is unchanged, and the other members do not count */
 };
@@ -147,8 +145,8 @@ int replay_sweep(const struct replay *replay, const struct replay_scenario *cons
  *     in use      ...........*        the request of step 4 failed here
  *     step 3      ......./~~~*~~~\___   step 3 rose further after the same place, at its own sizes
  *
- * Or the request is in an unfinished series: a cache or a weight for each layer, copies of these, an optimizer's states of each
- * weight. The number of layers or weights gives the rest. Without this number the result is SERIES.
+ * Or the request is in an unfinished series: a cache or a weight for each layer, copies of these, an optimizer's states. The number of
+ * layers gives the rest. Without this number, and for an optimizer's states, the result is SERIES.
  *
  * Fills replay->later. `layers`: of the model, 0: unknown; `tags`: of the request's stack. Call after replay_init() with a request,
  * and after own_cache of the sites is set; before replay_survey().

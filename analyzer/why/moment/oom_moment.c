@@ -219,60 +219,6 @@ static void json_device(struct doc *doc, const struct scene *scene, const struct
 	column_json_rows(doc, "processes", &holder_columns, moment->holder, moment->holders, 0);
 }
 
-/* ---- bytes in use, by place and in sums ---- */
-
-#define SITES_HELD "FROM temp.held JOIN site ON site.id = held.site "
-#define SUMS_BY(word) \
-	"SELECT " word ", sum(bytes) AS bytes, sum(count) AS count " SITES_HELD "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?1"
-
-static int fill_held(const struct scene *scene)
-{
-	struct db_stmt *row = NULL;
-	const struct scene_site *site;
-	int error = db_execute(scene->db, "CREATE TEMP TABLE held (site INTEGER, bytes INTEGER, count INTEGER)");
-
-	if (!error)
-		error = db_prepare(scene->db, &row, "INSERT INTO temp.held VALUES (?, ?, ?)");
-	for (site = scene->site; site < scene->site + scene->sites && !error; site++) {
-		if (site->device != scene->request.device || !site->at[SCENE_NOW])
-			continue;
-		db_bind(row, 1, site->id);
-		db_bind_unsigned(row, 2, site->at[SCENE_NOW]);
-		db_bind_unsigned(row, 3, site->count_at[SCENE_NOW]);
-		error = db_run(row);
-	}
-	db_finish(row);
-	return error;
-}
-
-static int json_held(struct doc *doc, const struct scene *scene, int64_t limit)
-{
-	static const struct {
-		const char *key, *sql;
-	} lists[] = {
-		{ "by_category", SUMS_BY("category") },
-		{ "by_phase", SUMS_BY("phase") },
-		{ "by_owner", SUMS_BY("owner") },
-		{ "in_use", "SELECT nullif(pid, 0) AS pid, category, phase, owner, ifnull(function, '') AS function, "
-			    "ifnull(place, '') AS place, sum(bytes) AS bytes, sum(held.count) AS count " SITES_HELD
-			    "JOIN process ON process.id = site.process LEFT JOIN place ON place.node = site.node "
-			    "GROUP BY process.id, 2, 3, 4, 5, 6 ORDER BY 7 DESC, process.id, 2, 3, 6, 5, 4 LIMIT ?1" },
-	};
-	struct db_stmt *row = NULL;
-	int error = fill_held(scene);
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(lists) && !error; i++) {
-		error = db_prepare(scene->db, &row, lists[i].sql);
-		if (error)
-			break;
-		db_bind(row, 1, limit);
-		error = answer_rows_json(doc, lists[i].key, row);
-		db_finish(row);
-	}
-	return error;
-}
-
 /* ---- all of it ---- */
 
 int oom_moment_text(const struct text *text, const struct scene *scene, int64_t limit)
@@ -297,7 +243,7 @@ int oom_moment_text(const struct text *text, const struct scene *scene, int64_t 
 	return error;
 }
 
-int oom_moment_json(struct doc *doc, const struct scene *scene, int64_t limit)
+int oom_moment_json(struct doc *doc, const struct scene *scene)
 {
 	struct symbols *symbols = symbols_new();
 	struct oom_moment moment;
@@ -310,7 +256,6 @@ int oom_moment_json(struct doc *doc, const struct scene *scene, int64_t limit)
 	if (!error) {
 		running_json(doc, &moment.running);
 		json_device(doc, scene, &moment);
-		error = json_held(doc, scene, limit);
 	}
 	doc_end(doc);
 	symbols_free(symbols);

@@ -14,8 +14,8 @@ extern const struct column_table holder_columns;  /* rows: struct scene_process 
 /* The scene has a failed request. At most `limit` failed requests are listed, the newest ones. 0 or -MT_E_x. */
 int oom_moment_text(const struct text *text, const struct scene *scene, int64_t limit);
 
-/* The object "failure", with at most `limit` places. 0 or -MT_E_x. */
-int oom_moment_json(struct doc *doc, const struct scene *scene, int64_t limit);
+/* The object "failure". 0 or -MT_E_x. */
+int oom_moment_json(struct doc *doc, const struct scene *scene);
 
 /* The array "failures". */
 void oom_failures_json(struct doc *doc, const struct scene *scene);

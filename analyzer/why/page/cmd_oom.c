@@ -66,32 +66,6 @@ static int json_host(void *context, const struct query_host *row)
 	return 0;
 }
 
-/* The device that came nearest to its limit. */
-static void json_nearest(struct doc *doc, const struct scene *scene)
-{
-	const struct scene_peak *peak = &scene->peak;
-	int known = text_known.history;
-
-	doc_object(doc, "nearest");
-	doc_int(doc, "device", scene->request.number);
-	doc_text(doc, "phase", known ? mt_phase_name(peak->phase) : NULL);
-	doc_int_or_null(doc, "step", scene->request.step, known);
-	doc_int(doc, "peak_bytes", (int64_t)peak->bytes);
-	doc_int_or_null(doc, "total_bytes", (int64_t)scene->request.total, scene->request.total != 0);
-	doc_int_or_null(doc, "used_bytes", (int64_t)peak->used, peak->used != 0);
-	doc_end(doc);
-}
-
-static int json_failure(struct doc *doc, const struct scene *scene, int64_t limit)
-{
-	if (scene->request.failure)
-		return oom_moment_json(doc, scene, limit);
-	doc_null(doc, "failure");
-	if (*scene->request.kind)
-		json_nearest(doc, scene);
-	return 0;
-}
-
 static int json_oom(struct doc *doc, struct db *db, const struct answer_options *options)
 {
 	struct why why;
@@ -99,8 +73,10 @@ static int json_oom(struct doc *doc, struct db *db, const struct answer_options 
 
 	if (!error)
 		error = why_json_verdict(doc, &why);
-	if (!error)
-		error = json_failure(doc, &why.scene, options->limit);
+	if (!error && why.scene.request.failure)
+		error = oom_moment_json(doc, &why.scene);
+	else
+		doc_null(doc, "failure");
 	if (!error)
 		error = why_json(doc, &why, options->limit);
 	oom_failures_json(doc, &why.scene);

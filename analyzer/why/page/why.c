@@ -54,7 +54,7 @@ size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS])
 	size_t rows = 0;
 
 	for (it = find->candidate; it < find->candidate + find->candidates && rows < WHY_ROWS; it++)
-		if (it->within == SCENE_NONE && (!ended || is_end(it)) &&
+		if (it->within == SCENE_NONE && (!ended || is_end(it)) && !(rows && rank_is_noise(it)) &&
 		    (it->cause != MT_CAUSE_NO_EVIDENCE || why->scene.request.failure))
 			row[rows++] = it;
 	return rows;

@@ -57,12 +57,14 @@ static uint32_t named_node(const struct scene *scene, uint32_t node)
 uint32_t why_place(const struct why *why, const struct candidate *candidate)
 {
 	const struct scene *scene = &why->scene;
-	uint32_t telling = scene_telling(scene, candidate->node), named;
+	uint32_t place = scene_telling(scene, candidate->node), named;
 
-	if (telling == SCENE_NONE || candidate->stack == SCENE_NONE)
-		return telling == SCENE_NONE ? candidate->node : telling;
+	if (place == SCENE_NONE)
+		place = candidate->node;
+	if (place == SCENE_NONE || candidate->stack == SCENE_NONE)
+		return place;
 	named = named_node(scene, candidate->stack);
-	return scene_is_in(scene, telling, named) ? named : telling;
+	return scene_is_in(scene, place, named) ? named : place;
 }
 
 void why_say_node(struct sentence *sentence, const struct scene *scene, uint32_t node)

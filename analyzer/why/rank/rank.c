@@ -5,8 +5,11 @@
 #include "memtrace/error.h"
 #include "why/detect/detectors.h"
 
-#define REPEATS 1      /* number of better rows of the same cause that push a row back */
-#define WITHIN 80      /* percent of shared bytes: a better candidate with this share covers the candidate */
+#define REPEATS 1     /* number of better rows of the same cause that push a row back */
+#define WITHIN 80     /* percent of shared bytes: a better candidate with this share covers the candidate */
+#define TOLD 20       /* percent of a candidate's bytes: a better candidate that tells of fewer hides none */
+#define POOL_TIMES 16 /* a pool of this many times the missing bytes is as large as any */
+#define PLAIN_NOISE 2
 #define RANKED_MAX 256 /* most candidates to compare with each other */
 
 int find_all(struct find *find, const struct scene *scene)
@@ -50,16 +53,36 @@ static uint64_t size_class(uint64_t bytes)
 	return (64 - log) / 3;
 }
 
+/* A setting gives a pool's size, and a smaller pool serves as well: it counts by the missing bytes, not by its own. */
+static uint64_t weight_of(const struct scene *scene, const struct candidate *candidate)
+{
+	uint64_t excess = candidate->freed_high, most = scene->request.missing * POOL_TIMES;
+
+	return candidate->cause == MT_CAUSE_ENGINE_SHARE && most < excess ? most : excess;
+}
+
+/* Less than a percent of what is held is noise, unless the request then fits. Growth counts by its rate. */
+static int is_noise(const struct scene *scene, const struct candidate *candidate)
+{
+	return candidate->parts && !candidate->fits && candidate->cause != MT_CAUSE_GROWS &&
+	       candidate->freed_high < scene->held / 100;
+}
+
+int rank_is_noise(const struct candidate *candidate)
+{
+	return candidate->key[RANK_PLAIN] == PLAIN_NOISE;
+}
+
 static void set_key(const struct scene *scene, struct candidate *candidate)
 {
 	uint64_t excess = candidate->freed_high;
 
 	candidate->key[RANK_DOUBT] = candidate->doubt != 0;
-	candidate->key[RANK_PLAIN] = candidate->cause == MT_CAUSE_LARGEST;
+	candidate->key[RANK_PLAIN] = is_noise(scene, candidate) ? PLAIN_NOISE : candidate->cause == MT_CAUSE_LARGEST;
 	candidate->key[RANK_FITS] = scene->request.failure ? !candidate->fits : 0;
 	candidate->key[RANK_NEED] = candidate->cause == MT_CAUSE_LARGEST ? 0 : candidate->need;
 	candidate->key[RANK_KIND] = kind_of(candidate->cause);
-	candidate->key[RANK_SHARE] = size_class(excess);
+	candidate->key[RANK_SHARE] = size_class(weight_of(scene, candidate));
 	candidate->key[RANK_KNOWN] = candidate->known;
 	candidate->key[RANK_BYTES] = UINT64_MAX - excess;
 	candidate->key[RANK_CAUSE] = candidate->cause;
@@ -105,7 +128,7 @@ static int is_within(const struct candidate *candidate, const struct candidate *
 		return !better->doubt; /* another detector of the request can be more certain */
 	if (!candidate->parts || !better->parts || better->process != candidate->process)
 		return 0;
-	return shared >= better->bytes / 100 * WITHIN ||
+	return (shared >= better->bytes / 100 * WITHIN && shared >= candidate->bytes / 100 * TOLD) ||
 	       (candidate->cause == MT_CAUSE_LARGEST && shared >= candidate->bytes / 100 * WITHIN);
 }
 

@@ -20,6 +20,9 @@ struct mt_fix_question rank_question(const struct scene *scene, const struct can
 /* Sorts the candidates, best first, and marks those within a better one. */
 void rank_all(struct find *find);
 
+/* Whether the bytes are too few to tell of beside another candidate. After rank_all(). */
+int rank_is_noise(const struct candidate *candidate);
+
 /* Bytes that both have. Parts are in the order of sites. */
 uint64_t rank_shared(const struct candidate_part *one, size_t ones, const struct candidate_part *two, size_t twos);
 
@@ -32,7 +35,7 @@ static inline int rank_is_request(const struct candidate *candidate)
 /* The parts of the key in their order, with the words of --why. */
 #define RANK_KEY_LIST(X)                                                             \
 	X(FITS, "fits")    /* 0: without these bytes the request fits */             \
-	X(PLAIN, "plain")  /* 1: the bytes are many, without other evidence */       \
+	X(PLAIN, "plain")  /* 1: many bytes without other evidence, 2: noise */      \
 	X(DOUBT, "doubt")  /* 1: weak evidence */                                    \
 	X(REPEAT, "again") /* number of better rows of the same cause and process */ \
 	X(SHARE, "size")   /* bytes in powers of eight, many first */                \

@@ -113,6 +113,20 @@ static const struct scene_span *last_span(const struct scene *scene, const struc
 	return found;
 }
 
+/* See struct scene_moments. */
+static int64_t early_time(const struct scene *scene)
+{
+	const struct scene_request *request = &scene->request;
+	const struct scene_process *process = &scene->process[request->process];
+	const struct scene_span *now = last_span(scene, process), *span;
+	int64_t time = now ? now->first_time : request->when.time;
+
+	for (span = now; span && span >= &scene->span[process->first_span]; span--)
+		if (span->step == request->step && process->steps)
+			time = span->first_time;
+	return time;
+}
+
 /* The matching call in an earlier span of the phase. SAME_CALL_NONE: none; *error 0 or -MT_E_MEMORY. */
 static size_t find_call(const struct scene *scene, const struct scene_process *process, const struct scene_span *now,
 			const struct earlier *earlier, int *error)
@@ -134,18 +148,13 @@ static int find_before(struct scene *scene, struct scene_moments *moments)
 {
 	struct scene_request *request = &scene->request;
 	const struct scene_process *process = &scene->process[request->process];
-	const struct scene_span *now = last_span(scene, process), *span;
+	const struct scene_span *now = last_span(scene, process);
 	struct earlier earlier = { NULL, 0 };
 	size_t index;
 	int error = 0;
 
-	moments->early_time = now ? now->first_time : request->when.time;
-	for (span = now; span && span >= &scene->span[process->first_span]; span--)
-		if (span->step == request->step && process->steps)
-			moments->early_time = span->first_time;
 	if (request->failure && request->node != SCENE_NONE)
 		error = find_earlier(scene, &earlier);
-	moments->freed_is_early = request->earlier_freed = !process->steps;
 	index = !error && now && earlier.count ? find_call(scene, process, now, &earlier, &error) : SAME_CALL_NONE;
 	if (index != SAME_CALL_NONE) {
 		moments->has[SCENE_BEFORE] = 1;
@@ -187,22 +196,21 @@ static int find_step_before(struct scene *scene, struct scene_moments *moments)
 /* Another rank's peak in the request's step, on another device; without this peak, the end of that rank's recording. */
 static int take_peer(struct scene *scene, const struct db_stmt *row, void *context)
 {
-	struct scene_moments *moments = context;
-	uint32_t process = scene_process_of(scene, db_int(row, 0));
-	size_t i = scene->peers;
+	uint32_t index = scene_process_of(scene, db_int(row, 0));
+	struct scene_process *process = &scene->process[index == SCENE_NONE ? 0 : index];
 
-	if (process == SCENE_NONE || i == SCENE_PEERS || (i && scene->peer[i - 1] == process))
+	(void)context;
+	if (index == SCENE_NONE || process->is_peer || scene->peers == SCENE_PEERS)
 		return 0;
-	scene->peer[i] = process;
-	moments->has[SCENE_PEER + i] = 1;
-	moments->at[SCENE_PEER + i] = (struct alive_moment){ .time = db_int(row, 1),
-							     .process = db_int(row, 2),
-							     .seq = db_int(row, 3) };
+	process->is_peer = 1;
+	process->peer = (struct alive_moment){ .time = db_int(row, 1),
+					       .process = db_int(row, 2),
+					       .seq = db_int(row, 3) };
 	scene->peers++;
 	return 0;
 }
 
-static int find_peers(struct scene *scene, struct scene_moments *moments)
+static int find_peers(struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
 	const int64_t parameter[] = { request->when.process, request->device, request->step };
@@ -213,25 +221,26 @@ static int find_peers(struct scene *scene, struct scene_moments *moments)
 		scene,
 		"SELECT it.id, named.time, named.process, named.seq FROM process AS it JOIN process AS mine ON mine.id = ?1 "
 		"JOIN named_moment AS named ON named.process = it.id AND named.device <> ?2 AND named.name IN ('step:' || ?3, 'end') "
-		"JOIN device ON device.id = named.device AND device.kind = 'cuda' "
+		"JOIN device ON device.id = named.device AND device.kind = 'cuda' AND device.number IS NOT NULL "
 		"WHERE it.id <> mine.id AND it.rank IS NOT NULL AND it.rank <> mine.rank "
 		"ORDER BY it.command = mine.command DESC, it.id, named.name = 'end'",
-		parameter, 3, take_peer, moments);
+		parameter, 3, take_peer, NULL);
 }
 
 int scene_find_moments(struct scene *scene, struct scene_moments *moments)
 {
 	int error = scene_take_kept(scene, moments);
 
+	moments->early_time = early_time(scene);
+	moments->freed_is_early = !scene->process[scene->request.process].steps;
 	moments->has[SCENE_NOW] = 1;
 	moments->at[SCENE_NOW] = scene->request.when;
 	moments->kept = error == 1;
-	if (error)
-		return error > 0 ? 0 : error;
-	error = find_before(scene, moments);
+	if (!error)
+		error = find_before(scene, moments);
 	if (!error && !scene->request.has_before)
 		error = find_step_before(scene, moments);
-	return error ? error : find_peers(scene, moments);
+	return error < 0 ? error : find_peers(scene);
 }
 
 /* ---- what is around ---- */
@@ -296,8 +305,6 @@ static int load_moments(struct scene *scene)
 	struct scene_request *request = &scene->request;
 	int error = scene_load_sites(scene);
 
-	if (!error)
-		error = scene_load_models(scene);
 	if (error)
 		return error;
 	request->process = scene_process_of(scene, request->when.process);

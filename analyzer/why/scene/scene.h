@@ -29,7 +29,7 @@
 #define SCENE_PEERS 8         /* most other ranks to compare with */
 
 /* The moments at which each site's bytes are summed. */
-enum scene_at { SCENE_NOW, SCENE_BEFORE, SCENE_PEER, SCENE_ATS = SCENE_PEER + SCENE_PEERS };
+enum scene_at { SCENE_NOW, SCENE_BEFORE, SCENE_PEER, SCENE_ATS };
 
 /* The reference that SCENE_BEFORE stands for. */
 enum scene_before_what { SCENE_NO_BEFORE, SCENE_SAME_PLACE, SCENE_STEP_BEFORE };
@@ -47,7 +47,7 @@ struct scene_process {
 	uint64_t context;     /* NVML's bytes beyond recorded calls; 0: unknown */
 	uint64_t unexplained; /* part of `context` that no context, code, graph or pool explains: another API's */
 	int has_context;      /* 1: an NVML sample gave `context` */
-	uint64_t pinned;      /* free bytes beside tensors, in segments that could serve the request */
+	uint64_t pinned;      /* free bytes beside tensors in their segments */
 	uint32_t pin;         /* the site whose tensors keep at least half of `pinned`; SCENE_NONE: none */
 	int64_t steps;        /* steps that ended */
 	int64_t backward_end, optimizer_end; /* seq of the newest event of these phases before the moment; 0: none */
@@ -55,11 +55,13 @@ struct scene_process {
 	enum mt_phase phase;                 /* at the moment */
 	int64_t step;
 	enum mt_who who;
-	uint64_t engine;            /* bytes of an inference engine, resident or asleep */
-	int sleeps;                 /* 1: some of its memory is or was asleep */
-	int ended;                  /* 1: before the moment */
-	int killed;                 /* 1: the process ended without an orderly exit */
-	int on_device;              /* 1: it holds bytes on the device */
+	uint64_t engine; /* bytes of an inference engine, resident or asleep */
+	int sleeps;      /* 1: some of its memory is or was asleep */
+	int ended;       /* 1: before the moment */
+	int killed;      /* 1: the process ended without an orderly exit */
+	int on_device;   /* 1: it holds bytes on the device */
+	int is_peer;     /* 1: `peer` is the moment for SCENE_PEER of its sites */
+	struct alive_moment peer;
 	uint32_t first_span, spans; /* scene.span */
 };
 
@@ -102,9 +104,6 @@ struct scene_site {
 	uint64_t most_before;          /* largest block before early_time; largest freed block if freed_is_early */
 	uint64_t words, element;       /* for logits: vocabulary, and bytes of an element; else 0 */
 	int64_t first_step, last_step; /* births of resident blocks */
-	int64_t first_seq, last_seq;   /* births before the moment; 0: none */
-	uint64_t code;                 /* a bit for each package on its stack */
-	uint64_t model;                /* the bit of the package that made it; 0: unknown */
 };
 
 struct scene_block {
@@ -142,7 +141,6 @@ struct scene_request {
 	enum mt_category category;
 	int64_t step;
 	uint64_t earlier_most;   /* largest earlier allocation of its place */
-	int earlier_freed;       /* 1: no step ended, and freed allocations count as earlier */
 	uint64_t outside;        /* bytes on the device beyond recorded calls; 0: unknown */
 	uint64_t hole;           /* largest hole of the requesting process */
 	int expandable, sleeps;  /* allocator modes, from frag_modes */
@@ -182,8 +180,7 @@ struct scene {
 	struct scene_host
 		*host; /* processes with a host memory sample: by machine, function and rise, largest rise first */
 	size_t hosts;
-	uint32_t peer[SCENE_PEERS]; /* process of each reference SCENE_PEER + i */
-	size_t peers;
+	size_t peers;             /* number of processes that are peers */
 	struct scene_text *texts; /* owners, functions and files */
 	uint64_t in_use, slack, held;
 	uint64_t phase_peak[MT_PHASE_COUNT]; /* largest bytes on the device in each phase; 0: unknown */

@@ -28,13 +28,10 @@ int scene_load_stacks(struct scene *scene);
 int scene_load_processes(struct scene *scene);
 int scene_load_sites(struct scene *scene);
 
-/* Fills code and model of each site. Call after scene_load_sites. */
-int scene_load_models(struct scene *scene);
-
-/* The moments of the references. has 0: no such reference. */
+/* The moments of SCENE_NOW and SCENE_BEFORE. has 0: no such reference. */
 struct scene_moments {
-	int has[SCENE_ATS];
-	struct alive_moment at[SCENE_ATS];
+	int has[SCENE_PEER];
+	struct alive_moment at[SCENE_PEER];
 	int64_t early_time; /* begin of the request's step, or of its phase if no step ended: older allocations of other processes are earlier */
 	int freed_is_early; /* 1: no step ended, and freed allocations are earlier */
 	int kept;           /* 1: lives that were over are in the sums of temp.kept_sum */

@@ -22,7 +22,8 @@ static int take_moment(struct scene *scene, const struct db_stmt *row, void *con
 	struct kept_row *kept = context;
 
 	kept->there = 1;
-	kept->matches = request->device == db_int(row, 0) && request->when.seq == db_int(row, 1);
+	kept->matches = request->device == db_int(row, 0) && request->when.seq == db_int(row, 1) &&
+			request->when.process == db_int(row, 5);
 	if (db_int(row, 2) == KEPT_NO_BEFORE)
 		return 0;
 	kept->moments->has[SCENE_BEFORE] = 1;
@@ -43,14 +44,12 @@ int scene_take_kept(struct scene *scene, struct scene_moments *moments)
 		error = scene_each(scene, "SELECT * FROM temp.kept_moment", NULL, 0, take_moment, &kept);
 	if (error || !kept.there)
 		return error;
-	scene->request.earlier_freed = moments->freed_is_early = !scene->process[scene->request.process].steps;
 	return kept.matches ? 1 : -MT_E_BUSY;
 }
 
 static int take_sum(struct scene *scene, const struct db_stmt *row, void *context)
 {
 	uint32_t index = scene_site_of(scene, db_int(row, 0));
-	int64_t first = db_int(row, 4), last = db_int(row, 5);
 	struct scene_site *site;
 
 	(void)context;
@@ -61,12 +60,10 @@ static int take_sum(struct scene *scene, const struct db_stmt *row, void *contex
 	site->made += (uint64_t)db_int(row, 1);
 	site->freed += (uint64_t)db_int(row, 2);
 	site->freed_home += (uint64_t)db_int(row, 3);
-	site->first_seq = first && (!site->first_seq || first < site->first_seq) ? first : site->first_seq;
-	site->last_seq = last > site->last_seq ? last : site->last_seq;
-	if ((uint64_t)db_int(row, 6) > site->most_before)
-		site->most_before = (uint64_t)db_int(row, 6);
-	site->at[SCENE_BEFORE] += (uint64_t)db_int(row, 7);
-	site->count_at[SCENE_BEFORE] += (uint64_t)db_int(row, 8);
+	if ((uint64_t)db_int(row, 4) > site->most_before)
+		site->most_before = (uint64_t)db_int(row, 4);
+	site->at[SCENE_BEFORE] += (uint64_t)db_int(row, 5);
+	site->count_at[SCENE_BEFORE] += (uint64_t)db_int(row, 6);
 	return 0;
 }
 
@@ -74,7 +71,7 @@ int scene_load_kept(struct scene *scene)
 {
 	return scene_each(
 		scene,
-		"SELECT site, made, freed, freed_home, first_seq, last_seq, largest, before_bytes, before_count "
+		"SELECT site, made, freed, freed_home, largest, before_bytes, before_count "
 		"FROM temp.kept_sum JOIN site ON site.id = site WHERE memory = 'tensor' OR NOT site.tensors_inside",
 		NULL, 0, take_sum, NULL);
 }

@@ -87,8 +87,6 @@ static void note_history(struct scene_site *site, const struct life *life, struc
 	scene->process[site->process].sleeps |= life->asleep > 0;
 	if (life->since_seq == life->seq)
 		site->made += life->count;
-	site->first_seq = !site->first_seq || life->seq < site->first_seq ? life->seq : site->first_seq;
-	site->last_seq = life->seq > site->last_seq ? life->seq : site->last_seq;
 	is_earlier = site->process == scene->request.process ? life->step < scene->request.step
 							     : life->time < moments->early_time;
 	is_over = life->ends && scene_before(life->until_time, life->process, life->until_seq, &scene->request.when);
@@ -100,7 +98,7 @@ static void note_history(struct scene_site *site, const struct life *life, struc
 	}
 }
 
-/* The sums of a kept moment have all lives but those of its device at the moment. */
+/* The sums of a kept moment have all lives but those of its device at the moment. Rows are of other ranks, too. */
 static int is_in_sums(const struct scene *scene, const struct scene_moments *moments, const struct scene_site *site,
 		      const struct life *life)
 {
@@ -109,26 +107,39 @@ static int is_in_sums(const struct scene *scene, const struct scene_moments *mom
 		!is_there(life, &scene->process[site->process], &moments->at[SCENE_NOW]));
 }
 
+/* The moment at which the site's bytes count; NULL: none. */
+static const struct alive_moment *moment_of(const struct scene *scene, const struct scene_moments *moments,
+					    const struct scene_site *site, int at)
+{
+	const struct scene_process *process = &scene->process[site->process];
+
+	if (at == SCENE_PEER)
+		return process->is_peer ? &process->peer : NULL;
+	return moments->has[at] && site->device == scene->request.device ? &moments->at[at] : NULL;
+}
+
 static int take_life(struct scene *scene, const struct db_stmt *row, void *context)
 {
 	const struct scene_moments *moments = context;
 	uint32_t index = scene_site_of(scene, db_int(row, 0));
+	const struct alive_moment *when;
 	struct scene_site *site;
 	struct life life;
-	int at, error = 0;
+	int at, is_summed, error = 0;
 
 	if (index == SCENE_NONE)
 		return -MT_E_CORRUPT;
 	site = &scene->site[index];
 	read_life(&life, site, scene, row);
-	if (!life.in_use || is_in_sums(scene, moments, site, &life))
+	if (!life.in_use)
 		return 0;
 	site->in_use = 1;
-	note_history(site, &life, scene, moments);
-	for (at = 0; at < SCENE_ATS && !error; at++) {
-		if (!moments->has[at] || (at >= SCENE_PEER && scene->peer[at - SCENE_PEER] != site->process) ||
-		    (at < SCENE_PEER && site->device != scene->request.device) ||
-		    !is_there(&life, &scene->process[site->process], &moments->at[at]))
+	is_summed = is_in_sums(scene, moments, site, &life);
+	if (!is_summed)
+		note_history(site, &life, scene, moments);
+	for (at = is_summed ? SCENE_PEER : 0; at < SCENE_ATS && !error; at++) {
+		when = moment_of(scene, moments, site, at);
+		if (!when || !is_there(&life, &scene->process[site->process], when))
 			continue;
 		if (at == SCENE_NOW) {
 			note_block(site, &life);

@@ -25,24 +25,6 @@ static int of_process(struct scene *scene, struct scene_process *process)
 		parameter, 2, take_context, process);
 }
 
-static int take_peak(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
-{
-	scene->request.outside = db_int(row, 0) > 0 ? (uint64_t)db_int(row, 0) : 0;
-	scene->request.free = db_int(row, 1);
-	return 0;
-}
-
-/* A peak has no query of free bytes. The samples at the peak give free and outside bytes. */
-static int at_peak(struct scene *scene)
-{
-	const int64_t parameter[] = { scene->request.device, (int64_t)scene->held };
-
-	return scene_each(scene,
-			  "SELECT used_bytes - CASE WHEN absent THEN max(recorded_bytes, ?2) ELSE recorded_bytes END, "
-			  "total_bytes - used_bytes FROM gpu_total WHERE device = ?1 AND peak = 'peak'",
-			  parameter, 2, take_peak, NULL);
-}
-
 /* The used bytes of each sample, less the bytes of recorded calls at this sample. */
 struct count {
 	uint64_t *recorded; /* bytes of each process at its newest sample; before a sample, its held bytes */
@@ -125,10 +107,8 @@ int scene_load_outside(struct scene *scene, const struct scene_moments *moments)
 {
 	struct scene_request *request = &scene->request;
 	size_t i;
-	int error = request->failure ? 0 : at_peak(scene);
+	int error = load_samples(scene, moments);
 
-	if (!error)
-		error = load_samples(scene, moments);
 	if (request->failure && request->total && request->free >= 0 &&
 	    (uint64_t)request->free + scene->held < request->total)
 		request->outside = request->total - (uint64_t)request->free - scene->held;

@@ -3,14 +3,6 @@
 #include "report/frag/frag.h"
 #include "scene_impl.h"
 
-#define SMALL_POOL ((uint64_t)2 << 20) /* size of PyTorch's segments for small tensors, of at most half this size */
-
-/* Whether the segment could serve the request: segments of small tensors serve small requests only. */
-static int could_serve(const struct scene_request *request, const struct segment *segment)
-{
-	return !request->failure || request->requested <= SMALL_POOL / 2 || segment->piece_bytes > SMALL_POOL;
-}
-
 /* Adds the free bytes of each segment in use to the site with most bytes in it. */
 static void add_pinned(struct scene *scene, struct scene_process *process, const struct frag_map *map)
 {
@@ -22,7 +14,7 @@ static void add_pinned(struct scene *scene, struct scene_process *process, const
 
 	for (k = 0; k < map->map.count; k++) {
 		segment = &map->map.segment[k];
-		if (!segment->used || !could_serve(&scene->request, segment))
+		if (!segment->used)
 			continue;
 		process->pinned += segment->bytes - segment->used;
 		holder = frag_holder(map, segment);
