@@ -275,12 +275,20 @@ static int print_as(const struct doc *doc, FILE *file, size_t layout)
 		return -MT_E_MEMORY;
 	print_escaped(text, file);
 	free(text);
-	return ferror(file) ? -MT_E_SYSTEM : 0;
+	return 0;
+}
+
+/* main tells of a failed write to standard output, once for all commands. */
+static int check_written(FILE *file)
+{
+	return file != stdout && (fflush(file) || ferror(file)) ? -MT_E_SYSTEM : 0;
 }
 
 int doc_print_line(const struct doc *doc, FILE *file)
 {
-	return print_as(doc, file, 0);
+	int error = print_as(doc, file, 0);
+
+	return error ? error : check_written(file);
 }
 
 int doc_print(const struct doc *doc, FILE *file)
@@ -289,9 +297,8 @@ int doc_print(const struct doc *doc, FILE *file)
 
 	if (error)
 		return error;
-	if (fputc('\n', file) == EOF || fflush(file) || ferror(file))
-		return -MT_E_SYSTEM;
-	return 0;
+	fputc('\n', file);
+	return check_written(file);
 }
 
 /* ---- reading ---- */

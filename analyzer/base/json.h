@@ -85,10 +85,10 @@ const char *doc_row_text(const struct doc_row *row, const char *key);
 /* 0, or -MT_E_CORRUPT: there is no such integer. */
 int doc_row_int(const struct doc_row *row, const char *key, int64_t *value);
 
-/* Prints the whole document and a newline. 0, -MT_E_MEMORY or -MT_E_SYSTEM. */
+/* Prints the whole document and a newline. 0, -MT_E_MEMORY, or -MT_E_SYSTEM: a write failed, except to stdout, where main looks. */
 int doc_print(const struct doc *doc, FILE *file);
 
-/* The same in one line without its end, and without a flush: for arrays whose elements are a document each. */
+/* The same in one line without its end, for arrays whose elements are a document each. */
 int doc_print_line(const struct doc *doc, FILE *file);
 
 #endif

@@ -113,6 +113,7 @@ static const char *completeness(const struct mt_trace_state *state)
 static void print_size(const struct analysis_process *process)
 {
 	char words[160], size[TEXT_SIZE_MAX], events[64], chunks[64], steps[64], time[TEXT_SIZE_MAX];
+	int size_of;
 
 	text_count(events, sizeof(events), process->events, "event");
 	text_count(steps, sizeof(steps), process->steps, "step");
@@ -122,8 +123,11 @@ static void print_size(const struct analysis_process *process)
 		snprintf(words, sizeof(words), "%s in %s, %s",
 			 text_time(time, process->last_time - process->first_time), steps, events);
 	print_line("recorded", words);
-	snprintf(words, sizeof(words), "%s in %s, %.2f bytes per event", text_bytes(size, process->state->file_bytes),
-		 text_count(chunks, sizeof(chunks), process->state->chunks, "chunk"), bytes_per_event(process));
+	size_of = snprintf(words, sizeof(words), "%s in %s", text_bytes(size, process->state->file_bytes),
+			   text_count(chunks, sizeof(chunks), process->state->chunks, "chunk"));
+	if (!*report_damage_words(process->state)) /* bytes of unreadable chunks belong to no event that is counted */
+		snprintf(words + size_of, sizeof(words) - (size_t)size_of, ", %.2f bytes per event",
+			 bytes_per_event(process));
 	print_line("file", words);
 	if (!process->info->snapshot)
 		print_line("ended", ended(process));

@@ -127,7 +127,7 @@ static int json_rows(struct db_stmt *stmt)
 	}
 	if (!error && more == 0)
 		fputs(rows ? "\n]\n" : "]\n", stdout);
-	return error && !ferror(stdout) ? error : more < 0 ? more : 0;
+	return error ? error : more < 0 ? more : 0;
 }
 
 /* ---- what there is to ask ---- */

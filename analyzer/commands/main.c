@@ -243,9 +243,11 @@ int main(int argc, char **argv)
 	status = take_common(&argc, argv, &paged);
 	if (!status)
 		status = run(argc, argv, paged);
-	if (fflush(stdout) || ferror(stdout))
-		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: %s (is there space left?)",
+	if (fflush(stdout))
+		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is not whole: %s",
 				      strerror(errno));
+	else if (ferror(stdout)) /* an earlier write failed, and its errno is gone */
+		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is not whole");
 	pager_end();
 	return status;
 }

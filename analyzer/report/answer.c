@@ -153,7 +153,9 @@ int answer_command(int argc, char **argv, const struct answer *answer, void *own
 		return command_help(argv[0], answer->options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
-	status = report_input_open(&input, argv[0], argv + optind, (uint32_t)(argc - optind), answer->parts);
+	status = report_input_open_failure(&input, argv[0], argv + optind, (uint32_t)(argc - optind), answer->parts,
+					   options.number > 0 && options.number < UINT32_MAX ? (uint32_t)options.number
+											     : 0);
 	if (!status)
 		status = print(answer, &input, &options, argv[0]);
 	else
@@ -254,7 +256,7 @@ const char *answer_model(char out[128], const char *name)
 
 const char *answer_category(const char *category)
 {
-	return strcmp(category, "other") ? category : "of no known purpose";
+	return strcmp(category, "other") ? category : "of unknown kind";
 }
 
 void answer_say_category(struct sentence *sentence, const char *category, int is_guess)

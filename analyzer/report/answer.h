@@ -75,7 +75,7 @@ const char *answer_model(char out[128], const char *name);
 /* "activations", or that nobody knows what it is. */
 const char *answer_category(const char *category);
 
-/* ": activations", ": probably activations" where most of it `is_guess`, ": of no known purpose". */
+/* ": activations", ": probably activations" where most of it `is_guess`, ": of unknown kind". */
 void answer_say_category(struct sentence *sentence, const char *category, int is_guess);
 
 #define ANSWER_PARAMETERS 5

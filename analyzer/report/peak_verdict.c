@@ -89,7 +89,7 @@ static int say_culprit(void *context, const struct query_culprit *row)
 
 	sentence_say(telling->sentence, " %s of it is %s%s",
 		     row->bytes == peak ? "All" : text_percent(share, row->bytes, peak), is_guess ? "probably " : "",
-		     is_other ? "memory of no known purpose" : row->category);
+		     is_other ? "of unknown kind" : row->category);
 	if (text_known.history) {
 		sentence_say(telling->sentence, ", %s%s ",
 			     row->part == row->bytes      ? ""

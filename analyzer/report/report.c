@@ -209,7 +209,11 @@ static int load_traces(struct report_input *input, enum load_parts parts)
 	int error = report_database(&input->db);
 
 	if (!error)
-		error = load_run(input->db, &input->analysis, source->input, source->inputs, source->rules, parts);
+		error = parts == LOAD_MOMENT && input->failure
+				? load_run_failure(input->db, &input->analysis, source->input, source->inputs,
+						   source->rules, input->failure)
+				: load_run(input->db, &input->analysis, source->input, source->inputs, source->rules,
+					   parts);
 	if (!error)
 		error = load_names(input->db);
 	return error ? error : db_commit(input->db);
@@ -249,9 +253,15 @@ int report_input_reload(struct report_input *input, const char *command, enum lo
 int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count,
 		      enum load_parts parts)
 {
+	return report_input_open_failure(input, command, paths, count, parts, 0);
+}
+
+int report_input_open_failure(struct report_input *input, const char *command, char *const *paths, uint32_t count,
+			      enum load_parts parts, uint32_t failure)
+{
 	int error, status;
 
-	memset(input, 0, sizeof(*input));
+	*input = (struct report_input){ .failure = failure };
 	status = command_open(&input->source, paths, count, 1);
 	if (status)
 		return status;

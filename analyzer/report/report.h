@@ -68,6 +68,7 @@ struct report_input {
 	struct analysis analysis; /* analysis of traces; empty for a database */
 	struct db *db;            /* database to ask */
 	const char *name;         /* as named: the database, or the first trace */
+	uint32_t failure;         /* of LOAD_MOMENT: the number of the failed request; 0: the newest */
 	int told;                 /* 1: the damage has been, by report_absent, or something worse has */
 };
 
@@ -77,6 +78,10 @@ struct report_input {
  */
 int report_input_open(struct report_input *input, const char *command, char *const *paths, uint32_t count,
 		      enum load_parts parts);
+
+/* The same for LOAD_MOMENT of a failed request with this number. */
+int report_input_open_failure(struct report_input *input, const char *command, char *const *paths, uint32_t count,
+			      enum load_parts parts, uint32_t failure);
 
 /* Loads the traces once more, with other parts; not for a database. 0, or after printing why not the exit code. */
 int report_input_reload(struct report_input *input, const char *command, enum load_parts parts);

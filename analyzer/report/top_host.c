@@ -129,24 +129,24 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 		     text_bytes(own, all->resident));
 	if (host_sum_rose(sum) && !have_part(sum, OWN_SHARE)) {
 		sentence_say(sentence,
-			     "; it rose by %s since they began, and %s of that is theirs: the rest is somebody else's, of "
-			     "ranks that were not recorded, perhaps.",
+			     "; the cgroup rose by %s since they began, and %s of the rise is theirs: the rest is of other "
+			     "processes, perhaps of ranks that were not recorded.",
 			     text_bytes(whole, sum->rose), text_bytes(own, sum->own_rose));
 		return;
 	}
 	if (host_sum_others_rose(sum)) {
 		sentence_say(sentence,
-			     "; it rose by %s since %s began, and %s of that is %s own: the rest is of other processes in the same cgroup, such "
+			     "; the cgroup rose by %s since %s began, and %s of the rise is %s own: the rest is of other processes there, such "
 			     "as children of %s (workers of data loaders).",
 			     text_bytes(whole, sum->rose), sum->processes == 1 ? "it" : "they",
 			     text_bytes(own, sum->own_rose), sum->processes == 1 ? "its" : "their",
 			     sum->processes == 1 ? "it" : "them");
 		return;
 	}
-	sentence_say(sentence, !is_theirs(sum) ? ": most of it is somebody else's; see there first."
+	sentence_say(sentence, !is_theirs(sum) ? ": other processes have most of it; look at them first."
 			       : have_part(sum, 2)
 				       ? "."
-				       : ", the rest is somebody else's: of ranks that were not recorded, perhaps.");
+				       : "; the rest is of other processes, perhaps of ranks that were not recorded.");
 }
 
 #define USED_UP_MAX 64

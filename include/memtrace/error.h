@@ -23,7 +23,7 @@
 	X(SQL, 17, 2, "the SQL statement is not valid")                    \
 	X(REFUSED, 18, 3, "the file holds code that would have to be run") \
 	X(ARGUMENT, 20, 2, "an argument is not valid")                     \
-	X(BUSY, 21, 4, "somebody else holds it")
+	X(BUSY, 21, 4, "another process holds it")
 
 enum mt_error {
 	MT_E_OK = 0,

@@ -119,7 +119,7 @@ struct ring_header {
 enum ring_record_kind {
 	RING_PAD = 0,
 	RING_EVENT = 1,
-	RING_BEFORE = 2, /* memrec attach: what was there before the recording (ring_before) */
+	RING_BEFORE = 2, /* memrec attach, memrec start: what was there before the recording (ring_before) */
 };
 
 /*

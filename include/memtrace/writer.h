@@ -102,8 +102,11 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
  */
 int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);
 
+/* No peak of a record to come is from before now: what happened so far was left out. */
+void mt_writer_begin_peaks(struct mt_writer *writer);
+
 /*
- * The same for an event that mt_writer_event did not take: what waits goes on waiting, and takes no more. If this or
+ * mt_writer_skip for an event that mt_writer_event did not take: what waits goes on waiting, and takes no more. If this or
  * mt_writer_skip fails for want of memory, the live set is wrong from then on: there are no more checkpoints.
  */
 int mt_writer_drop(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step);

@@ -39,7 +39,7 @@ wrong() { status 2 "$memana" top --at "$1" "${@:3}" && one_line err "$2"; }
 check "no out-of-memory error" wrong oom 'no out-of-memory error was recorded$' run.zst
 check "no such step" wrong step:9 'the run has 2 steps$' run.zst
 check "the step after the last" wrong step:3 'the run has 2 steps$' run.zst
-check "no such time" wrong 100s 'the recording is over by then \(it ends at ' run.zst
+check "no such time" wrong 100s 'top: --at 100\.0 s: the recording is over by then \(it ends at ' run.zst
 check "no moment" wrong tomorrow 'not one of peak, oom, step:N' run.zst
 
 # A database says the same, to the byte.

@@ -41,3 +41,9 @@ check "torch_oom: out of memory once, and the allocator had tried again" json to
 check "torch_sleep: the pool that sleeps is alive and not resident" json sleep.json \
 	'max(s["asleep_bytes"] for s in d["processes"][0]["steps"]) >> 20 == 600'
 check "torch_train: nothing is lost" json torch_train.json 'sum(t["lost"] for t in d["traces"]) == 0'
+
+# The place of a native stack is that of top, and no function of the allocator.
+named() { "$memana" advise --json torch_sleep.zst >advise.json && json advise.json '"the largest part by sum_dim_IntList (an operation of PyTorch)" in d["knobs"][0]["evidence"]'; }
+check "torch_sleep: the evidence of a setting names the place" named
+later() { "$memana" advise --json llama_oom.zst >advise.json && json advise.json '[k["category"] for k in d["knobs"] if k["key"] == "cross_entropy(input)"] == ["logits and log-probs"]'; }
+check "llama_oom: bytes that come later are not said to be there" later

@@ -43,6 +43,7 @@ damaged() { status 3 "$memana" "$@" && one_line err '^memana: flipped.zst: .* at
 check "flipped byte: top" damaged top flipped.zst
 check "flipped byte: top --json still is a document" bash -c '"$0" top --json flipped.zst 2>/dev/null >f.json; python3 -c "import json; json.load(open(\"f.json\"))"' "$memana"
 check "flipped byte: info" damaged info flipped.zst
+check "flipped byte: info has no bytes of an event" bash -c '! grep -q "bytes per event" out'
 check "flipped byte: verify" damaged verify flipped.zst
 check "flipped byte: load" damaged load flipped.zst -o flipped.db
 absent() { status 3 "$memana" "$@" flipped.zst && one_line err '^memana: (top|frag|oom): .* \(but flipped.zst: .* at byte [0-9]+\)$'; }
@@ -50,6 +51,16 @@ check "flipped byte: a step that may lie behind it" absent top --at step:99
 check "flipped byte: frag" absent frag --at step:99
 check "flipped byte: a failure that may lie behind it" absent oom --number 99
 homeless() { TMPDIR=$PWD/nowhere status 4 "$memana" phases small.zst && one_line err 'phases: no temporary database could be made: No such file .*TMPDIR'; }
+nothing_else() {
+	python3 - <<'PY'
+data = bytearray(open("small.zst", "rb").read())
+for i in range(7, 20):
+    data[len(data) * i // 20] ^= 0x41
+open("all.zst", "wb").write(data)
+PY
+	status 3 "$memana" top all.zst && grep -q '^No memory of a device is in the part that can be read\.$' out
+}
+check "all of it is damaged: top does not say that nothing was recorded" nothing_else
 check "no folder for temporary files" homeless
 
 # A limit on the size of files is no signal that ends it. The text is shorter than the limit.

@@ -188,7 +188,7 @@ sys.exit(subprocess.run(sys.argv[2:]).returncode)
 PYTHON
 }
 cp run.db held.db
-is_held() { status 4 held held.db "$memana" top held.db && one_line err 'held.db: somebody else holds it'; }
+is_held() { status 4 held held.db "$memana" top held.db && one_line err 'held.db: another process holds it'; }
 check "a database that somebody else holds" is_held
 
 if command -v sqlite3 >/dev/null; then

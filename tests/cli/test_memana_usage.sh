@@ -26,7 +26,7 @@ check "unknown short option" refused 2 '-z: there is no such option' top -z smal
 check "option without its value" refused 2 '-n: needs a value' top -n
 check "option with a bad number" refused 2 'not a number' top -n many small.zst
 check "a table that is not there" refused 2 'not one of phase' top --by colour small.zst
-check "a device that is not there" refused 2 'nothing was recorded on that device' top --device 9 small.zst
+check "a device that is not there" refused 2 'top: --device 9: nothing was recorded there' top --device 9 small.zst
 check "no trace named" refused 2 'no trace named' top
 check "load without a database" refused 2 'no database named' load small.zst
 check "sql without a statement" refused 2 'statement' sql small.zst
@@ -40,7 +40,7 @@ for command in top info verify; do
 	check "$command: not a trace" refused 3 'text: not a memrec trace' "$command" text
 	check "$command: no such file" refused 4 'nowhere: No such file' "$command" nowhere
 done
-check "an empty file is no trace" refused 3 "empty: the data ends too early" top empty
+check "an empty file is no trace" refused 3 "empty: empty, not a trace$" top empty
 check "pipe is no trace" refused 3 "pipe: not a memrec trace" top pipe
 check "control characters do not reach the terminal" \
 	bash -c '"$0" top "$(printf "a\033[31mb")" 2>&1 | grep -qF "a?[31mb"' "$memana"
@@ -85,7 +85,7 @@ check "an export from pipe to pipe" bash -c 'cmp <(cat small.zst | "$0" export -
 "$memana" load small.zst -o piped.db >/dev/null
 check "no database from a pipe" from_pipe piped.db 2 '/dev/stdin: a database cannot be read from a pipe' top -
 check "no database to standard output" refused 2 'load: -: standard output is no place for this file' load small.zst -o -
-check "an empty pipe" from_pipe /dev/null 3 '/dev/stdin: the data ends too early' top -
+check "an empty pipe" from_pipe /dev/null 3 '/dev/stdin: empty, not a trace' top -
 check "--color=always" bash -c '"$0" top --color=always small.zst | grep -q "$(printf "\033")"' "$memana"
 check "--color never, on a terminal" bash -c '! python3 "$1" "$0" --color never top small.zst | grep -q "$(printf "\033")"' "$memana" "$SRC/tests/cli/on_terminal.py"
 check "--color of what is no word" refused 2 "--color: must be auto, always or never" --color=blue top small.zst
@@ -113,4 +113,11 @@ while read -r command; do
 		check "$command --$option is in the manual" grep -qE -- "(Fl|,) -$option([ -]|\$)" "$SRC/docs/man/memana.1"
 	done
 done <commands
-check "output that cannot be written is an error" bash -c '"$0" top small.zst >/dev/full 2>err; [ $? = 4 ] && [ $(wc -l <err) = 1 ]' "$memana"
+full() { # COMMAND...: one line that tells of standard output and of nothing else
+	"$memana" "$@" >/dev/full 2>err
+	[ $? = 4 ] && one_line err '^memana: standard output: the answer is not whole(: No space left on device)?$'
+}
+for command in "top" "top --json" "growth --json" "oom --json" "steps --json" "retained --json" "verify" "knobs --json"; do
+	check "$command: output that cannot be written is an error" full $command $([ "${command%% *}" = knobs ] || echo small.zst)
+done
+check "sql --json: output that cannot be written is an error" full sql --json small.zst "SELECT * FROM allocation"

@@ -188,7 +188,8 @@ check "a trace that is deleted while it is written is not said to be there" vani
 full() {
 	rm -rf rings
 	MEMREC_OPTIONS=slot-bytes=65536 status 0 record -o f.zst -- --calls 4000 --account account --before limit-collector &&
-		grep -qx '4000 calls' out && grep -q '^memrec: disk full: f.zst ends early (free some space, then: memrec recover f.zst)$' err
+		grep -qx '4000 calls' out && grep -q '^memrec: disk full: f.zst ends early (free some space, then: memrec recover f.zst)$' err &&
+		grep -q '^memrec: f.zst, as far as it was written: peak ' err
 }
 check "a full disk is said in one line, the target's result is unchanged" full
 check "the trace opens up to there" "$memana" top f.zst

@@ -26,7 +26,7 @@ struct frag_report {
 	struct doc *doc;
 	const struct query_device *device;
 	struct frag_state state;
-	int devices; /* devices with that instant */
+	int devices, phases; /* devices with that instant; phases of the device with segments */
 };
 
 extern const struct column_table segment_columns;

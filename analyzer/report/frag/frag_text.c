@@ -11,6 +11,8 @@ static void print_facts(const struct frag_report *report)
 	const struct segment_map *map = &report->state.map.map;
 	char words[160], count[64], share[TEXT_SIZE_MAX];
 
+	if (!map->count && !map->absent)
+		return;
 	answer_title(report->text, "The allocator");
 	finding_line(report->text, map->bytes, text_count(words, sizeof(words), map->count, "reserved segment"));
 	snprintf(words, sizeof(words), "allocated (%s), %s", text_percent(share, map->used, map->bytes),
@@ -28,13 +30,15 @@ static void print_facts(const struct frag_report *report)
 /* The phases, each when the device was fullest in it: a segment that was just taken is still empty. */
 static int print_phase(void *context, const struct query_phase_peak *row)
 {
-	const struct frag_report *report = context;
+	struct frag_report *report = context;
 	const struct alive_moment when = { row->time, row->process, row->seq };
 	struct frag_map map;
 	char used[TEXT_SIZE_MAX], idle[TEXT_SIZE_MAX], hole[TEXT_SIZE_MAX], words[200];
 	int error = frag_load(&map, report->db, report->device->id, 0, &when);
 
 	if (!error && map.map.count) {
+		if (!report->phases++)
+			answer_title(report->text, "Reserved when the device was fullest in each phase");
 		snprintf(words, sizeof(words), "%s: %s in tensors, %s idle, largest hole %s", row->phase,
 			 text_bytes(used, map.map.used), text_bytes(idle, frag_idle(&map)),
 			 text_bytes(hole, map.map.largest_hole));
@@ -123,6 +127,6 @@ int frag_text(struct frag_report *report)
 	error = print_segments(report);
 	if (error || !text_known.history)
 		return error;
-	answer_title(report->text, "Reserved when the device was fullest in each phase");
+	report->phases = 0;
 	return query_phase_peaks(report->db, report->device->id, print_phase, report);
 }

@@ -154,8 +154,8 @@ void growth_say_state(struct sentence *sentence, const struct growth_figures *fi
 			     : text_known.snapshot
 				     ? "No step ended in this snapshot: its history has no optimizer that ran and was "
 				       "left. memana phases and memana retained look inside the one step it has."
-				     : "No step ended in this recording. What a step is, memrec --step-mark says; "
-				       "memana info tells what was recorded.");
+				     : "No step ended in this recording. memrec --step-mark PATTERN says what one step is; "
+				       "memana info lists what was recorded.");
 	else if (lane->state == GROWTH_GROWING)
 		growth_say(sentence, &figures->growth, 0);
 	else

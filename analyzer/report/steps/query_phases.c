@@ -440,19 +440,19 @@ static void list_left(struct doc *doc, const char *key, const void *of)
 	doc_end(doc);
 }
 
-#define PHASES_COLUMNS(X, T)                                                                                         \
-	X(T, phase, PHASE, "phase", mt_phase_name((uint32_t)it->phase), "name of the phase")                         \
-	X(T, runs, NUMBER, "runs", it->runs, "how often it ran")                                                     \
-	X(T, time_ns, DURATION, "time", it->time, "time of all its runs")                                            \
-	X(T, allocated_bytes, BYTES, "allocated", it->bytes, "allocated in it")                                      \
-	X(T, allocations, COUNT, NULL, it->count, "number of allocations")                                           \
-	X(T, peak_bytes, BYTES, "peak", COLUMN_IF(it->ran_peak, it->peak), "most that the device held while it ran") \
-	X(T, peak_ns, MOMENT, NULL, it->ran_peak ? it->peak_time : COLUMN_NONE, "moment of the peak")                \
-	X(T, peak_step, NUMBER, NULL, COLUMN_IF(it->ran_peak, it->peak_step), "step of the peak")                    \
-	X(T, left_after_run_bytes, BYTES, "run left", it->left_run, "left by the run that left most")                \
-	X(T, left_after_step_bytes, BYTES, "step left", it->left_step, "left by the step that left most")            \
-	X(T, left_at_end_bytes, BYTES, "at end", it->left_end, "left at the end of the recording")                   \
-	X(T, asleep_at_end_bytes, BYTES, NULL, it->asleep_end, "allocated at the end in a pool that sleeps")         \
+#define PHASES_COLUMNS(X, T)                                                                                          \
+	X(T, phase, PHASE, "phase", mt_phase_name((uint32_t)it->phase), "name of the phase")                          \
+	X(T, runs, NUMBER, "runs", it->runs, "how often it ran")                                                      \
+	X(T, time_ns, DURATION, "time", it->time, "time of all its runs")                                             \
+	X(T, allocated_bytes, BYTES, "allocated", it->bytes, "allocated in it")                                       \
+	X(T, allocations, COUNT, NULL, it->count, "number of allocations")                                            \
+	X(T, peak_bytes, BYTES, "peak", COLUMN_IF(it->ran_peak, it->peak), "most that the device held while it ran")  \
+	X(T, peak_ns, MOMENT, NULL, it->ran_peak ? it->peak_time : COLUMN_NONE, "moment of the peak")                 \
+	X(T, peak_step, NUMBER, NULL, COLUMN_IF(it->ran_peak, it->peak_step), "step of the peak")                     \
+	X(T, left_after_run_bytes, BYTES, "after run", it->left_run, "still in use after the run that left most")     \
+	X(T, left_after_step_bytes, BYTES, "after step", it->left_step, "still in use after the step that left most") \
+	X(T, left_at_end_bytes, BYTES, "at end", it->left_end, "still in use at the end of the recording")            \
+	X(T, asleep_at_end_bytes, BYTES, NULL, it->asleep_end, "allocated at the end in a pool that sleeps")          \
 	X(T, left_at_end, LIST, NULL, list_left, "places that left most at the end")
 
 COLUMN_TABLE(phases, struct phases_row, PHASES_COLUMNS)

@@ -48,6 +48,7 @@ static const struct command_option own_options[] = {
 
 struct top_command {
 	struct top_options options;
+	const char *device; /* as it was typed */
 	int json, help;
 };
 
@@ -97,6 +98,7 @@ static int parse_option(struct top_command *command, int argc, char **argv, int 
 		if (!command->options.device_cpu && command_number(optarg, 0, 1 << 20, &number))
 			return command_fail(EXIT_USAGE, "top: --device %s: neither a number nor cpu", optarg);
 		command->options.device = command->options.device_cpu ? -1 : number;
+		command->device = optarg;
 		return 0;
 	case 'n':
 		if (command_number(optarg, 0, 1 << 30, &number))
@@ -170,7 +172,8 @@ static int report(const struct top_command *command, struct db *db, struct symbo
 				    command->options.module);
 	if (error == -MT_E_ARGUMENT)
 		return command_fail(EXIT_USAGE,
-				    "top: nothing was recorded on that device (without --device: all there are)");
+				    "top: --device %s: nothing was recorded there (without --device: all devices)",
+				    command->device);
 	return report_no_answer("top", db, error);
 }
 

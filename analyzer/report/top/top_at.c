@@ -297,7 +297,7 @@ int top_at(struct db *db, const struct moment *moment)
 const char *top_at_absent(char *out, size_t size, struct db *db, const struct moment *moment)
 {
 	struct extent extent = { 0 };
-	char text[TEXT_SIZE_MAX], count[64];
+	char text[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX], count[64];
 
 	query_processes(db, extend, &extent);
 	if (moment->kind == MOMENT_OOM)
@@ -306,7 +306,7 @@ const char *top_at_absent(char *out, size_t size, struct db *db, const struct mo
 		snprintf(out, size, "step:%u: the run has %s", moment->step,
 			 text_count(count, sizeof(count), extent.steps, "step"));
 	else
-		snprintf(out, size, "%lldns: the recording is over by then (it ends at %s, %lldns)",
-			 (long long)moment->time, text_time(text, extent.last), (long long)extent.last);
+		snprintf(out, size, "%s: the recording is over by then (it ends at %s, %lldns)",
+			 text_time(time, moment->time), text_time(text, extent.last), (long long)extent.last);
 	return out;
 }

@@ -28,10 +28,10 @@ static void say_peaks(struct sentence *sentence, const struct ranks *ranks)
 			     text_bytes(size, highest->bytes), ranks_name(name, highest));
 		return;
 	}
-	sentence_say(sentence, "Of %u GPUs that of %s peaks highest: %s", ranks->count, ranks_name(name, highest),
-		     text_bytes(size, highest->bytes));
+	sentence_say(sentence, "The highest peak of %u GPUs is %s (%s)", ranks->count, text_bytes(size, highest->bytes),
+		     ranks_name(name, highest));
 	if (strcmp(highest->phase, "other"))
-		sentence_say(sentence, " in %s", highest->phase);
+		sentence_say(sentence, ", in %s", highest->phase);
 	sentence_say(sentence, "; the median is %s, the least %s (%s).", text_bytes(median, ranks->median),
 		     text_bytes(least, lowest->bytes), ranks_name(name, lowest));
 }

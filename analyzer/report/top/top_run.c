@@ -113,7 +113,9 @@ static int print_incomplete(void *context, const struct query_process *row)
 	text_fit(file, sizeof(file), row->file, 40, 1);
 	if (*row->damage)
 		sentence_say(&sentence, "Incomplete: %s is damaged at byte %" PRIu64 ": %s; %s lost.", file,
-			     row->damage_offset, row->damage, text_count(lost, sizeof(lost), row->lost, "event"));
+			     row->damage_offset, row->damage,
+			     row->lost ? text_count(lost, sizeof(lost), row->lost, "event")
+				       : "an unknown number of events is");
 	else
 		sentence_say(&sentence,
 			     "Incomplete: %s ends at %s without an end mark (the program was killed, or still runs).",
@@ -207,7 +209,7 @@ int top_print_recording(struct top_report *report)
 			     text_count(processes, sizeof(processes), (uint64_t)report->processes, "process"));
 	sentence_say(&sentence, "%s, %s.", text_count(steps, sizeof(steps), report->steps, "step"),
 		     report->lost      ? text_count(lost, sizeof(lost), report->lost, "lost event")
-		     : report->damaged ? "and nobody knows what the damaged part held"
+		     : report->damaged ? "an unknown number of lost events"
 				       : "nothing lost");
 	if (report->let_go)
 		sentence_say(&sentence, " %s let go on purpose (--keep): this is about what is kept.",

@@ -184,7 +184,9 @@ static int print_report(struct top_report *report)
 	if (error)
 		return error;
 	if (!report->devices)
-		text_print(report->text, PEAK_VERDICT_NONE "\n");
+		text_print(report->text, "%s\n",
+			   report->damaged ? "No memory of a device is in the part that can be read."
+					   : PEAK_VERDICT_NONE);
 	error = top_print_recording(report);
 	if (!error)
 		error = top_print_before(report);

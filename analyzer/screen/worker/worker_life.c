@@ -107,7 +107,7 @@ static void say_deaths(struct sentence *sentence, const struct life *life)
 		sentence_say(sentence, "%s from %s to %s", who, text_time(one, life->shortest),
 			     text_time(two, life->longest));
 	if (!life->freed_there)
-		sentence_say(sentence, "; nobody knows who freed %s", life->freed == 1 ? "it" : "them");
+		sentence_say(sentence, "; the place that freed %s is unknown", life->freed == 1 ? "it" : "them");
 	else if (life->freed_there == life->freed)
 		sentence_say(sentence, "; freed by %s", life->freed_by);
 	else
