@@ -15,8 +15,8 @@ static int is_other_rank(const struct scene *scene, uint32_t process)
 }
 
 /*
- * The device is the own one of the rank that holds a quarter more than each other there. Among ranks that hold alike, the device is the
- * requesting one's.
+ * The rank that holds a quarter more than each other rank owns the device. Among ranks that hold alike, the requesting rank owns the
+ * device.
  */
 static uint32_t find_owner(const struct scene *scene)
 {

@@ -44,7 +44,7 @@ struct life {
 	_Atomic uint32_t steps;       /* number of steps that it asks for; 0: no limit */
 	_Atomic uint32_t asked; /* wish that Python's main thread was asked to begin with, until it is met; 0: none */
 	_Atomic uint64_t asked_at; /* ns */
-	_Atomic uint32_t answers;  /* 1: it is at it */
+	_Atomic uint32_t answers;  /* 1: the asked thread begins the recording now */
 	_Atomic uint32_t tells;    /* 1: the next start begins with a telling of what was there before */
 	struct life_line inside[1 << LIFE_LINE_BITS];
 };
