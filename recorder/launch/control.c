@@ -19,6 +19,7 @@ enum {
 	LOOK_MS = 5,     /* between two looks at a page */
 	START_MS = 2000, /* until a process that takes memory has come by */
 	STOP_MS = 12000, /* until a recording without steps has ended (WISHES_STEP_NS) and its trace is closed */
+	REVIVE_MS = 500, /* between two looks for a collector */
 	MARK_MS = 2000,  /* until a collector has taken a mark */
 	PIDS_MAX = 4096
 };
@@ -193,6 +194,25 @@ static int wait_for(const struct asked *asked, int (*came)(const struct asked *a
 	return came(asked);
 }
 
+/* As wait_for has_stopped. A collector that was killed just now may hold its ring still when the command looks first. */
+static int wait_for_end(const struct asked *asked, int *ms)
+{
+	int part, lock;
+
+	while (!has_stopped(asked) && *ms > 0 && prepared_runs(asked->process)) {
+		part = *ms < REVIVE_MS ? *ms : REVIVE_MS;
+		*ms -= part;
+		if (wait_for(asked, has_stopped, &part))
+			break;
+		lock = prepared_lock(asked->process, 0);
+		if (lock >= 0) {
+			prepared_revive(asked->process);
+			close(lock);
+		}
+	}
+	return has_stopped(asked);
+}
+
 static const char *trace_of(const struct control *page)
 {
 	static char trace[MEMREC_PATH_MAX];
@@ -217,7 +237,7 @@ static int await_stop(const struct asked *asked, int *ms)
 {
 	const struct control *page = asked->process->page;
 
-	if (!wait_for(asked, has_stopped, ms))
+	if (!wait_for_end(asked, ms))
 		say_result("%s: the recording ends with the running step (memrec stop --now %ld ends it at once)",
 			   named(asked->process), asked->process->pid);
 	else

@@ -373,9 +373,15 @@ def collector_is_killed():
     os.kill(collector_of(run), signal.SIGKILL)  # between two recordings
     control("start", run.pid)
     run.say("calls 5")
+    collector = collector_of(run)
+    os.kill(collector, signal.SIGSTOP)  # it holds its ring when stop looks, and dies while stop waits
+    stop = subprocess.Popen([MEMREC, "stop", "--now", str(run.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(1)
+    os.kill(collector, signal.SIGKILL)
+    assert stop.wait(60) == 0 and states()[run.pid][0] == "ended", states()
     run.end()
     whole("p.zst", "memrec stop")
-    whole("p.2.zst", "the process ended")
+    whole("p.2.zst", "memrec stop")
     assert (events("p.zst", "driver-alloc"), events("p.2.zst", "driver-alloc")) == (20, 5)
 
 

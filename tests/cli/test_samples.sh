@@ -131,16 +131,16 @@ check "and is named" grep -q 'without gpu-samples: NVML does not answer' err
 neighbour() {
 	local pid result
 	rm -rf state && mkdir state
-	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=200000000000 "$BUILD/samples/rl_step" --steps 1 --scale 0.1 --quiet >/dev/null 2>&1 &
+	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=600000000000 "$BUILD/samples/rl_step" --steps 1 --scale 0.1 --quiet >/dev/null 2>&1 &
 	pid=$!
-	# It is there when its weights are: then it waits.
-	timeout 60 python3 - "$PWD/state/gpu0" <<-'END'
+	# The neighbour waits once its weights are there. Its row is the first of the account (tests/standin/account.h).
+	timeout 60 python3 - "$PWD/state/gpu0" <<-'END' || return
 		import os, struct, sys, time
 		held = 0
 		while held < 1500 << 20:
 		    time.sleep(0.01)
-		    if os.path.exists(sys.argv[1]) and os.path.getsize(sys.argv[1]) >= 16:
-		        held = struct.unpack("<I4xQ", open(sys.argv[1], "rb").read(16))[1]
+		    if os.path.exists(sys.argv[1]) and os.path.getsize(sys.argv[1]) >= 32:
+		        held = struct.unpack("<I4xQQQ", open(sys.argv[1], "rb").read(32))[3]
 	END
 	STANDIN_STATE=$PWD/state STANDIN_SYNC_NS=$pause "$memrec" -o two.zst -- "$BUILD/samples/rl_step" --steps 1 \
 		--scale 0.01 --quiet >/dev/null 2>err && "$memana" top --json two.zst >two.json
