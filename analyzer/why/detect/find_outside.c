@@ -13,7 +13,9 @@ uint64_t find_context(const struct scene *scene, uint32_t process)
 
 /* The processes of the outside bytes. */
 struct holders {
-	uint64_t contexts; /* bytes of all contexts on the device */
+	uint64_t contexts;    /* bytes of all contexts of processes with bytes on the device */
+	uint64_t empty;       /* bytes of contexts of processes without other bytes */
+	uint64_t unexplained; /* bytes that recorded processes took by another API */
 	uint32_t owner;    /* the only process that can hold most outside bytes; else the requesting one */
 	int64_t idle;      /* processes with a context and no other bytes */
 };
@@ -29,10 +31,20 @@ static struct holders look_at(const struct scene *scene)
 		it = &scene->process[i];
 		holders.contexts += it->on_device ? find_context(scene, i) : 0;
 		holders.idle += !it->on_device && it->context;
+		holders.empty += it->on_device ? 0 : it->context;
+		holders.unexplained += it->unexplained;
 		if (it->has_context ? it->context > scene->request.outside / 2 : it->on_device)
 			holders.owner = owners++ ? scene->request.process : i;
 	}
 	return holders;
+}
+
+/* Whether the program uses the bytes itself (now), has them in contexts of its other processes (later), or other programs do (never). */
+static enum mt_need need_of(const struct holders *holders, uint64_t excess)
+{
+	if (holders->unexplained > excess / 2)
+		return MT_NEED_NOW;
+	return holders->contexts + holders->empty > excess / 2 ? MT_NEED_LATER : MT_NEED_NEVER;
 }
 
 /*
@@ -56,6 +68,7 @@ void find_outside(struct find *find)
 		return;
 	candidate = find_add_at(find, holders.owner, SCENE_NONE, request->outside);
 	candidate->expected = expected;
+	candidate->need = need_of(&holders, request->outside - expected);
 	candidate->reference = request->outside_before || rise ? REFERENCE_BEFORE : REFERENCE_MODEL;
 	candidate->doubt = request->outside_before >= request->outside ||
 			   (request->outside < holders.contexts + find_least(find->scene) &&
