@@ -41,7 +41,7 @@ static int has_no_need(const struct scene *scene, const struct scene_site *site)
 	if (!find_is_own(scene, site))
 		return 0;
 	if (site->category == MT_CATEGORY_STATE_DICT)
-		return 1;
+		return (site->tags & MT_TAG_BIT(GATHER)) != 0; /* others are a second copy: find_twice.c */
 	if (scene_is_of(site->category, SCENE_SET(OPTIMIZER_STATE) | SCENE_SET(GRADIENTS)))
 		return is_other_work(phase) && find_need(scene, site) != MT_NEED_NOW;
 	return find_need(scene, site) != MT_NEED_NOW && !is_at_work(scene, site) &&
