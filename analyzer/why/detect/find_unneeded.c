@@ -60,16 +60,20 @@ static void say_category(struct find *find, struct candidate *candidate)
 
 /* ---- other passes ---- */
 
+#define PASSES (MT_TAG_BIT(EVALUATION) | MT_TAG_BIT(REFERENCE) | MT_TAG_BIT(CRITIC))
+
+/* A forward does not use what another pass keeps: an evaluation, a reference, a score, or the training. A loss uses all of them. */
 static int is_of_other_pass(const struct scene *scene, const struct scene_site *site)
 {
-	uint64_t other = ~scene_tags(scene, scene->request.node);
+	uint64_t asking = scene_tags(scene, scene->request.node), other = site->tags ^ asking;
 
+	if (!find_is_own(scene, site) || (asking & MT_TAG_BIT(LOSS)))
+		return 0;
 	if (scene->request.phase == MT_PHASE_REF)
 		other &= ~MT_TAG_BIT(REFERENCE);
 	if (scene_is_of(site->category, SCENE_OF_FORWARD))
-		return find_is_own(scene, site) && other & MT_TAG_BIT(EVALUATION) &&
-		       (site->tags & MT_TAG_BIT(EVALUATION) || site->category == MT_CATEGORY_EVALUATION);
-	return find_is_own(scene, site) && (site->tags & other & MT_TAG_BIT(REFERENCE));
+		return (other & PASSES) != 0;
+	return (other & site->tags & MT_TAG_BIT(REFERENCE)) != 0;
 }
 
 /* ---- dead ---- */
