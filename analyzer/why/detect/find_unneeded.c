@@ -25,13 +25,16 @@ static int is_other_work(enum mt_phase phase)
 	       phase == MT_PHASE_REF;
 }
 
+static int engine_asks(const struct scene *scene)
+{
+	return (scene_tags(scene, scene->request.node) & MT_TAG_BIT(ENGINE)) != 0;
+}
+
 /* Whether the site's owner works now: the requesting engine, or a model that generates without an engine. */
 static int is_at_work(const struct scene *scene, const struct scene_site *site)
 {
-	int engine_asks = (scene_tags(scene, scene->request.node) & MT_TAG_BIT(ENGINE)) != 0;
-
-	return site->engine ? engine_asks && site->category != MT_CATEGORY_KV_CACHE
-			    : !engine_asks && site->category == MT_CATEGORY_WEIGHTS;
+	return site->engine ? engine_asks(scene) && site->category != MT_CATEGORY_KV_CACHE
+			    : !engine_asks(scene) && site->category == MT_CATEGORY_WEIGHTS;
 }
 
 static int has_no_need(const struct scene *scene, const struct scene_site *site)
@@ -44,16 +47,22 @@ static int has_no_need(const struct scene *scene, const struct scene_site *site)
 		return (site->tags & MT_TAG_BIT(GATHER)) != 0; /* others are a second copy: find_twice.c */
 	if (scene_is_of(site->category, SCENE_SET(OPTIMIZER_STATE) | SCENE_SET(GRADIENTS)))
 		return is_other_work(phase) && find_need(scene, site) != MT_NEED_NOW;
+	if (engine_asks(scene) && scene_is_weights(site))
+		return 1;
 	return find_need(scene, site) != MT_NEED_NOW && !is_at_work(scene, site) &&
 	       !(scene_is_of(site->category, SCENE_OF_FORWARD) && trains(phase));
 }
 
-/* A phase of unknown work can need the bytes. An engine keeps its pool on purpose. Outputs of a forward can have a reader. */
+/*
+ * A phase of unknown work can need the bytes. An engine keeps its pool on purpose, beside a model. Outputs of a forward can have a
+ * reader.
+ */
 static void say_category(struct find *find, struct candidate *candidate)
 {
 	if (candidate->need == MT_NEED_NOW)
 		candidate->need = MT_NEED_LATER;
 	candidate->doubt = scene_is_of(candidate->category, SCENE_OF_FORWARD) ||
+			   (candidate->category == MT_CATEGORY_WEIGHTS && engine_asks(find->scene)) ||
 			   (candidate->category == MT_CATEGORY_KV_CACHE &&
 			    find->scene->process[candidate->process].who == MT_WHO_ENGINE);
 }
