@@ -85,6 +85,51 @@ static int is_of_other_pass(const struct scene *scene, const struct scene_site *
 	return (other & site->tags & MT_TAG_BIT(REFERENCE)) != 0;
 }
 
+/* ---- stages ---- */
+
+#define MAKES_MODEL (MT_TAG_BIT(CHECKPOINT_LOAD) | MT_TAG_BIT(MODEL_INIT) | MT_TAG_BIT(MOVE))
+
+static int is_model(const struct scene *scene, const struct scene_site *site)
+{
+	return find_is_own(scene, site) && !site->driver && !site->engine &&
+	       (scene_is_weights(site) || (site->category == MT_CATEGORY_OTHER && (site->tags & MAKES_MODEL)));
+}
+
+/* The begin of the newest forward, or other computation, before the newest model came; 0: none. */
+static int64_t last_stage(const struct scene *scene)
+{
+	const struct scene_process *process = &scene->process[scene->request.process];
+	const struct scene_span *span = &scene->span[process->first_span], *end = span + process->spans;
+	const struct scene_block *block;
+	int64_t model = 0, began = 0;
+
+	for (block = scene->block; block < scene->block + scene->blocks; block++)
+		if (is_model(scene, &scene->site[block->site]) && block->seq > model)
+			model = block->seq;
+	for (; span < end && span->first_seq < model; span++)
+		if (span->phase == MT_PHASE_FORWARD || span->phase == MT_PHASE_ROLLOUT)
+			began = span->first_seq;
+	return began;
+}
+
+/* A program that trains nothing, and loads a model after it ran another one, works in stages: the earlier model's stage is over. */
+static void take_stages(struct find *find)
+{
+	const struct scene *scene = find->scene;
+	int64_t stage = scene->process[scene->request.process].who == MT_WHO_MODEL ? last_stage(scene) : 0;
+	const struct scene_block *block;
+
+	for (block = scene->block; block < scene->block + scene->blocks; block++)
+		if (block->seq < stage && is_model(scene, &scene->site[block->site]))
+			find->take[block->site] += block->bytes;
+}
+
+/* While a part of a model is loaded, the model before it can be the rest. */
+static void say_stage(struct find *find, struct candidate *candidate)
+{
+	candidate->doubt = mt_phase_is_early(find->scene->request.phase);
+}
+
 /* ---- dead ---- */
 
 /* A site that usually frees in the same step has kept blocks of the time before the newest backward's end by accident. */
@@ -113,9 +158,12 @@ void find_unneeded(struct find *find)
 					  .whole = 1,
 					  .least = find->scene->request.total / PERCENT };
 	const struct find_how never = { .need = MT_NEED_NEVER }, later = { .need = MT_NEED_LATER };
+	const struct find_how stage = { .need = MT_NEED_LATER, .done = say_stage };
 
 	find_sites(find, &by_need, has_no_need);
 	find_sites(find, &later, is_of_other_pass);
+	take_stages(find);
+	find_groups(find, &stage);
 	take_dead(find);
 	find_groups(find, &never);
 	find_attempt(find);
