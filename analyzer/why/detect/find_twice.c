@@ -14,7 +14,6 @@
 #define MOST 75          /* percent of a site: an unfinished copy, or one with more blocks, is a copy */
 #define MANY 4           /* pieces: two or three can have equal sizes by chance */
 #define SMALL (1u << 20) /* bytes: smaller blocks often have equal sizes by chance */
-#define NEAR 2           /* percent: padding of buckets and adapters of a model take less */
 #define ROUNDING 1024    /* bytes, and part of a size: allocators round by less */
 
 /* Ratios of copy and original: equal; double and half (float32 and 16 bits); four and eight (8 or 4 bits made 16 or 32). */
@@ -187,11 +186,6 @@ static int is_in_transit(const struct scene *scene MT_UNUSED, const struct scene
 	       (site->category == MT_CATEGORY_STATE_DICT && !(site->tags & MT_TAG_BIT(GATHER)));
 }
 
-static int is_near(uint64_t bytes, uint64_t other)
-{
-	return bytes >= other / 100 * (100 - NEAR) && bytes <= other / 100 * (100 + NEAR);
-}
-
 /* ---- gradients ---- */
 
 static int is_gradient(const struct scene *scene, const struct scene_site *site)
@@ -210,21 +204,17 @@ static void say_buckets(struct find *find, struct candidate *candidate)
 	uint64_t buckets = find_sum(find->scene, candidate->process, is_bucket);
 
 	candidate->doubt = 1;
-	if (!is_near(find_sum(find->scene, candidate->process, is_gradient) - buckets, buckets))
+	if (!find_is_near(find_sum(find->scene, candidate->process, is_gradient) - buckets, buckets))
 		candidate->bytes = 0;
 }
 
 /* ---- the request ---- */
 
-/* Whether the request has the bytes of all weights, or double (float32 beside 16 bits). */
+/* Gradients and states are as many bytes as weights, and no copy. */
 static int is_all_weights(const struct scene *scene)
 {
-	const struct scene_request *request = &scene->request;
-	uint64_t all = scene->process[request->process].weights;
-
-	return !scene_is_of(request->category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE)) &&
-	       !request->from_driver && all >= request->total / 10 &&
-	       (is_near(request->requested, all) || is_near(request->requested, 2 * all));
+	return find_asks_for_model(scene) &&
+	       !scene_is_of(scene->request.category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE));
 }
 
 /* Whether a copying function asks for the size of a block that another stack made in the same step and phase. */

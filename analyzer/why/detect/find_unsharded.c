@@ -43,6 +43,13 @@ static int is_gathering(const struct scene *scene)
 	       request->requested >= request->total / 100 && (scene_tags(scene, request->node) & MT_TAG_BIT(GATHER));
 }
 
+/* A rank that reduces and shards its gradients needs a part of them at a time. */
+static int asks_for_gradients(const struct scene *scene)
+{
+	return find_asks_for_model(scene) && scene->request.category == MT_CATEGORY_GRADIENTS &&
+	       scene->process[scene->request.process].rank >= 0;
+}
+
 /* Whether weights fill the device while a model is loaded: the whole model does not fit. */
 static int is_loading(const struct scene *scene)
 {
@@ -65,7 +72,7 @@ void find_unsharded(struct find *find)
 	};
 
 	find_sites(find, &whole, is_whole);
-	if (is_gathering(find->scene))
+	if (is_gathering(find->scene) || asks_for_gradients(find->scene))
 		find_add_request(find);
 	if (is_loading(find->scene))
 		find_sites(find, &(struct find_how){ .need = MT_NEEDS }, is_loaded);

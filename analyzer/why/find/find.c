@@ -53,6 +53,38 @@ enum mt_need find_need(const struct scene *scene, const struct scene_site *site)
 	return mt_why_need(scene->why, site->category, site->engine ? MT_WHO_ENGINE : process->who, process->phase);
 }
 
+#define NEAR 2 /* percent */
+
+int find_is_near(uint64_t bytes, uint64_t other)
+{
+	return bytes >= other / 100 * (100 - NEAR) && bytes <= other / 100 * (100 + NEAR);
+}
+
+/* Weights in one buffer are a model, beside those that are in shards. */
+static uint64_t model_bytes(const struct scene *scene)
+{
+	const struct scene_request *request = &scene->request;
+	const struct scene_block *block;
+	const struct scene_site *site;
+
+	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+		site = &scene->site[block->site];
+		if (find_is_own(scene, site) && scene_is_weights(site) && block->bytes >= request->total / 10)
+			return block->bytes;
+	}
+	return scene->process[request->process].weights;
+}
+
+int find_asks_for_model(const struct scene *scene)
+{
+	const struct scene_request *request = &scene->request;
+	uint64_t all = model_bytes(scene);
+
+	return request->failure && request->node != SCENE_NONE && !request->from_driver && all >= request->total / 10 &&
+	       (find_is_near(request->requested, all) || find_is_near(request->requested, 2 * all) ||
+		find_is_near(request->requested, all / 2));
+}
+
 /* ---- bytes without a site: the request itself, and bytes at a node ---- */
 
 struct candidate *find_add_at(struct find *find, uint32_t process, uint32_t node, uint64_t bytes)
