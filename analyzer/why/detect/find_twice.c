@@ -87,7 +87,7 @@ static void load_pieces(const struct scene *scene, struct pieces *models, struct
 		site = &scene->site[block->site];
 		if (is_of_model(site))
 			add_piece(models, block, owner_of(site));
-		if (may_be_copy(scene, site))
+		if (may_be_copy(scene, site) && block->step == site->last_step)
 			add_piece(copies, block, block->site);
 	}
 	qsort(models->at, models->count, sizeof(*models->at), by_size);
