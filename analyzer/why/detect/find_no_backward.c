@@ -3,10 +3,12 @@
  *
  *     evaluation   an evaluation has no backward
  *     no training  nothing in the process trains: the first forward of a training looks alike, and the row is in doubt
+ *     new place    a forward that comes after steps without it, and that no backward freed
  */
 #include "detectors.h"
 
 #define FEW 3  /* pieces of one place that a forward without gradients keeps: input, output, residual */
+#define STEPS 3 /* as memana growth has it */
 #define MANY 8 /* pieces of one place: without gradients, a piece goes after the next layer */
 
 static int is_forward(const struct scene_site *site)
@@ -22,10 +24,19 @@ static int is_evaluated(const struct scene *scene MT_UNUSED, const struct scene_
 	       site->count_at[SCENE_NOW] > (site->freed ? MANY - 1 : FEW);
 }
 
+/* A trainer's forward through a place that no backward has freed so far, after steps that came without this place. */
+static int is_new(const struct scene *scene, const struct scene_site *site)
+{
+	const struct scene_process *process = &scene->process[site->process];
+
+	return process->who == MT_WHO_TRAINER && process->steps >= STEPS && !site->freed &&
+	       site->phase == MT_PHASE_FORWARD && site->count_at[SCENE_NOW] >= MANY;
+}
+
 static int is_untrained(const struct scene *scene, const struct scene_site *site)
 {
-	return find_is_own(scene, site) && scene->process[site->process].who == MT_WHO_MODEL && is_forward(site) &&
-	       !(site->tags & MT_TAG_BIT(EVALUATION));
+	return find_is_own(scene, site) && is_forward(site) && !(site->tags & MT_TAG_BIT(EVALUATION)) &&
+	       (scene->process[site->process].who == MT_WHO_MODEL || is_new(scene, site));
 }
 
 /* Whether the pieces are outputs that a list keeps: of one place and size, while the forwards free more pieces than that. */
@@ -55,7 +66,7 @@ static void say_evaluation(struct find *find, struct candidate *candidate)
 /* Without gradients, the pieces of a forward are few. A list of outputs is of one place. */
 static void say_untrained(struct find *find, struct candidate *candidate)
 {
-	candidate->doubt = 1;
+	candidate->doubt = find->scene->process[candidate->process].who == MT_WHO_MODEL;
 	if (candidate->fact[FACT_PIECES] < 2 * MANY || is_list(find->scene, candidate))
 		candidate->bytes = 0;
 }
