@@ -81,8 +81,8 @@ int find_asks_for_model(const struct scene *scene)
 	uint64_t all = model_bytes(scene);
 
 	return request->failure && request->node != SCENE_NONE && !request->from_driver && all >= request->total / 10 &&
-	       (find_is_near(request->requested, all) || find_is_near(request->requested, 2 * all) ||
-		find_is_near(request->requested, all / 2));
+	       !scene_is_of(request->category, SCENE_OF_FORWARD) &&
+	       (find_is_near(request->requested, all) || find_is_near(request->requested, 2 * all));
 }
 
 /* ---- bytes without a site: the request itself, and bytes at a node ---- */

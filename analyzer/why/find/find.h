@@ -144,7 +144,7 @@ uint64_t find_own_tags(const struct scene *scene, uint32_t node);
 /* Whether the bytes are equal, but for the padding of buckets and the adapters of a model. */
 int find_is_near(uint64_t bytes, uint64_t other);
 
-/* Whether the framework's allocator is asked for a whole model in one piece: the bytes of all weights, or double or half of them. */
+/* Whether the framework's allocator is asked for a whole model in one piece: the bytes of all weights, or double. A forward makes tensors of any size. */
 int find_asks_for_model(const struct scene *scene);
 
 /* Adds a part. */

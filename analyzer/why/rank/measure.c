@@ -6,21 +6,11 @@ static int has_wrong_size(const struct candidate *candidate)
 	return candidate->cause == MT_CAUSE_TOO_LARGE || candidate->cause == MT_CAUSE_CRASHED;
 }
 
-/* A smaller batch takes less of the request, too. */
-static int is_of_batch(const struct scene *scene, const struct candidate *candidate)
-{
-	return candidate->process == scene->request.process && candidate->phase == scene->request.phase &&
-	       scene_is_of(candidate->category, SCENE_OF_FORWARD) &&
-	       scene_is_of(scene->request.category, SCENE_OF_FORWARD);
-}
-
 static void measure(const struct scene *scene, struct candidate *candidate)
 {
 	const struct scene_request *request = &scene->request;
 	uint64_t excess = candidate->bytes > candidate->expected ? candidate->bytes - candidate->expected : 0;
 
-	if (candidate->cause == MT_CAUSE_LARGEST && is_of_batch(scene, candidate))
-		excess += request->requested;
 	candidate->freed_high = excess;
 	candidate->freed_low = candidate->known == SCENE_PROBABLE ? excess / 2 : excess;
 	candidate->fits = has_wrong_size(candidate) || (request->failure && excess >= request->missing && excess > 0);
