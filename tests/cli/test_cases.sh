@@ -13,12 +13,19 @@ at_most() { awk -v is="$(share "$1")" "BEGIN { exit !(is != \"\" && is <= $2) }"
 check "the first action harms in 6 % at most" at_most 6 6
 
 # Threads whose hashes were committed before anybody asked (docs/oom.md has the first answers).
-for batch in unseen unseen-2 unseen-3; do
+for batch in unseen unseen-2 unseen-3 unseen-4; do
 	frozen() { (cd "$SRC/tests/cases/$batch" && sha256sum -c --quiet SHA256SUMS); }
 	check "$batch: the threads are as they were written" frozen
 	check "$batch: each thread has an answer" score "$batch"
 	check "$batch: the first cause, in 50 %" at_least 2 50
 	check "$batch: one of the first three, in 70 %" at_least 3 70
+done
+
+# Evidence that the figures above could lose unnoticed: the first cause of these cases.
+for case in ace-1396 isaaclab-173 allennlp-3499 minimind-758 mochiwrapper-73 megatron-6314 diffusers-9546 ugatit-pytorch-23; do
+	folder=$(dirname "$(find "$SRC/tests/cases" -name "$case.case")")
+	first() { python3 "$SRC/tests/cases/score.py" "$BUILD" "$case" --dir "$folder" >score; grep -qE "^$case +first .*action" score; }
+	check "$case: the first cause, and its action" first
 done
 
 # The part that a person reads before the details. tests/golden/pages has some of them: UPDATE_PAGES=1 writes those anew.
