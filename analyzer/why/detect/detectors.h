@@ -50,9 +50,6 @@ DETECTOR_LIST(DETECTOR_DECLARE)
 
 /* ---- what detectors share ---- */
 
-/* Whether the process takes turns on the GPU with the requesting process (find_peer_awake.c). */
-int find_takes_turns(const struct scene *scene, uint32_t process);
-
 /* Bytes of a process's context, from NVML, else an estimate; 0: no bytes on the device (find_outside.c). */
 uint64_t find_context(const struct scene *scene, uint32_t process);
 

@@ -18,17 +18,10 @@ static int is_pool(const struct scene *scene, const struct scene_site *site)
 	return site->driver && mt_phase_is_early(site->phase) && site->most >= scene->request.total / LIBRARY_POOL;
 }
 
-/* Whether a process that takes turns holds the missing bytes: peer_awake then explains more than the pool's size. */
 static void say_pool(struct find *find, struct candidate *candidate)
 {
-	const struct scene *scene = find->scene;
-	uint32_t i;
-
-	candidate->fact[FACT_GPU] = (int64_t)scene->request.total;
+	candidate->fact[FACT_GPU] = (int64_t)find->scene->request.total;
 	candidate->doubt = candidate->category != MT_CATEGORY_KV_CACHE && !(candidate->tags & MT_TAG_BIT(ENGINE));
-	candidate->doubt |= find_takes_turns(scene, candidate->process);
-	for (i = 0; i < scene->processes && candidate->process == scene->request.process; i++)
-		candidate->doubt |= find_takes_turns(scene, i) && scene->process[i].in_use >= scene->request.missing;
 }
 
 /*

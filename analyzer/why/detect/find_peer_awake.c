@@ -9,7 +9,7 @@
 #define WAITS 16 /* divisor: a process with less than 1/16 of its bytes of a forward does not compute */
 
 /* Two processes take turns if one has slept, if one is an engine and one is not, or if one computes and one waits. */
-int find_takes_turns(const struct scene *scene, uint32_t index)
+static int takes_turns(const struct scene *scene, uint32_t index)
 {
 	const struct scene_process *peer = &scene->process[index], *mine = &scene->process[scene->request.process];
 
@@ -42,7 +42,7 @@ static uint64_t before(const struct scene *scene, const struct scene_site *site)
 /* Both sides of a weight update need the weights. */
 static int is_awake(const struct scene *scene, const struct scene_site *site)
 {
-	return find_takes_turns(scene, site->process) && site->at[SCENE_NOW] > before(scene, site) &&
+	return takes_turns(scene, site->process) && site->at[SCENE_NOW] > before(scene, site) &&
 	       (scene->request.phase == MT_PHASE_WEIGHT_UPDATE ? can_go_beside_weights : can_go)(scene, site);
 }
 

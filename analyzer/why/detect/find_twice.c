@@ -4,7 +4,7 @@
  *     copies      blocks with the sizes of earlier weights, in the same or another dtype
  *     buckets     gradients in buckets and outside of them
  *     in transit  weights on their way to an engine, and state dicts
- *     request     the failed request is a copy of resident bytes
+ *     request     the failed request is for the bytes of all weights
  */
 #include "detectors.h"
 
@@ -14,7 +14,6 @@
 #define MOST 75          /* percent of a site: an unfinished copy, or one with more blocks, is a copy */
 #define MANY 4           /* pieces: two or three can have equal sizes by chance */
 #define SMALL (1u << 20) /* bytes: smaller blocks often have equal sizes by chance */
-#define ROUNDING 1024    /* bytes, and part of a size: allocators round by less */
 
 /* Ratios of copy and original: equal; double and half (float32 and 16 bits); four and eight (8 or 4 bits made 16 or 32). */
 static const unsigned ratios[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 1, 4 }, { 8, 1 } };
@@ -210,46 +209,18 @@ static void say_buckets(struct find *find, struct candidate *candidate)
 
 /* ---- the request ---- */
 
-/* Gradients and states are as many bytes as weights, and no copy. */
-static int is_all_weights(const struct scene *scene)
-{
-	return find_asks_for_model(scene) &&
-	       !scene_is_of(scene->request.category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE));
-}
-
-/* Whether a copying function asks for the size of a block that another stack made in the same step and phase. */
-static int is_there(const struct scene *scene)
-{
-	const struct scene_request *request = &scene->request;
-	uint64_t slack = request->requested / ROUNDING;
-	const struct scene_block *block;
-	const struct scene_site *site;
-
-	if (request->category != MT_CATEGORY_WEIGHT_BUFFERS && !(scene_tags(scene, request->node) & MT_TAG_BIT(COPY)))
-		return 0;
-	slack = slack > ROUNDING ? slack : ROUNDING;
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
-		site = &scene->site[block->site];
-		if (find_is_own(scene, site) && site->phase == request->phase && site->node != request->node &&
-		    block->step == request->step && request->requested <= block->bytes + slack &&
-		    block->bytes <= request->requested + slack)
-			return 1;
-	}
-	return 0;
-}
-
 void find_twice(struct find *find)
 {
 	const struct find_how transit = {
 		.reference = REFERENCE_MODEL, .need = MT_NEEDS, .by_category = 1, .done = find_say_not_now
 	};
 	const struct find_how buckets = { .reference = REFERENCE_MODEL, .need = MT_NEED_LATER, .done = say_buckets };
-	const struct scene_request *request = &find->scene->request;
 
 	find_copies(find);
 	find_sites(find, &transit, is_in_transit);
 	find_sites(find, &buckets, is_bucket);
-	if (request->failure && request->node != SCENE_NONE && request->requested >= request->total / 100 &&
-	    (is_all_weights(find->scene) || is_there(find->scene)))
+	/* Gradients and states are as many bytes as weights, and no copy. */
+	if (find_asks_for_model(find->scene) &&
+	    !scene_is_of(find->scene->request.category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE)))
 		find_add_request(find);
 }

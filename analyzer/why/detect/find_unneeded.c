@@ -95,32 +95,23 @@ static int is_model(const struct scene *scene, const struct scene_site *site)
 	       (scene_is_weights(site) || (site->category == MT_CATEGORY_OTHER && (site->tags & MAKES_MODEL)));
 }
 
-/* The begin of the newest forward, or other computation, before the newest model came; 0: none. */
-static int64_t last_stage(const struct scene *scene)
+/* Takes models of before the newest forward that ran before the newest model came: a program that trains nothing works in stages. */
+static void take_stages(struct find *find)
 {
+	const struct scene *scene = find->scene;
 	const struct scene_process *process = &scene->process[scene->request.process];
 	const struct scene_span *span = &scene->span[process->first_span], *end = span + process->spans;
-	const struct scene_block *block;
+	const struct scene_block *block, *blocks = scene->block + scene->blocks;
 	int64_t model = 0, began = 0;
 
-	for (block = scene->block; block < scene->block + scene->blocks; block++)
-		if (is_model(scene, &scene->site[block->site]) && block->seq > model)
+	for (block = scene->block; block < blocks && process->who == MT_WHO_MODEL; block++)
+		if (block->seq > model && is_model(scene, &scene->site[block->site]))
 			model = block->seq;
 	for (; span < end && span->first_seq < model; span++)
 		if (span->phase == MT_PHASE_FORWARD || span->phase == MT_PHASE_ROLLOUT)
 			began = span->first_seq;
-	return began;
-}
-
-/* A program that trains nothing, and loads a model after it ran another one, works in stages: the earlier model's stage is over. */
-static void take_stages(struct find *find)
-{
-	const struct scene *scene = find->scene;
-	int64_t stage = scene->process[scene->request.process].who == MT_WHO_MODEL ? last_stage(scene) : 0;
-	const struct scene_block *block;
-
-	for (block = scene->block; block < scene->block + scene->blocks; block++)
-		if (block->seq < stage && is_model(scene, &scene->site[block->site]))
+	for (block = scene->block; block < blocks; block++)
+		if (block->seq < began && is_model(scene, &scene->site[block->site]))
 			find->take[block->site] += block->bytes;
 }
 
