@@ -48,6 +48,14 @@
 DETECTOR_LIST(DETECTOR_DECLARE)
 #undef DETECTOR_DECLARE
 
+/* The rows of the list, by cause. */
+struct detector {
+	void (*run)(struct find *find);
+	uint64_t kind;
+	const char *says;
+};
+extern const struct detector detectors[MT_CAUSES];
+
 /* ---- what detectors share ---- */
 
 /* Bytes of a process's context, from NVML, else an estimate; 0: no bytes on the device (find_outside.c). */

@@ -37,13 +37,11 @@ static int is_end(const struct candidate *candidate)
 
 int why_is_ended(const struct why *why)
 {
-	const struct find *find = &why->find;
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < find->candidates; i++)
-		if (!why->scene.request.failure && is_end(&find->candidate[i]))
-			return 1;
-	return 0;
+	while (i < why->find.candidates && !is_end(&why->find.candidate[i]))
+		i++;
+	return i < why->find.candidates && !why->scene.request.failure;
 }
 
 size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS])

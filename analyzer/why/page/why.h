@@ -24,10 +24,7 @@ size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS]);
 /* Whether a full host or a crash ended a run without a failed request: the bytes on the GPU are no cause then. */
 int why_is_ended(const struct why *why);
 
-/*
- * "Out of memory on GPU 0, rank 0, forward of step 4: 4.6 GiB requested, 0.7 GiB free, 3.9 GiB short.", then the place; or that no
- * request failed. 0 or -MT_E_x.
- */
+/* "Out of memory on GPU 0, rank 0, forward of step 4: 4.6 GiB requested, ..", then the place; or that none failed. 0 or -MT_E_x. */
 int why_say_opening(struct sentence *sentence, const struct why *why);
 
 /*
@@ -48,6 +45,11 @@ int why_json_verdict(struct doc *doc, const struct why *why);
 int why_json(struct doc *doc, const struct why *why, int64_t limit);
 
 /* ---- words (why_words.c): forms with {words}, filled from the candidate ---- */
+
+extern const struct why_fact {
+	const char *word;
+	int is_bytes;
+} why_facts[FACTS];
 
 /* The node of the candidate's place; SCENE_NONE: no stack was recorded. */
 uint32_t why_place(const struct why *why, const struct candidate *candidate);

@@ -14,12 +14,6 @@ static const char *const reference_words[] = {
 #undef REFERENCE_WORD
 };
 
-static const char *const fact_words[] = {
-#define FACT_WORD(name, word, is_bytes) word,
-	FACT_LIST(FACT_WORD)
-#undef FACT_WORD
-};
-
 /* Writes the place, and the whole stack of the largest part. */
 static int json_place(struct doc *doc, const struct why *why, const struct candidate *candidate)
 {
@@ -80,7 +74,7 @@ static int json_cause(struct doc *doc, const struct why *why, const struct candi
 	doc_object(doc, "facts");
 	for (i = 0; i < FACTS; i++)
 		if (candidate->fact[i])
-			doc_int(doc, fact_words[i], candidate->fact[i]);
+			doc_int(doc, why_facts[i].word, candidate->fact[i]);
 	doc_end(doc);
 	doc_end(doc);
 	return error;

@@ -136,10 +136,7 @@ static int say_hosted(struct sentence *sentence, const struct why *why, const st
 	X(holds, say(sentence, rank_is_request(it) ? "requests" : "holds"))                                           \
 	X(hosted, say_hosted(sentence, why, it))
 
-static const struct {
-	const char *word;
-	int is_bytes;
-} facts[FACTS] = {
+const struct why_fact why_facts[FACTS] = {
 #define FACT_ROW(name, word, is_bytes) [FACT_##name] = { word, is_bytes },
 	FACT_LIST(FACT_ROW)
 #undef FACT_ROW
@@ -151,7 +148,7 @@ static int say_fact(struct sentence *sentence, const struct candidate *candidate
 	int64_t number = candidate->fact[fact], each = candidate->fact[FACT_EACH];
 	char text[TEXT_SIZE_MAX];
 
-	say(sentence, facts[fact].is_bytes ? text_bytes(text, (uint64_t)number) : text_number(text, (uint64_t)number));
+	say(sentence, why_facts[fact].is_bytes ? text_bytes(text, (uint64_t)number) : text_number(text, (uint64_t)number));
 	if (fact == FACT_RATE && llabs(number - each) <= each / 16)
 		return 0; /* {each} has already given the number */
 	return number > (fact == FACT_PIECES || fact == FACT_PROCESSES || fact == FACT_RANKS);
@@ -175,7 +172,7 @@ static int say_word(struct sentence *sentence, const struct why *why, const stru
 	WORD_LIST(WORD_SAY)
 #undef WORD_SAY
 	for (i = 0; i < FACTS; i++)
-		if (is_word(facts[i].word, name, size))
+		if (is_word(why_facts[i].word, name, size))
 			return say_fact(sentence, it, (enum fact)i);
 	return 0;
 }
@@ -207,13 +204,8 @@ static void fill(struct sentence *sentence, const struct why *why, const struct 
 
 void why_say_cause(struct sentence *sentence, const struct why *why, const struct candidate *candidate)
 {
-	static const char *const forms[MT_CAUSES] = {
-#define SAYS_ROW(name, function, kind, says) [MT_CAUSE_##name] = says,
-		DETECTOR_LIST(SAYS_ROW)
-#undef SAYS_ROW
-	};
 	static const char place[] = "{place}";
-	const char *form = forms[candidate->cause];
+	const char *form = detectors[candidate->cause].says;
 	char *first = sentence->text + sentence->size;
 	int of_place = !strncmp(form, place, sizeof(place) - 1), has_stack = candidate->node != SCENE_NONE;
 

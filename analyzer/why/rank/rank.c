@@ -12,8 +12,16 @@
 #define PLAIN_NOISE 2
 #define RANKED_MAX 256 /* most candidates to compare with each other */
 
+const struct detector detectors[MT_CAUSES] = {
+#define DETECTOR_ROW(name, function, kind, says) [MT_CAUSE_##name] = { function, kind, says },
+	DETECTOR_LIST(DETECTOR_ROW)
+#undef DETECTOR_ROW
+};
+
 int find_all(struct find *find, const struct scene *scene)
 {
+	int cause;
+
 	memset(find, 0, sizeof(*find));
 	find->scene = scene;
 	find->take = calloc(scene->sites + 1, sizeof(*find->take));
@@ -24,23 +32,11 @@ int find_all(struct find *find, const struct scene *scene)
 		return -MT_E_MEMORY;
 	if (!scene->processes)
 		return 0;
-#define DETECTOR_RUN(name, function, kind, says) \
-	find->cause = MT_CAUSE_##name;           \
-	function(find);
-	DETECTOR_LIST(DETECTOR_RUN)
-#undef DETECTOR_RUN
+	for (cause = 0; cause < MT_CAUSES; cause++) {
+		find->cause = (enum mt_cause)cause;
+		detectors[cause].run(find);
+	}
 	return find->failed;
-}
-
-static uint64_t kind_of(enum mt_cause cause)
-{
-	static const unsigned char kinds[MT_CAUSES] = {
-#define KIND_ROW(name, function, kind, says) [MT_CAUSE_##name] = kind,
-		DETECTOR_LIST(KIND_ROW)
-#undef KIND_ROW
-	};
-
-	return kinds[cause];
 }
 
 /* Bytes in powers of eight: within a class, the kind of a cause tells more than its bytes. */
@@ -81,7 +77,7 @@ static void set_key(const struct scene *scene, struct candidate *candidate)
 	candidate->key[RANK_PLAIN] = is_noise(scene, candidate) ? PLAIN_NOISE : candidate->cause == MT_CAUSE_LARGEST;
 	candidate->key[RANK_FITS] = scene->request.failure ? !candidate->fits : 0;
 	candidate->key[RANK_NEED] = candidate->cause == MT_CAUSE_LARGEST ? 0 : candidate->need;
-	candidate->key[RANK_KIND] = kind_of(candidate->cause);
+	candidate->key[RANK_KIND] = detectors[candidate->cause].kind;
 	candidate->key[RANK_SHARE] = size_class(weight_of(scene, candidate));
 	candidate->key[RANK_KNOWN] = candidate->known;
 	candidate->key[RANK_BYTES] = UINT64_MAX - excess;
