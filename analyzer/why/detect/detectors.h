@@ -9,10 +9,7 @@
 
 #include "why/find/find.h"
 
-/*
- * X(NAME of mt_cause, function, kind, sentence)
- * The kind orders candidates of about equal bytes: 0 is certain, 7 is no evidence.
- */
+/* X(NAME of mt_cause, function, kind, sentence). The kind orders candidates of about equal bytes: 0 is certain, 7 is no evidence. */
 #define DETECTOR_LIST(X)                                                                                                          \
 	X(TOO_LARGE, find_too_large, 0,                                                                                           \
 	  "{place} requests {requested} in one piece[. The GPU has {gpu}][. Earlier pieces had at most {earlier}].")              \

@@ -4,10 +4,7 @@
 #define LITTLE 32 /* divisor: 1/32 of the device is normal for a cache */
 #define ORDERLY 8 /* divisor: slack below 1/8 of the held bytes is normal */
 
-/*
- * Another process, or a library that asks the driver, can use a cache's bytes only after whole segments go back. The requesting
- * allocator has already given these back: its slack lies in pieces.
- */
+/* Others can use whole free segments alone. The requesting allocator has given these back: its slack lies in pieces. */
 static void look_at(struct find *find, uint32_t index)
 {
 	const struct scene_request *request = &find->scene->request;

@@ -8,10 +8,7 @@
 #define WEIGHTS_COPIED (SCENE_SET(WEIGHT_BUFFERS) | SCENE_SET(GATHER_BUFFERS))
 #define MADE_MANY (SCENE_SET(GRAPHS) | SCENE_SET(NCCL) | SCENE_SET(WORKSPACE) | WEIGHTS_COPIED)
 
-/*
- * A model has many layers and parameters, and unknown memory of the start can be weights. Gradients and activations of a collective
- * or a loader can be its buffers.
- */
+/* Layers and parameters are many by nature. Gradients and activations of a collective or a loader can be its buffers. */
 static int is_many(const struct scene *scene, const struct scene_site *site)
 {
 	if (site->count_at[SCENE_NOW] < MANY || site->most - site->least > site->most / ALIKE_PART ||

@@ -3,12 +3,7 @@
 
 #define FULL 20 /* divisor: a device with less than 1/20 free can be the reason */
 
-/* Whether the process of a host's sample ended abruptly. Without a sample, the recording cannot tell that memory had room. */
-static int is_killed(const struct scene *scene, size_t host)
-{
-	return scene->process[scene->host[host].process].killed;
-}
-
+/* Without a sample of the host, the recording cannot tell that memory had room. */
 void find_crashed(struct find *find)
 {
 	const struct scene *scene = find->scene;
@@ -19,7 +14,7 @@ void find_crashed(struct find *find)
 	if (scene->failures.count || scene_host_is_full(scene) || (total && used >= total - total / FULL))
 		return;
 	for (i = 0; i < scene->hosts; i++)
-		if (is_killed(scene, i))
+		if (scene->process[scene->host[i].process].killed)
 			find_add_at(find, scene->host[i].process, SCENE_NONE, 0)->fact[FACT_GPU] = (int64_t)total;
 }
 
@@ -33,7 +28,7 @@ void find_no_evidence(struct find *find)
 	size_t i;
 
 	for (i = 0; i < scene->hosts; i++)
-		is_ended |= is_killed(scene, i);
+		is_ended |= scene->process[scene->host[i].process].killed;
 	/* Bytes in use on the device that no recorded call explains. */
 	unknown = request->failure && request->free < 0 && known < request->total ? request->total - known : 0;
 	if (!is_ended || unknown > request->total / 2)

@@ -1,6 +1,4 @@
-/*
- * engine_share: the pool of an inference engine or a library, sized by a setting: a KV cache, or one large piece at the start.
- */
+/* engine_share: the pool of an engine or a library, sized by a setting: a KV cache, or one large piece at the start. */
 #include "detectors.h"
 
 #define POOL 10        /* divisor: a piece of an engine's start below 1/10 of the device can be anything */
@@ -24,10 +22,7 @@ static void say_pool(struct find *find, struct candidate *candidate)
 	candidate->doubt = candidate->category != MT_CATEGORY_KV_CACHE && !(candidate->tags & MT_TAG_BIT(ENGINE));
 }
 
-/*
- * Whether the request is for a pool of which nothing is resident: one that wakes, an engine's KV cache, or a large piece of a library's
- * start. `category`: of the pool.
- */
+/* Whether the request is for a pool without resident bytes: one that wakes, a KV cache, or a library's. `category`: of the pool. */
 static int asks_for_pool(const struct find *find, enum mt_category *category)
 {
 	const struct scene *scene = find->scene;

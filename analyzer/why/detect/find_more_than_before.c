@@ -3,10 +3,7 @@
 
 #define SHARE 4 /* divisor: less than 1/4 of the missing bytes is noise of another batch */
 
-/*
- * Bytes of a batch follow its size, unless a training's forward comes through a new place. The first steps make states and
- * gradients, and a training needs these.
- */
+/* Bytes of a batch follow its size, unless a training comes through a new place. A training needs the states of its first steps. */
 static int comes_anyway(const struct scene *scene, const struct scene_site *site)
 {
 	enum mt_need need = find_need(scene, site);

@@ -16,9 +16,7 @@ static int is_unusual(uint64_t now, uint64_t before)
 	return before && now / USUAL > before / 100;
 }
 
-/*
- * Random batches differ by up to a factor of two. Less than a tenth of the device fails more often by chance.
- */
+/* Random batches differ by up to a factor of two. Less than a tenth of the device fails more often by chance. */
 static void say_history(struct find *find, struct candidate *candidate, uint64_t now, uint64_t before)
 {
 	const struct scene_request *request = &find->scene->request;

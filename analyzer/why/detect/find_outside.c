@@ -16,8 +16,8 @@ struct holders {
 	uint64_t contexts;    /* bytes of all contexts of processes with bytes on the device */
 	uint64_t empty;       /* bytes of contexts of processes without other bytes */
 	uint64_t unexplained; /* bytes that recorded processes took by another API */
-	uint32_t owner;    /* the only process that can hold most outside bytes; else the requesting one */
-	int64_t idle;      /* processes with a context and no other bytes */
+	uint32_t owner;       /* the only process that can hold most outside bytes; else the requesting one */
+	int64_t idle;         /* processes with a context and no other bytes */
 };
 
 /* NVML says that a process holds more than half of the outside bytes, or has no sample of it. */

@@ -53,10 +53,7 @@ static int has_no_need(const struct scene *scene, const struct scene_site *site)
 	       !(scene_is_of(site->category, SCENE_OF_FORWARD) && trains(phase));
 }
 
-/*
- * A phase of unknown work can need the bytes. An engine keeps its pool on purpose, beside a model. Outputs of a forward can have a
- * reader.
- */
+/* A phase of unknown work can need the bytes. An engine keeps its pool, beside a model. Outputs of a forward can have a reader. */
 static void say_category(struct find *find, struct candidate *candidate)
 {
 	if (candidate->need == MT_NEED_NOW)

@@ -34,20 +34,15 @@ static int is_whole(const struct scene *scene, const struct scene_site *site)
 	}
 }
 
-/* A request that gathers, unless it gathers one layer's weights. */
+/* A request that gathers more than one layer's weights, or is for all gradients: a rank that shards these needs a part at a time. */
 static int is_gathering(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
 
+	if (find_asks_for_model(scene) && request->category == MT_CATEGORY_GRADIENTS)
+		return scene->process[request->process].rank >= 0;
 	return request->failure && request->category != MT_CATEGORY_GATHER_BUFFERS &&
 	       request->requested >= request->total / 100 && (scene_tags(scene, request->node) & MT_TAG_BIT(GATHER));
-}
-
-/* A rank that reduces and shards its gradients needs a part of them at a time. */
-static int asks_for_gradients(const struct scene *scene)
-{
-	return find_asks_for_model(scene) && scene->request.category == MT_CATEGORY_GRADIENTS &&
-	       scene->process[scene->request.process].rank >= 0;
 }
 
 /* Whether weights fill the device while a model is loaded: the whole model does not fit. */
@@ -72,7 +67,7 @@ void find_unsharded(struct find *find)
 	};
 
 	find_sites(find, &whole, is_whole);
-	if (is_gathering(find->scene) || asks_for_gradients(find->scene))
+	if (is_gathering(find->scene))
 		find_add_request(find);
 	if (is_loading(find->scene))
 		find_sites(find, &(struct find_how){ .need = MT_NEEDS }, is_loaded);

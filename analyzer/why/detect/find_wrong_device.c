@@ -1,8 +1,4 @@
-/*
- * Other ranks of the same program on the device of the request: each rank should have its own device.
- *
- * The candidate has all bytes of these ranks on the device: tensors, cache and contexts.
- */
+/* Other ranks of the program on the device of the request: the candidate has all their bytes, with cache and contexts. */
 #include "detectors.h"
 
 /* An engine, and a process that sleeps, share a device on purpose. */
@@ -14,10 +10,7 @@ static int is_other_rank(const struct scene *scene, uint32_t process)
 	       !own->sleeps && (it->who == MT_WHO_ENGINE) == (own->who == MT_WHO_ENGINE);
 }
 
-/*
- * The rank that holds a quarter more than each other rank owns the device. Among ranks that hold alike, the requesting rank owns the
- * device.
- */
+/* The rank that holds a quarter more than each other one owns the device. Among ranks that hold alike, the requesting one does. */
 static uint32_t find_owner(const struct scene *scene)
 {
 	uint32_t most = scene->request.process, i;

@@ -258,10 +258,7 @@ static int names_something(const struct scene *scene, uint32_t node)
 	return node != SCENE_NONE && scene_telling(scene, node) != SCENE_NONE;
 }
 
-/*
- * Goes inwards from the outermost frame while one branch has most bytes, or the function names nothing. Bytes of the node's own
- * sites end the walk.
- */
+/* Goes inwards while one branch has most bytes, or the function names nothing. Bytes of the node's own sites end the walk. */
 static uint32_t branch_of(const struct find *find)
 {
 	uint32_t node = SCENE_NONE, child;

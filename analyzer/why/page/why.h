@@ -27,11 +27,10 @@ int why_is_ended(const struct why *why);
 /* "Out of memory on GPU 0, rank 0, forward of step 4: 4.6 GiB requested, ..", then the place; or that none failed. 0 or -MT_E_x. */
 int why_say_opening(struct sentence *sentence, const struct why *why);
 
-/*
- * why_page prints the rows with their actions, or the first one alone. The page has at most 120 words, those of `opening` included.
- * why_table prints every candidate with its key, for --why.
- */
+/* Prints the rows with their actions, or the first one alone. The page has at most 120 words, those of `opening` included. */
 void why_page(const struct text *text, const struct why *why, const char *opening, int brief);
+
+/* Prints every candidate with its key, for --why. */
 void why_table(const struct text *text, const struct why *why);
 
 /* Prints "1. ", the words, and in a line of its own the second text in the style. Also rows of memana advise. */

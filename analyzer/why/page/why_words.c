@@ -148,7 +148,8 @@ static int say_fact(struct sentence *sentence, const struct candidate *candidate
 	int64_t number = candidate->fact[fact], each = candidate->fact[FACT_EACH];
 	char text[TEXT_SIZE_MAX];
 
-	say(sentence, why_facts[fact].is_bytes ? text_bytes(text, (uint64_t)number) : text_number(text, (uint64_t)number));
+	say(sentence,
+	    why_facts[fact].is_bytes ? text_bytes(text, (uint64_t)number) : text_number(text, (uint64_t)number));
 	if (fact == FACT_RATE && llabs(number - each) <= each / 16)
 		return 0; /* {each} has already given the number */
 	return number > (fact == FACT_PIECES || fact == FACT_PROCESSES || fact == FACT_RANKS);

@@ -1,11 +1,6 @@
 /* Bytes that the removal of a candidate frees, the peak after it, and its fix: one computation for all detectors. */
 #include "rank.h"
 
-static int has_wrong_size(const struct candidate *candidate)
-{
-	return candidate->cause == MT_CAUSE_TOO_LARGE || candidate->cause == MT_CAUSE_CRASHED;
-}
-
 static void measure(const struct scene *scene, struct candidate *candidate)
 {
 	const struct scene_request *request = &scene->request;
@@ -13,7 +8,8 @@ static void measure(const struct scene *scene, struct candidate *candidate)
 
 	candidate->freed_high = excess;
 	candidate->freed_low = candidate->known == SCENE_PROBABLE ? excess / 2 : excess;
-	candidate->fits = has_wrong_size(candidate) || (request->failure && excess >= request->missing && excess > 0);
+	candidate->fits = candidate->cause == MT_CAUSE_TOO_LARGE || candidate->cause == MT_CAUSE_CRASHED ||
+			  (request->failure && excess >= request->missing && excess > 0);
 }
 
 /* The next peak after the removal: the moment of the request, or the recorded peak of another phase, the larger of the two. */

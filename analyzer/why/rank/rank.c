@@ -5,7 +5,6 @@
 #include "memtrace/error.h"
 #include "why/detect/detectors.h"
 
-#define REPEATS 1     /* number of better rows of the same cause that push a row back */
 #define WITHIN 80     /* percent of shared bytes: a better candidate with this share covers the candidate */
 #define TOLD 20       /* percent of a candidate's bytes: a better candidate that tells of fewer hides none */
 #define POOL_TIMES 16 /* a pool of this many times the missing bytes is as large as any */
@@ -128,32 +127,11 @@ static int is_within(const struct candidate *candidate, const struct candidate *
 	       (candidate->cause == MT_CAUSE_LARGEST && shared >= candidate->bytes / 100 * WITHIN);
 }
 
-static void sort(struct find *find)
-{
-	if (find->candidates)
-		qsort(find->candidate, find->candidates, sizeof(*find->candidate), order);
-}
-
 /* A run of a thousand ranks has a thousand rows of each cause: keep the best. */
 static void cut(struct find *find)
 {
 	while (find->candidates > RANKED_MAX)
 		free(find->candidate[--find->candidates].part);
-}
-
-/* Three causes with one row each tell more than three rows of one cause. */
-static void note_repeats(struct find *find)
-{
-	uint64_t better;
-	size_t i, k;
-
-	for (i = 0; i < find->candidates; i++) {
-		for (better = k = 0; k < i; k++)
-			better += find->candidate[k].cause == find->candidate[i].cause &&
-				  find->candidate[k].within == SCENE_NONE &&
-				  find->candidate[k].process == find->candidate[i].process;
-		find->candidate[i].key[RANK_REPEAT] = better >= REPEATS ? better : 0;
-	}
 }
 
 static void note_within(struct find *find)
@@ -175,10 +153,8 @@ void rank_all(struct find *find)
 
 	for (i = 0; i < find->candidates; i++)
 		set_key(find->scene, &find->candidate[i]);
-	sort(find);
+	if (find->candidates)
+		qsort(find->candidate, find->candidates, sizeof(*find->candidate), order);
 	cut(find);
-	note_within(find);
-	note_repeats(find);
-	sort(find);
 	note_within(find);
 }

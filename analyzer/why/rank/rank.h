@@ -1,8 +1,4 @@
-/*
- * rank.h - the bytes that the removal of each candidate frees, and one order of all candidates.
- *
- * The order is strict: it depends on the candidates alone, not on the order of the detectors.
- */
+/* rank.h - the bytes that the removal of each candidate frees, and one strict order: it depends on the candidates alone. */
 #ifndef MEMANA_WHY_RANK_H
 #define MEMANA_WHY_RANK_H
 
@@ -33,17 +29,16 @@ static inline int rank_is_request(const struct candidate *candidate)
 }
 
 /* The parts of the key in their order, with the words of --why. */
-#define RANK_KEY_LIST(X)                                                             \
-	X(FITS, "fits")    /* 0: without these bytes the request fits */             \
-	X(PLAIN, "plain")  /* 1: many bytes without other evidence, 2: noise */      \
-	X(DOUBT, "doubt")  /* 1: weak evidence */                                    \
-	X(REPEAT, "again") /* number of better rows of the same cause and process */ \
-	X(SHARE, "size")   /* bytes in powers of eight, many first */                \
-	X(KIND, "kind")    /* certainty of the detector (detectors.h) */             \
-	X(NEED, "need")    /* never, later, now */                                   \
-	X(KNOWN, "known")  /* census, rule, probable */                              \
-	X(BYTES, "bytes")                                                            \
-	X(CAUSE, "cause")                                                            \
+#define RANK_KEY_LIST(X)                                                       \
+	X(FITS, "fits")   /* 0: without these bytes the request fits */        \
+	X(PLAIN, "plain") /* 1: many bytes without other evidence, 2: noise */ \
+	X(DOUBT, "doubt") /* 1: weak evidence */                               \
+	X(SHARE, "size")  /* bytes in powers of eight, many first */           \
+	X(KIND, "kind")   /* certainty of the detector (detectors.h) */        \
+	X(NEED, "need")   /* never, later, now */                              \
+	X(KNOWN, "known") /* census, rule, probable */                         \
+	X(BYTES, "bytes")                                                      \
+	X(CAUSE, "cause")                                                      \
 	X(SITE, "site")
 
 enum rank_key {

@@ -288,17 +288,6 @@ static void tell_who(struct scene *scene)
 
 /* ---- all of it ---- */
 
-static int load_processes(struct scene *scene)
-{
-	int error = scene_load_stacks(scene);
-
-	if (!error)
-		error = scene_load_processes(scene);
-	if (!error)
-		error = scene_load_hosts(scene);
-	return error;
-}
-
 static int load_moments(struct scene *scene)
 {
 	struct scene_moments moments = { .has = { 0 } };
@@ -348,7 +337,11 @@ int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int
 	else
 		error = find_peak(scene);
 	if (!error)
-		error = load_processes(scene);
+		error = scene_load_stacks(scene);
+	if (!error)
+		error = scene_load_processes(scene);
+	if (!error)
+		error = scene_load_hosts(scene);
 	/* Without a device, host memory may still show the cause. */
 	return error || !*scene->request.kind ? error : load_moments(scene);
 }

@@ -37,10 +37,7 @@ struct scene_moments {
 	int kept;           /* 1: lives that were over are in the sums of temp.kept_sum */
 };
 
-/*
- * The reference, where a pass kept this moment. 1; 0: none did; -MT_E_BUSY: one kept another moment, and the database lacks the lives of
- * this one; or -MT_E_x.
- */
+/* The reference of a kept moment. 1; 0: no pass kept one; -MT_E_BUSY: it kept another one, without the lives of this one; or -MT_E_x. */
 int scene_take_kept(struct scene *scene, struct scene_moments *moments);
 
 /* Adds the sums of a kept moment to the sites. */
