@@ -5,11 +5,6 @@
 #define LITTLE 16   /* divisor: less than 1/16 of the used bytes is no cause */
 #define NEAR_MOST 2 /* divisor: a rise of at least 1/2 of the largest rise has the same reason */
 
-static uint64_t above(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 /* A candidate of used bytes, `base` of them there before, unless they are few for the machine. NULL: few. */
 static struct candidate *add(struct find *find, const struct scene_host *host, uint32_t node, uint64_t bytes,
 			     uint64_t base)
@@ -66,7 +61,8 @@ static void add_others(struct find *find, const struct scene_host *host, const s
 		first = it->used_first < first ? it->used_first : first;
 		newest = it->time > newest->time ? it : newest;
 	}
-	candidate = add(find, newest, SCENE_NONE, above(newest->used, own), above(first, own_first));
+	candidate = add(find, newest, SCENE_NONE, newest->used > own ? newest->used - own : 0,
+			first > own_first ? first - own_first : 0);
 	if (candidate)
 		candidate->doubt = own_rose;
 }

@@ -47,10 +47,7 @@ static enum mt_need need_of(const struct holders *holders, uint64_t excess)
 	return holders->contexts + holders->empty > excess / 2 ? MT_NEED_LATER : MT_NEED_NEVER;
 }
 
-/*
- * The own context is expected, and so are outside bytes that were there before, when the request had room. Contexts of other
- * processes are a cause if they hold more than all allocations.
- */
+/* Expected are the own context, and bytes that were there when the request had room. Other contexts count if they hold most. */
 void find_outside(struct find *find)
 {
 	const struct scene_request *request = &find->scene->request;

@@ -75,10 +75,7 @@ static int is_of_states(const struct scene_site *site)
 	       (site->category == MT_CATEGORY_WEIGHTS && site->first_step < site->last_step);
 }
 
-/*
- * Whether the site's frames ended with the failed request: they are inside of the branch that the newer request does not come
- * through. An exception that is handled keeps the frames of its traceback.
- */
+/* Whether the frames ended with the failed request, in a branch that the newer one is not in. A handled exception keeps frames. */
 static int is_of_failed(const struct scene *scene, uint32_t failed, const struct scene_site *site)
 {
 	uint32_t now = scene_common(scene, failed, scene->request.node), its = scene_common(scene, failed, site->node);

@@ -3,8 +3,7 @@
  *
  *     copies      blocks with the sizes of earlier weights, in the same or another dtype
  *     buckets     gradients in buckets and outside of them
- *     in transit  weights on their way to an engine, and state dicts
- *     request     the failed request is for the bytes of all weights
+ *     in transit  weights on their way to an engine, state dicts, and a request for all weights
  */
 #include "detectors.h"
 

@@ -101,7 +101,9 @@ static void take_stages(struct find *find)
 	const struct scene_block *block, *blocks = scene->block + scene->blocks;
 	int64_t model = 0, began = 0;
 
-	for (block = scene->block; block < blocks && process->who == MT_WHO_MODEL; block++)
+	if (process->who != MT_WHO_MODEL || mt_phase_is_early(scene->request.phase))
+		return; /* while a part of a model is loaded, the model before it can be the rest */
+	for (block = scene->block; block < blocks; block++)
 		if (block->seq > model && is_model(scene, &scene->site[block->site]))
 			model = block->seq;
 	for (; span < end && span->first_seq < model; span++)
@@ -110,12 +112,6 @@ static void take_stages(struct find *find)
 	for (block = scene->block; block < blocks; block++)
 		if (block->seq < began && is_model(scene, &scene->site[block->site]))
 			find->take[block->site] += block->bytes;
-}
-
-/* While a part of a model is loaded, the model before it can be the rest. */
-static void say_stage(struct find *find, struct candidate *candidate)
-{
-	candidate->doubt = mt_phase_is_early(find->scene->request.phase);
 }
 
 /* ---- dead ---- */
@@ -146,12 +142,11 @@ void find_unneeded(struct find *find)
 					  .whole = 1,
 					  .least = find->scene->request.total / PERCENT };
 	const struct find_how never = { .need = MT_NEED_NEVER }, later = { .need = MT_NEED_LATER };
-	const struct find_how stage = { .need = MT_NEED_LATER, .done = say_stage };
 
 	find_sites(find, &by_need, has_no_need);
 	find_sites(find, &later, is_of_other_pass);
 	take_stages(find);
-	find_groups(find, &stage);
+	find_groups(find, &later);
 	take_dead(find);
 	find_groups(find, &never);
 	find_attempt(find);

@@ -63,16 +63,12 @@ int find_is_near(uint64_t bytes, uint64_t other)
 /* Weights in one buffer are a model, beside those that are in shards. */
 static uint64_t model_bytes(const struct scene *scene)
 {
-	const struct scene_request *request = &scene->request;
-	const struct scene_block *block;
 	const struct scene_site *site;
 
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
-		site = &scene->site[block->site];
-		if (find_is_own(scene, site) && scene_is_weights(site) && block->bytes >= request->total / 10)
-			return block->bytes;
-	}
-	return scene->process[request->process].weights;
+	for (site = scene->site; site < scene->site + scene->sites; site++)
+		if (find_is_own(scene, site) && scene_is_weights(site) && site->most >= scene->request.total / 10)
+			return site->most;
+	return scene->process[scene->request.process].weights;
 }
 
 int find_asks_for_model(const struct scene *scene)

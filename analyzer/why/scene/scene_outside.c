@@ -84,6 +84,25 @@ static int load_samples(struct scene *scene, const struct scene_moments *moments
 	return error;
 }
 
+static int take_most_held(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
+{
+	struct scene_request *request = &scene->request;
+	uint64_t held = (uint64_t)db_int(row, 0), rest = request->total > held ? request->total - held : 0;
+
+	if (held && rest < request->outside_before)
+		request->outside_before = rest;
+	return 0;
+}
+
+/* A sample may be old. At a later peak of recorded calls, outside bytes had at most the rest of the device. */
+static int bound_outside(struct scene *scene)
+{
+	const int64_t parameter[] = { scene->request.device, scene->request.when.time };
+
+	return scene_each(scene, "SELECT ifnull(max(bytes), 0) FROM phase_peak WHERE device = ?1 AND time < ?2",
+			  parameter, 2, take_most_held, NULL);
+}
+
 int scene_load_outside(struct scene *scene, const struct scene_moments *moments)
 {
 	struct scene_request *request = &scene->request;
@@ -93,6 +112,8 @@ int scene_load_outside(struct scene *scene, const struct scene_moments *moments)
 	if (request->failure && request->total && request->free >= 0 &&
 	    (uint64_t)request->free + scene->held < request->total)
 		request->outside = request->total - (uint64_t)request->free - scene->held;
+	if (!error && request->failure && request->outside)
+		error = bound_outside(scene);
 	for (i = 0; i < scene->processes && !error; i++)
 		error = of_process(scene, &scene->process[i]);
 	return error;
