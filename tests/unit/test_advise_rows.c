@@ -196,6 +196,8 @@ static struct values values_of(const struct mt_knob *knob)
 					: (struct values){ "true", "false" };
 	case MT_KNOB_SAVES_HIGHER:
 		return of_higher(knob);
+	case MT_KNOB_SAVES_NONE: /* no value is proposed, and one that is given counts */
+		return knob->measure == MT_KNOB_UNIT_GPUS ? of_higher(knob) : of_lower(knob);
 	case MT_KNOB_SAVES_CHOOSE:
 		return of_choice(knob);
 	default:

@@ -178,15 +178,6 @@ TEST(overrides_are_pasted)
 	end_run();
 }
 
-TEST(an_older_version_gets_its_own_key)
-{
-	begin_run("");
-	add_frame(1, "/src/verl-0.7.0/verl/workers/engine_workers.py", 1);
-	choose(NULL);
-	PASTE("critic.model.fsdp_config.param_offload=True\n", "critic.model.fsdp_config.param_offload=1");
-	end_run();
-}
-
 TEST(paths_of_configurations_are_pasted_on_a_line)
 {
 	begin("areal");

@@ -32,22 +32,14 @@ void advise_config_free(struct advise_config *config)
 	free(config);
 }
 
-/* Is the name there in the release? */
-static int is_name_in(const struct mt_knob_name *name, uint32_t release)
-{
-	return name->since <= release && release < name->gone;
-}
-
 /* ---- taking in --------------------------------------------------------------------------------------------------- */
 
-static int add(struct advise_config *config, const struct mt_knob *knob, const struct mt_knob_name *name,
-	       const char *value, const char *where, enum advise_origin origin)
+static int add(struct advise_config *config, const struct mt_knob *knob, const char *value, const char *where,
+	       enum advise_origin origin)
 {
-	const struct advise_part *part = advise_config_part(config, knob);
 	struct advise_setting *setting = &config->setting[config->settings];
 
 	*setting = (struct advise_setting){ .knob = knob, .origin = origin };
-	setting->counts = !*part->version || is_name_in(name, part->release);
 	setting->where = advise_keep(config, where, strlen(where));
 	if (value && strstr(value, "${")) /* an interpolation */
 		value = NULL;
@@ -63,10 +55,8 @@ int advise_say(struct advise_config *config, const char *key, const char *value,
 {
 	int by_hand = origin == ADVISE_NOW || origin == ADVISE_SET;
 	struct advise_match match = advise_match(config, key);
-	const struct advise_part *part;
 	const struct mt_knob *through;
 	double number;
-	int error;
 
 	if (config->settings == ADVISE_SETTINGS_MAX || (!by_hand && (!match.knob || match.is_end)))
 		return 0;
@@ -76,19 +66,11 @@ int advise_say(struct advise_config *config, const char *key, const char *value,
 	if (!match.knob)
 		return advise_unknown(config, key, where, origin == ADVISE_SET);
 	through = advise_config_through(config, match.knob);
-	if (through) {
-		match.knob = through;
-		match.name = &through->name;
-	}
+	match.knob = through ? through : match.knob;
 	if (by_hand && advise_value_number(match.knob, value, &number) < 0)
 		return advise_fail(config, "%s %.128s=%.64s: not a value of the unit %s", where, match.knob->name.key,
 				   value, match.knob->unit);
-	error = add(config, match.knob, match.name, value, where, origin);
-	if (error || !by_hand || config->setting[config->settings - 1].counts)
-		return error;
-	part = advise_config_part(config, match.knob);
-	return advise_warn(config, "%s: %.128s: %s %s does not have it", where, key, part->file->framework,
-			   part->version);
+	return add(config, match.knob, value, where, origin);
 }
 
 int advise_config_pair(struct advise_config *config, const char *text, enum advise_origin origin)
@@ -111,32 +93,20 @@ static const struct advise_setting *said(const struct advise_config *config, con
 	const struct advise_setting *best = NULL, *setting;
 
 	for (setting = config->setting; setting < config->setting + config->settings; setting++)
-		if (setting->knob == knob && setting->counts && setting->origin != ADVISE_SET &&
+		if (setting->knob == knob && setting->origin != ADVISE_SET &&
 		    (!best || setting->origin >= best->origin))
 			best = setting;
 	return best;
 }
 
-const struct mt_knob_name *advise_name_at(const struct advise_part *part, const struct mt_knob *knob)
-{
-	const struct mt_knob_name *name = &knob->name;
-	uint32_t i;
-
-	for (i = 0; i < knob->olders && !is_name_in(name, part->release); i++)
-		name = &knob->older[i];
-	return is_name_in(name, part->release) ? name : NULL;
-}
-
 const char *advise_default(const struct advise_config *config, const struct mt_knob *knob,
 			   const struct advise_part **part)
 {
-	const struct mt_knob_name *name;
 	const char *value = NULL;
 
 	for (; knob && !value; knob = advise_passed_to(config, knob)) {
 		*part = advise_config_part(config, knob);
-		name = *part ? advise_name_at(*part, knob) : NULL;
-		value = name ? mt_knob_default_in(name, (*part)->release) : NULL;
+		value = *part ? mt_knob_default_in(&knob->name, (*part)->file->releases - 1) : NULL;
 	}
 	return value;
 }

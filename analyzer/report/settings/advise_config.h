@@ -35,14 +35,12 @@ enum advise_origin {
 	ADVISE_SET, /* a change to try: no value of the run */
 };
 
-/* A framework whose knobs hold in the run. */
+/* A framework whose knobs hold in the run. No recording tells its version: keys and defaults are those of the newest release. */
 struct advise_part {
 	const struct mt_knob_file *file;
-	int seen;         /* 1: the trace shows it, or --framework says so; 0: only because another one builds on it */
-	char version[32]; /* "": the trace does not tell */
-	uint32_t release; /* index in the file: its keys and defaults count; the newest where the version is not known */
+	int seen; /* 1: the trace shows it, or --framework says so; 0: only because another one builds on it */
 	const char *trainer; /* its rows count, and no other trainer's; NULL: all rows do */
-	char by_default[96]; /* "default of verl 0.9.1" */
+	char by_default[96]; /* "default of verl 0.9.1, the newest read" */
 };
 
 /* Something that is said of a knob. */
@@ -51,7 +49,6 @@ struct advise_setting {
 	const char *where; /* "config.yaml:12", "the command line", "--now", "--set" */
 	enum advise_origin origin;
 	const struct mt_knob *knob;
-	int counts; /* 0: this version of the framework does not read the key */
 };
 
 struct advise_text; /* storage of the texts */
@@ -62,7 +59,6 @@ struct advise_config {
 	struct advise_part
 		part[ADVISE_PARTS_MAX]; /* the main one first, then those that it builds on, then others seen */
 	uint32_t parts;
-	char evidence[ADVISE_WORDS_MAX]; /* why that framework: a sentence */
 	const char *wrapper; /* a program on the stacks that has keys and defaults of its own for these; NULL: none is */
 	struct advise_setting *setting; /* room for ADVISE_SETTINGS_MAX */
 	uint32_t settings;
@@ -162,7 +158,7 @@ enum advise_standing {
 	ADVISE_STANDING_ALREADY,   /* it stands where it saves already: "already on" */
 	ADVISE_STANDING_FLOOR,     /* no lower value is possible: "at its floor: ..." */
 	ADVISE_STANDING_NO_EFFECT, /* another setting keeps it from counting: `words` say which */
-	ADVISE_STANDING_ABSENT,    /* this version, or this trainer, does not have it */
+	ADVISE_STANDING_ABSENT,    /* the newest release, or this trainer, does not have it */
 };
 
 /* `words` says why it is not OPEN ("" where it is, or where it is ABSENT), as the end of a sentence whose beginning is the key. */

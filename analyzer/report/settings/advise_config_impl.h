@@ -44,9 +44,8 @@ int advise_say(struct advise_config *config, const char *key, const char *value,
  */
 struct advise_match {
 	const struct mt_knob *knob; /* NULL: none, or several */
-	const struct mt_knob_name *name;
-	uint32_t several; /* how many more it could be than one */
-	int is_end;       /* 1: the end of a name: in a configuration it may well mean something else */
+	uint32_t several;           /* how many more it could be than one */
+	int is_end;                 /* 1: the end of a name: in a configuration it may well mean something else */
 };
 
 struct advise_match advise_match(const struct advise_config *config, const char *key);
@@ -60,14 +59,11 @@ const char *advise_last_word(const char *key);
 /* The knob of another framework to which this one hands its value on; NULL: it hands on none. */
 const struct mt_knob *advise_passed_to(const struct advise_config *config, const struct mt_knob *knob);
 
-/* The default of a knob in the release at hand, and the part that it was looked for in. NULL: none. */
+/* The default of a knob, and the part that has it. NULL: none. */
 const char *advise_default(const struct advise_config *config, const struct mt_knob *knob,
 			   const struct advise_part **part);
 
 /* Bytes of the first of several words of the allocator's variable; commas in brackets part no words. */
 size_t advise_variable_word(const char *text);
-
-/* The name that the knob has in the part's release; NULL: it is not there. */
-const struct mt_knob_name *advise_name_at(const struct advise_part *part, const struct mt_knob *knob);
 
 #endif

@@ -109,8 +109,7 @@ enum advise_standing advise_config_standing(struct advise_config *config, const 
 	uint32_t i;
 
 	*words = '\0';
-	if (!part || !advise_name_at(part, knob) ||
-	    (knob->trainer && part->trainer && strcmp(knob->trainer, part->trainer) != 0))
+	if (!part || knob->instead || (knob->trainer && part->trainer && strcmp(knob->trainer, part->trainer) != 0))
 		return ADVISE_STANDING_ABSENT;
 	for (i = 0; i < knob->constraints; i++)
 		if (advise_constraint_holds(config, knob, &knob->constraint[i], words) == ADVISE_HOLDS_NO)

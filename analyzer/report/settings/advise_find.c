@@ -170,7 +170,6 @@ struct advise_match advise_match(const struct advise_config *config, const char 
 		best = here;
 		match.several += match.knob != NULL;
 		match.knob = other->knob;
-		match.name = other->name;
 		match.is_end = level == LEVEL_END;
 	}
 	if (match.several)

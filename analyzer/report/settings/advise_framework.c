@@ -2,21 +2,17 @@
  * advise_framework.c - whose knobs hold in a run: by the code that its call stacks go through and by its command lines.
  * Several show at once (a trainer, its engine, what both are built on): the one that is built on others is the main one.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include "advise_config_impl.h"
-#include "memtrace/clean.h"
 #include "memtrace/error.h"
 
 #define FRAMEWORKS_MAX 64u
 
 /* The evidence for a framework. */
 struct trail {
-	uint64_t frames;   /* places in call stacks */
-	uint64_t commands; /* words of command lines */
-	char example[128]; /* the first file of it, or the command's word */
-	char version[sizeof(((struct advise_part *)0)->version)];
+	uint64_t frames;     /* places in call stacks */
+	uint64_t commands;   /* words of command lines */
 	const char *trainer; /* the trainer with the most places, `trainer_frames` */
 	uint64_t trainer_frames;
 };
@@ -28,27 +24,6 @@ struct search {
 	uint32_t count;
 };
 
-/* ---- versions ---------------------------------------------------------------------------------------------------- */
-
-/* The version of `name` in a path or a command: "…/verl-0.9.1/verl/…", "verl==0.9.1", "verl@v0.9". */
-static void find_version(struct trail *trail, const char *text, const char *name)
-{
-	const char *at = text, *begin;
-	size_t size;
-
-	for (; name && !*trail->version && (at = strcasestr(at, name)); at++) {
-		begin = at + strlen(name) + strspn(at + strlen(name), "-_=@");
-		if ((at > text && isalnum((unsigned char)at[-1])) || begin == at + strlen(name))
-			continue;
-		begin += *begin == 'v';
-		size = strspn(begin, "0123456789.");
-		while (size && begin[size - 1] == '.')
-			size--;
-		if (isdigit((unsigned char)*begin) && memchr(begin, '.', size) && size < sizeof(trail->version))
-			memcpy(trail->version, begin, size);
-	}
-}
-
 /* ---- the trail --------------------------------------------------------------------------------------------------- */
 
 static int is_seen(const struct trail *trail)
@@ -56,8 +31,8 @@ static int is_seen(const struct trail *trail)
 	return trail->frames || trail->commands;
 }
 
-/* The begin of a path of code in a file's path: "verl/trainer" is a whole part of "/x/verl/trainer/ppo.py". NULL: it is none. */
-static const char *find_part(const char *file, const char *part, char separator)
+/* Whether a path of code is in a file's path: "verl/trainer" is a whole part of "/x/verl/trainer/ppo.py". */
+static int has_part(const char *file, const char *part, char separator)
 {
 	const char *at;
 	size_t i;
@@ -68,21 +43,20 @@ static const char *find_part(const char *file, const char *part, char separator)
 		for (i = 0; part[i] && at[i] == (part[i] == '/' ? separator : part[i]); i++)
 			;
 		if (!part[i] && (!at[i] || at[i] == separator || at[i] == ' '))
-			return at;
+			return 1;
 	}
-	return NULL;
+	return 0;
 }
 
-static const char *find_any(const char *text, const char *const *part, uint32_t parts)
+/* Whether the text has one of the paths, as a file or as a module of Python. */
+static int has_any(const char *text, const char *const *part, uint32_t parts)
 {
-	const char *found = NULL;
 	uint32_t i;
 
-	for (i = 0; i < parts && !found; i++)
-		found = find_part(text, part[i], '/');
-	for (i = 0; i < parts && !found; i++)
-		found = find_part(text, part[i], '.');
-	return found;
+	for (i = 0; i < parts; i++)
+		if (has_part(text, part[i], '/') || has_part(text, part[i], '.'))
+			return 1;
+	return 0;
 }
 
 static const char *find_named(const char *text, const struct mt_knob_wrapper *named, uint32_t count)
@@ -90,7 +64,7 @@ static const char *find_named(const char *text, const struct mt_knob_wrapper *na
 	uint32_t i;
 
 	for (i = 0; i < count; i++)
-		if (find_any(text, named[i].seen, named[i].seens))
+		if (has_any(text, named[i].seen, named[i].seens))
 			return named[i].name;
 	return NULL;
 }
@@ -99,7 +73,6 @@ static const char *find_named(const char *text, const struct mt_knob_wrapper *na
 static void note(struct search *search, const char *text, uint64_t frames)
 {
 	const struct mt_knob_file *file;
-	const char *part;
 	struct trail *trail;
 	uint32_t i;
 
@@ -108,13 +81,8 @@ static void note(struct search *search, const char *text, uint64_t frames)
 		trail = &search->trail[i];
 		if (!search->config->wrapper)
 			search->config->wrapper = find_named(text, file->wrapper, file->wrappers);
-		find_version(trail, text, file->framework);
-		find_version(trail, text, file->package);
-		part = find_any(text, file->frame, file->frames);
-		if (!part)
+		if (!has_any(text, file->frame, file->frames))
 			continue;
-		if (!is_seen(trail))
-			snprintf(trail->example, sizeof(trail->example), "%.*s", (int)strcspn(part, " "), part);
 		trail->frames += frames;
 		trail->commands += !frames;
 		if (frames <= trail->trainer_frames || !find_named(text, file->trainer, file->trainers))
@@ -213,13 +181,8 @@ static void add_part(struct search *search, uint32_t number, int seen)
 		return;
 	config->parts++;
 	*part = (struct advise_part){ .file = &search->file[number], .seen = seen, .trainer = trail->trainer };
-	memcpy(part->version, trail->version, sizeof(part->version));
-	part->release = part->file->releases - 1; /* the newest one that is not after the version */
-	while (*part->version && part->release &&
-	       strverscmp(part->file->release[part->release].version, part->version) > 0)
-		part->release--;
-	snprintf(part->by_default, sizeof(part->by_default), "default of %.32s %.32s%s", part->file->framework,
-		 part->file->release[part->release].version, *part->version ? "" : ", the newest read");
+	snprintf(part->by_default, sizeof(part->by_default), "default of %.32s %.32s, the newest read",
+		 part->file->framework, part->file->release[part->file->releases - 1].version);
 }
 
 /* The main framework, what it is built on, nearest first, and what is seen beside it. */
@@ -242,8 +205,6 @@ static void add_parts(struct search *search, uint32_t number)
 int advise_config_framework(struct advise_config *config, struct db *db, const char *wanted)
 {
 	struct search search = { .config = config, .file = config->knobs->file };
-	const struct trail *trail;
-	const char *why;
 	int error;
 
 	search.count = config->knobs->files < FRAMEWORKS_MAX ? config->knobs->files : FRAMEWORKS_MAX;
@@ -258,14 +219,6 @@ int advise_config_framework(struct advise_config *config, struct db *db, const c
 		snprintf(config->message, sizeof(config->message), "%s", db_message(db));
 		return error;
 	}
-	trail = &search.trail[wanted ? number_of(&search, wanted) : choose(&search)];
-	add_parts(&search, (uint32_t)(trail - search.trail));
-	why = wanted            ? "--framework says so"
-	      : trail->frames   ? "call stacks go through "
-	      : trail->commands ? "the command line names "
-				: "neither call stacks nor command lines show a framework";
-	snprintf(config->evidence, sizeof(config->evidence), "%s: %s%s%s%s", config->part[0].file->framework, why,
-		 wanted ? "" : trail->example, *config->part[0].version ? ", version " : "", config->part[0].version);
-	mt_clean(config->evidence, "");
+	add_parts(&search, wanted ? number_of(&search, wanted) : choose(&search));
 	return advise_index(config);
 }

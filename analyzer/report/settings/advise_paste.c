@@ -61,8 +61,7 @@ static void set_argument(const struct advise_config *config, struct line *line, 
 static void set_key(const struct advise_config *config, struct line *line)
 {
 	const struct advise_part *part = advise_config_part(config, line->knob);
-	const struct mt_knob_name *name = advise_name_at(part, line->knob);
-	const char *key = name ? name->key : line->knob->name.key;
+	const char *key = line->knob->name.key;
 	const struct mt_knob_file *main_file = config->part[0].file;
 	const char *before = line->knob->written == MT_KNOB_WRITTEN_FLAG && strncmp(key, "--", 2) != 0 ? "--" : "";
 	uint32_t hand = 0;

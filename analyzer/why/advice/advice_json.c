@@ -78,7 +78,6 @@ static void json_run(struct doc *doc, const struct advice *advice)
 	}
 	doc_string(doc, "answer", answer.text);
 	doc_string(doc, "framework", part ? part->file->framework : "");
-	doc_text(doc, "framework_version", part ? part->version : NULL);
 	doc_text(doc, "run_by", part ? config->wrapper : NULL);
 	doc_object(doc, "peak");
 	doc_int(doc, "bytes", (int64_t)effects->run.peak);

@@ -122,14 +122,11 @@ static void take_result(const struct advise_run *run, struct advise_outcome *out
 			const struct replay_result *heavy)
 {
 	const struct replay *replay = &run->replay;
-	uint64_t most = 0;
 	uint32_t phase;
 
-	for (phase = 0; phase < MT_PHASE_COUNT; phase++) {
-		most = replay->peak[phase].bytes > most ? replay->peak[phase].bytes : most;
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 		outcome->phase[phase] = loosened(replay->peak[phase].bytes, lean->peak[phase], heavy->peak[phase]);
-	}
-	outcome->peak = loosened(most, lean->most, heavy->most);
+	outcome->peak = loosened(replay->peak[replay->highest].bytes, lean->most, heavy->most);
 	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked);
 	outcome->in = heavy->phase;
 	if (!run->failed || !replay->later.bytes)
@@ -140,22 +137,12 @@ static void take_result(const struct advise_run *run, struct advise_outcome *out
 	outcome->peak.high = outcome->asked.high > outcome->peak.high ? outcome->asked.high : outcome->peak.high;
 }
 
-/* The phase of the moment in question. */
-static uint32_t phase_then(const struct advise_run *run)
-{
-	uint32_t phase, most = 0;
-
-	for (phase = 1; phase < MT_PHASE_COUNT; phase++)
-		most = run->replay.peak[phase].bytes > run->replay.peak[most].bytes ? phase : most;
-	return run->failed ? run->replay.request.phase : most;
-}
-
 /* Fills the removed bytes of each site at the moment in question, the mean of lean and heavy. 0 or -MT_E_MEMORY. */
 static int take_parts(struct advise_trial *trial, const struct advise_run *run, const struct advise_scenario *scenario)
 {
 	const struct replay_site *site = run->replay.site;
 	struct candidate_part *fewer;
-	uint32_t phase = phase_then(run), i;
+	uint32_t phase = run->failed ? run->replay.request.phase : run->replay.highest, i;
 	double mean;
 
 	trial->part = malloc((run->replay.sites + 1) * sizeof(*trial->part));

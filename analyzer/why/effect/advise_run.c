@@ -75,8 +75,7 @@ static int find_asked(struct advise_run *run)
 }
 
 /*
- * The category of a request whose stack has no allocation. A request that wakes bytes is a divisor of those of a category that sleep. A
- * parameter's gradient has the size of a weight.
+ * The category of a request whose stack has no allocation. A request that wakes bytes is a divisor of those of a category that sleep.
  */
 static uint8_t request_category(const struct advise_run *run)
 {
@@ -94,8 +93,6 @@ static uint8_t request_category(const struct advise_run *run)
 		most = asleep[i] > asleep[most] ? i : most;
 	if (requested && asleep[most] >= requested && !(asleep[most] % requested))
 		return most;
-	if (scene->request.category == MT_CATEGORY_GRADIENTS && !advise_is_weight(&run->model, requested))
-		return MT_CATEGORY_WORKSPACE;
 	return (uint8_t)scene->request.category;
 }
 
@@ -106,29 +103,14 @@ static uint64_t element_of(const char *dtype)
 	return strstr(dtype, "64") ? 8 : strstr(dtype, "32") ? 4 : strstr(dtype, "16") ? 2 : strstr(dtype, "8") != NULL;
 }
 
-int advise_is_weight(const struct advise_model *model, uint64_t bytes)
-{
-	uint32_t i;
-
-	for (i = 0; i < model->sizes; i++)
-		if (bytes == 2 * model->size[i] || bytes == 4 * model->size[i])
-			return 1;
-	return 0;
-}
-
 /* In the shape "151936x896", the weight with most rows has a row for each word. */
 static void take_weight(struct advise_model *model, uint64_t bytes, uint64_t element, const char *shape, int trained)
 {
 	uint64_t dims[CENSUS_DIMS_MAX], elements = element ? bytes / element : 0;
-	uint32_t i = 0;
 
 	model->largest = bytes > model->largest ? bytes : model->largest;
 	model->elements += elements;
 	model->trained += trained ? elements : 0;
-	while (i < model->sizes && model->size[i] != elements)
-		i++;
-	if (elements && i == model->sizes && i < RUN_SIZES_MAX)
-		model->size[model->sizes++] = elements;
 	if (census_dims(dims, shape) == 2 && dims[1] && dims[0] > model->words) {
 		model->words = dims[0];
 		model->width = dims[1];

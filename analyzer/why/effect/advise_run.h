@@ -10,7 +10,6 @@
 #include "memtrace/knobs.h"
 #include "replay.h"
 
-#define RUN_SIZES_MAX 1024u /* most different sizes of weights to remember */
 #define RUN_ROLE(name) (1u << MT_KNOB_PROCESS_##name)
 
 /* A training process works for all of these. */
@@ -28,10 +27,8 @@ struct advise_model {
 	uint64_t elements, trained;        /* elements of all weights; of the weights that an optimizer has */
 	uint64_t bytes[MT_CATEGORY_COUNT]; /* bytes of weights, gradients and states */
 	uint64_t wide[MT_CATEGORY_COUNT];  /* part of these with elements of 32 bits or more */
-	uint64_t untrained;           /* bytes of weights of models without an optimizer: a reference's, a reward's */
-	uint64_t largest;             /* bytes of the largest weight */
-	uint64_t size[RUN_SIZES_MAX]; /* numbers of elements of weights */
-	uint32_t sizes;
+	uint64_t untrained; /* bytes of weights of models without an optimizer: a reference's, a reward's */
+	uint64_t largest;   /* bytes of the largest weight */
 };
 
 /* The engine with the largest cache: a share of the GPU is this engine's. Bytes are the largest at once. */
@@ -73,9 +70,6 @@ struct advise_run {
 /* The scene must outlive the run. 0 or -MT_E_x; -MT_E_MAGIC: no bytes on any device. Release after an error, too. */
 int advise_run_load(struct advise_run *run, const struct scene *scene);
 void advise_run_release(struct advise_run *run);
-
-/* Whether a weight of the census has this size, with elements of 2 or 4 bytes. */
-int advise_is_weight(const struct advise_model *model, uint64_t bytes);
 
 /* Rows of the site's largest allocation as logits; 0: no logits, or unknown. */
 uint64_t advise_rows(const struct replay_site *site);

@@ -47,12 +47,9 @@ static int configure(struct effects *effects, const struct effect_request *reque
 static void find_needed(struct effects *effects, uint64_t fit)
 {
 	const struct advise_run *run = &effects->run;
-	uint32_t phase;
+	const struct replay *replay = &run->replay;
 
-	effects->base = run->replay.request.all;
-	for (phase = 0; phase < MT_PHASE_COUNT && !run->failed; phase++)
-		if (run->replay.peak[phase].bytes > effects->base)
-			effects->base = run->replay.peak[phase].bytes;
+	effects->base = run->failed ? replay->request.all : replay->peak[replay->highest].bytes;
 	effects->limit = fit ? fit : run->limit;
 	effects->fit = fit != 0;
 	if (effects->limit && effects->base > effects->limit)
@@ -345,7 +342,7 @@ static int collect(struct effects *effects)
 	for (part = 0; part < config->parts; part++)
 		for (i = 0; i < config->part[part].file->knobs && effect_is_there(effects, part); i++) {
 			knob = &config->part[part].file->knob[i];
-			if (knob->instead || advise_config_through(config, knob) || !effect_is_meant(effects, knob))
+			if (advise_config_through(config, knob) || !effect_is_meant(effects, knob))
 				continue;
 			effect = effects->effect[effects->effects] = &effects->all[effects->effects];
 			effects->effects++;

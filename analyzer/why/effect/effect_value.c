@@ -232,27 +232,6 @@ static const char *lower(const struct effects *effects, struct effect *effect, d
 	return text_of(effect, half > least ? floor(half / least) * least : least);
 }
 
-/*
- * Whether more parts make no sense. The value means "as many as there are": -1, 0, or such a default of the newest release. Or the
- * parts are of experts, of which the recording knows no number.
- */
-static int has_no_more(const struct effect *effect, double now)
-{
-	const struct mt_knob *knob = effect->knob;
-	int is_all = now < 1;
-	double number;
-	uint32_t i;
-
-	if (!effect->now.text)
-		is_all = knob->name.defaults &&
-			 !advise_value_number(knob, knob->name.by_release[knob->name.defaults - 1].value, &number) &&
-			 number < 1;
-	for (i = 0; i < knob->constraints; i++)
-		is_all |= knob->constraint[i].kind == MT_KNOB_CONSTRAINT_DIVIDES &&
-			  knob->constraint[i].fact == MT_KNOB_FACT_EXPERTS;
-	return is_all;
-}
-
 /* Proposes twice the number of parts or GPUs, of one GPU where the run has no more. */
 static const char *higher(const struct effects *effects, struct effect *effect, double now)
 {
@@ -263,7 +242,7 @@ static const char *higher(const struct effects *effects, struct effect *effect, 
 		return text_of(effect, 1);
 	if (knob->measure == MT_KNOB_UNIT_STAGE)
 		return now >= 3 ? NULL : text_of(effect, now < 0 ? 3 : now + 1);
-	if ((!gpus && knob->measure != MT_KNOB_UNIT_PARTS) || has_no_more(effect, now))
+	if (!gpus && knob->measure != MT_KNOB_UNIT_PARTS)
 		return NULL;
 	effect->relative = is_guess(effects, effect) && !(gpus && effects->run.alone);
 	if (gpus && effect->now.origin <= ADVISE_DEFAULT && now > 1 && effects->run.alone) {
@@ -274,20 +253,6 @@ static const char *higher(const struct effects *effects, struct effect *effect, 
 }
 
 /* ---- choices ---------------------------------------------------------------------------------------------------------------- */
-
-/* Whether the category with most bytes is one of the knob's. */
-static int is_of_most(const struct effects *effects, const struct mt_knob *knob)
-{
-	const struct replay *replay = &effects->run.replay;
-	uint64_t bytes[MT_CATEGORY_COUNT] = { 0 };
-	uint32_t most = 0, i;
-
-	for (i = 0; i < replay->sites; i++)
-		bytes[replay->site[i].category] += replay->site[i].then;
-	for (i = 1; i < MT_CATEGORY_COUNT; i++)
-		most = bytes[i] > bytes[most] ? i : most;
-	return (knob->categories & 1u << most) != 0;
-}
 
 /*
  * The weight of the present value; -1: unknown. An unknown optimizer is taken for the most frequent one, the first of the row. An
@@ -304,7 +269,7 @@ static double weight_now(const struct effects *effects, struct effect *effect)
 	if (!is_optimizer && (knob->measure != MT_KNOB_UNIT_WORD || (knob->categories & model) != model ||
 			      (effect->now.text && (!is_guess(effects, effect) || weight < widest))))
 		return weight;
-	if (!is_optimizer && ((element && element < 4) || (!effect->now.text && !is_of_most(effects, knob))))
+	if (!is_optimizer && element && element < 4)
 		return -1;
 	if (!is_optimizer && !element)
 		snprintf(effect->only, sizeof(effect->only),

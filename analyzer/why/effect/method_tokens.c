@@ -62,7 +62,7 @@ static int differs(const struct replay_site *site)
 
 /* Whether a site follows the micro-batch. */
 enum follows {
-	FOLLOWS_NOT,   /* like a weight, or what is kept of all batches */
+	FOLLOWS_NOT,   /* like what is kept of all batches */
 	FOLLOWS_MAYBE, /* like a bucket or a library's workspace, of one size in all micro-batches */
 	FOLLOWS
 };
@@ -71,15 +71,12 @@ enum follows {
 static enum follows follows(const struct method *method, const struct replay_site *site)
 {
 	const struct advise_run *run = method->run;
-	int is_weight = !differs(site) && advise_is_weight(&run->model, site->largest);
 
 	if (site->category == MT_CATEGORY_EVALUATION) /* outputs gathered from ranks are those of one batch */
 		return site->many < BATCHES_MANY || site->tags & MT_TAG_BIT(GATHER) ? FOLLOWS : FOLLOWS_NOT;
 	if (!(RUN_PASSING & 1u << site->category))
 		return site->births >= 4 * run->model.layers + 16 && site->largest > site->smallest ? FOLLOWS
 												    : FOLLOWS_NOT;
-	if (is_weight)
-		return site->category == MT_CATEGORY_ACTIVATIONS ? FOLLOWS_MAYBE : FOLLOWS_NOT;
 	return (CATEGORY(WORKSPACE) | CATEGORY(OTHER)) & 1u << site->category && !differs(site) ? FOLLOWS_MAYBE
 												: FOLLOWS;
 }

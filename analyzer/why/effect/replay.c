@@ -244,8 +244,8 @@ static int run(const struct replay *replay, const struct sweep_eye *eye, void *c
 struct survey {
 	struct replay *replay;
 	int is_second;
-	uint64_t all, highest; /* highest: the change with the highest peak */
-	uint64_t *held;        /* by site */
+	uint64_t all;
+	uint64_t *held; /* by site */
 	uint32_t *count;
 };
 
@@ -284,7 +284,8 @@ static void survey_settled(struct sweep *sweep, uint8_t phase)
 	struct survey *survey = sweep->context;
 	struct replay *replay = survey->replay;
 	uint64_t change = sweep->asked == ASKED_ALONE ? UINT64_MAX : sweep->change;
-	int then = sweep->asked == ASKED_ALONE || (!replay->request.bytes && change == survey->highest);
+	int then = sweep->asked == ASKED_ALONE ||
+		   (!replay->request.bytes && change == replay->peak[replay->highest].change);
 	int peak = replay->peak[phase].bytes && replay->peak[phase].change == change;
 	struct replay_site *site;
 	uint32_t i;
@@ -324,11 +325,11 @@ int replay_survey(struct replay *replay)
 				 .held = calloc(replay->sites + 1, sizeof(*survey.held)),
 				 .count = calloc(replay->sites + 1, sizeof(*survey.count)) };
 	int error = survey.held && survey.count ? run(replay, &eye, &survey) : -MT_E_MEMORY;
-	uint32_t phase, most = 0;
+	uint8_t phase;
 
 	for (phase = 1; phase < MT_PHASE_COUNT; phase++)
-		most = replay->peak[phase].bytes > replay->peak[most].bytes ? phase : most;
-	survey.highest = replay->peak[most].change;
+		replay->highest = replay->peak[phase].bytes > replay->peak[replay->highest].bytes ? phase
+												  : replay->highest;
 	survey.is_second = 1;
 	if (!error) {
 		memset(survey.held, 0, replay->sites * sizeof(*survey.held));

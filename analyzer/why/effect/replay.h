@@ -72,6 +72,7 @@ struct replay {
 	uint32_t *index; /* private: index of the site with an id; SCENE_NONE: another device's */
 	uint32_t ids;
 	struct replay_peak peak[MT_PHASE_COUNT]; /* as it was */
+	uint8_t highest;                         /* phase of the highest peak */
 	/* The failed request, as if it had succeeded; bytes 0: no request failed. */
 	struct {
 		uint64_t bytes, changes; /* changes: number of changes at this time before the request */
