@@ -14,7 +14,6 @@
 #define ROWS 8192ull /* rows of logits */
 #define LAYERS 28u
 #define STEPS 16u
-#define GPUS 8u
 #define SITES_MAX 32768u
 #define NODES_MAX 64u
 #define STACKS_MAX (MT_KNOB_WITHIN_MAX + 3)
@@ -169,7 +168,6 @@ static inline void make_run(struct advise_run *run, const struct mt_knob *knob)
 				    .total = 80ull << 30,
 				    .model = { .words = WORDS, .width = 3584, .layers = LAYERS, .element = 2 },
 				    .phases = ALL_PHASES,
-				    .gpus = GPUS,
 				    .tokens = ROWS,
 				    .steps = STEPS };
 	/* A type of what is computed counts where that is of the wide one. */

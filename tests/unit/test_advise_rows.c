@@ -17,6 +17,7 @@
 	X(FILLING, "how full micro-batches would be: the lengths of the samples are in no recording")       \
 	X(LISTED, "a list of names or sizes: which of the bytes are theirs no site tells")                  \
 	X(OBJECT, "a word or an object that stands for many settings at once")                              \
+	X(GPUS, "a part by the number of GPUs, which no recording tells")                                   \
 	X(BACKEND, "another program with other memory, of which nothing was recorded")                      \
 	X(KERNEL, "other code: what it keeps, only its sources know")                                       \
 	X(COUNTED, "a number of pieces that are there beside one whose size is not known")                  \
@@ -35,6 +36,24 @@ static const struct {
 	const char *framework, *key;
 	enum reason reason;
 } untold[] = {
+	{ "verl", "actor_rollout_ref.actor.fsdp_config.use_no_sync_for_gradient_accumulation", BECAUSE_GPUS },
+	{ "verl", "actor_rollout_ref.actor.fsdp_config.reshard_after_forward", BECAUSE_GPUS },
+	{ "verl", "actor_rollout_ref.actor.optim.use_precision_aware_optimizer", BECAUSE_GPUS },
+	{ "verl", "actor_rollout_ref.actor.megatron.sequence_parallel", BECAUSE_GPUS },
+	{ "verl", "actor_rollout_ref.model.tiled_mlp.enabled", BECAUSE_GPUS },
+	{ "areal", "actor.fsdp.memory_efficient_load", BECAUSE_GPUS },
+	{ "areal", "actor.megatron.use_precision_aware_optimizer", BECAUSE_GPUS },
+	{ "openrlhf", "--ds.zero_stage", BECAUSE_GPUS },
+	{ "skyrl", "trainer.policy.fsdp_config.reshard_after_forward", BECAUSE_GPUS },
+	{ "nemo-rl", "policy.dtensor_cfg.sequence_parallel", BECAUSE_GPUS },
+	{ "nemo-rl", "policy.megatron_cfg.optimizer.use_precision_aware_optimizer", BECAUSE_GPUS },
+	{ "deepspeed", "zero_optimization.stage", BECAUSE_GPUS },
+	{ "deepspeed", "activation_checkpointing.partition_activations", BECAUSE_GPUS },
+	{ "megatron", "--use-precision-aware-optimizer", BECAUSE_GPUS },
+	{ "megatron", "--use-distributed-optimizer", BECAUSE_GPUS },
+	{ "megatron", "--accumulate-allreduce-grads-in-fp32", BECAUSE_GPUS },
+	{ "megatron", "--sequence-parallel", BECAUSE_GPUS },
+	{ "pytorch", "fully_shard(reshard_after_forward)", BECAUSE_GPUS },
 	{ "verl", "actor_rollout_ref.actor.use_dynamic_bsz", BECAUSE_FILLING },
 	{ "verl", "trainer.balance_batch", BECAUSE_FILLING },
 	{ "verl", "actor_rollout_ref.actor.entropy_coeff", BECAUSE_RESULT },

@@ -59,7 +59,6 @@ struct advise_run {
 	uint32_t models;    /* roles of which a site was found */
 	uint32_t elsewhere; /* roles with their own process: other processes have no bytes of these roles */
 	uint32_t phases;    /* phases that ran, bits 1 << enum mt_phase */
-	uint64_t gpus;      /* number of training processes on the device */
 	int alone;          /* 1: the run has one GPU; 0: more, or unknown */
 	double layers;      /* number of layers, by the census or by repeated stacks; 0: unknown */
 	struct advise_engine engine;

@@ -72,11 +72,9 @@ void advise_find_engine_sites(struct advise_run *run)
 		site->own_cache = site->category == MT_CATEGORY_KV_CACHE && !from->engine &&
 				  from->tags & MT_TAG_BIT(GENERATE);
 	}
-	for (i = 0; i < scene->processes; i++) {
-		run->gpus += run->role[i] && scene->process[i].on_device;
+	for (i = 0; i < scene->processes; i++)
 		if (!run->role[i])
 			find_role(run, i);
-	}
 }
 
 /* ---- models ---------------------------------------------------------------------------------------------------------- */

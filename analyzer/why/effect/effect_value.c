@@ -117,17 +117,6 @@ static int may_end_run(const struct effects *effects, const struct effect *effec
 	       (earlier_tokens(effects) <= 0 || is_outlier(effects));
 }
 
-/* Whether the budget must be set if the switch that it needs is on. Other unset budgets can mean no limit. */
-static int is_set_with_switch(const struct mt_knob *knob)
-{
-	int needs = 0;
-	uint32_t i;
-
-	for (i = 0; i < knob->constraints; i++)
-		needs |= knob->constraint[i].kind == MT_KNOB_CONSTRAINT_NEEDS;
-	return needs && knob->method == MT_KNOB_METHOD_TOKENS;
-}
-
 /* Without a set budget, a micro-batch larger than the default shows the budget. */
 static const char *lower_budget(const struct effects *effects, struct effect *effect, double now)
 {
@@ -147,7 +136,7 @@ static const char *lower_budget(const struct effects *effects, struct effect *ef
 	if (shows || (tokens > 0 && tokens < now))
 		now = tokens;
 	if (now <= 0)
-		return is_set_with_switch(effect->knob) ? halve(effect) : NULL;
+		return effect->knob->method == MT_KNOB_METHOD_TOKENS ? halve(effect) : NULL;
 	half = half_of_tokens(effects, effect, now);
 	if (half < 1)
 		return NULL;

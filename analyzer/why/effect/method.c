@@ -318,48 +318,24 @@ static enum advise_silence keep_weighed(struct method *method)
 
 /* ---- shards -------------------------------------------------------------------------------------------------------------- */
 
-/* ZeRO stages: 1 divides states, 2 also gradients, 3 also weights. */
-static enum advise_silence keep_stage(struct method *method)
-{
-	static const uint32_t divides[] = { 0, CATEGORY(OPTIMIZER_STATE), CATEGORY(GRADIENTS), CATEGORY(WEIGHTS) };
-	const struct replay_site *site = NULL;
-	double gpus = (double)method->run->gpus;
-	uint32_t moved = 0;
-	int stage;
-
-	if (gpus < 2 || method->now < 0)
-		return gpus < 2 ? ADVISE_SILENT_NO_ESTIMATE : ADVISE_SILENT_NO_VALUE;
-	for (stage = 1; stage <= 3; stage++)
-		moved |= stage > method->now && stage <= method->to ? divides[stage] : 0;
-	while ((site = method_next(method, site)))
-		if (moved & 1u << site->category)
-			method_keep(method, site, 1 / gpus, 1 / gpus);
-	return ADVISE_SILENT_NONE;
-}
-
 enum advise_silence method_divided(struct method *method)
 {
 	const struct mt_knob *knob = method->knob;
 	int way = method_direction(method);
-	double gpus = (double)method->run->gpus, ratio;
+	double ratio;
 
 	if (knob->weighs)
 		return keep_weighed(method);
-	if (knob->measure == MT_KNOB_UNIT_STAGE && method->is_number)
-		return keep_stage(method);
 	if (way < 0)
 		return ADVISE_SILENT_NOT_RECORDED;
-	if (way && gpus > 1) {
-		ratio = 1 / gpus;
-	} else if (way || !method->is_number || method->to <= 0 || method->now == 0 ||
-		   knob->saves == MT_KNOB_SAVES_CHOOSE) { /* chosen parts are copies beside the whole */
+	/* A switch and a stage divide by a number of GPUs that no recording tells. Chosen parts are copies beside the whole. */
+	if (way || knob->measure == MT_KNOB_UNIT_STAGE || !method->is_number || method->to <= 0 || method->now == 0 ||
+	    knob->saves == MT_KNOB_SAVES_CHOOSE)
 		return ADVISE_SILENT_NO_ESTIMATE;
-	} else {
-		ratio = (method->now > 0 ? method->now : 1) / method->to;
-		ratio = knob->saves == MT_KNOB_SAVES_LOWER ? 1 / ratio : ratio;
-	}
+	ratio = (method->now > 0 ? method->now : 1) / method->to;
+	ratio = knob->saves == MT_KNOB_SAVES_LOWER ? 1 / ratio : ratio;
 	/* Each of a number of parts also keeps its undivided activations. */
-	method_keep_all(method, ratio, !way && knob->categories & CATEGORY(ACTIVATIONS) ? (1 + ratio) / 2 : ratio);
+	method_keep_all(method, ratio, knob->categories & CATEGORY(ACTIVATIONS) ? (1 + ratio) / 2 : ratio);
 	return ADVISE_SILENT_NONE;
 }
 

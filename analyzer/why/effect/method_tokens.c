@@ -7,7 +7,7 @@
 
 #define FLOOR_USUAL 0.4  /* part of a micro-batch: its longest sample may be as long */
 #define BUDGET_LOOSE 1.1 /* factor: micro-batches are not filled alike */
-#define ROUNDLY 1.02     /* factor of sizes that differ by their rounding */
+#define ROUNDLY 1.02     /* factor of sizes and lengths that differ by their rounding */
 #define BATCHES_MANY 4   /* pieces that are kept at once: of one batch there are fewer */
 #define INNER 3          /* number of inner frames that name an allocation */
 
@@ -55,30 +55,24 @@ static int varies(const struct advise_run *run)
 	return 0;
 }
 
-static int differs(const struct replay_site *site)
+/*
+ * Whether a site scales with the micro-batch, and is not kept of all batches. A cache grows with the answer if it has many births of
+ * different sizes. A cache of one size is set aside in advance. Outputs that an evaluation gathers from ranks are those of one batch.
+ */
+static int follows(const struct method *method, const struct replay_site *site)
 {
-	return (double)site->largest > ROUNDLY * (double)site->smallest;
+	if (RUN_PASSING & 1u << site->category)
+		return 1;
+	if (site->category == MT_CATEGORY_EVALUATION)
+		return site->many < BATCHES_MANY || site->tags & MT_TAG_BIT(GATHER);
+	return site->births >= 4 * method->run->model.layers + 16 && site->largest > site->smallest;
 }
 
-/* Whether a site follows the micro-batch. */
-enum follows {
-	FOLLOWS_NOT,   /* like what is kept of all batches */
-	FOLLOWS_MAYBE, /* like a bucket or a library's workspace, of one size in all micro-batches */
-	FOLLOWS
-};
-
-/* A cache grows with the answer if it has many births of different sizes. A cache of one size is set aside in advance. */
-static enum follows follows(const struct method *method, const struct replay_site *site)
+/* Whether it may be a bucket or a library's workspace, of one size in all micro-batches. */
+static int may_be_fixed(const struct replay_site *site)
 {
-	const struct advise_run *run = method->run;
-
-	if (site->category == MT_CATEGORY_EVALUATION) /* outputs gathered from ranks are those of one batch */
-		return site->many < BATCHES_MANY || site->tags & MT_TAG_BIT(GATHER) ? FOLLOWS : FOLLOWS_NOT;
-	if (!(RUN_PASSING & 1u << site->category))
-		return site->births >= 4 * run->model.layers + 16 && site->largest > site->smallest ? FOLLOWS
-												    : FOLLOWS_NOT;
-	return (CATEGORY(WORKSPACE) | CATEGORY(OTHER)) & 1u << site->category && !differs(site) ? FOLLOWS_MAYBE
-												: FOLLOWS;
+	return (CATEGORY(WORKSPACE) | CATEGORY(OTHER)) & 1u << site->category &&
+	       (double)site->largest <= ROUNDLY * (double)site->smallest;
 }
 
 /* The parts that stay, in either order; of logits, others. */
@@ -91,16 +85,16 @@ static void keep_tokens(struct method *method, struct parts part)
 {
 	int by_sample = method->knob->of != MT_KNOB_OF_MICRO_BATCH, is_square;
 	const struct replay_site *site = NULL;
-	enum follows does;
 
 	while ((site = method_next(method, site))) {
-		does = follows(method, site);
+		if (!follows(method, site))
+			continue;
 		is_square = by_sample && stack_inner_tags(method->run->scene, site->node, INNER) & MT_TAG_BIT(SCORES);
-		if (does == FOLLOWS_MAYBE)
+		if (may_be_fixed(site))
 			method_keep(method, site, part.one < 1 ? part.one : 1, part.one < 1 ? 1 : part.other);
-		else if (does == FOLLOWS && site->category == MT_CATEGORY_LOGITS)
+		else if (site->category == MT_CATEGORY_LOGITS)
 			method_keep(method, site, part.logits_one, part.logits_other);
-		else if (does == FOLLOWS)
+		else
 			method_keep(method, site, is_square ? part.one * part.one : part.one, part.other);
 	}
 }
