@@ -174,12 +174,8 @@ static inline void make_run(struct advise_run *run, const struct mt_knob *knob)
 	if (knob->weighs && !(knob->categories & ~(CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS))))
 		run->model.element = 4;
 	run->model.elements = 7ull << 30;
-	run->model.trained = run->model.elements / 2;
 	run->model.bytes[MT_CATEGORY_WEIGHTS] = run->model.elements * 2;
 	run->model.untrained = run->model.elements;
-	run->model.bytes[MT_CATEGORY_GRADIENTS] = run->model.trained * 2;
-	run->model.bytes[MT_CATEGORY_OPTIMIZER_STATE] = run->model.trained * 8;
-	run->model.wide[MT_CATEGORY_OPTIMIZER_STATE] = run->model.trained * 8;
 	for (i = 0; i < MT_KNOB_PROCESSES; i++) {
 		process_at[i] = (struct scene_process){ .id = i + 1, .pid = i + 1, .rank = i };
 		role_at[i] = 1u << i;

@@ -687,21 +687,4 @@ TEST(a_loss_without_logits_has_the_heads_gradient_twice)
 	end_row();
 }
 
-TEST(adapters_stay_in_32_bits_whatever_the_model_is_in)
-{
-	static const char key[] = "actor_rollout_ref.actor.fsdp_config.model_dtype";
-	struct advise_run run;
-
-	begin_row(&run, "verl", key);
-	turn_row(&run, key, "fp32", "bf16");
-	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 1), 0.5, 1e-3);
-	advise_scenario_release(&changed);
-	run.model.trained = run.model.elements / 100;
-	turn_row(&run, key, "fp32", "bf16");
-	CHECK_NEAR(left_of(&run, MT_CATEGORY_WEIGHTS, MT_PHASE_FORWARD, 1), 0.5 + 0.5 / 100, 1e-3);
-	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 0), 0.5, 1e-3);
-	CHECK_NEAR(left_of(&run, MT_CATEGORY_OPTIMIZER_STATE, MT_PHASE_FORWARD, 1), 1, 1e-3);
-	end_row();
-}
-
 TEST_MAIN()

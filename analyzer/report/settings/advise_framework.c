@@ -104,31 +104,24 @@ static int ask(struct search *search, struct db *db, const char *sql)
 	return error ? error : row;
 }
 
-/* A library that others import is not in use for that; a program may run while it is imported itself. */
+/* Files of code that ran, then functions, by which alone some wrappers show, and commands. An imported library alone is not in use. */
 static int look(struct search *search, struct db *db)
 {
-#define FILES                                                                              \
-	"SELECT file, count(*) FROM frame JOIN stack_node ON stack_node.frame = frame.id " \
-	"WHERE kind = 'python' AND file IS NOT NULL"
-#define FILES_ORDER " GROUP BY file ORDER BY 2 DESC, 1"
-	static const char all[] = FILES FILES_ORDER;
-	static const char used[] =
+	static const char *const questions[] = {
 		"WITH RECURSIVE importing(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame "
 		"WHERE file LIKE '<frozen importlib%' UNION SELECT stack_node.id FROM stack_node JOIN importing "
-		"ON stack_node.parent = importing.id) " FILES " AND stack_node.id NOT IN importing" FILES_ORDER;
-	/* Some wrappers show by their functions alone. */
-	static const char *const others[] = {
+		"ON stack_node.parent = importing.id) SELECT file, count(*) FROM frame JOIN stack_node "
+		"ON stack_node.frame = frame.id WHERE kind = 'python' AND file IS NOT NULL "
+		"AND stack_node.id NOT IN importing GROUP BY file ORDER BY 2 DESC, 1",
 		"SELECT DISTINCT function, 0 FROM frame WHERE kind = 'python' AND function IS NOT NULL",
 		"SELECT DISTINCT command, 0 FROM process ORDER BY id",
 	};
-	int error = ask(search, db, used);
+	int error = 0;
 	uint32_t i;
 
-	for (i = 0; i < MT_ARRAY_SIZE(others) && !error; i++)
-		error = ask(search, db, others[i]);
-	for (i = 0; i < search->count && !is_seen(&search->trail[i]); i++)
-		;
-	return error || i < search->count ? error : ask(search, db, all);
+	for (i = 0; i < MT_ARRAY_SIZE(questions) && !error; i++)
+		error = ask(search, db, questions[i]);
+	return error;
 }
 
 /* ---- the choice -------------------------------------------------------------------------------------------------- */

@@ -104,13 +104,12 @@ static uint64_t element_of(const char *dtype)
 }
 
 /* In the shape "151936x896", the weight with most rows has a row for each word. */
-static void take_weight(struct advise_model *model, uint64_t bytes, uint64_t element, const char *shape, int trained)
+static void take_weight(struct advise_model *model, uint64_t bytes, uint64_t element, const char *shape)
 {
 	uint64_t dims[CENSUS_DIMS_MAX], elements = element ? bytes / element : 0;
 
 	model->largest = bytes > model->largest ? bytes : model->largest;
 	model->elements += elements;
-	model->trained += trained ? elements : 0;
 	if (census_dims(dims, shape) == 2 && dims[1] && dims[0] > model->words) {
 		model->words = dims[0];
 		model->width = dims[1];
@@ -128,7 +127,7 @@ static int take_parameter(void *context, struct db_stmt *row)
 	model->wide[category] += element >= 4 ? bytes : 0;
 	if (category != MT_CATEGORY_WEIGHTS)
 		return 0;
-	take_weight(model, bytes, element, db_text(row, 3), db_int(row, 4) != 0);
+	take_weight(model, bytes, element, db_text(row, 3));
 	model->element = element;
 	return 0;
 }
@@ -137,7 +136,7 @@ static int take_parameter(void *context, struct db_stmt *row)
 static int load_model(struct advise_run *run)
 {
 	static const char parameters[] =
-		"SELECT what, ifnull(dtype, ''), bytes, ifnull(shape, ''), optimizer IS NOT NULL FROM parameter "
+		"SELECT what, ifnull(dtype, ''), bytes, ifnull(shape, '') FROM parameter "
 		"WHERE newest AND NOT tied AND process = (SELECT process FROM parameter WHERE newest GROUP BY process "
 		"ORDER BY sum(bytes) DESC LIMIT 1) ORDER BY sum(bytes) OVER (PARTITION BY what, dtype), dtype";
 	static const char layers[] = "SELECT count(DISTINCT name) FROM parameter WHERE newest AND what = 'weights' AND "

@@ -24,7 +24,7 @@
 struct advise_model {
 	uint64_t words, width, layers;     /* vocabulary; width of a token's vector; layers of the model */
 	uint64_t element;                  /* bytes of an element of most weights */
-	uint64_t elements, trained;        /* elements of all weights; of the weights that an optimizer has */
+	uint64_t elements;                 /* elements of all weights */
 	uint64_t bytes[MT_CATEGORY_COUNT]; /* bytes of weights, gradients and states */
 	uint64_t wide[MT_CATEGORY_COUNT];  /* part of these with elements of 32 bits or more */
 	uint64_t untrained; /* bytes of weights of models without an optimizer: a reference's, a reward's */

@@ -1,5 +1,4 @@
 /* The action of a setting (include/memtrace/why.h), from its row and never from its key; and the settings against a candidate. */
-#include <stdlib.h>
 #include <string.h>
 #include "effect.h"
 #include "memtrace/base.h"
@@ -119,43 +118,31 @@ int effect_order(const void *one, const void *two)
 	return strcmp(a->knob->name.key, b->knob->name.key);
 }
 
-struct found {
-	const struct effect *effect;
-	int is_own; /* 1: its action is the cause's action on the page */
-};
-
-/* First a setting that counts as it is, then one that fits, then one that does what is said, then by effect_order(). */
-static int order(const void *one, const void *two)
+/* Rank against the candidate: a setting that counts as it is, then one that fits, then one that does what the page says. */
+static int worth(const struct candidate *candidate, const struct effect *effect)
 {
-	const struct found *a = one, *b = two;
-
-	if (!*a->effect->only != !*b->effect->only)
-		return *a->effect->only ? 1 : -1;
-	if (a->effect->fits != b->effect->fits)
-		return b->effect->fits - a->effect->fits;
-	if (a->is_own != b->is_own)
-		return b->is_own - a->is_own;
-	return effect_order(&a->effect, &b->effect);
+	return 4 * !*effect->only + 2 * effect->fits + (candidate->fix && effect->action == candidate->fix->action);
 }
 
 size_t effect_for(const struct effects *effects, const struct candidate *candidate, const struct effect **effect,
 		  size_t room)
 {
 	uint32_t actions = actions_of(effects->scene, candidate);
-	struct found *found = calloc(effects->effects + 1, sizeof(*found));
-	size_t count = 0, i;
+	const struct effect *it;
+	size_t count = 0, i, k;
 
-	for (i = 0; found && i < effects->effects; i++)
-		if (is_against(candidate, actions, effects->effect[i]))
-			found[count++] = (struct found){ effects->effect[i],
-							 candidate->fix &&
-								 effects->effect[i]->action == candidate->fix->action };
-	if (count)
-		qsort(found, count, sizeof(*found), order);
-	count = count < room ? count : room;
-	for (i = 0; i < count; i++)
-		effect[i] = found[i].effect;
-	free(found);
+	/* Of equal rank the first one goes before: they come in the order of effect_order(). */
+	for (i = 0; i < effects->effects; i++) {
+		it = effects->effect[i];
+		if (!is_against(candidate, actions, it))
+			continue;
+		for (k = count; k && worth(candidate, effect[k - 1]) < worth(candidate, it); k--)
+			if (k < room)
+				effect[k] = effect[k - 1];
+		if (k < room)
+			effect[k] = it;
+		count += count < room;
+	}
 	return count;
 }
 
@@ -163,20 +150,17 @@ size_t effect_for(const struct effects *effects, const struct candidate *candida
 static int is_about(const struct effects *effects, const struct candidate *candidate, const struct mt_knob *knob)
 {
 	const struct replay *replay = &effects->run.replay;
-	int64_t id = candidate->parts ? effects->scene->site[candidate->part[0].site].id : 0;
-	uint32_t i;
+	uint32_t first;
 
 	if (candidate->cause == MT_CAUSE_HOST)
 		return (knob->categories & 1u << MT_KNOB_HOST) != 0 &&
 		       stack_is_within(effects->scene, candidate->node, knob->within, knob->withins, UINT32_MAX);
 	if (candidate->cause == MT_CAUSE_ALLOCATOR_IDLE)
 		return knob->method == MT_KNOB_METHOD_ALLOCATOR && knob->saves == MT_KNOB_SAVES_ON;
-	if (!(knob->categories & 1u << candidate->category))
+	if (!candidate->parts || !(knob->categories & 1u << candidate->category))
 		return 0;
-	for (i = 0; i < replay->sites; i++)
-		if (replay->site[i].id == id)
-			return (knob->processes & advise_roles_of(&effects->run, &replay->site[i])) != 0;
-	return 0;
+	first = replay_index(replay, effects->scene->site[candidate->part[0].site].id);
+	return first != SCENE_NONE && knob->processes & advise_roles_of(&effects->run, &replay->site[first]);
 }
 
 const struct effect *effect_without_bytes(const struct effects *effects, const struct candidate *candidate)

@@ -207,7 +207,6 @@ int method_direction(const struct method *method)
 /* Fill of a bucket, least and most: the weight that fills a bucket closes it. */
 #define BUCKET_LEAST 0.5
 #define BUCKET_MOST 1.6
-#define ADAPTERS_FEW 10  /* divisor: trained weights below 1/10 of all weights are adapters */
 #define BUCKET_OFTEN 1.5 /* births in a step for each piece at once */
 #define KEPT_MOST 1.25   /* factor for waiting gradients: the added gradient lies beside them */
 
@@ -231,24 +230,6 @@ double advise_weight_of(const struct mt_knob *knob, const char *value)
 	return -1;
 }
 
-/* Few trained weights are adapters: they and their results stay in 32 bits for any type of the model. */
-static int has_adapters(const struct advise_model *model)
-{
-	return model->trained && model->trained < model->elements / ADAPTERS_FEW;
-}
-
-/* The largest part that is left of the row's site: adapters can stay. */
-static double left_at_most(const struct method *method, const struct replay_site *site, double left)
-{
-	const struct advise_model *model = &method->run->model;
-
-	if (!(method->knob->categories & CATEGORY(WEIGHTS)) || !has_adapters(model) || left >= 1)
-		return left;
-	return site->category == MT_CATEGORY_WEIGHTS
-		       ? left + (1 - left) * (double)model->trained / (double)model->elements
-		       : 1;
-}
-
 /*
  * Scales the row's bytes, results that are computed in the weights' type, and an optimizer's temporaries. Logits of the weights' type show
  * that the model computes in this type. Logits can stay in 32 bits.
@@ -258,7 +239,7 @@ static void keep_types(struct method *method, double left)
 	const struct advise_run *run = method->run;
 	const struct replay_site *site, *end = run->replay.site + run->replay.sites, *logits = run->replay.site;
 	uint32_t own = method->knob->categories;
-	int computes, wide;
+	int computes;
 
 	while (logits < end && !(logits->category == MT_CATEGORY_LOGITS && logits->element))
 		logits++;
@@ -266,15 +247,13 @@ static void keep_types(struct method *method, double left)
 	for (site = run->replay.site; site < end; site++) {
 		if (own & 1u << site->category || !(advise_roles_of(run, site) & method->knob->processes))
 			continue;
-		wide = site->category == MT_CATEGORY_LOGITS || has_adapters(&run->model);
 		if (own & CATEGORY(OPTIMIZER_STATE) && site->category == MT_CATEGORY_WORKSPACE &&
 		    site->phase == MT_PHASE_OPTIMIZER)
 			method_keep(method, site, left < 1 ? 0 : 1, left < 1 ? 1 : 1 / left);
 		else if (computes && COMPUTED & 1u << site->category)
-			method_keep(method, site, left, wide ? 1 : left);
+			method_keep(method, site, left, site->category == MT_CATEGORY_LOGITS ? 1 : left);
 	}
-	for (site = NULL; (site = method_next(method, site));)
-		method_keep(method, site, left, left_at_most(method, site, left));
+	method_keep_all(method, left, left);
 }
 
 /* A switch leaves some bytes in the old type, and copies of the weights come in the new one. */
