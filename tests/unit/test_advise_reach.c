@@ -40,9 +40,7 @@ static void begin_places(const char *framework, int64_t asker, uint8_t category,
 
 	begin(framework);
 	scene.db = db;
-	run = (struct advise_run){
-		.db = db, .scene = &scene, .total = 80ull << 30, .failed = 1, .role = role
-	};
+	run = (struct advise_run){ .db = db, .scene = &scene, .total = 80ull << 30, .failed = 1, .role = role };
 	run.replay = (struct replay){ .scene = &scene, .device = 1, .site = place };
 	put(asker, category, phase, 1);
 	run.replay.request.phase = phase;

@@ -173,12 +173,9 @@ struct advise_change {
 };
 
 /*
- * The text that makes the changes, a line each, as the main framework wants it (`written` in formats/knobs): the allocator's words with
- * those that are set already. Lines end in "\n", the last one, too. The caller's, for free(); NULL: out of memory.
+ * The text that makes the changes, a line each, as the main framework wants it (`written` in formats/knobs). Settings that a change takes
+ * along are in the text, unless they are set. The allocator's words come with those that are set already. Lines end in "\n", the last one, too. The caller's, for free(); NULL: out of memory.
  */
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes);
-
-/* The settings that the framework takes with the change, unless they are set: ", with --a, --b"; else "". Into `out`, which is returned. */
-const char *advise_taken_with(struct advise_config *config, struct advise_change change, char out[ADVISE_WORDS_MAX]);
 
 #endif

@@ -236,18 +236,6 @@ static size_t add_companions(struct advise_config *config, struct advise_change 
 	return changes;
 }
 
-const char *advise_taken_with(struct advise_config *config, struct advise_change change, char out[ADVISE_WORDS_MAX])
-{
-	struct advise_change all[1 + WITHS_MAX] = { change };
-	size_t changes = add_companions(config, all, 1), used = 0, i;
-
-	*out = '\0';
-	for (i = 1; i < changes && used < ADVISE_WORDS_MAX; i++)
-		used += (size_t)snprintf(out + used, ADVISE_WORDS_MAX - used, "%s%s", i == 1 ? ", with " : " and ",
-					 all[i].knob->name.key);
-	return out;
-}
-
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes)
 {
 	struct advise_change *all = calloc(changes + WITHS_MAX, sizeof(*all));

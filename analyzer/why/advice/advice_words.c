@@ -103,21 +103,17 @@ static void say_owner(struct sentence *sentence, const struct advise_config *con
 	sentence_say(sentence, in_code ? " (of %.32s, in the code)" : " of %.32s", part->file->framework);
 }
 
-static void say_value(struct sentence *sentence, const struct advice *advice, const struct effect *effect)
+static void say_value(struct sentence *sentence, const struct effect *effect)
 {
-	const struct mt_knob *knob = effect->knob;
-	char now[ADVICE_WORDS_MAX], with[ADVISE_WORDS_MAX];
+	char now[ADVICE_WORDS_MAX];
 
-	if (knob->written == MT_KNOB_WRITTEN_CODE)
-		sentence_say(sentence, " (%s)", knob->what);
+	if (effect->knob->written == MT_KNOB_WRITTEN_CODE)
+		sentence_say(sentence, " (%s)", effect->knob->what);
 	else if (effect->by > 0)
 		sentence_say(sentence, " by %.2g, to %s or less (now: %s)", effect->by, effect->to,
 			     advice_now(effect, now));
 	else
-		sentence_say(sentence, " to %s%s (now: %s)", advice_proposed(effect),
-			     advise_taken_with(advice->effects.config, (struct advise_change){ knob, effect->to },
-					       with),
-			     advice_now(effect, now));
+		sentence_say(sentence, " to %s (now: %s)", advice_proposed(effect), advice_now(effect, now));
 }
 
 static const char *enough_words(const struct effects *effects, const struct effect *effect)
@@ -135,7 +131,7 @@ void advice_say_change(struct sentence *sentence, const struct advice *advice, c
 
 	sentence_say(sentence, "%s %s", effect->by > 0 ? "Lower" : "Set", effect->knob->name.key);
 	say_owner(sentence, advice->effects.config, effect->knob);
-	say_value(sentence, advice, effect);
+	say_value(sentence, effect);
 	sentence_say(sentence, ": saves %s%s%s; cost: %s", effect->probable ? "probably " : "",
 		     advice_range(range, effect->saved), enough_words(&advice->effects, effect),
 		     mt_knob_cost_words(effect->cost));

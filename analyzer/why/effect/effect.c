@@ -482,30 +482,22 @@ static int take_next(struct effects *effects)
 	return 1;
 }
 
-static int plan_fit(struct effects *effects)
-{
-	int more = 1;
-
-	while (more > 0 && effects->plan.moves < EFFECT_TOGETHER_MAX && !effects->plan.fits)
-		more = take_next(effects);
-	return more < 0 ? more : 0;
-}
-
 /* ---- loading ---------------------------------------------------------------------------------------------------------- */
 
 static int load_settings(struct effects *effects)
 {
-	int error = collect(effects);
+	struct effect_plan *plan = &effects->plan;
+	int error = collect(effects), more;
 
 	if (!error)
 		error = try_all(effects);
 	if (error || !effects->effects)
 		return error;
 	qsort(effects->effect, effects->effects, sizeof(struct effect *), effect_order);
-	if (effects->needed && !effects->plan.moves &&
-	    (effects->fit || !effects->effect[0]->works || !effects->effect[0]->fits))
-		error = plan_fit(effects);
-	return error;
+	more = effects->needed && !plan->moves && (effects->fit || !effects->effect[0]->fits);
+	while (more > 0 && plan->moves < EFFECT_TOGETHER_MAX && !plan->fits)
+		more = take_next(effects);
+	return more < 0 ? more : 0;
 }
 
 int effects_load(struct effects *effects, const struct scene *scene, const struct effect_request *request)
@@ -518,8 +510,7 @@ int effects_load(struct effects *effects, const struct scene *scene, const struc
 		error = configure(effects, request);
 	if (error)
 		return error;
-	if (effects->config->parts)
-		advise_find_models(&effects->run, effects->config->part[0].file);
+	advise_find_models(&effects->run, effects->config->part[0].file);
 	find_needed(effects, request->fit);
 	error = plan_given(effects);
 	return error ? error : load_settings(effects);

@@ -17,7 +17,7 @@
 
 #define EFFECT_WORTH 200.0    /* divisor: less than 1/200 of the bytes in use is no reason to relaunch */
 #define EFFECT_MOVES_MAX 32   /* most changes to try together */
-#define EFFECT_TOGETHER_MAX 6 /* most changes that effect_plan_fit() chooses */
+#define EFFECT_TOGETHER_MAX 6 /* most changes that the plan chooses */
 
 /* A setting and a value for it. Texts live as long as the effects. */
 struct effect {

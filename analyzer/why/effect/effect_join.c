@@ -131,7 +131,7 @@ size_t effect_for(const struct effects *effects, const struct candidate *candida
 	const struct effect *it;
 	size_t count = 0, i, k;
 
-	/* Of equal rank the first one goes before: they come in the order of effect_order(). */
+	/* effects->effect is in the order of effect_order(): of equal rank the first one goes before. */
 	for (i = 0; i < effects->effects; i++) {
 		it = effects->effect[i];
 		if (!is_against(candidate, actions, it))
