@@ -12,9 +12,9 @@ char *csv_field(const char *text);
 void csv_text(struct export_out *out, const char *text);
 
 /*
- * The allocations of traces that were alive in the range, written while their events are read: the columns and rows of the table that
- * to_csv.c asks a database for. A pass, and one more where a trace has no facts; memory as for memana top. 0; 1: not of these traces, and
- * nothing was written: a free failed, which shows after its row, or it is a database; or -MT_E_x.
+ * The allocations of traces that were alive in the range: the columns and rows of the table that to_csv.c asks a database for. One pass
+ * over the events; memory as for memana top; a temporary file, some 17 bytes a row. 0; 1: not of these traces, and nothing was written:
+ * a free failed, which shows after its row, or it is a database; or -MT_E_x.
  */
 int csv_lives(struct export_run *run, struct export_out *out, const struct export_range *range);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "export_moment.h"
 #include "memtrace/base.h"
 #include "memtrace/clean.h"
@@ -48,6 +49,99 @@ void csv_text(struct export_out *out, const char *text)
 	free(field);
 }
 
+/* ---- lives in a file --------------------------------------------------------------------------------------------- */
+
+/*
+ * Phases and categories are known at the end of the pass alone. So lives wait in a temporary file, as differences from the life before.
+ * X(member, what it differs from)
+ */
+#define LIFE_LIST(X)              \
+	X(id, last->id + 1)       \
+	X(addr, last->addr)       \
+	X(size, last->size)       \
+	X(death, last->death)     \
+	X(birth, life->death)     \
+	X(step, last->step)       \
+	X(free_step, life->step)  \
+	X(site, last->site)       \
+	X(thread, last->thread)   \
+	X(process, last->process) \
+	X(memory, last->memory)   \
+	X(bits, last->bits)
+
+#define LOG_BUFFER (1u << 16)
+
+enum life_bit {
+	LIFE_DEAD = 1,
+	LIFE_AT_HOME = 2,     /* in the phase and step in which it was born */
+	LIFE_HAD_TENSORS = 4, /* tensors were inside */
+	LIFE_IS_TENSOR = 8
+};
+
+struct life {
+#define LIFE_MEMBER(member, before) uint64_t member;
+	LIFE_LIST(LIFE_MEMBER)
+#undef LIFE_MEMBER
+};
+
+enum life_member {
+#define LIFE_NUMBER(member, before) LIFE_##member,
+	LIFE_LIST(LIFE_NUMBER)
+#undef LIFE_NUMBER
+};
+
+/* Small differences of both signs take one byte. */
+static void put_difference(FILE *log, uint64_t difference)
+{
+	uint64_t bits = difference << 1 ^ (0 - (difference >> 63));
+
+	for (; bits >= 0x80; bits >>= 7)
+		putc_unlocked((int)(bits & 0x7f) | 0x80, log);
+	putc_unlocked((int)bits, log);
+}
+
+static uint64_t take_difference(FILE *log)
+{
+	uint64_t bits = 0;
+	int byte, shift = 0;
+
+	do {
+		byte = getc_unlocked(log);
+		if (byte == EOF)
+			return 0;
+		bits |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return bits >> 1 ^ (0 - (bits & 1));
+}
+
+/* First two bytes: which members differ. */
+static void put_in_log(FILE *log, const struct life *life, const struct life *last)
+{
+	unsigned differ = 0;
+
+#define LIFE_DIFFERS(member, before) differ |= (unsigned)(life->member != (before)) << LIFE_##member;
+	LIFE_LIST(LIFE_DIFFERS)
+#undef LIFE_DIFFERS
+	putc_unlocked((int)(differ & 0xff), log);
+	putc_unlocked((int)(differ >> 8), log);
+#define LIFE_PUT(member, before)          \
+	if (differ >> LIFE_##member & 1u) \
+		put_difference(log, life->member - (before));
+	LIFE_LIST(LIFE_PUT)
+#undef LIFE_PUT
+}
+
+static void take_from_log(FILE *log, struct life *life, const struct life *last)
+{
+	unsigned differ = (unsigned)getc_unlocked(log);
+
+	differ |= (unsigned)getc_unlocked(log) << 8;
+#define LIFE_TAKE(member, before) life->member = (before) + (differ >> LIFE_##member & 1u ? take_difference(log) : 0);
+	LIFE_LIST(LIFE_TAKE)
+#undef LIFE_TAKE
+}
+
 /* ---- sites ------------------------------------------------------------------------------------------------------- */
 
 /* The fields that all allocations of a site share, with the commas. */
@@ -62,9 +156,13 @@ struct lives {
 	struct export_run *run;
 	struct export_out *out;
 	struct export_range range;
+	FILE *log; /* lives that wait for their sites */
+	char buffer[LOG_BUFFER];
+	uint64_t logged;
+	struct life last;
+	uint64_t id;
 	struct csv_site *site;
 	uint32_t sites;
-	uint64_t id;
 };
 
 static const char sites_sql[] =
@@ -140,6 +238,8 @@ static void release(struct lives *lives)
 		free(lives->site[i].tail);
 	}
 	free(lives->site);
+	if (lives->log)
+		fclose(lives->log);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
@@ -147,14 +247,25 @@ static void release(struct lives *lives)
 /* The fields of a row that are its own: as text, printed from the end of the room to its begin. */
 #define NUMBERS_SIZE 256u
 
+static const char two_digits[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495"
+	"05152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697989"
+	"9";
+
+/* Two digits at a time, for a division costs more than all else. */
 static char *put_number(char *end, int64_t number)
 {
-	uint64_t magnitude = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+	uint64_t magnitude = number < 0 ? 0 - (uint64_t)number : (uint64_t)number, rest;
 
 	*--end = ',';
-	do
-		*--end = (char)('0' + magnitude % 10);
-	while (magnitude /= 10);
+	for (; magnitude >= 100; magnitude = rest) {
+		rest = magnitude / 100;
+		end -= 2;
+		memcpy(end, &two_digits[2 * (magnitude - 100 * rest)], 2);
+	}
+	*--end = (char)('0' + magnitude % 10);
+	if (magnitude >= 10)
+		*--end = (char)('0' + magnitude / 10);
 	if (number < 0)
 		*--end = '-';
 	return end;
@@ -171,44 +282,45 @@ static int64_t capped(uint64_t value)
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-static void put_memory(struct export_out *out, const struct mt_live *live)
+static void put_memory(struct export_out *out, const struct life *life)
 {
-	const char *word = live->kind == MT_TENSOR_ALLOC ? "tensor" : mt_space_name(live->flags);
+	const char *word = life->bits & LIFE_IS_TENSOR ? "tensor" : mt_space_name((uint32_t)life->memory);
 
 	put_word(out, word ? word : "unknown");
 	export_put(out, ",", 1);
 }
 
-static void put_life(struct lives *lives, uint32_t process, const struct mt_live *live, const struct csv_site *site,
-		     int64_t birth, const int64_t *death, uint32_t step)
+static void put_life(struct lives *lives, const struct life *life, const struct csv_site *site)
 {
-	const struct mt_thread *thread = mt_defs_thread(lives->run->analysis.process[process].defs, live->thread);
+	const struct analysis_process *process = &lives->run->analysis.process[life->process];
+	const struct mt_thread *thread = mt_defs_thread(process->defs, (uint32_t)life->thread);
 	char numbers[NUMBERS_SIZE], *end = numbers + sizeof(numbers), *at;
 	struct export_out *out = lives->out;
+	int died = life->bits & LIFE_DEAD, has_slack = life->bits & LIFE_HAD_TENSORS;
 
-	at = put_number(end, (int64_t)lives->id);
+	at = put_number(end, (int64_t)life->id);
 	export_put(out, at, (size_t)(end - at));
 	put_word(out, site->head);
-	put_memory(out, live);
+	put_memory(out, life);
 	at = end;
 	*--at = ',';
-	if (death)
-		at = put_number(at + 1, step);
-	at = put_number(at, live->step);
-	if (death)
-		at = put_number(at, *death);
+	if (died)
+		at = put_number(at + 1, (int64_t)life->free_step);
+	at = put_number(at, (int64_t)life->step);
+	if (died)
+		at = put_number(at, (int64_t)life->death);
 	else
 		*--at = ',';
-	at = put_number(at, birth);
-	at = put_number(at, capped(live->size));
-	at = put_number(at, (int64_t)live->addr);
+	at = put_number(at, (int64_t)life->birth);
+	at = put_number(at, capped(life->size));
+	at = put_number(at, (int64_t)life->addr);
 	export_put(out, at, (size_t)(end - at));
-	export_put(out, site->meaning, live->tensors_seen ? site->phase : strlen(site->meaning));
-	if (live->tensors_seen)
+	export_put(out, site->meaning, has_slack ? site->phase : strlen(site->meaning));
+	if (has_slack)
 		put_word(out, "allocator slack,");
 	at = end;
 	*--at = ',';
-	if (thread && live->thread)
+	if (thread && life->thread)
 		at = put_number(at + 1, thread->tid);
 	export_put(out, at, (size_t)(end - at));
 	put_word(out, site->tail);
@@ -216,14 +328,22 @@ static void put_life(struct lives *lives, uint32_t process, const struct mt_live
 }
 
 /* The site, or its twin for what lived otherwise than the rest. */
-static const struct csv_site *site_of(const struct lives *lives, const struct mt_live *live, int died)
+static const struct csv_site *site_of(const struct lives *lives, const struct life *life)
 {
-	const struct csv_site *site = live->tag < lives->sites ? &lives->site[live->tag] : NULL;
+	const struct csv_site *site = life->site < lives->sites ? &lives->site[life->site] : NULL;
 
-	if (site && site->twin && died && !live->tensors_seen &&
-	    (!site->twin_home || lives->run->analysis.categories.home))
+	if (site && site->twin && life->bits & LIFE_DEAD && !(life->bits & LIFE_HAD_TENSORS) &&
+	    (!site->twin_home || life->bits & LIFE_AT_HOME))
 		site = site->twin < lives->sites ? &lives->site[site->twin] : NULL;
 	return site && site->head ? site : NULL;
+}
+
+/* ---- both passes: the events, then the lives of the log --------------------------------------------------------- */
+
+static unsigned bits_of(const struct lives *lives, const struct mt_live *live, int died)
+{
+	return (died ? LIFE_DEAD : 0u) | (died && lives->run->analysis.categories.home ? LIFE_AT_HOME : 0u) |
+	       (live->tensors_seen ? LIFE_HAD_TENSORS : 0u) | (live->kind == MT_TENSOR_ALLOC ? LIFE_IS_TENSOR : 0u);
 }
 
 static int gone(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
@@ -231,13 +351,26 @@ static int gone(void *context, uint32_t process, const struct mt_live *live, con
 {
 	struct lives *lives = context;
 	const struct analysis_process *owner = &lives->run->analysis.process[process];
-	const struct csv_site *site = site_of(lives, live, event != NULL);
-	int64_t birth = analysis_time(owner, live->time), death = event ? analysis_time(owner, event->time) : INT64_MAX;
+	int64_t birth = analysis_time(owner, live->time), death = event ? analysis_time(owner, event->time) : birth;
+	const struct life life = { .id = ++lives->id,
+				   .addr = live->addr,
+				   .size = live->size,
+				   .death = (uint64_t)death,
+				   .birth = (uint64_t)birth,
+				   .step = live->step,
+				   .free_step = step,
+				   .site = live->tag,
+				   .thread = live->thread,
+				   .process = process,
+				   .memory = live->flags,
+				   .bits = bits_of(lives, live, event != NULL) };
 
-	lives->id++;
-	if (site && birth <= lives->range.last && death >= lives->range.first)
-		put_life(lives, process, live, site, birth, event ? &death : NULL, step);
-	return export_out_failed(lives->out) ? -MT_E_SYSTEM : 0;
+	if (birth > lives->range.last || (event && death < lives->range.first))
+		return 0;
+	put_in_log(lives->log, &life, &lives->last);
+	lives->last = life;
+	lives->logged++;
+	return ferror_unlocked(lives->log) ? -MT_E_SYSTEM : 0;
 }
 
 static int has_failed_frees(const struct analysis *analysis)
@@ -250,6 +383,40 @@ static int has_failed_frees(const struct analysis *analysis)
 	return 0;
 }
 
+static int put_lives(struct lives *lives)
+{
+	struct life life = { 0 }, last = { 0 };
+	const struct csv_site *site;
+	uint64_t i;
+
+	export_text(lives->out,
+		    "id,rank,pid,device,device_kind,memory,address,bytes,alloc_ns,free_ns,step,free_step,phase,category,"
+		    "thread,place,function,module,site\r\n");
+	rewind(lives->log);
+	for (i = 0; i < lives->logged && !export_out_failed(lives->out); i++, last = life) {
+		take_from_log(lives->log, &life, &last);
+		if (feof_unlocked(lives->log) || ferror_unlocked(lives->log))
+			return -MT_E_SYSTEM;
+		site = site_of(lives, &life);
+		if (site)
+			put_life(lives, &life, site);
+	}
+	return 0;
+}
+
+/* The file has no name. NULL: errno. */
+static FILE *open_log(char *buffer)
+{
+	int file = export_temporary();
+	FILE *log = file < 0 ? NULL : fdopen(file, "w+");
+
+	if (log)
+		setvbuf(log, buffer, _IOFBF, LOG_BUFFER);
+	else if (file >= 0)
+		close(file);
+	return log;
+}
+
 int csv_lives(struct export_run *run, struct export_out *out, const struct export_range *range)
 {
 	struct lives lives = { .run = run, .out = out, .range = *range };
@@ -258,17 +425,18 @@ int csv_lives(struct export_run *run, struct export_out *out, const struct expor
 
 	if (run->source.db)
 		return 1;
-	error = export_load_peak(run);
+	lives.log = open_log(lives.buffer);
+	error = lives.log ? export_pass(run, &sink) : -MT_E_SYSTEM;
+	if (!error && fflush(lives.log))
+		error = -MT_E_SYSTEM;
 	if (!error && has_failed_frees(&run->analysis))
-		return 1;
+		error = 1;
+	if (!error)
+		error = export_store_peak(run);
 	if (!error)
 		error = take_sites(&lives);
-	if (!error) {
-		export_text(out,
-			    "id,rank,pid,device,device_kind,memory,address,bytes,alloc_ns,free_ns,step,free_step,phase,category,"
-			    "thread,place,function,module,site\r\n");
-		error = export_pass(run, &sink);
-	}
+	if (!error)
+		error = put_lives(&lives);
 	release(&lives);
 	return error;
 }

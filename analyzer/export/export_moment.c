@@ -8,19 +8,24 @@
 #include "store/load.h"
 #include "store/store.h"
 
+int export_store_peak(struct export_run *run)
+{
+	int error = db_create(&run->db, NULL, schema_sql);
+
+	if (!error)
+		error = store_summary(run->db, &run->analysis, 0);
+	if (!error)
+		error = load_places(run->db, run->symbols);
+	return error;
+}
+
 int export_load_peak(struct export_run *run)
 {
 	int error;
 
 	export_rewind(run);
 	error = facts_run(&run->analysis, run->source.input, run->source.inputs, run->source.rules);
-	if (!error)
-		error = db_create(&run->db, NULL, schema_sql);
-	if (!error)
-		error = store_summary(run->db, &run->analysis, 0);
-	if (!error)
-		error = load_places(run->db, run->symbols);
-	return error;
+	return error ? error : export_store_peak(run);
 }
 
 static int load_parts_of(struct export_run *run, enum load_parts parts)

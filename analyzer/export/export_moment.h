@@ -21,6 +21,9 @@ int export_moment(struct export_run *run, const struct moment *moment);
 /* Makes run->db a database in memory with all sites and what they held at the peak, as memana top does. Not for a database. 0 or -MT_E_x. */
 int export_load_peak(struct export_run *run);
 
+/* The same of run->analysis, after a pass. */
+int export_store_peak(struct export_run *run);
+
 /* Makes run->db a database with the lives at some instants (load.h), for top_at at these times. A pass. 0 or -MT_E_x. */
 int export_load_at(struct export_run *run, const int64_t *times, size_t count);
 
