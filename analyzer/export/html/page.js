@@ -61,24 +61,19 @@ function act(line, does) {
 	};
 }
 
-function siteLine(row, whole) {
-	const swatch = make("span", { className: "swatch" }), name = placeWords(row.function, row.place) || "unknown";
-	const line = make("tr", {}, bytesCell(row.bytes), cell("number wide", percent(row.bytes, whole)),
-		cell("number wide", number(row.count)), cell("wide", row.phase), cell("", row.category), cell("free", swatch, name));
-
-	swatch.style.background = page.layers.list[page.layers.of[row.largest]].colour;
-	Object.assign(line.dataset, { bytes: row.bytes, count: row.count });
-	act(line, () => toggleStack(line, row.largest));
-	return line;
-}
-
 function showSites() {
 	const asked = $("search").value.toLowerCase(), whole = page.device.held[page.at];
 	const isAsked = (row) => [row.phase, row.category, row.function, row.place].some((text) => text.toLowerCase().includes(asked));
-	const rows = siteRows().filter((row) => !asked || isAsked(row)), sum = rows.reduce((bytes, row) => bytes + row.bytes, 0);
-	const head = headings(["bytes", "number"], ["share", "number wide"], ["count", "number wide"], ["phase", "wide"], ["category"], ["place"]);
+	const rows = siteRows().filter(isAsked), sum = rows.reduce((bytes, row) => bytes + row.bytes, 0);
+	const swatch = (at) => make("span", { className: "swatch", style: "background: " + page.layers.list[page.layers.of[at]].colour });
 
-	$("sites").replaceChildren(head, make("tbody", {}, ...rows.slice(0, page.rows).map((row) => siteLine(row, whole))));
+	fillTable("sites", [["bytes", "number", (row) => row.bytes], ["share", "number wide", (row) => percent(row.bytes, whole)],
+		["count", "number wide", (row) => number(row.count)], ["phase", "wide", (row) => row.phase], ["category", "", (row) => row.category],
+		["place", "free", (row) => [swatch(row.largest), placeWords(row.function, row.place) || "unknown"]],
+	], rows.slice(0, page.rows), (line, row) => {
+		Object.assign(line.dataset, { bytes: row.bytes, count: row.count });
+		act(line, () => toggleStack(line, row.largest));
+	});
 	$("more").hidden = rows.length <= page.rows;
 	$("found").textContent = number(rows.length) + (rows.length === 1 ? " place, " : " places, ") + bytesOf(sum);
 	Object.assign($("sites").dataset, { bytes: sum, rows: rows.length });
@@ -89,26 +84,18 @@ function showSites() {
 // Bytes of each node with all below it, and the layer that has most of them.
 function flameTree() {
 	const { nodes, cells } = page.doc, size = nodes.parent.length + 1, bytes = new Float64Array(size), most = new Float64Array(size);
-	const layer = new Uint8Array(size), child = new Map();
+	const layer = new Uint8Array(size), child = Array.from({ length: size }, () => []);
 
 	page.live.bytes.forEach((value, at) => {
-		for (let node = cells.node[at], more = value > 0; more; node = nodes.parent[node - 1]) {
+		for (let node = value > 0 ? cells.node[at] : -1; node >= 0; node = node ? nodes.parent[node - 1] : -1) {
 			bytes[node] += value;
 			if (value > most[node]) {
 				most[node] = value;
 				layer[node] = page.layers.of[at];
 			}
-			more = node > 0;
 		}
 	});
-	for (let node = 1; node < size; node++) {
-		const parent = nodes.parent[node - 1];
-
-		if (bytes[node] > 0 && child.has(parent))
-			child.get(parent).push(node);
-		else if (bytes[node] > 0)
-			child.set(parent, [node]);
-	}
+	nodes.parent.forEach((parent, at) => bytes[at + 1] > 0 && child[parent].push(at + 1));
 	child.forEach((list) => list.sort((a, b) => bytes[b] - bytes[a]));
 	return { bytes, layer, child };
 }
@@ -124,7 +111,7 @@ function flameBoxes(tree, width) {
 
 		boxes.push({ node, depth, x, wide });
 		deepest = Math.max(deepest, depth);
-		for (const next of wide > 1 && depth < 200 ? tree.child.get(node) ?? [] : []) {
+		for (const next of wide > 1 && depth < 200 ? tree.child[node] : []) {
 			if (tree.bytes[next] * scale >= 0.5)
 				place(next, depth + 1, x, scale);
 			x += tree.bytes[next] * scale;
@@ -192,71 +179,42 @@ function tip(event, words) {
 // ---- tables that do not depend on the cursor ------------------------------------------------------------------------
 
 function showModules() {
-	const lines = page.doc.modules[page.devices.indexOf(page.device)] ?? [], shut = new Set(), rows = [];
-	const parents = new Set(lines.map((line) => line.parent - 1)), depths = [];
-	const hidden = ({ parent }) => parent > 0 && (shut.has(parent - 1) || hidden(lines[parent - 1]));
-	const refresh = () => rows.forEach((row, at) => { row.hidden = hidden(lines[at]); });
+	const lines = page.doc.modules[page.devices.indexOf(page.device)] ?? [], open = new Set(), parents = new Set(lines.map(({ parent }) => parent));
+	const depth = ({ parent }) => parent ? 1 + depth(lines[parent - 1]) : 0;
+	const isShown = ({ parent }) => !parent || (open.has(parent) && isShown(lines[parent - 1]));
+	const buttons = lines.map((line, at) => parents.has(at + 1) && make("button", { className: "toggle", ariaLabel: "what is inside",
+		onclick: () => { open.delete(at + 1) || open.add(at + 1); refresh(); } }));
+	const rows = fillTable("tree", [["bytes", "number", (line) => line.bytes],
+		["share", "number wide", (line) => percent(line.bytes, page.device.row.peak_bytes)],
+		...page.doc.module_columns.map((word, at) => [word, "number wide", (line) => line.columns[at] || "-"]),
+		["module", "free", (line, at) => [make("span", { style: "padding-left: " + depth(line) * 16 + "px" }), buttons[at] || "", clean(line.path) + " ",
+			make("span", { className: "dim" }, clean(line.type) + (line.count > 1 ? " \u00d7 " + line.count : ""))]],
+	], lines, (row, { bytes, parent }) => Object.assign(row.dataset, { bytes, parent }));
+	const refresh = () => lines.forEach((line, at) => {
+		rows[at].hidden = !isShown(line);
+		Object.assign(buttons[at], { textContent: open.has(at + 1) ? "\u2212" : "+", ariaExpanded: open.has(at + 1) });
+	});
 
 	$("modules").hidden = !lines.length;
-	lines.forEach((line, at) => {
-		depths.push(line.parent ? depths[line.parent - 1] + 1 : 0);
-		rows.push(moduleLine(line, depths[at], parents.has(at) && ((isOpen) => {
-			isOpen ? shut.delete(at) : shut.add(at);
-			refresh();
-		})));
-	});
+	lines.forEach(({ parent }, at) => parent || open.add(at + 1)); // the outermost lines are open
 	refresh();
-	$("tree").replaceChildren(headings(["bytes", "number"], ["share", "number wide"],
-		...page.doc.module_columns.map((word) => [word, "number wide"]), ["module"]), make("tbody", {}, ...rows));
-}
-
-// `turn` opens and shuts what is below the line; false: nothing is. The outermost lines are open.
-function moduleLine(line, depth, turn) {
-	const name = cell("free"), button = make("button", { className: "toggle" }, "+"), sisters = line.count > 1 ? " \u00d7 " + line.count : "";
-	let isOpen = depth === 0;
-	const show = () => {
-		button.textContent = isOpen ? "\u2212" : "+";
-		button.setAttribute("aria-expanded", String(isOpen));
-		turn(isOpen);
-	};
-
-	name.style.paddingLeft = depth * 16 + "px";
-	button.setAttribute("aria-label", "what is inside");
-	button.onclick = () => {
-		isOpen = !isOpen;
-		show();
-	};
-	if (turn) {
-		name.append(button);
-		show();
-	}
-	name.append(clean(line.path) + " ", make("span", { className: "dim" }, clean(line.type) + sisters));
-	const row = make("tr", {}, bytesCell(line.bytes), cell("number wide", percent(line.bytes, page.device.row.peak_bytes)),
-		...line.columns.map((bytes) => bytes ? bytesCell(bytes, "number wide") : cell("number wide", "-")), name);
-
-	Object.assign(row.dataset, { bytes: line.bytes, parent: line.parent });
-	return row;
 }
 
 function showSteps() {
-	const rows = page.doc.steps.filter(([number]) => number === page.device.row.number), several = new Set(rows.map((row) => row[1])).size > 1;
-	const head = headings(["step", "number"], ...several ? [["process"]] : [], ["took", "number wide"], ["peak", "number"], ["in"],
-		["held at its end", "number"], ["in tensors", "number wide"]);
+	const { processes, steps } = page.doc, rows = steps.filter(([number]) => number === page.device.row.number);
+	const several = new Set(rows.map(([, process]) => process)).size > 1;
 
 	$("steps").hidden = !rows.length;
 	$("more-steps").hidden = rows.length <= page.stepRows;
-	$("table-steps").replaceChildren(head, make("tbody", {}, ...rows.slice(0, page.stepRows).map((row) => stepLine(row, several))));
-}
-
-function stepLine([, process, step, begin, end, peak, held, tensors, phase], several) {
-	const line = make("tr", {}, cell("number", String(step)), ...several ? [cell("", page.doc.processes[process].name)] : [],
-		cell("number wide", end === null ? "-" : timeOf(end - begin, (end - begin) / 500)), bytesCell(peak), cell("", phase),
-		bytesCell(held), bytesCell(tensors, "number wide"));
-
-	Object.assign(line.dataset, { step, peak, held });
-	if (end !== null)
-		act(line, () => lookAtStep(begin, end));
-	return line;
+	fillTable("table-steps", [["step", "number", (row) => String(row[2])], ...several ? [["process", "", (row) => processes[row[1]].name]] : [],
+		["took", "number wide", ([, , , begin, end]) => end === null ? "-" : timeOf(end - begin, (end - begin) / 500)],
+		["peak", "number", (row) => row[5]], ["in", "", (row) => row[8]], ["held at its end", "number", (row) => row[6]],
+		["in tensors", "number wide", (row) => row[7]],
+	], rows.slice(0, page.stepRows), (line, [, , step, begin, end, peak, held]) => {
+		Object.assign(line.dataset, { step, peak, held });
+		if (end !== null)
+			act(line, () => lookAtStep(begin, end));
+	});
 }
 
 // The step fills the view, and the cursor stands at its peak.
@@ -281,29 +239,28 @@ function range({ low, high }) {
 	return low === high ? bytesOf(low) : bytesOf(low) + " to " + bytesOf(high);
 }
 
-function settingLine(knob) {
-	const paste = (knob.paste ?? "").split("\n").map(clean).join("\n");
-	const lines = paste ? [make("details", {}, make("summary", {}, "lines to paste"), make("pre", {}, paste))] : [];
-	const line = make("tr", {}, cell("free", knob.key, ...lines), cell("wide", clean(knob.now ?? "not known")), cell("", clean(knob.proposed)),
-		cell("number", range(knob.saved_bytes)), cell("wide", knob.cost));
+// What to write where, below the name of the setting.
+function settingName({ key, paste }) {
+	const lines = (paste ?? "").split("\n").map(clean).join("\n");
 
-	line.dataset.key = knob.key;
-	return line;
+	return lines ? [key, make("details", {}, make("summary", {}, "lines to paste"), make("pre", {}, lines))] : key;
 }
 
 function showAdvice() {
-	const { advice, has_lives } = page.doc, head = headings(["setting"], ["now", "wide"], ["try"], ["saves", "number"], ["costs", "wide"]);
-	const missing = has_lives ? "The recording has no history to find causes in."
-		: "The run is long: memana oom and memana advise tell its causes and settings, and so does this page when it is written with --full.";
+	const { advice, has_lives } = page.doc;
 
 	$("why").hidden = false;
 	if (!advice) {
-		$("causes").append(make("p", { className: "note" }, missing));
+		$("causes").append(make("p", { className: "note" }, has_lives ? "The recording has no history to find causes in."
+			: "The run is long: memana oom and memana advise tell its causes and settings, and so does this page when it is written with --full."));
 		return;
 	}
 	$("causes").append(make("ol", {}, ...advice.causes.filter((cause) => cause.bytes > 0).slice(0, 5).map(causeLine)));
-	if (advice.knobs.length)
-		$("settings").append(make("table", {}, head, make("tbody", {}, ...advice.knobs.map(settingLine))));
+	$("settings").hidden = !advice.knobs.length;
+	fillTable("settings", [["setting", "free", settingName], ["now", "wide", ({ now }) => clean(now ?? "not known")],
+		["try", "", ({ proposed }) => clean(proposed)], ["saves", "number", ({ saved_bytes: saved }) => range(saved)],
+		["costs", "wide", ({ cost }) => cost],
+	], advice.knobs, (line, { key }) => Object.assign(line.dataset, { key }));
 }
 
 // ---- segments -------------------------------------------------------------------------------------------------------
@@ -330,12 +287,11 @@ function drawSegments() {
 			context.fillRect(parts[i] * scale, row * SEGMENT_ROW, Math.max(0.5, parts[i + 1] * scale), SEGMENT_ROW - 2);
 		}
 	});
-	showSegmentSums(segments, rows.length);
+	showSegmentSums(segments, segments.length - rows.length + page.doc.maps[page.devices.indexOf(page.device)].left_out);
 }
 
-function showSegmentSums(segments, shown) {
-	const total = segments.reduce((sum, it) => sum + it.bytes, 0), used = segments.reduce((sum, it) => sum + it.used, 0);
-	const hidden = segments.length - shown + page.doc.maps[page.devices.indexOf(page.device)].left_out;
+function showSegmentSums(segments, hidden) {
+	const [total, used] = ["bytes", "used"].map((name) => segments.reduce((sum, it) => sum + it[name], 0));
 
 	$("segment-note").textContent = segments.length + " segments, " + bytesOf(total) + "; " + bytesOf(total - used) +
 		" of it in no tensor (grey)." + (hidden ? " The smallest " + hidden + " are not shown." : "");
@@ -379,11 +335,8 @@ function setBy(by) {
 	page.layers = new Layers(page.device, by);
 	for (const button of $("by").children)
 		button.setAttribute("aria-pressed", String(button.dataset.by === by));
-	showLegend();
-	showSites();
-	drawFlame();
 	drawSegments();
-	later();
+	showLive();
 }
 
 function setDevice(number) {
@@ -392,11 +345,8 @@ function setDevice(number) {
 	page.onDevice = new Set();
 	page.device.cell.forEach((cell) => page.onDevice.add(page.doc.cells.process[cell]));
 	page.stripes = stripes();
-	page.live = page.device.liveAt(page.device.peak);
-	page.at = page.device.peak;
-	page.atTime = null;
+	moveCursor(page.device.peak);
 	setBy(page.by);
-	cursorTo(page.device.peak);
 	showVerdict();
 	showModules();
 	showSteps();
@@ -478,36 +428,35 @@ function key(event) {
 // Fingers and the mouse: a tap sets the cursor, a drag moves the view, two fingers zoom.
 function listenToChart() {
 	const chart = $("chart"), down = new Map(), share = (event) => (event.clientX - chart.getBoundingClientRect().left) / chart.clientWidth;
-	let moved = 0, apart = 0;
-	const distance = () => { const [a, b] = [...down.values()]; return Math.max(0.02, Math.abs(a - b)); };
+	const fingers = () => {
+		const [one, other = one + 1] = down.values();
+
+		return { centre: down.size > 1 ? (one + other) / 2 : one, apart: Math.max(0.02, Math.abs(one - other)) };
+	};
+	let moved = 0; // pixels
 
 	chart.onpointerdown = (event) => {
 		down.set(event.pointerId, share(event));
 		chart.setPointerCapture(event.pointerId);
-		moved = down.size > 1 ? 1 : 0;
-		apart = down.size > 1 ? distance() : 0;
+		moved = down.size > 1 ? Infinity : 0;
 	};
 	chart.onpointermove = (event) => {
 		const x = share(event), width = page.to - page.from;
 
 		page.hover = event.pointerType === "mouse" ? x * chart.clientWidth : null;
 		if (down.has(event.pointerId)) {
-			const before = down.get(event.pointerId);
+			const before = fingers(), time = page.from + before.centre * width;
 
-			moved += Math.abs(x - before) * chart.clientWidth;
+			moved += Math.abs(x - down.get(event.pointerId)) * chart.clientWidth;
 			down.set(event.pointerId, x);
-			if (down.size === 2) {
-				const now = distance(), [a, b] = [...down.values()];
+			const { centre, apart } = fingers(), wide = width * before.apart / apart;
 
-				zoom(apart / now, (a + b) / 2);
-				apart = now;
-			} else if (moved > 4) {
-				look(page.from - (x - before) * width, page.to - (x - before) * width);
-			}
+			if (moved > 4)
+				look(time - centre * wide, time + (1 - centre) * wide);
 		} else if (page.hover !== null) {
-			const changes = page.device.upTo(page.from + x * width);
+			const time = page.from + x * width;
 
-			tip(event, timeOf(nsOf(page.from + x * width), nsOf(width) / 2000) + "\n" + bytesOf(page.device.held[changes]));
+			tip(event, timeOf(nsOf(time), width * page.doc.tick_ns / 2000) + "\n" + bytesOf(page.device.held[page.device.upTo(time)]));
 		}
 		drawMarks();
 	};
@@ -564,14 +513,6 @@ function listen() {
 	window.addEventListener("afterprint", () => setTheme(page.theme));
 }
 
-function showFoot() {
-	const words = page.doc.processes.slice(0, 8).map(({ name, file, events }) =>
-		name + ": " + (file ? clean(file) + ", " : "") + number(events) + " events");
-
-	$("foot").textContent = "Written by memana " + page.doc.version + ". " + words.join("; ") +
-		(page.doc.confidential ? ". Paths and names of sources are left out." : ".");
-}
-
 function begin() {
 	const { doc } = page, weight = ({ row }) => (row.kind === "cpu" ? 0 : 2 ** 60) + row.peak_bytes;
 	const most = page.devices.reduce((best, device, at) => weight(device) > weight(page.devices[best]) ? at : best, 0);
@@ -595,7 +536,9 @@ function begin() {
 	draw();
 	showAdvice();
 	listen();
-	showFoot();
+	$("foot").textContent = "Written by memana " + doc.version + ". " + doc.processes.slice(0, 8).map(({ name, file, events }) =>
+		name + ": " + (file ? clean(file) + ", " : "") + number(events) + " events").join("; ") +
+		(doc.confidential ? ". Paths and names of sources are left out." : ".");
 	document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 

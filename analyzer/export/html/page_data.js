@@ -14,11 +14,8 @@ const LEAF_MOVES = 128; // moves between two sums of layers
 const LAYERS_MAX = 16;
 const ROWS = 40; // of a table, before "More rows"
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-const BY = ["phase", "category", "owner", "process"];
-const DIMENSIONS = {
-	phase: () => page.doc.phases, category: () => page.doc.categories,
-	owner: () => page.doc.owners.map((name) => ({ name })), process: () => page.doc.processes,
-};
+const DIMENSIONS = { phase: "phases", category: "categories", owner: "owners", process: "processes" }; // lists of the document
+const BY = Object.keys(DIMENSIONS);
 
 const page = { doc: null, devices: [], device: null, by: "phase", layers: null, from: 0, to: 1, at: 0, live: null, rows: ROWS, stepRows: ROWS,
 	root: 0, colours: {} };
@@ -34,11 +31,23 @@ function make(tag, properties, ...children) {
 	return element;
 }
 
-const cell = (className, ...children) => make("td", { className }, ...children);
-const bytesCell = (bytes, className = "number") => make("td", { className, title: exact(bytes) }, bytesOf(bytes));
+// Rows under headings. A column: its heading, classes, and what a row has there, where a number is bytes. `finish` has each line.
+function fillTable(id, columns, rows, finish) {
+	const head = columns.map(([name, className]) => make("th", { className, scope: "col" }, name));
+	const lines = rows.map((row, at) => {
+		const cells = columns.map(([, className, of]) => {
+			const value = of(row, at);
 
-function headings(...names) {
-	return make("thead", {}, make("tr", {}, ...names.map(([name, className = ""]) => make("th", { className, scope: "col" }, name))));
+			return typeof value === "number" ? make("td", { className, title: exact(value) }, bytesOf(value)) : make("td", { className }, ...[value].flat());
+		});
+		const line = make("tr", {}, ...cells);
+
+		finish(line, row);
+		return line;
+	});
+
+	$(id).replaceChildren(make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines));
+	return lines;
 }
 
 // Characters that a name of unknown origin could turn the words around it with.
@@ -49,12 +58,8 @@ function clean(text) {
 function bytesOf(bytes) {
 	let unit = 0, value = Math.abs(bytes);
 
-	for (; value >= 1024 && unit + 1 < UNITS.length; unit++)
+	for (; value >= 1023.95 && unit + 1 < UNITS.length; unit++) // 1023.95 would be 1024.0
 		value /= 1024;
-	if (unit && value >= 1023.95 && unit + 1 < UNITS.length) {
-		value /= 1024;
-		unit++;
-	}
 	return (bytes < 0 ? "-" : "") + (unit ? value.toFixed(1) : value) + " " + UNITS[unit];
 }
 
@@ -89,9 +94,9 @@ function css(name) {
 function reader(bytes) {
 	let at = 0;
 	const next = () => {
-		let byte = bytes[at++], value = byte & 127, weight = 128;
+		let byte = bytes[at++], value = byte & 127;
 
-		for (; byte > 127; weight *= 128) {
+		for (let weight = 128; byte > 127; weight *= 128) {
 			byte = bytes[at++];
 			value += (byte & 127) * weight;
 		}
@@ -102,27 +107,17 @@ function reader(bytes) {
 }
 
 async function load() {
-	const text = atob($("data").textContent), packed = new Uint8Array(text.length);
-
-	for (let i = 0; i < text.length; i++)
-		packed[i] = text.charCodeAt(i);
+	const packed = Uint8Array.from(atob($("data").textContent), (letter) => letter.charCodeAt(0));
 	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 	const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-	const size = new DataView(bytes.buffer).getUint32(0, true);
+	let at = 4 + new DataView(bytes.buffer).getUint32(0, true);
+	const doc = page.doc = JSON.parse(new TextDecoder().decode(bytes.subarray(4, at))), take = (length) => reader(bytes.subarray(at, at += length));
 
 	$("data").remove();
-	page.doc = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
-	page.doc.texts = page.doc.texts.map(clean);
-	page.doc.owners = page.doc.owners.map(clean);
-	page.doc.categories.forEach((category, at) => { page.slack = category.name === "allocator slack" ? at : page.slack; });
-	readColumns(bytes, 4 + size);
-}
-
-function readColumns(bytes, at) {
-	const take = (length) => reader(bytes.subarray(at, at += length));
-
-	page.devices = page.doc.devices.map((row) => new Device(row, row.lengths.map(take)));
-	readSpans(take(page.doc.spans.length));
+	doc.texts = doc.texts.map(clean);
+	doc.owners = doc.owners.map(clean);
+	page.devices = doc.devices.map((row) => new Device(row, row.lengths.map(take)));
+	readSpans(take(doc.spans.length));
 }
 
 function readSpans(column) {
@@ -136,6 +131,19 @@ function readSpans(column) {
 		first += column.signed();
 		page.spans[process]?.push({ phase, step, first, last: first + column.next() });
 	}
+}
+
+// The first number from `low` to `high` that is not before.
+function bisect(low, high, isBefore) {
+	while (low < high) {
+		const middle = (low + high) >> 1;
+
+		if (isBefore(middle))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 class Device {
@@ -170,31 +178,16 @@ class Device {
 		this.bytes = Float64Array.from(bytes);
 		this.count = Float64Array.from(count);
 		this.top = this.held.reduce((most, held) => Math.max(most, held), 0);
-		this.cells = page.doc.cells.phase.length;
-		this.each = Math.max(1024, Math.ceil(this.changes * this.cells / 2e6)); // changes between two live sets
-		this.sets = [];
 		this.peak = row.peak_changes || this.held.indexOf(this.top);
 	}
 
 	// How many changes happened before `time`, or up to it.
-	before(time, low = 0, high = this.changes) {
-		while (low < high) {
-			const middle = (low + high) >> 1;
-
-			if (this.time[middle] < time)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		return low;
+	before(time, low = 0) {
+		return bisect(low, this.changes, (at) => this.time[at] < time);
 	}
 
 	upTo(time) {
-		let low = this.before(time);
-
-		while (low < this.changes && this.time[low] <= time)
-			low = this.before(this.time[low] + 0.5, low);
-		return low;
+		return bisect(0, this.changes, (at) => this.time[at] <= time);
 	}
 
 	// Adds the moves of the changes from..to to the bytes, and the allocations to the counts, of `slot[cell]`.
@@ -209,22 +202,11 @@ class Device {
 			}
 	}
 
-	// Bytes and allocations of each cell after `changes` changes. Live sets on the way there are kept.
+	// Bytes and allocations of each cell after `changes` changes.
 	liveAt(changes) {
-		const number = Math.floor(changes / this.each);
+		const cells = page.doc.cells.phase.length, live = { bytes: new Float64Array(cells), count: new Float64Array(cells) };
 
-		for (let i = this.sets.length; i <= number; i++) {
-			const last = this.sets[i - 1];
-			const bytes = last ? last.bytes.slice() : new Float64Array(this.cells);
-			const count = last ? last.count.slice() : new Float64Array(this.cells);
-
-			if (last)
-				this.walk((i - 1) * this.each, i * this.each, bytes, count);
-			this.sets.push({ bytes, count });
-		}
-		const live = { bytes: this.sets[number].bytes.slice(), count: this.sets[number].count.slice() };
-
-		this.walk(number * this.each, changes, live.bytes, live.count);
+		this.walk(0, changes, live.bytes, live.count);
 		return live;
 	}
 }
@@ -233,7 +215,7 @@ class Device {
 
 class Layers {
 	constructor(device, by) {
-		const column = page.doc.cells[by], names = DIMENSIONS[by]();
+		const column = page.doc.cells[by], names = page.doc[DIMENSIONS[by]];
 		const weight = names.map(() => 0), live = device.liveAt(device.peak), used = new Set();
 
 		live.bytes.forEach((bytes, cell) => { weight[column[cell]] += bytes; });
@@ -243,7 +225,8 @@ class Layers {
 		const place = new Map(shown.map((value, at) => [value, at]));
 
 		this.device = device;
-		this.list = shown.map((value, at) => ({ name: names[value].name, colour: names[value].colour ?? page.doc.categories[(at + 1) % 12].colour }));
+		this.list = shown.map((value, at) =>
+			({ name: names[value].name ?? names[value], colour: names[value].colour ?? page.doc.categories[(at + 1) % 12].colour }));
 		if (order.length > LAYERS_MAX)
 			this.list.push({ name: "other", colour: page.doc.phases[0].colour });
 		this.count = this.list.length;
@@ -254,28 +237,10 @@ class Layers {
 			return 0xff000000 | (value & 0xff) << 16 | (value & 0xff00) | value >> 16;
 		});
 		this.leaf = Math.max(4, Math.min(LEAF_MOVES, Math.round(LEAF_MOVES * device.changes / device.row.moves))); // changes
-		this.addUp();
-	}
-
-	// The layers at the beginning of each leaf, and where most and least was held in it.
-	addUp() {
-		const { device, count } = this, leaves = Math.floor(device.changes / this.leaf) + 1, now = new Float64Array(count);
-
-		this.sums = new Float64Array(leaves * count);
-		this.most = new Uint32Array(leaves);
-		this.least = new Uint32Array(leaves);
-		for (let leaf = 0; leaf < leaves; leaf++) {
-			const first = leaf * this.leaf, end = Math.min(first + this.leaf, device.changes);
-			let most = first + 1, least = first + 1;
-
-			this.sums.set(now, leaf * count);
-			device.walk(first, end, now, null, this.of);
-			for (let i = first + 2; i <= end; i++) {
-				most = device.held[i] > device.held[most] ? i : most;
-				least = device.held[i] < device.held[least] ? i : least;
-			}
-			this.most[leaf] = most;
-			this.least[leaf] = least;
+		this.sums = new Float64Array((Math.floor(device.changes / this.leaf) + 1) * this.count);
+		for (let leaf = 0, now = new Float64Array(this.count); leaf * this.leaf <= device.changes; leaf++) {
+			this.sums.set(now, leaf * this.count);
+			device.walk(leaf * this.leaf, Math.min((leaf + 1) * this.leaf, device.changes), now, null, this.of);
 		}
 	}
 
@@ -294,13 +259,9 @@ class Layers {
 		const { held } = this.device;
 		let most = first, least = first;
 
-		for (let i = first; i <= last;) {
-			const leaf = Math.floor((i - 1) / this.leaf), whole = i === leaf * this.leaf + 1 && i + this.leaf - 1 <= last;
-			const high = whole ? this.most[leaf] : i, low = whole ? this.least[leaf] : i;
-
-			most = held[high] > held[most] ? high : most;
-			least = held[low] < held[least] ? low : least;
-			i += whole ? this.leaf : 1;
+		for (let i = first + 1; i <= last; i++) {
+			most = held[i] > held[most] ? i : most;
+			least = held[i] < held[least] ? i : least;
 		}
 		return [most, least];
 	}

@@ -66,18 +66,7 @@ function drawAreas() {
 
 // How many phases of a process began until a time.
 function spansUntil(process, time) {
-	const spans = page.spans[process];
-	let low = 0, high = spans.length;
-
-	while (low < high) {
-		const middle = (low + high) >> 1;
-
-		if (spans[middle].first <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return bisect(0, page.spans[process].length, (at) => page.spans[process][at].first <= time);
 }
 
 function drawStripes(context, width, bottom) {
@@ -197,11 +186,8 @@ function drawMarks() {
 }
 
 function draw() {
-	const begin = performance.now();
-
 	drawAreas();
 	drawMarks();
-	return performance.now() - begin;
 }
 
 // Once for all that happens before the next frame.
@@ -238,11 +224,14 @@ function zoom(factor, x) {
 const spanAt = (process, time) => page.spans[process][spansUntil(process, time) - 1];
 
 // `changes` changes have happened; `time` where the cursor stands for a time, null: at the newest of them.
-function cursorTo(changes, time = null) {
+function moveCursor(changes, time = null) {
 	page.at = Math.max(0, Math.min(changes, page.device.changes));
 	page.atTime = time;
 	page.live = page.device.liveAt(page.at);
 	page.rows = ROWS;
+}
+
+function showLive() {
 	showCursor();
 	showLegend();
 	showSites();
@@ -250,18 +239,25 @@ function cursorTo(changes, time = null) {
 	later();
 }
 
+function cursorTo(changes, time) {
+	moveCursor(changes, time);
+	showLive();
+}
+
 const cursorToTime = (time) => cursorTo(page.device.upTo(time), time);
 const cursorTime = () => page.atTime ?? (page.at ? page.device.time[page.at - 1] : page.device.time[0]);
 
 function showCursor() {
-	const { device } = page, held = device.held[page.at], slack = slackOf(), time = cursorTime();
+	const { device } = page, { cells, categories } = page.doc, held = device.held[page.at], time = cursorTime();
+	const isSlack = (cell) => categories[cells.category[cell]].name === "allocator slack";
+	const slack = page.live.bytes.reduce((sum, bytes, cell) => sum + (isSlack(cell) ? bytes : 0), 0);
 	const what = page.stripes.map((process) => [page.doc.processes[process].name, spanAt(process, time)]).filter(([, span]) => span);
 	const phases = what.slice(0, 4).map(([name, { phase, step }]) =>
 		(what.length > 1 ? name + " " : "") + page.doc.phases[phase].name + " of step " + step);
 	const isPeak = page.at === device.row.peak_changes && page.atTime === null;
 	const oom = device.row.ooms.find((it) => it.changes === page.at && page.atTime === null);
 	const words = [isPeak ? "Peak" : oom ? "Out of memory: " + bytesOf(oom.requested_bytes) + " asked for" : "Cursor",
-		"at " + timeOf(nsOf(time), Math.max(page.doc.tick_ns, nsOf(page.to - page.from) / 2000)) + ":", bytesOf(held), "held"];
+		"at " + timeOf(nsOf(time), page.doc.tick_ns * Math.max(1, (page.to - page.from) / 2000)) + ":", bytesOf(held), "held"];
 
 	if (slack > 0)
 		words.push("(" + bytesOf(held - slack) + " in use, " + bytesOf(slack) + " allocator slack)");
@@ -274,20 +270,15 @@ function showCursor() {
 	Object.assign($("cursor").dataset, { bytes: held, slack, changes: page.at });
 }
 
-function slackOf() {
-	return page.live.bytes.reduce((sum, bytes, cell) => sum + (page.doc.cells.category[cell] === page.slack ? bytes : 0), 0);
-}
-
 function showLegend() {
 	const sums = new Float64Array(LAYERS_MAX), whole = page.device.held[page.at];
 
 	page.layers.at(page.at, sums, 0);
-	$("legend").replaceChildren(...page.layers.list.map((layer, at) => {
-		const swatch = make("i"), item = make("li", { title: exact(sums[at]) }, swatch, clean(layer.name) + " ", make("b", {}, bytesOf(sums[at])), " ",
-			make("span", { className: "dim" }, percent(sums[at], whole)));
+	$("legend").replaceChildren(...page.layers.list.map(({ name, colour }, at) => {
+		const item = make("li", { title: exact(sums[at]) }, make("i", { style: "background: " + colour }), clean(name) + " ",
+			make("b", {}, bytesOf(sums[at])), " ", make("span", { className: "dim" }, percent(sums[at], whole)));
 
-		swatch.style.background = layer.colour;
-		Object.assign(item.dataset, { name: layer.name, bytes: sums[at] });
+		Object.assign(item.dataset, { name, bytes: sums[at] });
 		return item;
 	}).filter((item) => item.dataset.bytes > 0).reverse());
 }
