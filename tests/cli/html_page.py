@@ -69,6 +69,12 @@ def sums(page, path, top, at=None):
         expect(sum(rows) == sum(part["count"] for part in device["by_phase"]), "allocations", sum(rows))
 
 
+def ranks(page, path, count):
+    """So many processes held bytes of the device."""
+    opened(page, path)
+    expect(page.run("page.onDevice.size") == len(page.run("page.doc.processes")) == int(count), page.run("page.doc.processes"))
+
+
 def steps(page, path, wanted):
     """The table of steps has the rows of memana sql: step, peak and bytes at its end."""
     opened(page, path)
@@ -263,7 +269,7 @@ def at(page, path, top):
     expect(number(page, "cursor", "bytes") == device["peak"]["bytes"], number(page, "cursor", "bytes"), device["peak"]["bytes"])
 
 
-CHECKS = {check.__name__: check for check in (sums, at, steps, modules, segments, causes, use, phone, dark, hostile, policy, secret, thinned)}
+CHECKS = {check.__name__: check for check in (sums, ranks, at, steps, modules, segments, causes, use, phone, dark, hostile, policy, secret, thinned)}
 LOOKS = {"phone": {"width": 390, "height": 844, "mobile": True}, "dark": {"dark": True}}
 
 with Page(**LOOKS.get(sys.argv[1], {})) as the_page:

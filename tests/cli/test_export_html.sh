@@ -24,7 +24,11 @@ for rank in 0 1 2 3 4 5 6 7; do
 	RANK=$rank WORLD_SIZE=8 STANDIN_MEM=80GiB LD_LIBRARY_PATH=$standin "$memrec" -o 'eight/trace.rank%r.zst' -- \
 		"$BUILD/samples/rl_step" --quiet --scale 0.1 --steps 1 >/dev/null 2>&1
 done
-check "8 ranks" adds_up eight
+eight() {
+	"$memana" export --all eight --to html -o eight.html >said && "$memana" top --json --all eight >top.json && page sums eight.html top.json &&
+		page ranks eight.html 8
+}
+check "8 ranks" eight
 check "a run of TRL" adds_up "$SRC/samples/trl_grpo.zst"
 same() { "$memana" export run.db --to html -o two.html >said && "$memana" export run.zst --to html -o one.html >said && cmp one.html two.html; }
 check "a trace and its database are the same" same

@@ -190,24 +190,27 @@ class Device {
 		return bisect(0, this.changes, (at) => this.time[at] <= time);
 	}
 
-	// Adds the moves of the changes from..to to the bytes, and the allocations to the counts, of `slot[cell]`.
+	// Adds the moves of the changes from..to to the bytes, and the allocations to the counts, of `slot[cell]`; backwards it takes them away.
 	walk(from, to, bytes, count, slot) {
-		for (let i = from; i < to; i++)
-			for (let j = this.start[this.kind[i]], end = this.start[this.kind[i] + 1]; j < end; j++) {
+		const sign = to < from ? -1 : 1, end = Math.max(from, to);
+
+		for (let i = Math.min(from, to); i < end; i++)
+			for (let j = this.start[this.kind[i]]; j < this.start[this.kind[i] + 1]; j++) {
 				const at = slot ? slot[this.cell[j]] : this.cell[j];
 
-				bytes[at] += this.bytes[j];
+				bytes[at] += sign * this.bytes[j];
 				if (count)
-					count[at] += this.count[j];
+					count[at] += sign * this.count[j];
 			}
 	}
 
-	// Bytes and allocations of each cell after `changes` changes.
+	// Bytes and allocations of each cell after `changes` changes; from the newest answer it is the shortest way.
 	liveAt(changes) {
-		const cells = page.doc.cells.phase.length, live = { bytes: new Float64Array(cells), count: new Float64Array(cells) };
+		const cells = page.doc.cells.phase.length, live = this.live ??= { at: 0, bytes: new Float64Array(cells), count: new Float64Array(cells) };
 
-		this.walk(0, changes, live.bytes, live.count);
-		return live;
+		this.walk(live.at, changes, live.bytes, live.count);
+		live.at = changes;
+		return { bytes: live.bytes.slice(), count: live.count.slice() };
 	}
 }
 
