@@ -70,7 +70,7 @@ def sums(page, path, top, at=None):
 
 
 def ranks(page, path, count):
-    """So many processes held bytes of the device."""
+    """`count` processes held bytes of the device."""
     opened(page, path)
     expect(page.run("page.onDevice.size") == len(page.run("page.doc.processes")) == int(count), page.run("page.doc.processes"))
 

@@ -107,7 +107,10 @@ function reader(bytes) {
 }
 
 async function load() {
-	const packed = Uint8Array.from(atob($("data").textContent), (letter) => letter.charCodeAt(0));
+	const text = atob($("data").textContent), packed = new Uint8Array(text.length);
+
+	for (let i = 0; i < text.length; i++)
+		packed[i] = text.charCodeAt(i);
 	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 	const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
 	let at = 4 + new DataView(bytes.buffer).getUint32(0, true);
