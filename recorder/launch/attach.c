@@ -49,8 +49,8 @@ struct recording {
 static const char *refusal_words(enum attach_refusal refusal)
 {
 	switch (refusal) {
-#define REFUSAL_WORDS(name, status, words) \
-	case ATTACH_##name:                \
+#define REFUSAL_WORDS(name, words) \
+	case ATTACH_##name:        \
 		return words;
 		ATTACH_REFUSAL_LIST(REFUSAL_WORDS)
 #undef REFUSAL_WORDS
@@ -58,20 +58,6 @@ static const char *refusal_words(enum attach_refusal refusal)
 		break;
 	}
 	return "";
-}
-
-static int refusal_status(enum attach_refusal refusal)
-{
-	switch (refusal) {
-#define REFUSAL_STATUS(name, status, words) \
-	case ATTACH_##name:                 \
-		return status;
-		ATTACH_REFUSAL_LIST(REFUSAL_STATUS)
-#undef REFUSAL_STATUS
-	case ATTACH_FINE:
-		break;
-	}
-	return MEMREC_EXIT_OK;
 }
 
 /* A line that says why not; the exit status. */
@@ -86,7 +72,7 @@ static int refuse(const struct attach_process *process, enum attach_refusal refu
 	else
 		snprintf(words, sizeof(words), "%s", format);
 	say("process %d: %s", (int)process->pid, words);
-	return refusal_status(refusal);
+	return MEMREC_EXIT_SYSTEM;
 }
 
 /* ---- the end of a recording ---- */
@@ -291,13 +277,12 @@ static int add_pid(struct attach *attach, pid_t pid)
 
 static int add_operands(struct attach *attach, char **operands)
 {
-	char *end;
 	long pid;
 
 	for (; *operands; operands++) {
-		pid = strtol(*operands, &end, 10);
-		if (**operands < '0' || **operands > '9' || *end || pid < 1 || pid > INT32_MAX) {
-			say("%s: is no process id (memrec attach PID)", *operands);
+		pid = proc_number(*operands);
+		if (!pid) {
+			say("%s: is no process id (processes are named by their numbers)", *operands);
 			return -MT_E_ARGUMENT;
 		}
 		if (add_pid(attach, (pid_t)pid))
@@ -328,7 +313,7 @@ static int find_processes(struct attach *attach)
 		return 0;
 	say(attach->all ? "no process was found that memrec may attach to (memrec attach PID says why not)"
 			: "attach: a process is needed (memrec attach PID, or --all)");
-	return MEMREC_EXIT_USAGE;
+	return attach->all ? MEMREC_EXIT_SYSTEM : MEMREC_EXIT_USAGE;
 }
 
 /* 0: go on; else memrec ends with *status. */
@@ -467,11 +452,11 @@ static int detach_process(struct attach *attach, pid_t pid)
 	enum attach_refusal refusal = attach_look(&process, pid);
 	char program[MEMREC_PATH_MAX];
 
-	if (refusal == ATTACH_GONE || (refusal && refusal < ATTACH_TRACED))
-		return refuse(&process, refusal);
 	if (refusal != ATTACH_RECORDED) {
+		if (!process.was_read)
+			return refuse(&process, refusal);
 		say("process %d: memrec does not record it", (int)pid);
-		return MEMREC_EXIT_USAGE;
+		return MEMREC_EXIT_SYSTEM;
 	}
 	snprintf(recording.ring, sizeof(recording.ring), "%s", process.ring);
 	output_dir(recording.run_dir, process.ring);
@@ -516,11 +501,14 @@ static int read_detach_arguments(int argc, char **argv, int *status)
 			print_detach_help();
 			return 1;
 		}
-		if (letter == '?')
-			break;
+		if (letter == '?') {
+			say("%s: no such option (see memrec detach --help)", argv[optind - 1]);
+			*status = MEMREC_EXIT_USAGE;
+			return 1;
+		}
 		say_set_level(letter == 'q' ? SAY_QUIET : SAY_VERBOSE);
 	}
-	if (letter == -1 && optind < argc)
+	if (optind < argc)
 		return 0;
 	say("detach: a process is needed (memrec detach PID)");
 	*status = MEMREC_EXIT_USAGE;

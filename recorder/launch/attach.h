@@ -22,29 +22,30 @@
 #include "shared/options.h"
 
 /*
- * Reasons not to touch a process: X(NAME, exit status, words). In the words, %ld is `number` of struct attach_process.
+ * Reasons not to touch a process: X(NAME, words). In the words, %ld is `number` of struct attach_process.
  */
-#define ATTACH_REFUSAL_LIST(X)                                                                                       \
-	X(GONE, 2, "there is no such process")                                                                       \
-	X(UNREADABLE, 4, "/proc does not show it (mount /proc, or run memrec as root)")                              \
-	X(USER, 4, "it belongs to user %ld (run memrec as that user or as root)")                                    \
-	X(MOUNTS, 4, "it runs in another mount namespace, such as a container (run memrec attach inside of it)")     \
-	X(PIDS, 4, "it runs in another pid namespace, such as a container (run memrec attach inside of it)")         \
-	X(ROOT, 4, "it has another root directory, by chroot (run memrec attach inside of it)")                      \
-	X(MACHINE, 2, "it is a program for another kind of processor than memrec")                                   \
-	X(TRACED, 4, "process %ld traces it already: a debugger or strace (end that first)")                         \
-	X(SCOPE, 4,                                                                                                  \
-	  "/proc/sys/kernel/yama/ptrace_scope is %ld (run memrec as root or with CAP_SYS_PTRACE, or write 0 there)") \
-	X(DENIED, 4, "the kernel does not let memrec trace it (run as root; in a container: --cap-add SYS_PTRACE)")  \
-	X(RECORDED, 2, "memrec records it already (memrec detach %ld ends that)")                                    \
-	X(NO_PYTHON, 2, "it has no Python of 3.9 or later (start the program under memrec)")                         \
-	X(NO_MEMORY, 2,                                                                                              \
-	  "it has loaded neither PyTorch nor CUDA yet (attach later, or start the program under memrec)")            \
-	X(NO_LIBC, 4, "its C library was not found (start the program under memrec)")
+#define ATTACH_REFUSAL_LIST(X)                                                                                               \
+	X(GONE, "there is no such process")                                                                                  \
+	X(UNREADABLE, "/proc does not show it (mount /proc, or run memrec as root)")                                         \
+	X(USER, "it belongs to user %ld (run memrec as that user or as root)")                                               \
+	X(MOUNTS, "it runs in another mount namespace, such as a container (run memrec attach inside of it)")                \
+	X(PIDS, "it runs in another pid namespace, such as a container (run memrec attach inside of it)")                    \
+	X(ROOT, "it has another root directory, by chroot (run memrec attach inside of it)")                                 \
+	X(MACHINE, "it is a program for another kind of processor than memrec")                                              \
+	X(TRACED, "process %ld traces it already: a debugger or strace (end that first)")                                    \
+	X(SCOPE,                                                                                                             \
+	  "/proc/sys/kernel/yama/ptrace_scope is %ld (run memrec as root or with CAP_SYS_PTRACE, or write 0 there)")         \
+	X(DENIED, "the kernel does not let memrec trace it (run as root; in a container: --cap-add SYS_PTRACE)")             \
+	X(OUTSIDE,                                                                                                           \
+	  "the kernel does not let memrec trace it, although memrec has CAP_SYS_PTRACE (it runs outside of this container)") \
+	X(RECORDED, "memrec records it already (memrec detach %ld ends that)")                                               \
+	X(NO_PYTHON, "it has no Python of 3.9 or later (start the program under memrec)")                                    \
+	X(NO_MEMORY, "it has loaded neither PyTorch nor CUDA yet (attach later, or start the program under memrec)")         \
+	X(NO_LIBC, "its C library was not found (start the program under memrec)")
 
 enum attach_refusal {
 	ATTACH_FINE = 0,
-#define ATTACH_ENUM(name, status, words) ATTACH_##name,
+#define ATTACH_ENUM(name, words) ATTACH_##name,
 	ATTACH_REFUSAL_LIST(ATTACH_ENUM)
 #undef ATTACH_ENUM
 };
@@ -54,9 +55,10 @@ struct attach_process {
 	uint64_t start_ticks;
 	uid_t uid;
 	gid_t gid;
-	long number;                             /* a number in the words of the refusal */
-	char python[MEMREC_PATH_MAX];            /* the program, if its name is python*; "": not */
-	char ring[MEMREC_PATH_MAX];              /* the ring that it maps; "": none. Not believed yet: attach_ring */
+	long number;                  /* a number in the words of the refusal */
+	int was_read;                 /* 1: memrec has read what it maps, and so knows whether it is recorded */
+	char python[MEMREC_PATH_MAX]; /* the program, if its name is python*; "": not */
+	char ring[MEMREC_PATH_MAX];   /* the ring that it maps; "": none. Not believed yet: attach_ring */
 	uint64_t mmap, pending_call, run_string; /* addresses of functions there */
 	uint64_t room;                           /* an address with nothing near it */
 };

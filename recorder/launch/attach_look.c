@@ -112,8 +112,10 @@ static enum attach_refusal why_not_traced(struct attach_process *process)
 		process->number = (long)process->uid;
 		return ATTACH_USER;
 	}
+	if (has_capability())
+		return ATTACH_OUTSIDE;
 	process->number = trace_scope();
-	return process->number > 0 && !has_capability() ? ATTACH_SCOPE : ATTACH_DENIED;
+	return process->number > 0 ? ATTACH_SCOPE : ATTACH_DENIED;
 }
 
 /* ---- what it maps ---- */
@@ -207,7 +209,8 @@ static enum attach_refusal look_inside(struct attach_process *process)
 	struct ring_header *header;
 	int recorded;
 
-	if (!read_maps(&maps))
+	process->was_read = read_maps(&maps);
+	if (!process->was_read)
 		return ATTACH_UNREADABLE;
 	take_python(process);
 	header = malloc(sizeof(*header));
@@ -244,6 +247,18 @@ static uint64_t start_ticks(pid_t pid)
 	return ticks;
 }
 
+/* ATTACH_FINE: its files, numbers and programs mean here what they mean to the process. */
+static enum attach_refusal why_elsewhere(pid_t pid)
+{
+	if (!same_link(pid, "ns/mnt"))
+		return ATTACH_MOUNTS;
+	if (!same_link(pid, "ns/pid"))
+		return ATTACH_PIDS;
+	if (!same_root(pid))
+		return ATTACH_ROOT;
+	return same_machine(pid) ? ATTACH_FINE : ATTACH_MACHINE;
+}
+
 enum attach_refusal attach_look(struct attach_process *process, pid_t pid)
 {
 	char status[STATUS_BYTES];
@@ -257,17 +272,13 @@ enum attach_refusal attach_look(struct attach_process *process, pid_t pid)
 		return ATTACH_GONE;
 	process->uid = (uid_t)status_number(status, "\nUid:", 10);
 	process->gid = (gid_t)status_number(status, "\nGid:", 10);
-	if (!may_trace(pid))
+	refusal = why_elsewhere(pid);
+	if (!refusal)
+		refusal = look_inside(process);
+	if (refusal != ATTACH_RECORDED && !may_trace(pid))
 		return why_not_traced(process);
-	if (!same_link(pid, "ns/mnt"))
-		return ATTACH_MOUNTS;
-	if (!same_link(pid, "ns/pid"))
-		return ATTACH_PIDS;
-	if (!same_root(pid))
-		return ATTACH_ROOT;
-	if (!same_machine(pid))
-		return ATTACH_MACHINE;
-	refusal = look_inside(process);
+	if (refusal && !process->was_read)
+		return refusal;
 	tracer = status_number(status, "\nTracerPid:", 10);
 	if (refusal == ATTACH_RECORDED || tracer <= 0)
 		return refusal;

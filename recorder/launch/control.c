@@ -55,12 +55,12 @@ static void say_refusal(const struct prepared *process)
 {
 	switch (process->kind) {
 	case PREPARED_FOREIGN:
-		say("process %ld: is another user's (user %u; memrec as that user controls it)", process->pid,
+		say("process %ld: it belongs to user %u (run memrec as that user)", process->pid,
 		    (unsigned)process->uid);
 		break;
 	case PREPARED_HIDDEN:
-		say("process %ld: cannot be looked into: %s (run memrec as its user, in its container)", process->pid,
-		    strerror(process->error));
+		say("process %ld: cannot be looked into: %s (run memrec as its user, in its container; a program can forbid it)",
+		    process->pid, strerror(process->error));
 		break;
 	case PREPARED_GONE:
 		say("process %ld: there is no such process (memrec status lists those that are there)", process->pid);
@@ -350,21 +350,23 @@ static int find(const struct request *request, struct prepared **processes, size
 	if (!*processes)
 		return -MT_E_MEMORY;
 	for (i = 0; i < request->count; i++)
-		prepared_look(&(*processes)[i], strtol(request->pids[i], NULL, 10));
+		prepared_look(&(*processes)[i], proc_number(request->pids[i]));
 	*count = request->count;
 	return 0;
 }
 
 /* ---- Arguments ---- */
 
-static int is_pid(const char *text)
-{
-	return *text >= '1' && *text <= '9' && strlen(text) < 10 && strspn(text, "0123456789") == strlen(text);
-}
-
 static int refuse(const struct request *request, const char *what)
 {
 	say("%s: %s (see memrec --help)", request->word, what);
+	return MEMREC_EXIT_USAGE;
+}
+
+/* An option that the command does not have, or has with a value. */
+static int refuse_option(int letter, const char *option)
+{
+	say("%s: %s (see memrec --help)", option, letter == ':' ? "a value is needed" : "no such option");
 	return MEMREC_EXIT_USAGE;
 }
 
@@ -403,11 +405,11 @@ static int take_operands(struct request *request, int argc, char **argv)
 	if (request->count > PIDS_MAX)
 		return refuse(request, "too many processes");
 	for (i = 0; i < request->count; i++)
-		if (!is_pid(request->pids[i]))
-			return refuse(request,
-				      strcmp(request->word, "mark")
-					      ? "processes are named by their numbers"
-					      : "processes are named by their numbers, and TEXT is one word ('two words')");
+		if (!proc_number(request->pids[i])) {
+			say("%s: is no process id (processes are named by their numbers%s)", request->pids[i],
+			    request->text ? ", and TEXT is one word: 'two words'" : "");
+			return MEMREC_EXIT_USAGE;
+		}
 	return 0;
 }
 
@@ -447,7 +449,7 @@ static int read_request(struct request *request, int argc, char **argv)
 	*request = (struct request){ .word = argv[0] };
 	opterr = 0;
 	optind = 1;
-	while (!status && (letter = getopt_long(argc, argv, "h", words, NULL)) != -1) {
+	while (!status && (letter = getopt_long(argc, argv, ":h", words, NULL)) != -1) {
 		if (letter == 'h') {
 			print_help(request->word);
 			return -1;
@@ -459,7 +461,7 @@ static int read_request(struct request *request, int argc, char **argv)
 		else if (letter == 's' && !strcmp(request->word, "start"))
 			status = take_steps(request, optarg);
 		else
-			status = refuse(request, "no such option");
+			status = refuse_option(letter, argv[optind - 1]);
 	}
 	return status ? status : take_operands(request, argc, argv);
 }

@@ -78,6 +78,9 @@ void strays_processes(const char *run_dir, void (*visit)(void *context, long pid
 /* Calls `visit` with the pid of each process but this one. */
 void proc_each(void (*visit)(void *context, long pid), void *context);
 
+/* The process id that `text` is, 1 to 999999999; 0: it is none. */
+long proc_number(const char *text);
+
 /* Reads /proc/PID/FILE into `text`, which ends in NUL. The number of bytes, 0 also where it cannot be read. */
 size_t proc_read(long pid, const char *file, char *text, size_t size);
 

@@ -19,6 +19,16 @@
 
 enum { LOCK_STEP_MS = 5 };
 
+/* The user who started it. A process that the kernel hides has files of root in /proc. */
+static uid_t real_user(long pid, uid_t otherwise)
+{
+	char text[4096], *line;
+
+	proc_read(pid, "status", text, sizeof(text));
+	line = strstr(text, "\nUid:");
+	return line ? (uid_t)strtoul(line + 5, NULL, 10) : otherwise;
+}
+
 /* Its number in its own pid namespace. */
 static long own_number(long pid)
 {
@@ -116,9 +126,13 @@ static enum prepared_kind look(struct prepared *prepared)
 	snprintf(path, sizeof(path), "/proc/%ld", prepared->pid);
 	if (stat(path, &st))
 		return PREPARED_GONE;
-	prepared->uid = st.st_uid;
-	if (st.st_uid != geteuid())
+	prepared->uid = real_user(prepared->pid, st.st_uid);
+	if (prepared->uid != geteuid())
 		return PREPARED_FOREIGN;
+	if (st.st_uid != geteuid()) {
+		errno = EACCES;
+		return PREPARED_HIDDEN;
+	}
 	proc_name(prepared->pid, prepared->name, sizeof(prepared->name));
 	page_name(name, sizeof(name), prepared->pid);
 	found = find_mapping(prepared, name);

@@ -273,6 +273,13 @@ void proc_each(void (*visit)(void *context, long pid), void *context)
 		closedir(dir);
 }
 
+long proc_number(const char *text)
+{
+	size_t size = strspn(text, "0123456789");
+
+	return *text >= '1' && size < 10 && !text[size] ? strtol(text, NULL, 10) : 0;
+}
+
 /* The nth (from 0) of the words that each end in NUL; NULL: there are fewer. */
 static const char *word(const char *words, size_t size, int n)
 {

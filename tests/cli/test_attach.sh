@@ -140,12 +140,21 @@ fi
 # refused STATUS PATTERN COMMAND...: one line, and nothing is left.
 refused() { status "$1" "${@:3}" && one_line err "$2" && nothing_left; }
 check "attach: no process" refused 2 'attach: a process is needed' attach
-check "attach: no number" refused 2 'train.py: is no process id' attach train.py
-check "attach: a process that is not there" refused 2 'process 4194303: there is no such process' attach 4194303
+# each STATUS PATTERN [PID]: every command that names a process says so.
+each() {
+	local word
+	for word in attach detach start stop mark status; do
+		refused "$1" "$2" ${as_user:-} "$memrec" "$word" "${@:3}" $([ $word != mark ] || echo text) || { echo "$word"; return 1; }
+	done
+}
+check "no number: each command ends with 2" each 2 'train.py: is no process id' train.py
+check "an option that is none: each command ends with 2" each 2 '--nope: no such option' --nope 1
+check "a process that is not there: each command ends with 4" each 4 'process 4194303: there is no such process' 4194303
+check "start: an option without its value" refused 2 '--steps: a value is needed' "$memrec" start --steps
 check "attach: a method that is none" refused 2 '--method: must be auto, python, gdb or lldb' attach --method strace 1
 check "attach: an option that is none" refused 2 '--stepz: no such option' attach --stepz 3 1
 check "detach: no process" refused 2 'detach: a process is needed' "$memrec" detach
-check "detach: a process that is not recorded" refused 2 "process $$: memrec does not record it" "$memrec" detach $$
+check "detach: a process that is not recorded" refused 4 "process $$: memrec does not record it" "$memrec" detach $$
 
 # refused PATTERN COMMAND...: memrec refuses a process that runs the command.
 of_process() {
@@ -154,13 +163,13 @@ of_process() {
 	"$@" >/dev/null 2>&1 &
 	why=$!
 	sleep 0.5
-	refused "${status_of:-4}" "process $why: $wanted" attach $why
+	refused "4" "process $why: $wanted" attach $why
 	local got=$?
 	kill -9 $why
 	wait $why 2>/dev/null
 	return $got
 }
-bare() { status_of=2 of_process 'it has loaded neither PyTorch nor CUDA yet' sleep 60; }
+bare() { of_process 'it has loaded neither PyTorch nor CUDA yet' sleep 60; }
 check "attach: a program without PyTorch" bare
 cat >host.c <<'C'
 #include <unistd.h>
@@ -174,7 +183,7 @@ int main(void)
 }
 C
 ${CC:-cc} -o host host.c -L. -l:caller.so -Wl,-rpath,"$PWD" -Wl,-rpath-link,"$PWD"
-native() { status_of=2 of_process 'it has no Python' ./host; }
+native() { of_process 'it has no Python' ./host; }
 check "attach: a program without Python" native
 cat >tracer.py <<'END'
 import ctypes, sys, time
@@ -200,8 +209,21 @@ if python3 -c 'import ctypes' 2>/dev/null; then
 fi
 if [ "$(id -u)" = 0 ] && command -v setpriv unshare >/dev/null; then
 	chmod 755 .
-	stranger() { refused 4 "process $$: it belongs to user 0" setpriv --reuid 65534 --clear-groups --inh-caps=-all "$memrec" attach $$; }
-	check "attach: a process of another user" stranger
+	stranger() { as_user="setpriv --reuid 65534 --clear-groups --inh-caps=-all" each 4 "process $$: it belongs to user 0" $$; }
+	check "a process of another user: each command ends with 4" stranger
+	# A process that hides itself from all but root: whether memrec records it cannot be known.
+	hidden() {
+		local why got
+		setpriv --reuid 65534 --clear-groups --inh-caps=-all python3 -c 'import ctypes, time; ctypes.CDLL(None).prctl(4, 0); time.sleep(60)' &
+		why=$!
+		sleep 1
+		as_user="setpriv --reuid 65534 --clear-groups --inh-caps=-all" each 4 "process $why: (the kernel does not let memrec trace it|cannot be looked into)" $why
+		got=$?
+		kill -9 $why
+		wait $why 2>/dev/null
+		return $got
+	}
+	check "a process that the kernel hides: no command says that memrec does not record it" hidden
 	elsewhere() { of_process 'it runs in another mount namespace' unshare -m sleep 60; }
 	check "attach: another mount namespace" elsewhere
 	numbers() {
