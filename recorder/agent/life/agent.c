@@ -1,7 +1,7 @@
 /*
- * agent.c - the life of the recorder inside the process: asleep, armed, on, off; forks; and the way of one event.
+ * agent.c - the life of the recorder inside the process: asleep, armed, on, off; forks; and the way of one event. How a recording begins: agent_start.c.
  */
-#include "agent.h"
+#include "agent_impl.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,33 +18,14 @@
 #include "agent/stacks/own_stack.h"
 #include "agent/stacks/readable.h"
 #include "agent/stacks/stack.h"
-#include "agent/stacks/stack_python.h"
 #include "life.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "shared/textbuf.h"
 
-#define WAIT_STEP_NS 100000
-#define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
-#define LOOK_NS 50000000
-#define LOOK_CALLS 32u  /* a look all the same after this many calls: the program's clock may stand still */
-#define REPLACED_MAX 3  /* most collectors that replace a killed one */
 #define DOMAIN_MAX 256u /* bytes of a domain's name that are kept */
 
-static struct {
-	_Atomic int cuda;         /* cuInit has run */
-	_Atomic int started;      /* a recording was started here, or in the process that forked this one */
-	_Atomic uint32_t threads; /* serials given out */
-	_Atomic uint64_t looked;  /* after the collector, the last time; ns */
-	_Atomic uint32_t calls;   /* number of look_after_collector since then */
-	_Atomic uint32_t looking; /* 1: somebody is at it, or there is none yet */
-	_Atomic uint32_t replaced;
-	_Atomic int mapped;     /* ring and stacks of a recording are there, maybe of one that is over */
-	_Atomic int letting_go; /* a thread unmaps them */
-	struct ring ring;
-	struct stacks stacks;
-	_Atomic uint64_t lost[RING_LOSSES]; /* while there is no ring */
-} agent;
+struct agent agent;
 
 /* The recorder at work in a thread: lies in the frame of a function that a hook has called. */
 struct visit {
@@ -66,7 +47,7 @@ struct agent_thread {
 
 static __thread struct agent_thread thread;
 
-static uint64_t now_ns(void)
+uint64_t agent_now(void)
 {
 	struct timespec t;
 
@@ -74,7 +55,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-static void count_lost(enum mt_loss loss)
+void agent_count_lost(enum mt_loss loss)
 {
 	if (life_state() == LIFE_ON)
 		atomic_fetch_add(&agent.ring.header->lost[loss], 1);
@@ -87,8 +68,7 @@ int agent_has_cuda(void)
 	return atomic_load(&agent.cuda);
 }
 
-/* The recording runs. The collector may end it at any time; a thread that is late with that does not end the next one. */
-static int is_on(void)
+int agent_is_on(void)
 {
 	uint32_t word = atomic_load_explicit(&life->word, memory_order_acquire);
 
@@ -131,7 +111,7 @@ int agent_is_listening(void)
 		return 0;
 	if (state == LIFE_OFF)
 		let_go();
-	return state == LIFE_ON ? is_on() || life_state() == LIFE_PAUSED : state >= LIFE_PAUSED;
+	return state == LIFE_ON ? agent_is_on() || life_state() == LIFE_PAUSED : state >= LIFE_PAUSED;
 }
 
 int agent_is_paused(void)
@@ -141,7 +121,7 @@ int agent_is_paused(void)
 
 int agent_is_over(void)
 {
-	return !thread.sealed && !is_on() && life_state() == LIFE_OFF;
+	return !thread.sealed && !agent_is_on() && life_state() == LIFE_OFF;
 }
 
 /* This thread in this life. */
@@ -173,51 +153,6 @@ void agent_thread_is_sealed(void)
 int agent_is_sealed(void)
 {
 	return thread.sealed;
-}
-
-/* ---- What stacks are made of ---- */
-
-static void find_python(void)
-{
-	const char *why;
-	uint32_t version;
-
-	if (!(life_options.stacks & MEMREC_STACKS_PYTHON) || !life_options.depth)
-		return;
-	switch (stack_python_find(&version, &why)) {
-	case PYTHON_READY:
-		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_ON, "");
-		break;
-	case PYTHON_REFUSED:
-		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_FAILED, why);
-		break;
-	case PYTHON_ABSENT:
-		agent_source(MT_SOURCE_PYTHON, MT_SOURCE_OFF, "there is no Python in the process");
-		break;
-	case PYTHON_BUSY:
-		return;
-	}
-	agent.ring.header->python_version = version;
-}
-
-/* In the constructor, where the loader may be called. */
-static void find_unwinder(void)
-{
-	if (!(life_options.stacks & (MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS)) || !life_options.depth)
-		return;
-	switch (stack_native_open()) {
-	case 0:
-		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_ON, "");
-		break;
-	case -MT_E_MISSING:
-		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_FAILED,
-			     "libunwind.so.8 was not found: no native frames (install libunwind8)");
-		break;
-	default:
-		agent_source(MT_SOURCE_NATIVE, MT_SOURCE_FAILED,
-			     "this libunwind.so.8 cannot be kept from opening files in the program: no native frames "
-			     "(install another version)");
-	}
 }
 
 /* ---- Threads and events ---- */
@@ -273,9 +208,9 @@ static void log_mark_thread(uint32_t serial, uint32_t tid)
 static void append(struct agent_thread *me, struct ring_event *event, const struct ring_text *text)
 {
 	if (!ring_claim(&agent.ring, &me->writer, me->tid))
-		count_lost(MT_LOSS_NO_SLOT);
+		agent_count_lost(MT_LOSS_NO_SLOT);
 	else if (ring_append(&agent.ring, &me->writer, event, text))
-		count_lost(MT_LOSS_RING_FULL);
+		agent_count_lost(MT_LOSS_RING_FULL);
 }
 
 struct taking {
@@ -290,7 +225,7 @@ static void take_stack(void *context)
 
 	taking->stack = stacks_take(&agent.stacks, taking->wish);
 	if (stacks_have_news(&agent.stacks))
-		find_python();
+		agent_find_python();
 }
 
 /* Inline: a frame of ours costs the unwinder as much as one of the program's. */
@@ -323,52 +258,7 @@ static void take_buffered(void *context, struct ring_event *event, const struct 
 	append(context, event, text);
 }
 
-/* ---- A collector that was killed ---- */
-
-/* On a stack of ours. The new one goes on in the same trace; what the ring has no room for meanwhile is lost and counted. */
-static void replace_collector(void *context MT_UNUSED)
-{
-	int cancel;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (agent_place_is_left(&agent.ring) && atomic_fetch_add(&agent.replaced, 1) < REPLACED_MAX)
-		agent_spawn_collector(life_options.collector, agent.ring.path, life_options.run_dir);
-	pthread_setcancelstate(cancel, NULL);
-}
-
-/* A ring_on_stuck: slow or stopped, or gone? One thread looks, and not all the time. */
-static void look_after_collector(void)
-{
-	uint64_t now = now_ns(), last = atomic_load(&agent.looked), held;
-	uint32_t idle = 0;
-
-	if (now - last < LOOK_NS && atomic_fetch_add(&agent.calls, 1) < LOOK_CALLS)
-		return;
-	guest_hold_signals(&held);
-	if (atomic_compare_exchange_strong(&agent.looking, &idle, 1)) {
-		atomic_store(&agent.calls, 0);
-		own_stack_call(replace_collector, NULL);
-		atomic_store(&agent.looked, now_ns());
-		atomic_store(&agent.looking, 0);
-	}
-	guest_release_signals(&held);
-}
-
-int agent_is_whole(void)
-{
-	const struct ring_header *header = agent.ring.header;
-
-	if (!atomic_load_explicit(&life->recordings, memory_order_relaxed) ||
-	    atomic_load(&header->whole) == atomic_load(&header->recording))
-		return 1;
-	look_after_collector();
-	return 0;
-}
-
-/* ---- Start ---- */
-
-/* Before all events: until the telling ends, the collector begins no trace. */
-static void begin_telling(void)
+void agent_begin_telling(void)
 {
 	struct ring_event event = { .kind = MT_MARK,
 				    .record = RING_BEFORE,
@@ -382,140 +272,9 @@ static void begin_telling(void)
 	append(me, &event, NULL);
 }
 
-static int prepare(void)
+void agent_replay_marks(void)
 {
-	int error = agent_place_ring(&agent.ring, &life_options);
-
-	if (error)
-		return error;
-	error = stacks_init(&agent.stacks, &agent.ring, (uint32_t)life_options.depth, (uint32_t)life_options.stacks,
-			    !life_options.no_modules);
-	if (error) {
-		agent_place_remove(&agent.ring, &life_options);
-		ring_forget(&agent.ring);
-		return error;
-	}
-	atomic_store(&agent.mapped, 1);
-	agent_source_begin(agent.ring.header);
-	find_python();
-	agent_source_check_injection();
-	agent.ring.on_stuck = look_after_collector;
-	atomic_store(&agent.looking, 1); /* until there is one */
-	pause_tell(agent.ring.header, agent.ring.path);
-	atomic_store(&agent.ring.header->recording, 1);
-	ring_publish(&agent.ring);
-	if (life_options.attached || pause_tells())
-		begin_telling();
 	mark_buffer_replay(take_buffered, this_thread());
-	return 0;
-}
-
-/* A further recording in the same ring: its log has the definitions already. Events of threads that are late are before it. */
-static void prepare_again(void)
-{
-	struct ring_header *header = agent.ring.header;
-	int i;
-
-	atomic_store(&agent.looking, 1);
-	for (i = 0; i < RING_LOSSES; i++)
-		atomic_store(&header->lost[i], 0);
-	agent_read_clocks(header);
-	pause_tell(header, agent.ring.path);
-	stacks_tell_again(&agent.stacks);
-	header->first_seq = atomic_load(&header->next_seq);
-	atomic_store(&header->stop, 0);
-	atomic_fetch_add(&header->recording, 1);
-	if (pause_tells())
-		begin_telling();
-}
-
-/* Notes that were taken while there was no header. */
-static void publish_notes(void)
-{
-	int i;
-
-	agent_source_publish();
-	for (i = 0; i < RING_LOSSES; i++)
-		atomic_fetch_add(&agent.ring.header->lost[i], atomic_exchange(&agent.lost[i], 0));
-	if (agent_has_cuda())
-		atomic_store(&agent.ring.header->cuda, 1);
-}
-
-/* The collector of the last recording goes on with this one. If that was killed, memrec stop may start another one at the same time. */
-static int begin_collecting(void)
-{
-	int error = 0;
-
-	if (atomic_load(&agent.ring.header->whole) == 0 || agent_place_is_left(&agent.ring))
-		error = agent_spawn_collector(life_options.collector, agent.ring.path, life_options.run_dir);
-	if (error && atomic_load(&agent.ring.header->collector_pid) && !agent_place_is_left(&agent.ring))
-		error = 0;
-	atomic_store(&agent.looked, now_ns());
-	atomic_store(&agent.looking, 0);
-	if (error)
-		agent_place_remove(&agent.ring, &life_options);
-	return error;
-}
-
-/* On the one thread that goes first, on a stack of ours. The others may write as soon as the state is ON. */
-static void start_recording(void *context)
-{
-	uint32_t word = atomic_load(&life->word);
-	int cancel, error = 0, *started = context;
-
-	atomic_store(&agent.started, 1);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (atomic_load_explicit(&life->recordings, memory_order_relaxed))
-		prepare_again();
-	else
-		error = prepare();
-	if (!error) {
-		atomic_fetch_add(&life->recordings, 1);
-		word = ((word | LIFE_STATE_MASK) + 1) | LIFE_ON;
-		atomic_store(&life->word, word);
-		publish_notes();
-		error = begin_collecting();
-	}
-	if (error) {
-		life_change(word, LIFE_ON, LIFE_OFF);
-		life_change(word, LIFE_STARTING, LIFE_OFF);
-		pause_failed();
-		agent_place_failed(&life_options, error);
-	}
-	pthread_setcancelstate(cancel, NULL);
-	*started = !error;
-}
-
-static int wait_for_start(void)
-{
-	struct timespec step = { 0, WAIT_STEP_NS };
-	int i;
-
-	for (i = 0; i < START_STEPS && life_state() == LIFE_STARTING; i++)
-		syscall(SYS_nanosleep, &step, NULL);
-	if (life_state() == LIFE_STARTING)
-		count_lost(MT_LOSS_NO_SLOT);
-	return is_on();
-}
-
-static int start_or_wait(void)
-{
-	uint64_t held;
-	uint32_t word;
-	int started = 0;
-
-	if (life_state() == LIFE_PAUSED && !pause_is_over(1)) /* since a moment ago */
-		return 0;
-	word = atomic_load(&life->word);
-	guest_hold_signals(&held); /* all other threads wait for this one */
-	if (!life_change(word, LIFE_ARMED, LIFE_STARTING)) {
-		guest_release_signals(&held);
-		return wait_for_start();
-	}
-	if (!own_stack_call(start_recording, &started))
-		life_set(LIFE_ARMED); /* the next event tries again */
-	guest_release_signals(&held);
-	return started;
 }
 
 /* ---- What hooks call ---- */
@@ -562,7 +321,7 @@ static void forget_abandoned(void)
 	stacks_expect_jumps(&agent.stacks);
 	thread.visit = NULL;
 	life_leave(thread.line);
-	count_lost(MT_LOSS_REENTRY); /* the event of that visit, maybe */
+	agent_count_lost(MT_LOSS_REENTRY); /* the event of that visit, maybe */
 }
 
 /* 1: this thread may not go on. */
@@ -587,7 +346,7 @@ static int enter(struct visit *visit, int memory)
 		return 0;
 	}
 	if (thread.sealed || is_inside(visit)) {
-		count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
+		agent_count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
 		return 0;
 	}
 	begin_visit(visit);
@@ -609,7 +368,7 @@ static void note_cuda(const struct ring_event *event)
 	if (event->device_type != MT_DEVICE_CUDA || agent_has_cuda())
 		return;
 	atomic_store(&agent.cuda, 1);
-	if (is_on())
+	if (agent_is_on())
 		atomic_store(&agent.ring.header->cuda, 1);
 }
 
@@ -620,7 +379,7 @@ void agent_memory(struct ring_event *event, enum stack_wish wish)
 	if (!enter(&visit, 1))
 		return;
 	note_cuda(event);
-	if (is_on() || start_or_wait())
+	if (agent_is_on() || agent_start_or_wait())
 		hand_over(event, NULL, wish);
 	leave(&visit);
 }
@@ -650,19 +409,19 @@ static void buffer_mark(struct ring_event *event, const struct ring_text *text)
 
 	event->thread = me->serial;
 	event->entry = me->tid;
-	event->time = now_ns();
+	event->time = agent_now();
 	switch (mark_buffer_add(event, text)) {
 	case MARK_BUFFER_KEPT:
 	case MARK_BUFFER_DROPPED:
 		return;
 	case MARK_BUFFER_FULL:
-		count_lost(MT_LOSS_RING_FULL);
+		agent_count_lost(MT_LOSS_RING_FULL);
 		return;
 	case MARK_BUFFER_CLOSED:
 		break;
 	}
 	event->entry = 0;
-	if (wait_for_start())
+	if (agent_wait_for_start())
 		hand_over_mark(event, text);
 }
 
@@ -676,7 +435,7 @@ void agent_mark(enum mt_kind kind, uint64_t handle, const char *name, const char
 		return;
 	text.domain_bytes = text_bytes(text.domain, DOMAIN_MAX);
 	text.name_bytes = text_bytes(text.name, RING_TEXT_MAX - text.domain_bytes);
-	if (is_on() || (atomic_load_explicit(&life->recordings, memory_order_relaxed) && start_or_wait()))
+	if (agent_is_on() || (atomic_load_explicit(&life->recordings, memory_order_relaxed) && agent_start_or_wait()))
 		hand_over_mark(&event, &text);
 	else if (life_state() >= LIFE_ARMED)
 		buffer_mark(&event, &text);
@@ -688,7 +447,7 @@ void agent_follow(enum mt_kind kind)
 	struct ring_event event = { .kind = (uint8_t)kind, .device_type = -1, .device_index = -1 };
 	struct visit visit = { NULL, 0 };
 
-	if (!is_on() || !enter(&visit, 0))
+	if (!agent_is_on() || !enter(&visit, 0))
 		return;
 	hand_over(&event, NULL, STACK_NONE);
 	leave(&visit);
@@ -699,7 +458,7 @@ int agent_tell(struct ring_event *event, const char *name, const char *second)
 	struct ring_text text = { name, second, 0, 0 };
 	struct visit visit = { NULL, 0 };
 
-	if (!is_on() || !enter(&visit, 0))
+	if (!agent_is_on() || !enter(&visit, 0))
 		return 0;
 	text.domain_bytes = text_bytes(second, DOMAIN_MAX - 1);
 	text.name_bytes = text_bytes(name, RING_TEXT_MAX - text.domain_bytes);
@@ -712,7 +471,7 @@ int agent_before(struct ring_event *event)
 {
 	struct visit visit = { NULL, 0 };
 
-	if (!is_on() || !enter(&visit, 1))
+	if (!agent_is_on() || !enter(&visit, 1))
 		return 0;
 	event->record = RING_BEFORE;
 	hand_over(event, NULL, STACK_NONE);
@@ -743,7 +502,7 @@ int agent_is_inside(void)
 
 int agent_is_recording(void)
 {
-	return !thread.sealed && is_on();
+	return !thread.sealed && agent_is_on();
 }
 
 uint64_t agent_life(void)
@@ -778,7 +537,7 @@ static void arm(void)
 {
 	mark_buffer_clear();
 	atomic_store(&agent.threads, 0);
-	atomic_store(&life->epoch, now_ns());
+	atomic_store(&life->epoch, agent_now());
 	atomic_store(&life->recordings, 0);
 	pause_arm();
 	atomic_store(&life->word, ((atomic_load(&life->word) | LIFE_STATE_MASK) + 1) |
@@ -803,7 +562,7 @@ static void after_fork(void)
 void agent_cuda_started(void)
 {
 	atomic_store(&agent.cuda, 1);
-	if (is_on())
+	if (agent_is_on())
 		atomic_store(&agent.ring.header->cuda, 1);
 	if (!agent_options() || life_state() != LIFE_ASLEEP || !life_has_begun())
 		return;
@@ -816,7 +575,7 @@ void agent_cuda_started(void)
 /* A process that is gone and never came by here did not leave: it was killed. */
 __attribute__((destructor)) static void note_leaving(void)
 {
-	if (is_on())
+	if (agent_is_on())
 		atomic_store(&agent.ring.header->leaving, 1);
 	pause_end();
 }
@@ -832,7 +591,7 @@ static void begin(void)
 	page = life_new();
 	if (!page || pthread_atfork(NULL, NULL, after_fork))
 		return;
-	find_unwinder();
+	agent_find_unwinder();
 	life = page;
 	arm();
 	life_options_are_there();
@@ -845,7 +604,7 @@ static int begin_anew(const struct memrec_options *options)
 		return -MT_E_BUSY;
 	life_options = *options;
 	memrec_defaults(&life_options);
-	find_unwinder();
+	agent_find_unwinder();
 	atomic_store(&agent.started, 0);
 	atomic_store(&agent.replaced, 0);
 	arm();
@@ -872,7 +631,7 @@ int agent_start(void)
 
 	if (!enter(&visit, 1))
 		return 0;
-	started = is_on() || start_or_wait();
+	started = agent_is_on() || agent_start_or_wait();
 	leave(&visit);
 	return started;
 }
