@@ -385,6 +385,11 @@ bench-page: programs standin samples
 bench-live: programs standin samples
 	@tests/bench/live.py $(B)
 
+# A step of a training, recorded by memrec attach and after memrec detach.
+.PHONY: bench-attach
+bench-attach: programs
+	@python3 tests/bench/attach.py $(B)
+
 # The cost of an event in the recorded program, next to heaptrack and memray.
 .PHONY: bench-record
 bench-record: programs
