@@ -501,6 +501,13 @@ test-wheel: deps-wheel
 	@$(MAKE) --no-print-directory -j2 all wheel ARCH=x86_64
 	@tests/wheel.sh build-wheel/dist/memrec-$(VERSION)-py3-none-*_x86_64.whl $(B)
 
+# The wheel for aarch64, under qemu-user.
+.PHONY: test-wheel-aarch64
+test-wheel-aarch64: deps-wheel
+	@tools/deps.sh arm
+	@$(MAKE) --no-print-directory -j2 all wheel ARCH=aarch64
+	@tests/wheel_aarch64.sh build-wheel/dist/memrec-$(VERSION)-py3-none-*_aarch64.whl build-wheel/programs-aarch64 build-wheel/aarch64/bin/cc $(B)
+
 # A package for dpkg. test-deb also installs it in a Debian of its own, records, and purges it (needs root and debootstrap).
 .PHONY: deb test-deb
 deb: programs completion

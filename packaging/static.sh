@@ -96,7 +96,8 @@ build_elfutils() {
 build_libunwind() {
 	[ -x configure ] || autoreconf -fi
 	# On aarch64 it passes its own name of ucontext_t.
-	CFLAGS="$CFLAGS -Wno-incompatible-pointer-types" configure --enable-shared --disable-static --disable-minidebuginfo --disable-coredump --disable-ptrace --disable-setjmp --disable-tests --disable-documentation
+	# There it would also open the program's files at each frame, for sections of debuggers.
+	CFLAGS="$CFLAGS -Wno-incompatible-pointer-types" configure --enable-shared --disable-static --disable-debug-frame --disable-minidebuginfo --disable-coredump --disable-ptrace --disable-setjmp --disable-tests --disable-documentation
 	make -j2 -C src
 	cp "$(readlink -f src/.libs/libunwind.so)" "$out/lib/libmemrec-unwind.so"
 	patchelf --set-soname libmemrec-unwind.so "$out/lib/libmemrec-unwind.so"
