@@ -134,14 +134,77 @@ void facts_rows(struct facts_io *io, void *rows, size_t size, size_t count, cons
 		column(io, rows, size, count, &member[i]);
 }
 
+static size_t write_run(struct facts_io *io, const uint8_t *rows, size_t size, size_t count, size_t bytes,
+			uint64_t step)
+{
+	size_t same = 0;
+
+	while (same < count && same < FACTS_RUN_MOST &&
+	       load(rows + (same + 1) * size, bytes) - load(rows + same * size, bytes) == step)
+		same++;
+	put(io, same);
+	return same;
+}
+
+static size_t read_run(struct facts_io *io, uint8_t *rows, size_t size, size_t count, size_t bytes, uint64_t step)
+{
+	uint64_t same = get(io), i;
+	uint64_t value = load(rows, bytes);
+
+	facts_check(io, same <= count && same <= FACTS_RUN_MOST);
+	for (i = 1; i <= same && !io->error; i++)
+		store(io, rows + i * size, bytes, value += step);
+	return io->error ? 0 : (size_t)same;
+}
+
+/* As `column`. After a difference that equals the one before it comes how many more do. */
+static void column_of_runs(struct facts_io *io, uint8_t *rows, size_t size, size_t count,
+			   const struct facts_member *member)
+{
+	uint8_t *at = rows + member->offset;
+	size_t i, same;
+	uint64_t step = 0, before, last = 0;
+
+	for (i = 0; i < count && !io->error; i += 1 + same, at += (1 + same) * size) {
+		before = step;
+		same = 0;
+		if (io->writing) {
+			step = load(at, member->size) - last;
+			put(io, zigzag(step));
+		} else {
+			step = unzigzag(get(io));
+			store(io, at, member->size, last + step);
+		}
+		if (i && step == before)
+			same = (io->writing ? write_run(io, at, size, count - i - 1, member->size, step)
+					    : read_run(io, at, size, count - i - 1, member->size, step));
+		last = load(at + same * size, member->size);
+	}
+}
+
+void facts_runs(struct facts_io *io, void *rows, size_t size, size_t count, const struct facts_member *member,
+		size_t members)
+{
+	size_t i;
+
+	for (i = 0; i < members; i++)
+		column_of_runs(io, rows, size, count, &member[i]);
+}
+
+void *facts_new_rows(struct facts_io *io, size_t size, size_t count)
+{
+	void *rows = io->error ? NULL : calloc(count, size);
+
+	if (!rows)
+		fail(io, -MT_E_MEMORY);
+	return rows;
+}
+
 void facts_array(struct facts_io *io, void **rows, size_t size, size_t count, const struct facts_member *member,
 		 size_t members)
 {
-	if (!io->writing && !io->error && count) {
-		*rows = calloc(count, size);
-		if (!*rows)
-			fail(io, -MT_E_MEMORY);
-	}
+	if (!io->writing && !io->error && count)
+		*rows = facts_new_rows(io, size, count);
 	if (*rows && !io->error)
 		facts_rows(io, *rows, size, count, member, members);
 }

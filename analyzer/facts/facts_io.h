@@ -1,8 +1,8 @@
 /*
  * facts_io.h - structs as bytes and back, by one description for both ways.
  *
- * Rows of equal structs go member by member: differences from the row before, as varints. A reader limits every count by the bytes
- * that are left, so memory stays in proportion to the bytes. The first error stays, and nothing is read or written after it.
+ * Rows of equal structs go member by member: differences from the row before, as varints. A reader limits every count, most by the
+ * bytes that are left: memory stays in proportion to the bytes. The first error stays, and nothing is read or written after it.
  */
 #ifndef MEMANA_FACTS_IO_H
 #define MEMANA_FACTS_IO_H
@@ -38,7 +38,18 @@ uint32_t facts_count(struct facts_io *io, uint32_t count, uint32_t least, uint32
 void facts_rows(struct facts_io *io, void *rows, size_t size, size_t count, const struct facts_member *member,
 		size_t members);
 
-/* The same for an array that is allocated (calloc) when it is read; *rows is NULL before, and the owner's after, errors included. */
+/*
+ * The same, where equal differences in a row are counted: a row may take no byte at all. A column takes one byte for 256 rows at least
+ * (FACTS_RUN_MOST). The caller limits `count`.
+ */
+#define FACTS_RUN_MOST 255u
+void facts_runs(struct facts_io *io, void *rows, size_t size, size_t count, const struct facts_member *member,
+		size_t members);
+
+/* Zeroed rows, which the caller frees. NULL: out of memory, or after an error. */
+void *facts_new_rows(struct facts_io *io, size_t size, size_t count);
+
+/* facts_rows for an array that is allocated (calloc) when it is read; *rows is NULL before, and the owner's after, errors included. */
 void facts_array(struct facts_io *io, void **rows, size_t size, size_t count, const struct facts_member *member,
 		 size_t members);
 

@@ -5,7 +5,8 @@
 #include "memtrace/error.h"
 #include "memtrace/event.h"
 
-#define ROWS_MOST (1u << 26)
+#define ROWS_MOST (1u << 22)   /* rows of 80 bytes */
+#define BYTES_MOST (24u << 20) /* as facts */
 
 #define M(member) FACTS_MEMBER(kept_moment, member)
 static const struct facts_member moment_members[] = { M(there), M(device),     M(before),
@@ -32,11 +33,17 @@ static const struct facts_member mapping_members[] = {
 };
 #undef P
 
+/* A row takes a byte of each member in FACTS_RUN_MOST and one rows, or more. */
 static void *array(struct facts_io *io, void *rows, size_t size, uint32_t *count, const struct facts_member *member,
 		   size_t members)
 {
-	*count = facts_count(io, *count, (uint32_t)members, ROWS_MOST);
-	facts_array(io, &rows, size, *count, member, members);
+	*count = facts_count(io, *count, 0, ROWS_MOST);
+	if (!io->writing) {
+		facts_check(io, *count * members <= (uint64_t)(io->end - io->at) * (FACTS_RUN_MOST + 1));
+		rows = io->error || !*count ? NULL : facts_new_rows(io, size, *count);
+	}
+	if (rows && !io->error)
+		facts_runs(io, rows, size, *count, member, members);
 	return rows;
 }
 
@@ -57,10 +64,17 @@ void facts_kept_write(struct facts_io *io, struct kept_moment *moment)
 {
 	struct facts_io own = { .writing = 1 };
 
+	if (moment->lives > ROWS_MOST || moment->sums > ROWS_MOST || moment->mappings > ROWS_MOST)
+		kept_moment_release(moment);
 	moment_rows(&own, moment);
+	if (own.size > BYTES_MOST) {
+		kept_moment_release(moment);
+		own.size = 0;
+		moment_rows(&own, moment);
+	}
 	facts_count(io, (uint32_t)own.size, 1, UINT32_MAX);
 	facts_bytes(io, own.data, own.size);
-	io->error = io->error ? io->error : own.size > UINT32_MAX ? -MT_E_LIMIT : own.error;
+	io->error = io->error ? io->error : own.error;
 	free(own.data);
 }
 

@@ -50,7 +50,7 @@ static void lot_columns(struct facts_io *io, void *rows, uint32_t table, uint32_
 
 	for (i = 0; i < tables[table].cells; i++)
 		member[i] = (struct facts_member){ (uint16_t)(i * sizeof(uint64_t)), sizeof(uint64_t) };
-	facts_rows(io, rows, row_size(table), count, member, tables[table].cells);
+	facts_runs(io, rows, row_size(table), count, member, tables[table].cells);
 }
 
 /* ---- writing ---- */
@@ -136,8 +136,9 @@ static void write_lot(struct facts_rows *rows, uint32_t table)
 		facts_count(&rows->io, lot->rows, 0, LOT_ROWS);
 		lot_columns(&rows->io, lot->row, table, lot->rows);
 	}
+	rows->written += lot->rows;
 	lot->rows = 0;
-	rows->none |= rows->io.error || rows->io.size > FACTS_ROWS_MOST;
+	rows->none |= rows->io.error || rows->written > FACTS_ROWS_MOST || rows->io.size > FACTS_ROWS_BYTES_MOST;
 	if (rows->none) {
 		free(rows->io.data);
 		rows->io = (struct facts_io){ .writing = 1 };
@@ -274,7 +275,7 @@ struct reading {
 	const struct row_maker *maker;
 	int lives; /* 1: rows of lives are asked for */
 	const char **word;
-	uint32_t words;
+	uint32_t words, told;
 };
 
 static void read_words(struct reading *reading)
@@ -398,7 +399,9 @@ static int read_lot(struct reading *reading)
 	facts_number(io, &number);
 	facts_check(io, number < LOAD_TABLE_COUNT);
 	table = io->error ? 0 : (uint32_t)number;
-	rows = facts_count(io, 0, tables[table].cells, LOT_ROWS);
+	rows = facts_count(io, 0, 0, LOT_ROWS);
+	reading->told += rows;
+	facts_check(io, reading->told <= FACTS_ROWS_MOST);
 	if (io->error)
 		return io->error;
 	cell = calloc((size_t)rows + 1, row_size(table));

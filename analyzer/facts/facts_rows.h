@@ -1,8 +1,8 @@
 /*
  * facts_rows.h - the rows of a pass (rows/row_sink.h), with lives as sums, as bytes and back: lots of one table, column by column.
  *
- * A pass whose rows would take more than FACTS_ROWS_MOST bytes has none, and neither has one in which a free failed: sums cannot undo
- * a death.
+ * A pass with more rows than FACTS_ROWS_MOST, or more bytes of them, has none. Neither has one in which a free failed: sums cannot undo a
+ * death.
  */
 #ifndef MEMANA_FACTS_ROWS_H
 #define MEMANA_FACTS_ROWS_H
@@ -12,7 +12,8 @@
 #include "rows/kept.h"
 #include "rows/row_sink.h"
 
-#define FACTS_ROWS_MOST (64u << 20) /* bytes */
+#define FACTS_ROWS_MOST (1u << 24)
+#define FACTS_ROWS_BYTES_MOST (32u << 20) /* a chunk has at most 64 MiB: of them, of the moment and of the state */
 
 struct facts_lot {
 	void *row;
@@ -29,6 +30,7 @@ struct facts_rows {
 	const char **word;  /* texts of cells, each once */
 	uint32_t *slot;     /* by hash: the number of a text and 1 */
 	uint32_t words, word_room;
+	uint32_t written; /* rows */
 	struct row_residence *change;
 	uint32_t changes, change_room;
 	int none; /* there are none */

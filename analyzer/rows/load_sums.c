@@ -7,6 +7,8 @@
 #include "memtrace/error.h"
 #include "row_id.h"
 
+#define SUMS_MOST 65536u /* in one table: births in all steps may end in one interval */
+
 /* The lives of one site that were born in one interval and are gone in the running one. */
 struct sum {
 	struct load_death first;
@@ -188,7 +190,7 @@ static size_t instants_before(const struct load_sums_process *of, uint64_t seq)
 	return low;
 }
 
-static int settle_waiting(struct load_sums_process *of)
+static int settle_waiting(struct load_sums *sums, uint32_t process, struct load_sums_process *of)
 {
 	size_t i;
 	int error = 0;
@@ -202,6 +204,8 @@ static int settle_waiting(struct load_sums_process *of)
 			error = add(&of->inside, sum);
 		} else {
 			error = add(&of->crossing, sum);
+			if (!error && of->crossing.used == SUMS_MOST)
+				error = write_table(sums, process, &of->crossing);
 		}
 	}
 	of->waits = 0;
@@ -248,7 +252,7 @@ static int take_instant(struct load_sums *sums, uint32_t process, uint64_t seq)
 	if (error || (of->instants && of->instant[of->instants - 1] >= seq))
 		return error;
 	if (of->waits && of->waiting[0].first.gone_seq <= seq)
-		error = settle_waiting(of);
+		error = settle_waiting(sums, process, of);
 	if (!error)
 		error = write_table(sums, process, &of->crossing);
 	return error ? error : add_instant(of, seq);
@@ -284,8 +288,8 @@ int load_sums_gone(struct load_sums *sums, uint32_t process, int64_t device, con
 
 	if (!of && !sums->error)
 		sums->error = -MT_E_MEMORY;
-	if (!sums->error && of->waits && of->waiting[0].first.gone_seq != death->gone_seq)
-		sums->error = settle_waiting(of);
+	if (!sums->error && of->waits && (!death->gone_seq || of->waiting[0].first.gone_seq != death->gone_seq))
+		sums->error = settle_waiting(sums, process, of);
 	if (!sums->error)
 		sums->error = wait_for_instant(of, device, death);
 	return sums->error;
@@ -310,7 +314,7 @@ int load_sums_finish(struct load_sums *sums)
 	uint32_t i;
 
 	for (i = 0; i < sums->processes && !sums->error; i++) {
-		sums->error = settle_waiting(&sums->process[i]);
+		sums->error = settle_waiting(sums, i, &sums->process[i]);
 		if (!sums->error)
 			sums->error = write_table(sums, i, &sums->process[i].crossing);
 		if (!sums->error)

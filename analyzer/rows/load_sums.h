@@ -11,7 +11,8 @@
  *
  * No mappings are told of. The row has the bytes of all of them, their number, and the first birth and death. A life inside one interval is in no live set:
  * the row of these is one for each site. A tensor whose pages came and went has a row of its own.
- * Memory: the rows of the running interval, and 8 bytes for each instant.
+ * Memory: at most SUMS_MOST rows of the running interval, a row of each site, and 8 bytes for each instant. An interval with more
+ * rows has several rows of one kind.
  */
 #ifndef MEMANA_LOAD_SUMS_H
 #define MEMANA_LOAD_SUMS_H

@@ -150,6 +150,105 @@ TEST(facts_are_of_these_bytes)
 	free(bytes);
 }
 
+/* ---- rows ---- */
+
+#define RUN_ROWS 3000u
+
+struct run_row {
+	uint64_t number;
+	uint32_t part;
+	uint8_t flag;
+};
+
+static const struct facts_member run_members[] = { FACTS_MEMBER(run_row, number), FACTS_MEMBER(run_row, part),
+						   FACTS_MEMBER(run_row, flag) };
+
+/* Differences that are equal for a while, and none at all where `length` is 1. */
+static void make_rows(struct run_row *row, struct kit_random *random, uint64_t length)
+{
+	uint64_t i, step = 0, number = kit_next(random);
+
+	for (i = 0; i < RUN_ROWS; i++) {
+		if (kit_below(random, length) == 0)
+			step = kit_next(random);
+		row[i] = (struct run_row){ number += step, (uint32_t)(i / length), (uint8_t)(step & 1) };
+	}
+}
+
+TEST(rows_as_runs_come_back)
+{
+	static struct run_row row[RUN_ROWS], back[RUN_ROWS];
+	struct facts_io to, from;
+	struct kit_random random = { 11 };
+	uint64_t length;
+	size_t i;
+
+	for (length = 1; length < 5000; length = length * 3 / 2 + 1) {
+		memset(row, 0, sizeof(row));
+		memset(back, 0, sizeof(back));
+		make_rows(row, &random, length);
+		to = (struct facts_io){ .writing = 1 };
+		facts_runs(&to, row, sizeof(*row), RUN_ROWS, run_members, MT_ARRAY_SIZE(run_members));
+		from = (struct facts_io){ .at = to.data, .end = to.data + to.size };
+		facts_runs(&from, back, sizeof(*back), RUN_ROWS, run_members, MT_ARRAY_SIZE(run_members));
+		CHECK(!to.error && !from.error && from.at == from.end);
+		for (i = 0; i < RUN_ROWS; i++)
+			CHECK(row[i].number == back[i].number && row[i].part == back[i].part &&
+			      row[i].flag == back[i].flag);
+		free(to.data);
+	}
+	CHECK(to.size < RUN_ROWS / 4);
+}
+
+TEST(a_run_beyond_the_rows_is_damage)
+{
+	static struct run_row back[4];
+	const uint8_t bytes[] = { 2, 2, 5 };
+	struct facts_io from = { .at = bytes, .end = bytes + sizeof(bytes) };
+
+	facts_runs(&from, back, sizeof(*back), 4, run_members, 1);
+	CHECK_EQ(from.error, -MT_E_CORRUPT);
+}
+
+/* Lives of a run that are told, and rows that tell them. */
+struct told {
+	struct load_allocation_raw row;
+	int64_t rows, allocations, bytes;
+};
+
+static void *take_sum(void *context, enum load_table table, int *error)
+{
+	struct told *told = context;
+
+	*error = table != LOAD_allocation_raw;
+	told->allocations += told->rows ? told->row.allocations : 0;
+	told->bytes += told->rows++ ? told->row.bytes : 0;
+	return &told->row;
+}
+
+TEST(an_interval_of_very_many_births)
+{
+	static struct told told;
+	const struct row_maker maker = { .context = &told, .row = take_sum };
+	struct load_sums sums = { .maker = &maker };
+	struct load_death death = { .memory = "tensor", .bytes = 8 };
+	uint32_t i;
+	int64_t before;
+
+	for (i = 1; i <= 300000; i++) {
+		death.seq = 1000 + i;
+		death.site = i / 2;
+		death.step = i / 2 % 7;
+		CHECK(!load_sums_gone(&sums, 0, 1, &death));
+	}
+	before = told.rows;
+	CHECK(before >= 131072 && !load_sums_finish(&sums));
+	CHECK_EQ(take_sum(&told, LOAD_allocation_raw, &(int){ 0 }) == NULL, 0);
+	CHECK_EQ(told.allocations, 300000);
+	CHECK_EQ(told.bytes, 8 * 300000);
+	load_sums_release(&sums);
+}
+
 /* Takes rows, and looks at nothing. */
 static void *take_row(void *context, enum load_table table, int *error)
 {
