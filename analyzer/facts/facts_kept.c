@@ -22,8 +22,8 @@ static const struct facts_member life_members[] = {
 
 #define S(member) FACTS_MEMBER(kept_sum, member)
 static const struct facts_member sum_members[] = {
-	S(site),       S(died),      S(home),     S(tensors_inside), S(made),         S(freed),
-	S(freed_home), S(first_seq), S(last_seq), S(largest),        S(before_bytes), S(before_count),
+	S(site),  S(died),       S(home),    S(tensors_inside), S(made),
+	S(freed), S(freed_home), S(largest), S(before_bytes),   S(before_count),
 };
 #undef S
 

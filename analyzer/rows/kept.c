@@ -259,9 +259,6 @@ static void note_death(struct kept_deaths *deaths, const struct kept_life *life,
 		note_stair(&deaths->stairs, life);
 	deaths->count++;
 	deaths->home_count += life->gone_step == life->step;
-	if (!deaths->first_seq || life->seq < deaths->first_seq)
-		deaths->first_seq = life->seq;
-	deaths->last_seq = larger(deaths->last_seq, life->seq);
 	note_size(deaths, life);
 }
 

@@ -64,7 +64,6 @@ struct kept_sum {
 	uint8_t died; /* at any time */
 	uint8_t home, tensors_inside;
 	uint64_t made, freed, freed_home; /* up to the moment; freed_home: in the step of the birth */
-	uint64_t first_seq, last_seq;     /* births up to the moment; 0: none */
 	uint64_t largest; /* bytes of the largest earlier birth; of the largest freed, where no step ended */
 	uint64_t before_bytes, before_count; /* alive at the reference, on the device of the moment */
 };

@@ -453,8 +453,6 @@ static struct kept_sum sum_of(const struct finding *find, const struct kept_slot
 		.made = deaths->count,
 		.freed = deaths->count,
 		.freed_home = deaths->home_count,
-		.first_seq = deaths->first_seq,
-		.last_seq = deaths->last_seq,
 		.largest = largest_earlier(find, process, deaths, known),
 	};
 }
@@ -465,10 +463,6 @@ static void add_birth(struct kept_sum *sum, const struct kept_life *life, const 
 	int is_own = kept_process_of(find->kept, life) == find->at->when.process;
 
 	sum->made++;
-	if (!sum->first_seq || life->seq < sum->first_seq)
-		sum->first_seq = life->seq;
-	if (life->seq > sum->last_seq)
-		sum->last_seq = life->seq;
 	if (find->owner->steps && (is_own ? life->step < find->at->step : life->time < find->early_time) &&
 	    life->bytes > sum->largest)
 		sum->largest = life->bytes;

@@ -29,8 +29,7 @@ struct kept_stairs {
 /* Deaths of a site so far. */
 struct kept_deaths {
 	uint64_t count, home_count; /* home_count: in the step of the birth */
-	uint64_t first_seq, last_seq;
-	uint64_t largest;         /* bytes of the largest of all */
+	uint64_t largest;           /* bytes of the largest of all */
 	uint64_t largest_earlier; /* the same of births before the step of the newest death; `late` are in this step */
 	uint64_t largest_late;
 	uint32_t late_step;

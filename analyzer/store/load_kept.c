@@ -100,9 +100,8 @@ static int store_moment(struct db *db, const struct kept_moment *moment)
 
 static int store_sum(struct db_stmt *stmt, const struct kept_sum *sum)
 {
-	const uint64_t cell[] = { sum->site,    sum->home,         sum->tensors_inside, sum->made,
-				  sum->freed,   sum->freed_home,   sum->first_seq,      sum->last_seq,
-				  sum->largest, sum->before_bytes, sum->before_count };
+	const uint64_t cell[] = { sum->site,       sum->home,    sum->tensors_inside, sum->made,        sum->freed,
+				  sum->freed_home, sum->largest, sum->before_bytes,   sum->before_count };
 	int i;
 
 	for (i = 0; i < (int)MT_ARRAY_SIZE(cell); i++)
@@ -124,11 +123,11 @@ int load_kept_store(const struct kept_moment *moment, struct db *db)
 	if (!error)
 		error = db_execute(db,
 				   "CREATE TEMP TABLE kept_sum (site INTEGER, at_home INTEGER, tensors_inside INTEGER, "
-				   "made INTEGER, freed INTEGER, freed_home INTEGER, first_seq INTEGER, last_seq INTEGER, "
+				   "made INTEGER, freed INTEGER, freed_home INTEGER, "
 				   "largest INTEGER, before_bytes INTEGER, before_count INTEGER, free_seq INTEGER)");
 	if (error || !moment->there)
 		return error;
-	error = db_prepare(db, &stmt, "INSERT INTO temp.kept_sum VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	error = db_prepare(db, &stmt, "INSERT INTO temp.kept_sum VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	for (i = 0; i < moment->sums && !error; i++)
 		error = store_sum(stmt, &moment->sum[i]);
 	db_finish(stmt);
