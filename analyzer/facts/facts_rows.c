@@ -14,6 +14,9 @@
 #define CHANGES_MOST (1u << 22)
 #define WORD_MOST 65536u
 
+/* The first number of the bytes. */
+enum { ROWS_NONE, ROWS_ALL, ROWS_NO_LIVES };
+
 /* ---- tables: all cells have 8 bytes ---- */
 
 enum cell { CELL_INTEGER, CELL_OPTIONAL, CELL_TEXT, CELL_TIME, CELL_PROCESS, CELL_DEVICE, CELL_SITE, CELL_DEFINITION };
@@ -128,21 +131,24 @@ static void number_texts(struct facts_rows *rows, uint32_t table, struct facts_l
 static void write_lot(struct facts_rows *rows, uint32_t table)
 {
 	struct facts_lot *lot = &rows->lot[table];
+	int is_life = table == LOAD_allocation_raw;
+	struct facts_io *io = is_life ? &rows->lives : &rows->io;
 	uint64_t number = table;
 
-	if (lot->rows && !rows->none) {
+	if (lot->rows && !rows->none && !(is_life && rows->no_lives)) {
 		number_texts(rows, table, lot);
-		facts_number(&rows->io, &number);
-		facts_count(&rows->io, lot->rows, 0, LOT_ROWS);
-		lot_columns(&rows->io, lot->row, table, lot->rows);
+		facts_number(io, &number);
+		facts_count(io, lot->rows, 0, LOT_ROWS);
+		lot_columns(io, lot->row, table, lot->rows);
 	}
-	rows->written += lot->rows;
+	lot->written += lot->rows;
 	lot->rows = 0;
-	rows->none |= rows->io.error || rows->written > FACTS_ROWS_MOST || rows->io.size > FACTS_ROWS_BYTES_MOST;
-	if (rows->none) {
-		free(rows->io.data);
-		rows->io = (struct facts_io){ .writing = 1 };
-	}
+	if (!io->error && lot->written <= FACTS_ROWS_MOST && io->size <= FACTS_ROWS_BYTES_MOST)
+		return;
+	rows->no_lives = 1;
+	rows->none |= !is_life;
+	free(io->data);
+	*io = (struct facts_io){ .writing = 1 };
 }
 
 static void *new_row(void *context, enum load_table table, int *error)
@@ -191,7 +197,7 @@ static int add_change(void *context, const struct row_residence *change)
 int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 {
 	memset(rows, 0, sizeof(*rows));
-	rows->io.writing = 1;
+	rows->io.writing = rows->lives.writing = 1;
 	rows->maker = (struct row_maker){ rows, new_row, forget, add_change };
 	row_sink_init(&rows->rows, &rows->sink, analysis, &rows->maker, 1);
 	rows->sink.quiet = 1;
@@ -211,6 +217,7 @@ void facts_rows_release(struct facts_rows *rows)
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		free(rows->lot[i].row);
 	free(rows->io.data);
+	free(rows->lives.data);
 	free(rows->word);
 	free(rows->slot);
 	free(rows->change);
@@ -253,7 +260,7 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 	rows->none |= row_sink_finish(&rows->rows) != 0;
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		write_lot(rows, i);
-	if (!facts_count(io, !rows->none, 0, 1))
+	if (!facts_count(io, rows->none ? ROWS_NONE : rows->no_lives ? ROWS_NO_LIVES : ROWS_ALL, 0, ROWS_NO_LIVES))
 		return;
 	facts_count(io, rows->words, 1, WORDS_MOST);
 	for (i = 0; i < rows->words; i++)
@@ -264,6 +271,8 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 		facts_rows(io, rows->change, sizeof(*rows->change), rows->changes, change_members,
 			   MT_ARRAY_SIZE(change_members));
 	facts_bytes(io, rows->io.data, rows->io.size);
+	if (!rows->no_lives)
+		facts_bytes(io, rows->lives.data, rows->lives.size);
 }
 
 /* ---- reading ---- */
@@ -275,7 +284,7 @@ struct reading {
 	const struct row_maker *maker;
 	int lives; /* 1: rows of lives are asked for */
 	const char **word;
-	uint32_t words, told;
+	uint32_t words, told[LOAD_TABLE_COUNT];
 };
 
 static void read_words(struct reading *reading)
@@ -400,8 +409,8 @@ static int read_lot(struct reading *reading)
 	facts_check(io, number < LOAD_TABLE_COUNT);
 	table = io->error ? 0 : (uint32_t)number;
 	rows = facts_count(io, 0, 0, LOT_ROWS);
-	reading->told += rows;
-	facts_check(io, reading->told <= FACTS_ROWS_MOST);
+	reading->told[table] += rows;
+	facts_check(io, reading->told[table] <= FACTS_ROWS_MOST);
 	if (io->error)
 		return io->error;
 	cell = calloc((size_t)rows + 1, row_size(table));
@@ -414,9 +423,9 @@ static int read_lot(struct reading *reading)
 	return io->error ? io->error : error;
 }
 
-int facts_rows_are_there(const struct facts_io *io)
+int facts_rows_are_there(const struct facts_io *io, int lives)
 {
-	return io->at < io->end && *io->at == 1;
+	return io->at < io->end && (*io->at == ROWS_ALL || (!lives && *io->at == ROWS_NO_LIVES));
 }
 
 int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struct facts_place *place,
@@ -427,7 +436,7 @@ int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struc
 	};
 	int error;
 
-	if (!facts_count(io, 0, 0, 1))
+	if (!facts_count(io, 0, 0, ROWS_NO_LIVES))
 		return io->error;
 	read_words(&reading);
 	read_freed(&reading, taker->freed);

@@ -1,8 +1,8 @@
 /*
  * facts_rows.h - the rows of a pass (rows/row_sink.h), with lives as sums, as bytes and back: lots of one table, column by column.
  *
- * A pass with more rows than FACTS_ROWS_MOST, or more bytes of them, has none. Neither has one in which a free failed: sums cannot undo a
- * death.
+ * A pass with more lives than FACTS_ROWS_MOST, or more bytes of them, has the other rows alone: `memana oom` asks for no more. The same
+ * number of the others is too many. A pass in which a free failed has no rows: sums cannot undo a death.
  */
 #ifndef MEMANA_FACTS_ROWS_H
 #define MEMANA_FACTS_ROWS_H
@@ -17,7 +17,7 @@
 
 struct facts_lot {
 	void *row;
-	uint32_t rows;
+	uint32_t rows, written; /* in it; in the lots before */
 };
 
 /* The rows of a pass that goes on. */
@@ -26,14 +26,13 @@ struct facts_rows {
 	struct analysis_sink sink;
 	struct row_maker maker;
 	struct facts_lot lot[LOAD_TABLE_COUNT];
-	struct facts_io io; /* the lots that were full */
-	const char **word;  /* texts of cells, each once */
-	uint32_t *slot;     /* by hash: the number of a text and 1 */
+	struct facts_io io, lives; /* the lots that were full; lives: of allocation_raw */
+	const char **word;         /* texts of cells, each once */
+	uint32_t *slot;            /* by hash: the number of a text and 1 */
 	uint32_t words, word_room;
-	uint32_t written; /* rows */
 	struct row_residence *change;
 	uint32_t changes, change_room;
-	int none; /* there are none */
+	int none, no_lives; /* there are none */
 	struct kept *kept;
 };
 
@@ -52,8 +51,8 @@ struct facts_taker {
 		*moment; /* NULL: all rows are asked for; else the moment of one process, and no rows of lives */
 };
 
-/* Behind the state of the analysis and the moment: whether there are rows. */
-int facts_rows_are_there(const struct facts_io *io);
+/* Behind the state of the analysis and the moment: whether there are rows; `lives` 1: those of lives, too. */
+int facts_rows_are_there(const struct facts_io *io, int lives);
 
 /*
  * The same place: tells the maker the rows that are asked for, as of `place` in the run, and notes the stacks that freed something. 1; 0:

@@ -249,6 +249,39 @@ TEST(an_interval_of_very_many_births)
 	load_sums_release(&sums);
 }
 
+/* More bytes of lives than facts have room for. */
+TEST(too_many_lives_leave_the_other_rows)
+{
+	struct analysis analysis = { 0 };
+	struct kit_random random = { 5 };
+	struct facts_io io = { .writing = 1 }, from;
+	struct facts_rows rows;
+	int error = 0, lives;
+	uint64_t *cell;
+	size_t i, k;
+
+	for (lives = 0; lives < 2; lives++) {
+		CHECK(!facts_rows_init(&rows, &analysis));
+		for (i = 0; i < (lives ? 400000 : 1000); i++) {
+			cell = rows.maker.row(&rows, LOAD_allocation_raw, &error);
+			for (k = 0; k < sizeof(struct load_allocation_raw) / sizeof(*cell); k++)
+				cell[k] = kit_next(&random);
+			((struct load_allocation_raw *)cell)->memory = "tensor";
+		}
+		memset(rows.maker.row(&rows, LOAD_mapping, &error), 0, sizeof(struct load_mapping));
+		io = (struct facts_io){ .writing = 1 };
+		facts_rows_write(&io, &rows);
+		facts_rows_release(&rows);
+		from = (struct facts_io){ .at = io.data, .end = io.data + io.size };
+		facts_kept_read(&from, &analysis, NULL);
+		CHECK(!io.error && !error && !from.error);
+		CHECK(facts_rows_are_there(&from, 0));
+		CHECK_EQ(facts_rows_are_there(&from, 1), !lives);
+		CHECK_EQ(io.size > 1000, !lives);
+		free(io.data);
+	}
+}
+
 /* Takes rows, and looks at nothing. */
 static void *take_row(void *context, enum load_table table, int *error)
 {
