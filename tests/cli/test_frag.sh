@@ -29,7 +29,7 @@ check "a time after the end" status 2 "$memana" frag --at 100s holes.zst
 check "is said, with the end" one_line err 'frag: holes.zst: the recording is over by then \(it ends at '
 "$BUILD/tests/unit/test_query" --write .
 check "without a segment the answer is the verdict" bash -c '"$0" frag rank0.zst | tee out | grep -q "^No caching allocator holds memory" && [ "$(wc -l <out)" = 3 ]' "$memana"
-check "a time in a run without a GPU" bash -c '"$0" load cpu.zst -o cpu.db >/dev/null && "$0" sql cpu.db "SELECT count(*) FROM device WHERE kind <> '"'cpu'"'" | grep -qx 0 && "$0" frag --at 0ns cpu.zst | grep -q "^No GPU was used in this recording"' "$memana"
+check "a time in a run without a GPU" bash -c '"$0" load cpu.zst -o cpu.db >/dev/null && "$0" sql cpu.db "SELECT count(*) FROM device WHERE kind <> '"'cpu'"'" | grep -qx 0 && "$0" frag --at 0ns cpu.zst | grep -q "^No memory of a GPU was recorded"' "$memana"
 check "reserved and allocated where each phase reached its peak, most in tensors" frag holes.zst \
 	'[(p["phase"], p["reserved_bytes"] >> 20, p["allocated_bytes"] >> 20) for p in d["devices"][0]["phases"]] == [("init", 100, 32), ("forward", 250, 112)]'
 

@@ -36,7 +36,7 @@ check "steps: says so" json flat.json '(g := d["growth"], p := d["processes"][0]
 check "steps: too few" report short steps short.zst
 check "steps: says that, too" json short.json 'd["growth"]["state"] == "unknown" and d["processes"][0]["growth_bytes"] is None'
 check "steps: none" report none steps none.zst
-check "steps: what to do then" words none.txt '^No step ended in this recording'
+check "steps: what to do then" words none.txt '^No ended step was recorded'
 check "steps: ranks" report ranks steps rank0.zst rank1.zst
 check "steps: who peaks" words ranks.txt 'Ranks: rank 1 peaks highest, 300\.0 MiB above rank 0\.'
 check "steps: imbalance" json ranks.json 'd["imbalance_bytes"] == 300 << 20'

@@ -149,8 +149,8 @@ static int print_report(struct frag_report *report)
 			  text_known.snapshot
 				  ? "This PyTorch snapshot has no segment: no memory of a GPU was reserved "
 				    "when it was taken, nor in its history."
-				  : "No GPU was used in this recording, so there is no allocator to look at: CPU "
-				    "tensors come from malloc. memana top tells what filled the CPU.");
+				  : "No memory of a GPU was recorded, so there is no allocator to look at. CPU "
+				    "tensors come from malloc: memana top tells what filled the CPU.");
 	if (!error && report->doc)
 		error = report_shape(report->doc, report->db);
 	return error || !report->doc ? error : doc_print(report->doc, stdout);

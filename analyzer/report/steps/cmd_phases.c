@@ -3,6 +3,7 @@
 #include <string.h>
 #include "figures.h"
 #include "report/command.h"
+#include "report/peak_verdict.h"
 
 #define PHASES_SHOWN 16 /* all there are */
 
@@ -170,7 +171,7 @@ static int print_phases(const struct text *text, struct db *db, const struct gro
 		print_device(text, &figures->growth, &figures->phases.device[i], options);
 	}
 	if (!figures->phases.count)
-		text_print(text, "Nothing was held on any device in this recording.\n");
+		text_print(text, PEAK_VERDICT_NONE "\n");
 	return 0;
 }
 
