@@ -27,7 +27,7 @@ enum host_verdict host_pressure(const struct analysis_host *host)
 		return HOST_UNKNOWN;
 	/* Between two samples a process can take as much as a part of what it has. */
 	if (host->available < LITTLE || host->available < host->resident / NEAR ||
-	    host->available < host->cgroup / (NEAR - 1)) /* 5 of 100 left: 1 for every 19 */
+	    host->available <= host->cgroup / (NEAR - 1)) /* 5 of 100 left: 1 for every 19 */
 		return HOST_MACHINE;
 	return HOST_UNKNOWN;
 }
