@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "database/db.h"
@@ -33,10 +34,10 @@ static const char notes[] = "Instead of a statement: .tables, the views for peop
 /* How rows are shown. */
 struct look {
 	int header;
-	int terminal; /* which must not act on what values hold; a file or a pipe gets them as they are */
+	int terminal; /* values must not control a terminal; a file or a pipe gets them unchanged */
 };
 
-/* Beside other columns, a tab or a line end inside a value would look like one between values. */
+/* Prints a value. Next to other columns, a tab or a line end in a value must not look like a separator. */
 static int print_text(const struct look *look, const char *text, int alone)
 {
 	char *copy = strdup(text), *at;
@@ -114,7 +115,10 @@ static int json_row(const struct db_stmt *stmt)
 	return error;
 }
 
-/* An error of stdout is told by main. Row by row: memory does not grow with their number. An array that an error has cut short has no end, and is no JSON. */
+/*
+ * Prints row by row: memory does not grow with the rows. After an error the array has no end, and is no JSON. main
+ * reports an error of stdout.
+ */
 static int json_rows(struct db_stmt *stmt)
 {
 	int more = db_step(stmt), rows = 0, error = 0;
@@ -130,13 +134,13 @@ static int json_rows(struct db_stmt *stmt)
 	return error ? error : more < 0 ? more : 0;
 }
 
-/* ---- what there is to ask ---- */
+/* ---- questions about the database itself ---- */
 
 static const char all_tables[] = SCHEMA_RELATIONS("1"), people_tables[] = SCHEMA_RELATIONS(SCHEMA_FOR_PEOPLE);
 
 #define SCHEMA_TEXT "SELECT sql || ';' AS sql FROM sqlite_schema WHERE type IN ('table', 'view') "
 
-/* Instead of a statement. X(word, statement, the same with a name behind it) */
+/* Words in place of a statement: X(word, statement, the statement for a name after the word). */
 #define DOT_LIST(X)                                                                   \
 	X(".tables", people_tables, SCHEMA_RELATIONS("(?1 = 'all' OR name LIKE ?1)")) \
 	X(".schema", SCHEMA_TEXT "AND name NOT LIKE 'sqlite%' ORDER BY rowid",        \
@@ -152,7 +156,7 @@ static const struct dot dots[] = {
 #undef DOT_ENTRY
 };
 
-/* Names of a list in one line, and the one that may have been meant. */
+/* Names of a list in one line, and the name that was probably meant. */
 struct names {
 	struct mt_nearest nearest;
 	char *best; /* a copy */
@@ -174,6 +178,9 @@ static void try_name(struct names *names, const char *name)
 {
 	const char *before = names->nearest.best;
 
+	/* A column of this name in another table is no correction. */
+	if (!strcasecmp(name, names->nearest.word))
+		return;
 	mt_nearest_try(&names->nearest, name);
 	if (names->nearest.best == before)
 		return;
@@ -217,7 +224,7 @@ static int no_table(struct db *db, const char *what, const char *table)
 	return status;
 }
 
-/* Is `table` a word of the statement? */
+/* Whether `table` is a word of the statement. */
 static int is_asked(const char *sql, const char *table)
 {
 	size_t size = strlen(table);
@@ -259,7 +266,7 @@ static int refuse(struct db *db, const char *sql, int error)
 	static const char table[] = "no such table: ", column[] = "no such column: ";
 	char what[256];
 
-	db_unrestrict(db); /* from here on the questions are ours */
+	db_unrestrict(db); /* the following statements are the program's own */
 	snprintf(what, sizeof(what), "%s", error == -MT_E_MEMORY ? mt_strerror(error) : db_message(db));
 	if (error == -MT_E_SQL && !strncmp(what, table, sizeof(table) - 1))
 		return no_table(db, what, what + sizeof(table) - 1);
@@ -269,7 +276,10 @@ static int refuse(struct db *db, const char *sql, int error)
 			    what);
 }
 
-/* The next text that `sql` wants of a column moment, from *at on: moment = 'step:3', not moment = 'step:' || step. 1, 0: no more. */
+/*
+ * Finds the next text that `sql` compares with a column moment, from *at on: moment = 'step:3', but not moment =
+ * 'step:' || step. Returns 1; 0: no more.
+ */
 static int next_moment(const char **at, char out[64])
 {
 	const char *value, *end;
@@ -290,7 +300,10 @@ static int next_moment(const char **at, char out[64])
 	return 0;
 }
 
-/* A name that no moment of the run has would have no rows, and a sum of nothing looks like an answer. 0, or the exit status. */
+/*
+ * Refuses a moment that the run does not have: the sum of no rows would look like an answer. Returns 0, or the exit
+ * status.
+ */
 static int refuse_moment(struct db *db, const char *sql)
 {
 	char name[64], first[64] = "", names[QUERY_MOMENTS_MAX];
@@ -372,7 +385,7 @@ static int answer_any(struct db *db, const char *sql, const struct look *look, i
 	return *sql == '.' ? answer_dot(db, sql, look, json) : answer(db, sql, NULL, look, json);
 }
 
-/* A trace is loaded into memory for the one question. */
+/* Loads a trace into memory for one question. */
 static int answer_from_traces(struct source *source, const char *sql, const struct look *look, int json)
 {
 	struct analysis analysis = { 0 };

@@ -17,7 +17,7 @@
 	  "{hosted} {bytes} of host memory[ of {limit} in all][. {rate} more came with each step][. Last seen in {place}].")      \
 	X(CRASHED, find_crashed, 0, "{process} ended abruptly. GPU and host had room at the last sample.")                        \
 	X(WRONG_DEVICE, find_wrong_device, 1,                                                                                     \
-	  "{process}[ and {others}] took {bytes} of this GPU, contexts included[. The largest place is {place}].")                \
+	  "{hosted} {bytes} of this GPU, contexts included[. The largest place is {place}].")                                     \
 	X(GROWS, find_grows, 1, "{place} keeps {bytes}{of}[ ({pieces} x {each})][. {rate} more came each time].")                 \
 	X(NO_BACKWARD, find_no_backward, 1, "{place} keeps {bytes}{of} for a backward that does not come.")                       \
 	X(SETTING_IGNORED, find_setting_ignored, 1,                                                                               \

@@ -120,12 +120,6 @@ static int say_hosted(struct sentence *sentence, const struct why *why, const st
 	return say(sentence, is_request ? " requests" : processes > 1 ? " use" : " uses");
 }
 
-static int say_others(struct sentence *sentence, int64_t others)
-{
-	sentence_say(sentence, "%lld more process%s", (long long)others, others == 1 ? "" : "es");
-	return others > 0;
-}
-
 /* X(word, what says the word: 0 if the word is unknown for the candidate `it`) */
 #define WORD_LIST(X)                                                                                                  \
 	X(process, say_process(sentence, why, it))                                                                    \
@@ -140,8 +134,7 @@ static int say_others(struct sentence *sentence, int64_t others)
 	X(before, say(sentence, why->scene.request.has_before == SCENE_SAME_PLACE ? "when this place last got memory" \
 										  : "in the step before"))            \
 	X(holds, say(sentence, rank_is_request(it) ? "requests" : "holds"))                                           \
-	X(hosted, say_hosted(sentence, why, it))                                                                      \
-	X(others, say_others(sentence, it->fact[FACT_PROCESSES] - 1))
+	X(hosted, say_hosted(sentence, why, it))
 
 const struct why_fact why_facts[FACTS] = {
 #define FACT_ROW(name, word, is_bytes) [FACT_##name] = { word, is_bytes },
