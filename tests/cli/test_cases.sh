@@ -13,12 +13,13 @@ at_most() { awk -v is="$(share "$1")" "BEGIN { exit !(is != \"\" && is <= $2) }"
 check "the first action harms in 6 % at most" at_most 6 6
 
 # Threads whose hashes were committed before anybody asked (docs/oom.md has the first answers).
-for batch in unseen unseen-2 unseen-3 unseen-4; do
+for least in unseen:70 unseen-2:70 unseen-3:70 unseen-4:70 unseen-5:60; do
+	batch=${least%:*}
 	frozen() { (cd "$SRC/tests/cases/$batch" && sha256sum -c --quiet SHA256SUMS); }
 	check "$batch: the threads are as they were written" frozen
 	check "$batch: each thread has an answer" score "$batch"
 	check "$batch: the first cause, in 50 %" at_least 2 50
-	check "$batch: one of the first three, in 70 %" at_least 3 70
+	check "$batch: one of the first three, in ${least#*:} %" at_least 3 "${least#*:}"
 done
 
 # Evidence that the figures above could lose unnoticed: the first cause of these cases.

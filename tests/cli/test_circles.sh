@@ -3,10 +3,10 @@
 
 # Named here: those that there are. A ledger's events move memory and tensors, which move bytes in the ledger again, and undo
 # is made of the same moves: one idea in files of readable size. A paused agent asks whether memrec start has come, and what it asks has
-# to know whether a thread is inside of the agent.
+# to know whether a thread is inside of the agent. The start of a recording is a file of its own (agent_impl.h).
 cat >expected <<'END'
 formats: ledger ledger_memory ledger_tensor ledger_undo
-agent: agent pause
+agent: agent agent_start pause
 END
 same() { (cd "$SRC" && python3 tests/cli/circles.py "$BUILD") >circles && diff expected circles; }
 check "no circles of files but those that are named" same
