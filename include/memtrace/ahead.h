@@ -1,15 +1,16 @@
 /*
- * ahead.h - reads traces ahead of whoever uses their events: threads unpack, decode and label the next batches meanwhile.
+ * ahead.h - reads traces ahead of their consumer: threads unpack, decode and label the next batches.
  *
  *     trace 1 ── reader ── tracker ──> batch batch batch ──┐
  *     trace 2 ── reader ── tracker ──> batch batch ────────┼──> mt_ahead_next
  *     trace 3 ── reader ── tracker ──> batch batch batch ──┘
  *            a thread or two serve all                     one thread
  *
- * Events, errors and their order are those of mt_reader_next. New definitions are read only while no caller uses the old
- * ones: inside mt_ahead_next. Memory: a few batches for each trace, fewer where there are many traces. So are chunks that
- * are larger than memrec writes them; of these all traces together hold 256 MiB at most, and one for which there is no
- * room is damaged: -MT_E_LIMIT.
+ * Events, errors and their order are those of mt_reader_next. New definitions are read inside mt_ahead_next alone,
+ * while no caller uses the old ones.
+ *
+ * Memory: a few batches for each trace, fewer for each of many traces. Chunks larger than memrec writes hold 256 MiB at
+ * most in all traces together. A chunk beyond that bound counts as damaged: -MT_E_LIMIT.
  */
 #ifndef MEMTRACE_AHEAD_H
 #define MEMTRACE_AHEAD_H
@@ -24,7 +25,7 @@
 
 struct mt_ahead;
 
-/* As mt_reader_next tells of it. */
+/* One batch of mt_reader_next. */
 struct mt_ahead_batch {
 	const struct mt_event *events;
 	const struct mt_label *labels; /* the tracker's label for each of them; NULL: there is no tracker */
@@ -34,23 +35,23 @@ struct mt_ahead_batch {
 };
 
 /*
- * Do not touch the readers until mt_ahead_free, but for their definitions and process. The same holds for the
- * trackers, one for each reader, which get every event in order without following steps. `trackers` may be NULL. `threads`: at
- * most; with one processor, or without a thread, all is read in mt_ahead_next. NULL: out of memory.
+ * Until mt_ahead_free the caller uses only definitions and process of the readers. The trackers, one for each reader,
+ * belong to mt_ahead as well: each gets every event in order, without following steps. `trackers` may be NULL.
+ * `threads` is the upper bound. With one processor, or if no thread starts, mt_ahead_next reads. NULL: out of memory.
  */
 struct mt_ahead *mt_ahead_new(struct mt_reader *const *readers, struct mt_tracker *const *trackers, uint32_t count,
 			      uint32_t threads);
 void mt_ahead_free(struct mt_ahead *ahead); /* NULL is fine */
 
 /*
- * The next events of reader number `which`, without checkpoints that only repeat what is known (MT_BATCH_REPEAT), and
- * like mt_reader_next in what is returned. Valid until the next call for the same reader.
+ * The next events of reader number `which`. Checkpoints that repeat known events (MT_BATCH_REPEAT) are left out.
+ * Returns what mt_reader_next returns. *batch is valid until the next call for the same reader.
  */
 int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, struct mt_ahead_batch *batch);
 
 /*
- * mt_reader_more for all readers of which mt_ahead_next has said the end; no batch of theirs is in use. 1: some of them
- * go on; 0; or the first error.
+ * Calls mt_reader_more for each reader that has reached its end. The caller uses no batch of these readers. 1: some of
+ * them have more events; 0: none has; or the first error.
  */
 int mt_ahead_more(struct mt_ahead *ahead);
 

@@ -25,8 +25,9 @@ static inline void mt_copy_text(char *to, size_t size, const char *from)
 }
 
 /*
- * Opens for reading a path that a file names: a regular file of this user, or of anybody for root, and no link. The file
- * is looked at before it is opened: opening a device may do something. A descriptor, or -1 (errno).
+ * Opens for reading a path out of a file. The path must be a regular file of this user, and no link. For root any user
+ * may own the file. The check comes before the opening, because opening a device can have effects. A descriptor, or -1
+ * (errno).
  */
 int mt_open_named(const char *path);
 

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* ns, CLOCK_MONOTONIC as the kernel has it. Costs a system call. Keeps errno. */
+/* ns of CLOCK_MONOTONIC, read by a system call. Keeps errno. */
 uint64_t mt_wait_clock_ns(void);
 
 #endif

@@ -79,16 +79,16 @@ struct mt_symbol {
 struct mt_node {
 	uint32_t parent; /* towards the outermost frame; 0: this is the outermost */
 	uint32_t frame;
-	uint32_t nest; /* the instances whose calls run down to this frame, if this frame is such a call; 0: inherits the parent's */
+	uint32_t nest; /* instances whose calls lead to this frame, if the frame is such a call; 0: as the parent */
 };
 
 /*
- * An object of the program that runs as a part of a model: a torch.nn.Module. Two objects that lived at one address one
- * after the other, in one class, are one instance.
+ * An object of the program that is a part of a model: a torch.nn.Module. Two objects of one class that had one address,
+ * one after the other, are one instance.
  */
 struct mt_instance {
 	uint64_t address; /* the object, in the process */
-	uint32_t type;    /* string: name of its class, without the module it is from */
+	uint32_t type;    /* string: name of the class, without its module */
 };
 
 /* Calls of instances inside one another, outermost first: nest 3 = (nest 1 = (0, Transformer), EncoderLayer). */
@@ -98,8 +98,8 @@ struct mt_nest {
 };
 
 /*
- * A stack node that is the call of an instance, or stands for elided frames with such calls. A node has one at most.
- * Writers before VARIANT said in this way which nests there are.
+ * Links a stack node to its nest. The node is the call of an instance, or stands for elided frames with such calls. A
+ * node has one nest at most. Traces from before VARIANT list their nests in this way.
  */
 struct mt_nested {
 	uint32_t node;
@@ -107,13 +107,13 @@ struct mt_nested {
 };
 
 /*
- * The frames of a node inside of a nest. A variant is a node to all who ask for nodes by id, and is counted with them: its
- * parent is the variant of the node's parent. Only the file tells the two apart.
+ * A node inside of a nest. Callers use a variant like a node: ids and counts include variants, and the parent of a
+ * variant is the variant of the node's parent. Only the file keeps the two apart.
  */
 struct mt_variant {
 	uint32_t parent; /* node that is a variant; 0: the node's own parent */
-	uint32_t node;   /* node that is none */
-	uint32_t nest;   /* its own, or the one it inherits; never 0 */
+	uint32_t node;   /* a node that is no variant */
+	uint32_t nest;   /* its own nest or the inherited one; never 0 */
 };
 
 enum mt_thread_flag {
@@ -145,7 +145,7 @@ void mt_defs_free(struct mt_defs *defs);
 /* Number of definitions of `kind` (ids 1..count are valid). */
 uint32_t mt_defs_count(const struct mt_defs *defs, enum mt_def kind);
 
-/* Look up; NULL for id 0 and ids that are not defined. mt_defs_string gives "" instead and is NUL-terminated. */
+/* Look-ups return NULL for id 0 and for undefined ids. mt_defs_string returns "" instead; its text ends in NUL. */
 const char *mt_defs_string(const struct mt_defs *defs, uint32_t id);
 size_t mt_defs_string_size(const struct mt_defs *defs, uint32_t id);
 const struct mt_module *mt_defs_module(const struct mt_defs *defs, uint32_t id);
@@ -159,16 +159,16 @@ const struct mt_nest *mt_defs_nest(const struct mt_defs *defs, uint32_t id);
 const struct mt_nested *mt_defs_nested(const struct mt_defs *defs, uint32_t id);
 
 /*
- * Intern: the id of an equal definition, made if there was none; 0: out of memory or over a limit (the caller
- * goes on with "none"). `text` need not end in NUL and is copied; longer than MT_STRING_MAX is cut. Ids inside the
- * structs must be defined already (or 0). Threads are equal by tid and name, devices by kind and index.
+ * Interns: returns the id of an equal definition, or of a new one. 0: out of memory or over a limit (the caller goes on
+ * with "none"). `text` need not end in NUL and is copied; a text longer than MT_STRING_MAX is cut. Ids inside the
+ * structs must be 0 or defined. Threads are equal by tid and name, devices by kind and index.
  */
 uint32_t mt_defs_add_string(struct mt_defs *defs, const char *text, size_t size);
 uint32_t mt_defs_add_module(struct mt_defs *defs, const struct mt_module *module);
 uint32_t mt_defs_add_frame(struct mt_defs *defs, const struct mt_frame *frame);
 uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame);
 uint32_t mt_defs_add_node_in(struct mt_defs *defs, uint32_t parent, uint32_t frame,
-			     uint32_t nest); /* nodes are equal by all three */
+			     uint32_t nest); /* nodes are equal if all three are equal */
 uint32_t mt_defs_add_thread(struct mt_defs *defs, const struct mt_thread *thread);
 uint32_t mt_defs_add_device(struct mt_defs *defs, const struct mt_device *device);
 uint32_t mt_defs_add_symbol(struct mt_defs *defs, const struct mt_symbol *symbol);

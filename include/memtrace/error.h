@@ -1,15 +1,16 @@
 /*
- * error.h - every error a library function of this project can return.
+ * error.h - the errors that library functions of this project return.
  *
  * Functions return 0 or a negative number: -MT_E_<NAME>. Numbers are stable and never reused.
- * Words are for people and are put together in main files only: mt_strerror() gives the core of the sentence.
+ *
+ * Main files alone put messages for people together. mt_strerror() gives the core of the sentence.
  */
 #ifndef MEMTRACE_ERROR_H
 #define MEMTRACE_ERROR_H
 
 /* X(name, number, exit code of a program that stops on it, text) */
 #define MT_ERROR_LIST(X)                                                   \
-	X(SYSTEM, 1, 4, "a system call failed") /* errno says which way */ \
+	X(SYSTEM, 1, 4, "a system call failed") /* errno has the reason */ \
 	X(MEMORY, 2, 4, "out of memory")                                   \
 	X(MISSING, 3, 4, "a library or file that is needed is missing")    \
 	X(SPACE, 4, 4, "no space left where the file lies")                \
@@ -32,10 +33,10 @@ enum mt_error {
 #undef MT_ERROR_ENUM
 };
 
-/* The sentence for `error` (0, -MT_E_x or MT_E_x). Static storage, never NULL. */
+/* Returns the sentence for `error` (0, -MT_E_x or MT_E_x). Static storage, never NULL. */
 const char *mt_strerror(int error);
 
-/* The exit code (2, 3 or 4; 0 for 0) a program ends with when it stops on `error`. */
+/* Returns the exit code of a program that stops on `error`: 2, 3 or 4; 0 for 0. */
 int mt_exit_code(int error);
 
 #endif

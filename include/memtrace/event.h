@@ -1,9 +1,9 @@
 /*
- * event.h - what a trace consists of: events, and the definitions that events point to.
+ * event.h - the events of a trace, and their fields.
  *
- * Both lists below are written once, here. The codec, the spec's tables (checked by a test), the loader and
- * `memana info` are made from them. Adding a field or a kind: append it, never renumber, describe it in
- * formats/trace/trace-v1.md, add a golden file.
+ * The two lists below are the only source: the codec, the spec's tables (checked by a test), the loader and `memana
+ * info` are made from them. To add a field or a kind, append it, describe it in formats/trace/trace-v1.md and add a
+ * golden file. Numbers never change.
  */
 #ifndef MEMTRACE_EVENT_H
 #define MEMTRACE_EVENT_H
@@ -54,8 +54,8 @@ enum mt_field {
 	 MT_F(flags))
 
 /*
- * Kinds: X(NAME, number, fields, meaning). An allocation is stamped when the call returned, a free when the call
- * was entered: an address may be handed out again before a free returns.
+ * Kinds: X(NAME, number, fields, meaning). An allocation has the time of the call's return, a free the time of its
+ * entry, because an address may be handed out again before a free returns.
  */
 #define MT_KIND_LIST(X)                                                                                                                                                                                                                                         \
 	X(TENSOR_ALLOC, 1, MT_F_TENSOR, "the framework's allocator handed out a block")                                                                                                                                                                         \
@@ -125,7 +125,7 @@ enum mt_kind {
 		MT_KIND_MAX = 255, /* the format's limit: kinds are one byte */
 };
 
-/* Kinds whose field `value` is a string id, too. */
+/* 1: the field `value` of this kind is a string id as well. */
 static inline int mt_kind_has_second_name(uint32_t kind)
 {
 	return kind == MT_RANGE_PUSH || kind == MT_RANGE_POP || kind == MT_CENSUS || kind == MT_INSTANCE_NAME;
@@ -173,10 +173,10 @@ enum mt_flag {
 	MT_FLAG_NO_TOTAL = 1, /* allocations: the allocator's totals do not include this block (shared memory maps) */
 	MT_FLAG_REQUESTED =
 		2, /* size: requested bytes; total: bytes of the allocator's blocks on the device. Memory from before the first event: handle has the bytes of its block */
-	MT_FLAG_AT_LEAST = 4, /* with it: the blocks are at least that large */
+	MT_FLAG_AT_LEAST = 4, /* with MT_FLAG_REQUESTED: `total` is a lower bound of the blocks */
 };
 
-/* Why records are missing. X(NAME, number, words) */
+/* Reasons for missing records. X(NAME, number, words) */
 #define MT_LOSS_LIST(X)                                               \
 	X(RING_FULL, 0, "the ring was full longer than the wait")     \
 	X(NO_SLOT, 1, "no ring slot was left for the thread")         \
@@ -217,11 +217,11 @@ enum mt_source {
 };
 
 /* X(NAME, number, word) */
-#define MT_SOURCE_STATE_LIST(X)                                        \
-	X(OFF, 0, "off") /* not asked for, not there, or given away */ \
-	X(ON, 1, "on")                                                 \
-	X(FAILED, 2, "failed")                                         \
-	X(PARTLY, 3, "partly") /* it works, and did not for a while */
+#define MT_SOURCE_STATE_LIST(X)                                       \
+	X(OFF, 0, "off") /* not wanted, not present, or given away */ \
+	X(ON, 1, "on")                                                \
+	X(FAILED, 2, "failed")                                        \
+	X(PARTLY, 3, "partly") /* it works now, and failed for some time */
 
 enum mt_source_state {
 #define MT_SOURCE_STATE_ENUM(name, number, word) MT_SOURCE_##name = (number),
@@ -230,10 +230,10 @@ enum mt_source_state {
 		MT_SOURCE_STATES
 };
 
-/* "on"; a number that is none of them: "failed". */
+/* The word of a state, such as "on"; "failed" for an unknown number. */
 const char *mt_source_state_word(uint64_t state);
 
-/* How a recording ended. X(NAME, number, words) */
+/* Reasons for the end of a recording. X(NAME, number, words) */
 #define MT_END_LIST(X)                                                                   \
 	X(EXIT, 0, "the process ended")                                                  \
 	X(STEPS, 1, "the steps asked for were recorded")                                 \

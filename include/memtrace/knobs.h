@@ -1,8 +1,8 @@
 /*
- * knobs.h - the settings of the frameworks that move memory: what formats/knobs/<framework>.yaml say, checked.
+ * knobs.h - the settings of frameworks that change memory use: formats/knobs/<framework>.yaml, read and checked.
  *
- * formats/knobs/README.md says what a row can say and mean. All texts are ASCII or UTF-8 of at most YAML_TEXT_MAX bytes,
- * belong to the struct mt_knobs and live as long; it never changes once it is made.
+ * formats/knobs/README.md describes the rows. All texts are ASCII or UTF-8 of at most YAML_TEXT_MAX bytes. They belong
+ * to struct mt_knobs and live as long as it. A struct mt_knobs does not change after mt_knobs_new and mt_knobs_add.
  */
 #ifndef MEMTRACE_KNOBS_H
 #define MEMTRACE_KNOBS_H
@@ -21,7 +21,7 @@
 	X(ENGINE, "engine")       \
 	X(LOADER, "loader")
 
-/* Which way it saves. X(NAME, word) */
+/* The change of the value that saves memory. X(NAME, word) */
 #define MT_KNOB_SAVES_LIST(X) \
 	X(NONE, "none")       \
 	X(LOWER, "lower")     \
@@ -30,7 +30,7 @@
 	X(OFF, "off")         \
 	X(CHOOSE, "choose")
 
-/* How the saving is computed from a trace. X(NAME, word) */
+/* The way to compute the saving from a trace. X(NAME, word) */
 #define MT_KNOB_METHOD_LIST(X) \
 	X(NONE, "none")        \
 	X(TOKENS, "tokens")    \
@@ -50,7 +50,7 @@
 	X(PADDING, "padding")         \
 	X(PROMPT, "prompt")
 
-/* The part that stays when bytes go. X(NAME, words) */
+/* The part of the bytes that a saving leaves. X(NAME, words) */
 #define MT_KNOB_LEAVES_LIST(X)                  \
 	X(NOTHING, "nothing")                   \
 	X(BOUNDARIES, "boundaries and a layer") \
@@ -58,7 +58,7 @@
 	X(ADAPTERS, "adapters")                 \
 	X(PIECE, "a piece")
 
-/* Its cost, the cheapest first. X(NAME, words) */
+/* The cost of a saving, cheapest first. X(NAME, words) */
 #define MT_KNOB_COST_LIST(X)      \
 	X(FREE, "free")           \
 	X(SOME_TIME, "some time") \
@@ -66,7 +66,7 @@
 	X(GPUS, "more GPUs")      \
 	X(RESULTS, "changes results")
 
-/* How a value is written down. X(NAME, word) */
+/* The syntax of a value. X(NAME, word) */
 #define MT_KNOB_WRITTEN_LIST(X)                              \
 	X(HYDRA, "hydra")             /* a.b=1 */            \
 	X(DOTLIST, "dotlist")         /* a.b=1, all alike */ \
@@ -77,7 +77,7 @@
 	X(JSON, "json")               /* a path in it */     \
 	X(CODE, "code")               /* in the program */
 
-/* The owner of the train loop: a user can put a call around code of his own loop. X(NAME, word) */
+/* The owner of the train loop. Only a user's own loop can get a new call. X(NAME, word) */
 #define MT_KNOB_LOOP_LIST(X)      \
 	X(FRAMEWORK, "framework") \
 	X(USER, "user")
@@ -130,7 +130,10 @@ enum mt_knob_loop {
 	X(MINI_BATCH, "mini-batch")           \
 	X(GPUS, "gpus")
 
-/* The framework's answer to a fact larger than a value that has to be at least as large. X(NAME, word) */
+/*
+ * The framework's reaction to a fact that is larger than the value, if the value must be at least as large. X(NAME,
+ * word)
+ */
 #define MT_KNOB_BEYOND_LIST(X) \
 	X(UNTOLD, "untold")    \
 	X(ERROR, "error")      \
@@ -227,7 +230,7 @@ enum mt_knob_constraint_kind {
 #undef MT_KNOB_CONSTRAINT_ENUM
 		MT_KNOB_CONSTRAINTS
 };
-/* A bit for each category, and one more for the host's memory, which no category of a GPU is. */
+/* Bit number for host memory, after the bits of the categories, which are of GPU memory. */
 #define MT_KNOB_HOST MT_CATEGORY_COUNT
 
 /* Limits of a file. */
@@ -245,7 +248,7 @@ enum mt_knob_constraint_kind {
 
 struct mt_knob_release {
 	const char *version;
-	const char *commit; /* commit of the repository in which it was read; NULL: the package of this version */
+	const char *commit; /* commit that the rows were read from; NULL: the package of this version */
 };
 
 /* A default from a release on. */
@@ -254,12 +257,12 @@ struct mt_knob_default {
 	const char *value;
 };
 
-/* A key as spelled, and where it holds: in releases [since, gone). */
+/* A key and its releases: from `since` up to, but without, `gone`. */
 struct mt_knob_name {
 	const char *key;
-	const char *source; /* as README.md has it */
+	const char *source; /* place in the source, as README.md describes it */
 	uint32_t since, gone;
-	uint32_t defaults;                                       /* 0: it has none of its own */
+	uint32_t defaults;                                       /* 0: no default of its own */
 	struct mt_knob_default by_release[MT_KNOB_DEFAULTS_MAX]; /* in order */
 };
 
@@ -274,71 +277,72 @@ struct mt_knob_constraint {
 	uint32_t values;
 };
 
-/* With the value, a knob takes another one of its file: "VALUE: KEY=TO". */
+/* With this value of the knob, another knob of the file changes, too: "VALUE: KEY=TO". */
 struct mt_knob_with {
 	const char *value, *key, *to;
 };
 
 struct mt_knob {
 	struct mt_knob_name name; /* today's */
-	const char *trainer;      /* the one of `trainers` that has the row alone; NULL: all have it */
+	const char *trainer;      /* the one trainer of `trainers` with this row; NULL: all of them */
 	struct mt_knob_name older[MT_KNOB_OLDER_MAX];
 	uint32_t olders;
 	const char *what;
 	const char *unit; /* the word of `measure` */
 	enum mt_knob_unit measure;
 	enum mt_knob_written written;
-	const char *unset;   /* the key whose value it has while it is null; NULL: null is a value like others */
-	const char *passes;  /* the framework whose key it hands on; NULL: none */
-	const char *instead; /* the replacement of a key that is gone; NULL: it is not */
-	const char *effect, *not_so; /* NULL: nothing is said */
+	const char *unset;   /* key whose value counts while this one is null; NULL: null is a value like others */
+	const char *passes;  /* framework that gets this key passed on; NULL: none */
+	const char *instead; /* replacement of a removed key; NULL: the key still exists */
+	const char *effect, *not_so; /* NULL: not given */
 	uint32_t processes;          /* bits 1 << enum mt_knob_process */
 	uint32_t phases;             /* .. enum mt_phase */
 	uint32_t categories;         /* .. enum mt_category and MT_KNOB_HOST */
 	enum mt_knob_saves saves;
 	enum mt_knob_method method;
-	enum mt_action does; /* MT_ACTIONS: method, category and process tell */
+	enum mt_action does; /* MT_ACTIONS: derived from method, category and process */
 	enum mt_knob_cost cost;
-	uint32_t copies;            /* pieces of a bucket that are alive at once */
-	enum mt_knob_of of;         /* TOKENS */
-	enum mt_knob_leaves leaves; /* REMOVED, LOGITS */
-	const char
-		*within[MT_KNOB_WITHIN_MAX]; /* only bytes whose stacks have a function with one of these words in it */
-	uint32_t withins;                    /* 0: all of the category */
-	const char
-		*outside[MT_KNOB_WITHIN_MAX]; /* bytes whose stacks have a function with one of these do not go by it */
+	uint32_t copies;                         /* number of buckets alive at once */
+	enum mt_knob_of of;                      /* TOKENS */
+	enum mt_knob_leaves leaves;              /* REMOVED, LOGITS */
+	const char *within[MT_KNOB_WITHIN_MAX];  /* words: only bytes with one in a function of the stack */
+	uint32_t withins;                        /* 0: the knob moves all bytes of the category */
+	const char *outside[MT_KNOB_WITHIN_MAX]; /* words: no bytes with one in a function of the stack */
 	uint32_t outsides;
-	const char *proof[MT_KNOB_WITHIN_MAX]; /* functions, files or folders that run only where it is on */
+	const char *proof[MT_KNOB_WITHIN_MAX]; /* functions, files or folders that run only while the knob is on */
 	uint32_t proofs;
-	const char *seen[MT_KNOB_WITHIN_MAX]; /* the same: it can be set only where one of these runs */
-	uint32_t seens;                       /* 0: anywhere */
+	const char *seen[MT_KNOB_WITHIN_MAX]; /* functions, files or folders: no effect unless one runs */
+	uint32_t seens;                       /* 0: the knob always has an effect */
 	struct mt_knob_with with[MT_KNOB_WITHIN_MAX];
 	uint32_t withs;
-	const char *turned_on;  /* a word: the one that turns it on; NULL: it needs none, or weighs say it */
-	const char *turned_off; /* a word that saves where it is off: the one that turns it off; of others NULL */
+	const char *turned_on; /* for a knob of words: the word that turns it on; NULL: not needed, or `weigh` has it */
+	const char *turned_off; /* for a knob of words that saves when off: the word that turns it off; else NULL */
 	struct {
 		const char *value;
 		uint32_t weight;
-	} weigh[MT_KNOB_WEIGHS_MAX]; /* DIVIDED: the bytes are as these numbers */
+	} weigh[MT_KNOB_WEIGHS_MAX]; /* DIVIDED: relative bytes for each value */
 	uint32_t weighs;
 	struct mt_knob_constraint constraint[MT_KNOB_CONSTRAINTS_MAX];
 	uint32_t constraints;
 	size_t line; /* in its file */
 };
 
-/* Functions, files or folders that run for one of several models: bytes of their stacks are that model's. */
+/* One of several models in a process. Bytes belong to it if its functions, files or folders are on their stack. */
 struct mt_knob_model {
 	enum mt_knob_process process;
 	const char *seen[MT_KNOB_WITHIN_MAX];
 	uint32_t seens;
 };
 
-/* Keys of another framework that can be set through this one: as `before` and the key. */
+/* Another framework whose keys are set through this one, with `before` in front of the key. */
 struct mt_knob_hand {
 	const char *framework, *before;
 };
 
-/* A program that runs this one and has keys and defaults of its own, and functions, files or folders by which stacks show it. */
+/*
+ * A program that runs this framework with keys and defaults of its own. Its functions, files or folders show it on a
+ * stack.
+ */
 struct mt_knob_wrapper {
 	const char *name;
 	const char *seen[MT_KNOB_WITHIN_MAX];
@@ -352,17 +356,17 @@ struct mt_knob_file {
 	const char *repository;                               /* OWNER/NAME on GitHub; NULL: not needed */
 	struct mt_knob_release release[MT_KNOB_RELEASES_MAX]; /* oldest first */
 	uint32_t releases;
-	const char *builds_on[MT_KNOB_FRAMES_MAX]; /* files with knobs that hold, too */
+	const char *builds_on[MT_KNOB_FRAMES_MAX]; /* frameworks whose knobs apply as well */
 	uint32_t below;
-	enum mt_knob_written written; /* a row's own word goes before */
-	const char *class_;           /* class of arguments with a key that has no class or function; NULL: none */
+	enum mt_knob_written written; /* for rows without a word of their own */
+	const char *class_;           /* class of the arguments for keys without class or function; NULL: none */
 	const char *frame[MT_KNOB_FRAMES_MAX]; /* paths of its code: "verl/trainer" */
 	uint32_t frames;
-	const char *variable[MT_KNOB_FRAMES_MAX]; /* names in the environment, the first holds in all releases */
+	const char *variable[MT_KNOB_FRAMES_MAX]; /* environment variables; the first one exists in all releases */
 	uint32_t variables;
 	struct mt_knob_hand hand[MT_KNOB_HANDS_MAX];
 	uint32_t hands;
-	struct mt_knob_model model[MT_KNOB_PROCESSES]; /* models with rows of their own */
+	struct mt_knob_model model[MT_KNOB_PROCESSES]; /* models that have rows of their own */
 	uint32_t models;
 	struct mt_knob_wrapper wrapper[MT_KNOB_WRAPPERS_MAX];
 	uint32_t wrappers;
@@ -395,40 +399,40 @@ struct mt_knob_file {
 	X(knobs_sglang, "sglang")             \
 	X(knobs_pytorch, "pytorch")
 
-/* Their names with a blank before each. */
+/* The names of all frameworks, each after a blank. */
 #define MT_KNOBS_NAME(symbol, framework) " " framework
 #define MT_KNOBS_FRAMEWORKS MT_KNOBS_LIST(MT_KNOBS_NAME)
 
 struct mt_knobs {
 	struct mt_knob_file *file; /* in the order of MT_KNOBS_LIST */
 	uint32_t files;
-	struct knobs_text *texts; /* all of them, for freeing */
+	struct knobs_text *texts; /* owns all texts; for mt_knobs_free */
 };
 
 /*
- * Reads the files that the program carries. 0; -MT_E_RULES or -MT_E_MEMORY, with "FILE:LINE: words" in the message.
- * *knobs is the caller's, NULL on error.
+ * Reads the built-in files. Returns 0, -MT_E_RULES or -MT_E_MEMORY, with "FILE:LINE: words" in the message. The caller
+ * frees *knobs with mt_knobs_free; it is NULL on error.
  */
 int mt_knobs_new(struct mt_knobs **knobs, char *message, size_t message_size);
 void mt_knobs_free(struct mt_knobs *knobs); /* NULL is fine */
 
-/* Adds the file `text`, which counts as a whole or not at all. Errors as of mt_knobs_new. `text` may go afterwards. */
+/* Adds a file. After an error nothing of it counts. The text is copied. Errors as of mt_knobs_new. */
 int mt_knobs_add(struct mt_knobs *knobs, const char *name, const char *text, size_t size, char *message,
 		 size_t message_size);
 
-/* Is every framework there that another one names? Errors as of mt_knobs_new. */
+/* Checks that each framework named by another one exists. Errors as of mt_knobs_new. */
 int mt_knobs_check(const struct mt_knobs *knobs, char *message, size_t message_size);
 
-/* NULL: no file is about it. */
+/* The file of a framework; NULL: there is none. */
 const struct mt_knob_file *mt_knobs_find(const struct mt_knobs *knobs, const char *framework);
 
-/* The knob of the file that has the key, as today's name or an older one; NULL: none has. */
+/* The knob with this key, as today's name or an older one; NULL: none. */
 const struct mt_knob *mt_knob_find(const struct mt_knob_file *file, const char *key);
 
-/* The default in a release of the file; NULL: nothing of its own. */
+/* The default in a release of the file; NULL: the name has no default of its own. */
 const char *mt_knob_default_in(const struct mt_knob_name *name, uint32_t release);
 
-/* 1: of a word that has one, the value turns it off; an older key of it may be a switch. */
+/* 1: the value turns off a knob that has a word for off. False and null count as well: an older key may be a switch. */
 int mt_knob_is_off(const struct mt_knob *knob, const char *value);
 
 /* Static storage. */

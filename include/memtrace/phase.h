@@ -5,23 +5,23 @@
  * A phase has a role (what the process was doing for the RL loop) and a part (what inside). People see one flat name.
  *
  * Order of trust: explicit marks (memrec_phase_push, NVTX) > rules on the stack > autograd thread > the newest open
- * role of the process. Before anything else ran, unmatched work is init; later it is other, never a guess.
+ * role of the process. Unmatched work is init before any other work has run, and other after it. It is never guessed.
  *
- * Backward. On the CPU it runs on the thread that called it. On a GPU it runs on autograd's own threads, which have
- * no Python caller. They take the role of the thread that waits in Engine::execute (between BACKWARD_BEGIN and
- * BACKWARD_END). Without such a thread they take the newest role function that is open in the process. Everything
- * between the two events of a thread is backward there; they nest (a checkpoint runs a backward inside the backward).
- * When the end is missing, the next forward or optimizer that no backward called ends it. A forward that runs inside
- * a backward is done again: its part is recompute. A backward is part of CUDA graphs if the thread that waits
+ * Backward. On the CPU a backward runs on the thread that called it. On a GPU it runs on autograd's own threads, which
+ * have no Python caller. These threads take the role of the thread that waits in Engine::execute (between
+ * BACKWARD_BEGIN and BACKWARD_END), else the newest role function that is open in the process. On the waiting thread,
+ * all work between its two events is backward. The events nest, because a checkpoint runs a backward inside the
+ * backward. If the end is missing, the next forward or optimizer that no backward called ends the backward. A forward
+ * inside a backward runs a second time: its part is recompute. A backward is part of CUDA graphs if the waiting thread
  * captures graphs.
  *
  * Loss. Work on a model's output, before a backward or an optimizer follows on that thread, is forward. This holds in
- * the function that called the model, in those it calls, and in all of a known function that calls forward and
- * backward (formats/phase/phase_loss.c). The word of frames or marks goes before.
+ * the function that called the model, in functions that it calls, and in all of a known function that calls forward and
+ * backward (formats/phase/phase_loss.c). Frames and marks with a meaning of their own come first.
  *
- * Stacks that are too deep lack frames in their middle. If a role function may be among those, the role is that of
- * the thread's newest stack that could tell. It goes before the role of a frame further inside, as it would if it
- * were there.
+ * Deep stacks lack frames in their middle. If a role function may be among the missing frames, the role is that of the
+ * thread's newest stack that could tell. This role goes before the role of a frame further inside, as it would in the
+ * whole stack.
  */
 #ifndef MEMTRACE_PHASE_H
 #define MEMTRACE_PHASE_H
@@ -43,7 +43,7 @@
 	X(BACKWARD, 7, "backward", 'b')           \
 	X(OPTIMIZER, 8, "optimizer", 'o')         \
 	X(WEIGHT_UPDATE, 9, "weight-update", 'w') \
-	X(BEFORE, 10, "before", 'p') /* it was there when the recording began: the phase is unknown */
+	X(BEFORE, 10, "before", 'p') /* alive when the recording began: the phase is unknown */
 
 enum mt_phase {
 #define MT_PHASE_ENUM(name, number, word, letter) MT_PHASE_##name = (number),
@@ -84,7 +84,7 @@ enum mt_part {
 #undef MT_PART_ENUM
 };
 
-/* Categories: what the bytes are. X(NAME, number, word) */
+/* Categories of bytes. X(NAME, number, word) */
 #define MT_CATEGORY_LIST(X)                            \
 	X(OTHER, 0, "other")                           \
 	X(WEIGHTS, 1, "weights")                       \
@@ -110,7 +110,7 @@ enum mt_category {
 		MT_CATEGORY_COUNT = 16,
 };
 
-/* Nothing had run yet, or nobody knows what had: where weights come from. */
+/* 1: bytes born in this phase may be weights: nothing had run yet, or the phase is unknown. */
 static inline int mt_phase_is_early(uint32_t phase)
 {
 	return phase == MT_PHASE_INIT || phase == MT_PHASE_BEFORE;
@@ -123,8 +123,8 @@ enum mt_category mt_category_parse(const char *word); /* MT_CATEGORY_OTHER for u
 int mt_phase_parse(const char *word, size_t size);    /* enum mt_phase, or -1; exact words of MT_PHASE_LIST */
 
 /*
- * Rules: YAML, described in formats/rules/README.md. mt_rules_new takes the built-in files; mt_rules_load adds a
- * file whose rules go before all earlier ones. On -MT_E_RULES `message` says file, line and what is wrong.
+ * Rules: YAML, described in formats/rules/README.md. mt_rules_new takes the built-in files; mt_rules_load adds a file
+ * whose rules go before all earlier ones. On -MT_E_RULES `message` has file, line and reason. The caller frees *rules.
  */
 struct mt_rules;
 
@@ -135,12 +135,12 @@ void mt_rules_free(struct mt_rules *rules);
 /* 1: the rules are the built-in files alone. */
 int mt_rules_are_built_in(const struct mt_rules *rules);
 
-/* The category of bytes of which only role and part are known. */
+/* The category of bytes if only role and part are known. */
 enum mt_category mt_rules_category(const struct mt_rules *rules, enum mt_role role, enum mt_part part);
 
 /*
- * Which rule says something of this frame: "verl.yaml:12", the first that says a role or part, else a category; ""
- * without one. Returns `text`.
+ * Writes the origin of a frame's rule to `text`, such as "verl.yaml:12": the first rule with a role or part, else with
+ * a category; "" without one. Returns `text`.
  */
 char *mt_rules_origin(const struct mt_rules *rules, const struct mt_defs *defs, uint32_t frame, char *text,
 		      size_t size);
@@ -151,25 +151,25 @@ struct mt_label {
 	uint8_t role;         /* enum mt_role */
 	uint8_t part;         /* enum mt_part */
 	uint8_t category;     /* enum mt_category: first opinion from rule or phase, without lifetime */
-	uint32_t rule_frame;  /* the frame whose rule decided, 0: none */
+	uint32_t rule_frame;  /* frame whose rule decided; 0: none */
 	uint32_t step;        /* steps ended before this event, plus 1 */
 	uint32_t step_closed; /* 1: this event is the first of a new step; the step before it ended (see step_why) */
 };
 
-/* One tracker per process. Keeps pointers to `defs` and `rules`; both must outlive it. NULL: out of memory. */
+/* One tracker per process. `defs` and `rules` must outlive it. NULL: out of memory. */
 struct mt_tracker;
 
 struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_defs *defs);
 void mt_tracker_free(struct mt_tracker *tracker);
 
 /*
- * The meaning of one step: NULL or "auto"; else an NVTX range or mark name or a Python function (shell pattern). A
- * range ends its step when it is closed, a mark where it stands, a function when its thread allocates or frees
- * outside of it. Before the first event. -MT_E_ARGUMENT: 256 bytes or longer.
+ * Sets the meaning of one step. NULL or "auto", else a shell pattern for the name of an NVTX range, a mark or a Python
+ * function. A range ends its step when it is closed, a mark at its place, a function when its thread allocates or frees
+ * outside of the function. Call before the first event. 0, or -MT_E_ARGUMENT: 256 bytes or longer.
  *
- * auto is one of these, the first that the process has; x is the event that is the first of the next step:
+ * auto takes the first of these sources that the process has. x is the first event of the next step:
  *
- * 1. memrec_step() calls, else NVTX ranges that are named like a step, else marks that are.
+ * 1. memrec_step() calls, else NVTX ranges named like a step, else marks named like a step.
  *
  * 2. Role functions of a framework (rules with a role, on the stack; not those with `span: false`):
  *
@@ -179,42 +179,42 @@ void mt_tracker_free(struct mt_tracker *tracker);
  *     wake-up  weight-update  rollout  sleep  x wake-up                  engine that sleeps while others train
  *     rollout════  weight-update  x rollout  weight-update  x rollout    engine that does not
  *
- *    - A function with role train has trained; one with role critic has when a backward or an optimizer ran in it.
- *      Whatever optimizers and backward passes run inside role functions, they end no step.
- *    - A weight update after training ends the step where it is left, by its thread or by work with the new weights.
- *    - Without one, the step ends where logprob, ref or critic values begin again, or rollout does if this process
- *      never updates weights, once all training was left; or where a function that has trained is entered again.
- *    - An engine's step ends where sleep is left after a wake-up, unless a framework's function in the same process
- *      called it; if it never sleeps, where rollout goes on after it got new weights.
+ *    - A function with role train has trained. A function with role critic has trained if a backward or an optimizer
+ *      ran in it. Optimizers and backward passes inside role functions end no step.
+ *    - A weight update after training ends the step when it is left, by its thread or by work with the new weights.
+ *    - Without a weight update, the step ends when all training was left and logprob, ref or critic values begin again
+ *      (or a rollout, if this process never updates weights), or when a function that has trained is entered again.
+ *    - An engine's step ends when sleep is left after a wake-up, unless a framework's function in the same process
+ *      called it. If the engine never sleeps, its step ends when the rollout goes on after new weights.
  *    A process that only computes log-probs has no steps.
  *
- * 3. The optimizer, outside of role functions: where the first event follows on its thread that is not inside the
- *    optimizer after events that were, once per backward; or, where it works in place and is not seen, where gradients
+ * 3. The optimizer, outside of role functions, once per backward: the step ends with the thread's first event outside
+ *    the optimizer after events inside. An optimizer that works in place is not seen: then the step ends when gradients
  *    are thrown away (zero_grad) after a backward. Gradients may be accumulated over any number of passes. Each of
- *    several optimizers makes a step if it has its own backward: a pair of them looks like two steps of one.
+ *    several optimizers makes a step if it has its own backward, so a pair of them looks like two steps of one.
  *
- * 4. Each backward window from the second on; with stacks, in which an optimizer would show up, from the 1024th on.
+ * 4. The end of each backward window from the second on. With stacks, which show optimizers, from the 1024th on.
  */
 int mt_tracker_step_mark(struct mt_tracker *tracker, const char *pattern);
 
 /*
- * Feeds the next event in file order and labels it. `follow_steps` 1 (recording): the tracker finds step ends itself
- * and reports them in step_closed, never later than at the event that begins the next step; 0 (analysis): it believes
- * the STEP events of the trace, which were made by this same code.
+ * Labels the next event in file order. `follow_steps` 1 (recording): the tracker finds the ends of steps and reports
+ * each in step_closed, at the latest at the first event of the next step. 0 (analysis): the STEP events of the trace
+ * count, which the same code has made.
  */
 void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps,
 		      struct mt_label *label);
 
 /*
- * No more events will come (recording). 1: with that the running step ends, too. Its backward has run, its optimizer
- * was seen, and nothing has followed but the end of the program (frees). 0: it is unfinished.
+ * Ends the recording. 1: the running step ends with the program: its backward has run, its optimizer was seen, and only
+ * frees have followed. 0: the step is unfinished.
  */
 int mt_tracker_finish(struct mt_tracker *tracker);
 
 /*
- * Words for what closed the newest step: "optimizer", "zero_grad", "weight-update", "sleep", "next logprob", "train"
- * (at the end of the program), "range train_step", "mark ...", "phase ...", "function" (that --step-mark names),
- * "backward window", "memrec_step". Static or owned by tracker.
+ * The reason for the end of the newest step: "optimizer", "zero_grad", "weight-update", "sleep", "next logprob",
+ * "train" (at the end of the program), "range train_step", "mark ...", "phase ...", "function" (named by --step-mark),
+ * "backward window", "memrec_step". Static or owned by the tracker.
  */
 const char *mt_tracker_step_why(const struct mt_tracker *tracker);
 

@@ -8,18 +8,17 @@
  *   │ (with all cursors)│ slot_bytes each                            │ threads; append only          │
  *   └───────────────────┴──────────┴──────────┴───┴──────────────────┴───────────────────────────────┘
  *
- * The file is sparse. Before a thread touches its slot, or anybody a new LOG_STEP of the log, the space is really
- * reserved (fallocate). A full /dev/shm must be an error code, never SIGBUS in the recorded program.
+ * The file is sparse. A thread reserves the space (fallocate) before it touches its slot or a new RING_LOG_STEP of the
+ * log. A full /dev/shm is then an error code, and no SIGBUS in the recorded program.
  *
- * Events go through the slots, one slot per thread (single producer, single consumer). Every event takes a number
- * from next_seq after its space is certain, so numbers have no gaps except for a writer that died in between.
- * `tail` moves only when the events before it are in the trace file: what the file does not have, the ring has.
+ * Events go through the slots, one slot per thread (single producer, single consumer). Every event takes a number from
+ * next_seq after its space is certain. A number is missing only if its thread died in between. `tail` moves when the
+ * events before it are in the trace file, so each event is in the file or in the ring.
  *
- * Definitions go into the log, once each, named by 64-bit hashes that events carry. The log is never recycled, so a
- * fresh reader can always make sense of the events that are left. An event is published after the definitions it
- * names.
+ * Definitions go into the log, once each. Events name them by 64-bit hashes. The log only grows: a new reader finds the
+ * definitions of all events that are in the ring. An event is published after the definitions that it names.
  *
- * The file is input like any other when it is left over: readers check every size and cursor.
+ * Readers check every size and cursor: a ring without a process may be damaged or hostile.
  */
 #ifndef MEMTRACE_RING_H
 #define MEMTRACE_RING_H
@@ -31,8 +30,8 @@
 #include "memtrace/runs.h"
 
 /*
- * The folder of a run's rings: RING_SHM_DIR/memrec.XXXXXX/PID.ring, or that folder in another one. Beside each is a
- * link to the trace that it goes into, there as long as the recording runs.
+ * The folder of a run's rings: RING_SHM_DIR/memrec.XXXXXX/PID.ring, or the same folder below another path. While a
+ * recording runs, a link next to its ring (RING_TRACE_SUFFIX) leads to the trace.
  */
 #define RING_SHM_DIR "/dev/shm"
 #define RING_RUN_PREFIX "memrec."
@@ -43,14 +42,14 @@
 #define RING_SLOTS 256u
 #define RING_SLOT_BYTES (1u << 20) /* default; a power of two */
 #define RING_LOG_BYTES (256u << 20)
-#define RING_LOSSES 8 /* reasons that the ring counts; those above are the collector's own */
+#define RING_LOSSES 8 /* reasons that the agent counts; higher ones are the collector's */
 #define RING_LOG_STEP (1u << 20)
 #define RING_TEXT_MAX 1024u /* name plus domain of one event, bytes */
 
 enum ring_slot_state {
 	RING_SLOT_FREE = 0,
 	RING_SLOT_CLAIMED = 1, /* a thread writes to it */
-	RING_SLOT_LEFT = 2,    /* the thread has ended; free again once drained (the collector sets FREE) */
+	RING_SLOT_LEFT = 2,    /* the thread has ended; the collector sets FREE when the slot is empty */
 };
 
 /* Cursors count bytes since the beginning and never wrap; position in the slot is cursor & (slot_bytes - 1). */
@@ -74,7 +73,7 @@ struct ring_header {
 	uint32_t depth;
 	uint32_t tool_version;
 	uint32_t python_version; /* may be filled in later, 0 until then */
-	uint64_t start_ticks;    /* field 22 of /proc/PID/stat: tells a reused pid */
+	uint64_t start_ticks;    /* field 22 of /proc/PID/stat: differs where a pid is used again */
 	uint64_t start_monotonic, start_realtime, clock_error;
 	char host[64];
 	char boot_id[40];
@@ -82,35 +81,34 @@ struct ring_header {
 	char output[4096];   /* pattern of -o, absolute */
 	char run_dir[4096];  /* run folder of the launcher; "": started without one */
 	char command[4096];
-	uint32_t steps,
-		skip; /* the window to record, as in struct mt_fold_options: a reader that folds this ring must know */
+	uint32_t steps, skip; /* the window to record, as in struct mt_fold_options */
 	char step_mark[256];
 	uint64_t keep;              /* bytes of trace, newest first; 0: everything */
 	char visible_devices[1024]; /* CUDA_VISIBLE_DEVICES when the recording began; "": not set, or too long */
-	char run[MT_RUN_MAX];       /* which run the process is of (runs.h) */
+	char run[MT_RUN_MAX];       /* the run of the process (runs.h) */
 
 	/* Shared state. */
-	_Atomic uint64_t next_seq __attribute__((aligned(64))); /* the next event gets this one; starts at 1 */
+	_Atomic uint64_t next_seq __attribute__((aligned(64))); /* number of the next event; starts at 1 */
 	_Atomic uint64_t log_head __attribute__((aligned(64))); /* bytes handed out to producers */
-	_Atomic uint64_t log_ready;                             /* bytes that are really reserved */
+	_Atomic uint64_t log_ready;                             /* bytes with reserved space */
 	_Atomic uint32_t log_growing;                           /* 1: a thread is extending log_ready */
 	_Atomic uint32_t cuda;                                  /* agent -> collector: CUDA is in use here */
 	_Atomic uint32_t stop __attribute__((aligned(64)));     /* collector -> agent: stop recording, for good */
-	_Atomic uint32_t ended;             /* agent -> collector: enum mt_end + 1, no more events will come */
-	_Atomic uint32_t collector_pid;     /* 0 until it runs; once it is gone the trace is whole */
+	_Atomic uint32_t ended;             /* agent -> collector: enum mt_end + 1 after the last event */
+	_Atomic uint32_t collector_pid;     /* 0 before it runs; its end completes the trace */
 	_Atomic uint32_t leaving;           /* agent -> collector: the program has begun to exit in order */
 	_Atomic uint64_t lost[RING_LOSSES]; /* by enum mt_loss, since the start; DISK is the collector's */
 	_Atomic uint32_t source_state[16];  /* by enum mt_source: enum mt_source_state + 1, 0: not tried */
 	char source_why[16][256];           /* written before source_state */
 
 	/*
-	 * Several recordings follow each other in one ring where a user says when (memrec start, memrec stop). The agent
-	 * begins one when the last is whole: it sets what is said of a recording above, `first_seq`, and then `recording`.
+	 * Recordings of one ring, one after the other (memrec start, memrec stop). The agent begins one after the trace
+	 * of the last is closed: it sets the fields of the recording above, then `first_seq`, then `recording`.
 	 */
-	_Atomic uint32_t recording; /* agent -> collector: number of the newest, from 1 */
-	_Atomic uint32_t whole;     /* collector -> agent: number of the newest whose trace is closed; 0: none */
-	uint64_t first_seq;         /* the first number of this recording; 0: 1 */
-	char control[4096]; /* page of wishes (recorder/shared/control.h); "": the process is not under --paused */
+	_Atomic uint32_t recording; /* agent -> collector: number of the newest recording, from 1 */
+	_Atomic uint32_t whole; /* collector -> agent: number of the newest recording with a closed trace; 0: none */
+	uint64_t first_seq;     /* number of the first event of this recording; 0: 1 */
+	char control[4096];     /* path of the page of wishes (recorder/shared/control.h); "": not under --paused */
 
 	struct ring_slot slot[RING_SLOTS];
 };
@@ -119,13 +117,14 @@ struct ring_header {
 enum ring_record_kind {
 	RING_PAD = 0,
 	RING_EVENT = 1,
-	RING_BEFORE = 2, /* memrec attach, memrec start: what was there before the recording (ring_before) */
+	RING_BEFORE = 2, /* memrec attach, memrec start: an allocation from before the recording (ring_before) */
 };
 
 /*
- * The first event of a recording that begins in a process that runs is the first of these: a MARK with value RING_BEFORE_BEGINS.
- * Then births (TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE, ..) in any order, among events of other threads, and a MARK with value
- * RING_BEFORE_ENDS. An address that an event was about in between says nothing: the event does.
+ * Allocations from before a recording that begins in a running process. The recording begins with a MARK of value
+ * RING_BEFORE_BEGINS. Births (TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE, ..) follow in any order, among events of other
+ * threads, and then a MARK of value RING_BEFORE_ENDS. If an event in between has the same address, the event counts and
+ * the birth does not.
  */
 enum ring_before { RING_BEFORE_BEGINS = 1, RING_BEFORE_ENDS = 2 };
 

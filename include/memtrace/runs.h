@@ -1,7 +1,8 @@
 /*
- * runs.h - how a process says which run it is of (trace-v1.md, "Runs"): words NAME=ID, as many as it knows.
+ * runs.h - how a process names its run (trace-v1.md, "Runs"): words NAME=ID, one for each ID that the process knows.
  *
- * The recorder takes them from the environment of the process, the analyzer holds them against those of other traces.
+ * The recorder takes the IDs from the environment of the process. The analyzer compares them with those of other
+ * traces.
  */
 #ifndef MEMTRACE_RUNS_H
 #define MEMTRACE_RUNS_H
@@ -10,9 +11,10 @@
 #define MT_RUN_ID_MAX 96u /* a longer ID is cut */
 
 /*
- * X(name, variable, second, unique). variable: of the environment, the ID; second: a variable that is added behind a dot ("":
- * none). unique 1: no other run ever has it; 0: it comes again (Ray counts anew in each cluster), and so means a run only
- * among processes that overlap in time. The launcher's own ID has no variable: it comes with the options.
+ * X(name, variable, second, unique). variable: environment variable with the ID. second: variable that is added behind
+ * a dot; "": none. unique 1: no other run has the same ID. unique 0: a later run can have the same ID (each Ray cluster
+ * counts from 1), so the ID joins only processes that overlap in time. The launcher's own ID comes with the options and
+ * has no variable.
  */
 #define MT_RUN_LIST(X)                                 \
 	X("slurm", "SLURM_JOB_ID", "SLURM_STEP_ID", 1) \

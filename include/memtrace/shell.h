@@ -1,10 +1,10 @@
-/* shell.h - a name as a word of a command for a POSIX shell. */
+/* shell.h - quotes a name as a word of a POSIX shell command. */
 #ifndef MEMTRACE_SHELL_H
 #define MEMTRACE_SHELL_H
 
 #include <stddef.h>
 
-/* Bytes that the word of a text of `length` bytes needs at most, with its NUL. */
+/* Upper bound for the bytes of a word for a text of `length` bytes, with its NUL. */
 #define MT_SHELL_WORD(length) (20 * (length) + 8)
 
 /*

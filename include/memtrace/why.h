@@ -1,8 +1,8 @@
 /*
- * why.h - what is known of causes and of what helps, as data: formats/why/tags.yaml, needs.yaml, fixes.yaml, checked.
+ * why.h - rules about causes of memory use and their fixes: formats/why/tags.yaml, needs.yaml and fixes.yaml, checked.
  *
- * formats/why/README.md says what a row can say. All texts belong to the struct mt_why and live as long; it never changes once
- * it is made.
+ * formats/why/README.md describes the rows. All texts belong to struct mt_why and live as long as it. A struct mt_why
+ * never changes.
  */
 #ifndef MEMTRACE_WHY_H
 #define MEMTRACE_WHY_H
@@ -45,7 +45,7 @@ enum mt_cause {
 /* Subjects of a function or file on a stack. X(NAME, word) */
 #define MT_TAG_LIST(X)                                                                            \
 	X(ENGINE, "engine")                   /* code of an inference engine */                   \
-	X(ENGINE_START, "engine-start")       /* it sizes or makes its pools */                   \
+	X(ENGINE_START, "engine-start")       /* an engine sizes or makes its pools */            \
 	X(DRAFT, "draft")                     /* a draft model that no share of the GPU counts */ \
 	X(WAKE, "wake")                       /* an engine's pool comes back */                   \
 	X(GENERATE, "generate")               /* a model that generates without an engine */      \
@@ -67,7 +67,7 @@ enum mt_cause {
 	X(LOSS, "loss")                       /* softmax, cross entropy, entropy, log-probs */    \
 	X(HEAD, "head")                       /* from hidden states to words */                   \
 	X(SCORES, "scores")                   /* attention's weights of each pair of tokens */    \
-	X(INTEGERS, "integers")               /* it makes whole numbers */                        \
+	X(INTEGERS, "integers")               /* makes integer tensors */                         \
 	X(ATTENTION, "attention")                                                                 \
 	X(MOE, "moe")                                                                             \
 	X(EVALUATION, "evaluation")                                                               \
@@ -151,9 +151,9 @@ enum mt_action {
 /* Owners of the bytes. X(NAME, word) */
 #define MT_WHO_LIST(X)                                                                                        \
 	X(ANY, "any")                                                                                         \
-	X(TRAINER, "trainer") /* it has run a backward or an optimizer */                                     \
+	X(TRAINER, "trainer") /* has run a backward or an optimizer */                                        \
 	X(ENGINE, "engine")   /* an inference engine's process, or memory of an engine inside of a trainer */ \
-	X(MODEL, "model")     /* computes without training */
+	X(MODEL, "model")     /* computes and does not train */
 
 enum mt_who {
 #define MT_WHO_ENUM(name, word) MT_WHO_##name,
@@ -198,7 +198,7 @@ enum mt_asker {
 
 struct mt_why;
 
-/* The built-in files. On -MT_E_RULES `message` says file, line and what is wrong. */
+/* Reads the built-in files. On -MT_E_RULES `message` has file, line and reason. The caller frees *why. */
 int mt_why_new(struct mt_why **why, char *message, size_t message_size);
 void mt_why_free(struct mt_why *why); /* NULL is fine */
 
@@ -231,7 +231,7 @@ struct mt_fix {
 /* The most specific row; never NULL: each cause has a row without conditions. */
 const struct mt_fix *mt_why_fix(const struct mt_why *why, const struct mt_fix_question *question);
 
-/* The next best rows with other actions: up to `room`, the number. */
+/* Fills `fix` with the next best rows that have other actions, at most `room`. Returns their number. */
 size_t mt_why_fixes(const struct mt_why *why, const struct mt_fix_question *question, const struct mt_fix **fix,
 		    size_t room);
 
