@@ -1,16 +1,16 @@
 /*
- * agent_census.h - ask PyTorch what its memory is, instead of guessing.
+ * agent_census.h - asks PyTorch for the kind of its memory, instead of guessing.
  *
  *     tensor event ── census_look ── Py_AddPendingCall ──> main thread, between two bytecodes, with its GIL:
  *                                                            begin() of census.py registers a hook
  *     optimizer.step() ── PyTorch ── hook ── after_step() of census.py ── tell ── agent_tell ──> ring
  *
- * The interpreter is found as stack_python_find finds it, and its functions by name in the loaded libraries. No
- * header of Python's, no library, and no ctypes, which would have to be imported and lets go of the GIL at every
- * call. Nobody waits for the GIL: Py_AddPendingCall takes a place in a short list, and Python comes by when it likes.
+ * The interpreter is found by stack_python_find, and its functions by name in the loaded libraries. The agent uses no
+ * header or library of Python and no ctypes, which would need an import and release the GIL at each call. No thread
+ * waits for the GIL: Py_AddPendingCall adds a call to a short list, and Python runs the list later.
  *
- * census.py is the only code of ours that the interpreter runs. Nothing of it runs while the thread is traced or profiled
- * (sys.settrace, sys.setprofile), for the program would see it.
+ * census.py is the only Python code of the agent. It does not run while the thread is traced or profiled (sys.settrace,
+ * sys.setprofile), because the program would see it.
  */
 #ifndef RECORDER_AGENT_CENSUS_H
 #define RECORDER_AGENT_CENSUS_H
@@ -19,20 +19,20 @@
 void census_look(void);
 
 /*
- * A request for memory has failed: names of modules are told once more, when Python's main thread comes by. The same promises
- * as above.
+ * After a failed request for memory: modules are named once more, when Python's main thread comes by. Callable where
+ * census_look is.
  */
 void census_oom(void);
 
 /*
- * After memrec attach: PyTorch's allocator is asked what it holds, when Python's main thread comes by, and agent_before gets the
- * answer and the end of it. Not in a hook.
+ * After memrec attach: asks PyTorch's allocator for its blocks, when Python's main thread comes by. agent_before gets
+ * each block, and then the end. Do not call in a hook.
  */
 void census_before(void);
 
 /*
- * Python's main thread is asked to begin the recording that memrec start wishes for, to call `ready` then, and to tell what was there
- * before. 1: it was asked. The promises of census_look.
+ * Asks Python's main thread to begin the recording of memrec start, to call `ready`, and to list the memory from
+ * before. 1: asked. Callable where census_look is.
  */
 int census_ask_to_begin(void (*ready)(void));
 

@@ -14,12 +14,12 @@
 #include "memtrace/base.h"
 
 #define LOOK_EVERY 32u          /* tensors */
-#define PATIENCE_NS 5000000000u /* so long Python's main thread may take before the trace says that it does */
-#define REFRESH_S 60u           /* with --keep all is said again after so long: what was said may have been let go */
+#define PATIENCE_NS 5000000000u /* for Python's main thread, then the trace says that it is busy */
+#define REFRESH_S 60u   /* with --keep, all is reported again after this time, because the report may be dropped */
 #define NAMES_OFTEN 16u /* tellings; then the time between two doubles each time, at most NAMES_DOUBLED_MAX times */
 #define NAMES_DOUBLED_MAX 16u
-#define MARK "memrec census" /* in the main thread's dictionary for extensions: census.py is of this interpreter */
-#define MODELS_MAX 2 /* times that models are looked at where no optimizer steps, the second after six times as long */
+#define MARK "memrec census" /* key in the main thread's extension dictionary: census.py is loaded */
+#define MODELS_MAX 2         /* looks at models while no optimizer steps; the second look waits six times as long */
 
 /* Declarations as in Python.h. */
 enum { FILE_INPUT = 257, METH_VARARGS = 1, METH_NOARGS = 4, METH_O = 8 };
@@ -33,9 +33,7 @@ struct method {
 	const char *help;
 };
 
-/*
- * X(name, result, arguments). All are there, with these arguments, from 3.9 to 3.14; `...` is as in Python.h.
- */
+/* X(name, result, arguments). Python 3.9 to 3.14 have all of them, with these arguments; `...` is as in Python.h. */
 #define PYTHON_LIST(X)                                                                          \
 	X(Py_IsInitialized, int, (void))                                                        \
 	X(Py_AddPendingCall, int, (int (*function)(void *), void *context))                     \
@@ -64,7 +62,7 @@ struct method {
 	X(PyUnicode_AsUTF8, const char *, (object *))
 
 enum stage {
-	IDLE = 0, /* the interpreter is not asked, or has said that PyTorch is not there yet */
+	IDLE = 0, /* not asked, or PyTorch is not loaded yet */
 	LOOKING,  /* a thread looks */
 	ASKED,    /* Python's main thread will come by */
 	ON,       /* the hook is registered */
@@ -88,7 +86,7 @@ static struct {
 #undef PYTHON_MEMBER
 	} python;
 	object **recursion_error, **memory_error;
-	object *globals; /* globals of census.py, once it has run; with the GIL only */
+	object *globals; /* globals of census.py after it has run; with the GIL only */
 } census;
 
 static uint64_t now_ns(void)
@@ -118,7 +116,7 @@ static object *none(void)
 	return census.python.Py_BuildValue("");
 }
 
-/* 1: `function` of the module sys, gettrace or getprofile, gives something else than None. */
+/* 1: sys.gettrace or sys.getprofile (`function`) returns something other than None. */
 static int is_set(const char *function)
 {
 	object *get = census.python.PySys_GetObject(function),
@@ -134,15 +132,15 @@ static int is_set(const char *function)
 	return set;
 }
 
-/* Whether code of ours may run in this thread now. */
+/* 1: Python code of the agent may run in this thread now. */
 static int is_welcome(void)
 {
 	return agent_is_recording() && !agent_options()->no_census && !is_set("gettrace") && !is_set("getprofile");
 }
 
 /*
- * Calls a function of census.py; `argument` may be NULL. It handles its own errors: what comes out of it is the program's,
- * a signal handler's that ran meanwhile, and goes on to the program. NULL then.
+ * Calls a function of census.py; `argument` may be NULL. The function handles its own errors. An exception that comes
+ * out belongs to the program, such as from a signal handler, and is passed on: NULL.
  */
 static object *call(const char *function, object *argument)
 {
@@ -158,7 +156,7 @@ static object *call(const char *function, object *argument)
 	return none();
 }
 
-/* enter(optimizer): after each of its steps. */
+/* enter(optimizer): called after each step of an optimizer. */
 static object *after_step(object *self MT_UNUSED, object *optimizer)
 {
 	atomic_store_explicit(&census.stepped, 1, memory_order_relaxed);
@@ -173,7 +171,7 @@ static int device_kind(const char *type)
 	return strcmp(type, "cuda") ? -1 : MT_DEVICE_CUDA;
 }
 
-/* tell(flags, name, text, device, index, address, bytes): 1 when it was taken. */
+/* tell(flags, name, text, device, index, address, bytes): 1: added to the ring. */
 static object *tell(object *self MT_UNUSED, object *arguments)
 {
 	struct ring_event event = { .kind = MT_CENSUS };
@@ -206,7 +204,7 @@ static object *begin_names(object *self MT_UNUSED, object *arguments MT_UNUSED)
 	return census.python.Py_BuildValue("i", agent_has_instances());
 }
 
-/* tell_name(module, name, model, telling): 1 when it was taken. */
+/* tell_name(module, name, model, telling): 1: added to the ring. */
 static object *tell_name(object *self MT_UNUSED, object *arguments)
 {
 	struct ring_event event = { .kind = MT_INSTANCE_NAME, .device_type = -1, .device_index = -1 };
@@ -223,7 +221,7 @@ static object *tell_name(object *self MT_UNUSED, object *arguments)
 	return census.python.Py_BuildValue("i", taken);
 }
 
-/* end_names(telling, count): all have been told, and this is their number; telling 0: they are those of the last telling. */
+/* end_names(telling, count): the end of a list of `count` names. telling 0: the names are those of the list before. */
 static object *end_names(object *self MT_UNUSED, object *arguments)
 {
 	struct ring_event event = { .kind = MT_INSTANCE_NAME, .device_type = -1, .device_index = -1 };
@@ -248,7 +246,7 @@ static object *trouble(object *self MT_UNUSED, object *text)
 	return none();
 }
 
-/* before(what, device, address, size, total, reserved): a birth from before the recording. 1 when it was taken. */
+/* before(what, device, address, size, total, reserved): a birth from before the recording. 1: added to the ring. */
 static object *tell_before(object *self MT_UNUSED, object *arguments)
 {
 	struct ring_event event = { .device_type = MT_DEVICE_CUDA };
@@ -275,7 +273,10 @@ static object *get_life(object *self MT_UNUSED, object *arguments MT_UNUSED)
 	return census.python.Py_BuildValue("K", (unsigned long long)agent_life());
 }
 
-/* The list of those objects whose type is `class`, or made from it. No code of theirs runs, and no other thread does. */
+/*
+ * Returns a list of the objects whose type is `class` or derived from it. Runs no code of the objects and lets no other
+ * thread run.
+ */
 static object *select_objects(object *all, object *class)
 {
 	intptr_t i, count = census.python.PyList_Size(all);
@@ -319,7 +320,7 @@ static struct method methods[] = {
 	{ "find_objects", find_objects, METH_O, NULL },
 };
 
-/* Puts `value`, which may be NULL, into `globals` and lets go of it. 1, or 0: an error of Python's is set. */
+/* Puts `value`, which may be NULL, into `globals` and drops its reference. 1; 0: a Python error is set. */
 static int put(object *globals, const char *name, object *value)
 {
 	int failed = !value || census.python.PyDict_SetItemString(globals, name, value);
@@ -352,7 +353,10 @@ static int put_mark(void)
 	return !failed;
 }
 
-/* On Python's main thread. A program may end its interpreter and start another one: objects of the first are dead there. */
+/*
+ * On Python's main thread. 0: the program has ended the interpreter of `globals` and started another, so the old
+ * objects are dead.
+ */
 static int is_alive(void)
 {
 	object *own = census.python.PyThreadState_GetDict();
@@ -364,7 +368,7 @@ static int is_alive(void)
 	return 0;
 }
 
-/* Runs census.py, which defines functions and nothing else. 1: it has run. */
+/* Runs census.py, which only defines functions. 1: done. */
 static int load(void)
 {
 	object *globals = census.python.PyDict_New(), *code = NULL, *result = NULL;
@@ -389,7 +393,7 @@ static int load(void)
 	return 1;
 }
 
-/* The answer of begin(): None, later; "", it is done; else why not. */
+/* Handles the answer of begin(). None: later; "": done; else the reason for not starting. */
 static void take_answer(object *answer)
 {
 	object *nothing = none();
@@ -443,7 +447,7 @@ static void end_before(const char *why)
 	agent_source_note(MT_SOURCE_TENSORS_CUDA, why);
 }
 
-/* The same. */
+/* On Python's main thread. -1: with an exception of the program's. */
 static int look_at_before(void *context MT_UNUSED)
 {
 	const char *why = "what was there before the recording is not known: the main thread is traced, or --no-census";
@@ -464,7 +468,7 @@ static int look_at_before(void *context MT_UNUSED)
 	return 0;
 }
 
-/* The same. */
+/* On Python's main thread. -1: with an exception of the program's. */
 static int look_at_models(void *context MT_UNUSED)
 {
 	object *answer;
@@ -478,7 +482,7 @@ static int look_at_models(void *context MT_UNUSED)
 	return 0;
 }
 
-/* The same. */
+/* On Python's main thread. -1: with an exception of the program's. */
 static int look_at_names(void *context MT_UNUSED)
 {
 	object *answer;
@@ -509,7 +513,7 @@ static int find_functions(void)
 	return found && census.recursion_error && census.memory_error;
 }
 
-/* 1: there is an interpreter that can be asked. */
+/* 1: an interpreter can be asked. */
 static int find_python(void)
 {
 	const char *why;
@@ -531,7 +535,7 @@ static int find_python(void)
 	return census.python.Py_IsInitialized();
 }
 
-/* On a stack of ours, one thread at a time. */
+/* On a stack of the agent, one thread at a time. */
 static void ask(void *context MT_UNUSED)
 {
 	set_stage(ASKED);
@@ -621,7 +625,10 @@ static uint64_t names_gap_ns(void)
 	return agent_options()->names_ms * (MT_NSEC_PER_SEC / 1000);
 }
 
-/* Modules have run whose names were not told. Time between two tellings keeps their cost low where modules come and go. */
+/*
+ * 1: modules without a reported name have run. The time between two lists of names keeps their cost low in programs
+ * that create modules all the time.
+ */
 static int are_names_due(void)
 {
 	uint64_t named = atomic_load_explicit(&census.named, memory_order_relaxed), gap = names_gap_ns();
@@ -666,7 +673,7 @@ static int is_time_to_look(void)
 	return tensors % LOOK_EVERY == 0;
 }
 
-/* 1: no question is left to be asked, whatever tensors there are. */
+/* 1: there is nothing more to ask, whatever tensors come. */
 static int is_over(uint32_t stage)
 {
 	return stage == LOOKING || (stage == OFF && !atomic_load_explicit(&census.loaded, memory_order_relaxed));

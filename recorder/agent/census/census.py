@@ -1,35 +1,35 @@
-# census.py - asks PyTorch what its memory is: weights, buffers, gradients, optimizer states, master weights.
+# census.py - finds the kinds of PyTorch's memory: weights, buffers, gradients, optimizer states, master weights.
 #
-# This is the only code of memrec's that runs in the program's interpreter. census.c compiles it once, with these names:
+# This is the only code of memrec that runs in the program's interpreter. census.c compiles it once, with these names:
 #
-#   modules       sys.modules: nothing is imported that is not there
+#   modules       sys.modules; the census imports nothing
 #   enter         calls after_step below, unless the thread is traced or profiled
-#   tell          hands one record to the recorder; false: it takes no more
-#   begin_names   names of modules are told from now on; false: none is wanted
-#   tell_name     hands over the name of a module: the module, its name, its model, number of the telling
-#   end_names     that was all: number of the telling (0: nothing has changed since the last one), how many there were
-#   tell_before   hands over a block or a segment from before the recording (memrec attach, memrec start)
-#   trouble       says in the trace that something went wrong here
-#   find_objects  all objects of a class, from the garbage collector's list, without running any code of theirs
-#   life          the recorder's process: another number in a forked child that is recorded by itself
-#   refresh       seconds after which all is said again (--keep: what was said may have been let go), 0: never
+#   tell          adds one record to the ring; false: the ring takes no more
+#   begin_names   begins a list of modules' names; false: no names are wanted
+#   tell_name     adds the name of a module: the module, its name, its model, number of the list
+#   end_names     ends the list: its number (0: nothing has changed since the last list), number of names
+#   tell_before   adds a block or a segment from before the recording (memrec attach, memrec start)
+#   trouble       reports an error of the census in the trace
+#   find_objects  all objects of a class, from the garbage collector's list, without running their code
+#   life          number of the recorded process; a forked child that is recorded by itself has another number
+#   refresh       seconds after which all is reported again, because --keep may drop the reports; 0: never
 #
-# It makes no tensor, draws no number, changes no object of the program's and keeps none. Objects of the program are
-# read from instance dictionaries and by C code of Python's and PyTorch's: no property and no overridden method runs.
+# The census makes no tensor, draws no random number, and changes and keeps no object of the program. It reads objects
+# from instance dictionaries and by C code of Python and PyTorch, so no property and no overridden method runs.
 
 WEIGHT, BUFFER, GRADIENT, STATE, MASTER = range(1, 6)  # enum mt_census
 TIED = 1 << 6  # the same memory as a record before
-PARAMETERS_AT_ONCE = 1024  # after one step; the rest after the next ones
-ROOTS = 4096  # models that have gone and whose numbers are kept
-OFTEN = 16  # times for one optimizer; then each time its steps have doubled
+PARAMETERS_AT_ONCE = 1024  # most parameters reported after one step; the rest follows after the next steps
+ROOTS = 4096  # most models with a number, those that are gone included
+OFTEN = 16  # reports of one optimizer; then one each time its steps have doubled
 
-# Numbers of enum mt_kind, for what was there before the recording.
+# Numbers of enum mt_kind, for memory from before the recording.
 TENSOR_ALLOC, DRIVER_ALLOC, VMM_CREATE, VMM_RELEASE, VMM_MAP = 1, 8, 18, 19, 21
 PIECE = 2 << 20  # bytes by which expandable segments grow and shrink
 
 # Attributes that frameworks keep beside a parameter, in its __dict__: Megatron and apex, DeepSpeed's third stage.
 BESIDE = (("main_grad", GRADIENT), ("main_param", MASTER), ("ds_tensor", WEIGHT))
-# Attributes of modules with the size of a weight that lies somewhere else, in parts, or packed: nn.Embedding,
+# Attributes of modules with the size of a weight that is stored elsewhere, in parts or packed: nn.Embedding,
 # nn.Linear, Megatron's.
 SIZES = (("num_embeddings", "embedding_dim"), ("out_features", "in_features"), ("output_size", "input_size"))
 
@@ -41,9 +41,9 @@ WRAPPED = ("_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module")
 numbers = {"census": 0, "life": 0, "busy": False, "optimizers": 0, "telling": 0, "roots": 0}
 known = {}  # id of an optimizer -> Known
 answer = {"before": ""}
-names_told = {"what": None, "time": 0}  # at the last telling
+names_told = {"what": None, "time": 0}  # the last list of names, and its time
 roots = {}  # (id of a model, name of its class) -> its place among all models, its word: "Sequential#1"
-newest = {}  # word of a class -> the last number that a model of the class was given
+newest = {}  # word of a class -> number of the newest model of the class
 
 
 class Known:
@@ -209,7 +209,7 @@ def look_at_models():
     found = [] if known else find_objects(modules["torch.optim.optimizer"].Optimizer)
     for optimizer in found:
         own = object.__getattribute__(optimizer, "__dict__")
-        if "param_groups" in own and "state" in own:  # accelerate's stands before another one and has none of its own
+        if "param_groups" in own and "state" in own:  # accelerate's optimizer wraps another one and has none of these
             take(meet(optimizer), own)
     if not known:
         take(Known("-"), {"param_groups": (), "state": {}})
@@ -269,9 +269,9 @@ class Census:
     def __init__(self, optimizer, optimized):
         self.optimizer = optimizer
         self.optimized = optimized  # ids of its parameters
-        self.names = {}  # id of a parameter -> (name, class of its module, model, sizes that the module says)
-        self.others = []  # parameters and buffers that are in no optimizer: pairs (kind, tensor)
-        self.orphans = False  # some of them are to be trained: the optimizer has copies
+        self.names = {}  # id of a parameter -> (name, class of its module, model, sizes by the module)
+        self.others = []  # parameters and buffers without an optimizer: pairs (kind, tensor)
+        self.orphans = False  # some of them are trained: the optimizer has copies
         self.said = set()
         self.refused = False
         self.seen = set()  # ids of modules
@@ -368,7 +368,7 @@ class Census:
                 return
             self.record(what, of, value, part, address, key)
         except (AttributeError, RuntimeError, TypeError, ValueError, NotImplementedError):
-            pass  # a tensor unlike others: it stays untold
+            pass  # an unusual tensor, which is not reported
 
     def record(self, what, of, whole, part, address, key):
         name, module, model, sizes = self.names.get(id(of), ("", "-", "-", None))

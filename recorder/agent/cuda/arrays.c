@@ -4,8 +4,8 @@
 #include "memtrace/base.h"
 
 /*
- * Formats of cuda.h (CUarray_format), by what one element takes: X(first, last, bits of a block, side of a block in
- * elements, 1: times the number of channels). Video formats count with all planes.
+ * Formats of cuda.h (CUarray_format) by bits. X(first, last, bits of a block, side of a block in elements, 1: times the
+ * number of channels). A video format counts with all its planes.
  */
 #define FORMAT_LIST(X)                                                                \
 	X(0x01, 0x01, 8, 1, 1) /* unsigned, signed integers of 8, 16, 32 bits */      \

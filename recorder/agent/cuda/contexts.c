@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_ASKED = 0, NOT_KNOWN = -1 }; /* values of `device` below; an entry half written says the first */
+enum { NOT_ASKED = 0, NOT_KNOWN = -1 }; /* values of `device` below; an unfinished entry is NOT_ASKED */
 
 static struct {
 	_Atomic uintptr_t context; /* 0: free */
@@ -13,9 +13,9 @@ static struct {
 } contexts[CONTEXTS_MAX];
 
 static struct {
-	_Atomic uintptr_t context; /* 0: none, or not known */
+	_Atomic uintptr_t context; /* 0: none, or unknown */
 	_Atomic int references;
-	_Atomic int is_unseen; /* somebody holds it whom we did not see */
+	_Atomic int is_unseen; /* 1: the context has a holder whose retain was not seen */
 } primary[CONTEXTS_DEVICES];
 
 static _Atomic int visible; /* devices, 0: not known */
@@ -27,7 +27,7 @@ void contexts_start(contexts_ask *ask)
 
 	atomic_store(&ask_cupti, ask);
 	if (list && *list && !strchr(list, ','))
-		atomic_store(&visible, 1); /* if it names none, cuInit fails and nothing is recorded */
+		atomic_store(&visible, 1); /* with no device, cuInit fails and nothing is recorded */
 }
 
 void contexts_devices(int count)
@@ -89,7 +89,7 @@ static int ask(const void *context)
 	return function ? function(context) : -1;
 }
 
-/* The answer is kept, whatever it is. Two threads that ask at once get the same one. */
+/* Asks CUPTI once and keeps any answer. Two threads that ask at once get the same answer. */
 static int ask_once(const void *context)
 {
 	int i = find_or_take(context), device;
@@ -124,8 +124,8 @@ int contexts_made(const void *context)
 	int device = ask(context);
 
 	if (device >= 0)
-		return contexts_add(context, device, CONTEXT_UNSEEN); /* CUPTI will tell its end, too */
-	contexts_remove(context);                                     /* an older one at the same address */
+		return contexts_add(context, device, CONTEXT_UNSEEN); /* CUPTI reports its end as well */
+	contexts_remove(context);                                     /* remove an older context at this address */
 	return 1;
 }
 
@@ -171,7 +171,10 @@ int contexts_retain(int device, const void *context)
 		return 0;
 	if (i >= 0 && atomic_load(&contexts[i].kind) == CONTEXT_UNSEEN)
 		atomic_store(&primary[device].is_unseen, 1);
-	/* Counted before it is shown, lest somebody who gives up the last reference just now end this one. */
+	/*
+	 * Count before showing the context. A thread that releases the last reference now would otherwise end the new
+	 * context.
+	 */
 	is_first = !atomic_fetch_add(&primary[device].references, 1);
 	if (context) {
 		is_new = !atomic_exchange(&primary[device].context, (uintptr_t)context);
@@ -180,7 +183,7 @@ int contexts_retain(int device, const void *context)
 	return is_first || is_new;
 }
 
-/* Whoever took it out of the table tells of it: not two. */
+/* Ends the primary context. Only the thread that took it out of the table gets it and reports the end. */
 static uint64_t end(int device)
 {
 	uintptr_t context = atomic_exchange(&primary[device].context, 0);
@@ -204,7 +207,10 @@ uint64_t contexts_release(int device)
 	return references == 1 && !atomic_load(&primary[device].is_unseen) ? end(device) : 0;
 }
 
-/* CUPTI cannot be asked about a green context: its address is of another kind. */
+/*
+ * Calls were missed: forgets devices, so CUPTI is asked again. A green context stays, because CUPTI cannot be asked
+ * about it.
+ */
 void contexts_missed(void)
 {
 	int device, i;
@@ -216,7 +222,7 @@ void contexts_missed(void)
 			atomic_store(&contexts[i].device, NOT_ASKED);
 }
 
-/* A holder that retained it must still release it: the references stay. */
+/* The references stay: each holder must still release its own. */
 uint64_t contexts_reset(int device)
 {
 	return device < 0 || device >= CONTEXTS_DEVICES ? 0 : end(device);

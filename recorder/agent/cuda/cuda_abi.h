@@ -1,10 +1,10 @@
 /*
- * cuda_abi.h - the part of NVIDIA's binary interfaces that memrec meets, declared by hand under our own names: the
- * build needs no CUDA toolkit, and one binary serves CUDA 11, 12 and 13.
+ * cuda_abi.h - the part of NVIDIA's binary interfaces that memrec uses, declared by hand with own names. So the build
+ * needs no CUDA toolkit, and one binary works with CUDA 11, 12 and 13.
  *
- * Layouts and numbers are facts of the public headers of CUDA 11.8 to 13.5 (cuda.h, cupti_callbacks.h,
- * cupti_result.h). tests/abi holds each of them against the headers of an installed toolkit and of NVIDIA's wheels.
- * Nothing here is called at link time: functions are found by dlsym and used through the types below.
+ * Layouts and numbers are from the public headers of CUDA 11.8 to 13.5 (cuda.h, cupti_callbacks.h, cupti_result.h).
+ * tests/abi compares each with the headers of an installed toolkit and of NVIDIA's wheels. Nothing is linked: functions
+ * are found by dlsym and called through the types below.
  */
 #ifndef MEMREC_CUDA_ABI_H
 #define MEMREC_CUDA_ABI_H
@@ -19,7 +19,7 @@ typedef uint64_t cuda_handle;  /* CUmemGenericAllocationHandle */
 typedef int cuda_device;       /* CUdevice: the ordinal in the process */
 typedef int cuda_result;       /* CUresult */
 
-struct cuda_context; /* CUcontext is a pointer to it; likewise the others */
+struct cuda_context; /* CUcontext is a pointer to this; the others likewise */
 struct cuda_green;   /* CUgreenCtx */
 struct cuda_stream;
 struct cuda_pool;
@@ -53,8 +53,8 @@ enum {
 };
 
 /*
- * The location of physical memory: CUmemLocation. `id` means something for DEVICE (ordinal), NUMA (node) and
- * LOCALITY: there (since 13.4, a part of a device) its low byte is the ordinal.
+ * CUmemLocation: the place of physical memory. `id` has a meaning for DEVICE (ordinal), NUMA (node) and LOCALITY (since
+ * 13.4, a part of a device; the low byte is the ordinal).
  */
 enum {
 	CUDA_LOCATION_DEVICE = 1,
@@ -138,7 +138,7 @@ struct cuda_multicast_props { /* CUmulticastObjectProp, since 12.1 */
 
 struct cuda_endpoint_props { /* CUlogicalEndpointProp, since 13.3 */
 	int type;
-	int device; /* or, of a multicast one, number of devices */
+	int device; /* device; of a multicast object: number of devices */
 	unsigned long long size;
 	unsigned int export_types, flags;
 };
@@ -206,7 +206,7 @@ struct cuda_alloc_node { /* CUDA_MEM_ALLOC_NODE_PARAMS, _v1 and _v2 */
 
 struct cuda_child_node { /* CUDA_CHILD_GRAPH_NODE_PARAMS */
 	struct cuda_graph *graph;
-	int ownership; /* since 12.9; CUDA_CHILD_MOVED: the parent has it now, with its memory nodes */
+	int ownership; /* since 12.9; CUDA_CHILD_MOVED: the parent now owns it, with its memory nodes */
 };
 
 enum { CUDA_CHILD_MOVED = 1 };
@@ -285,9 +285,9 @@ struct cupti_callback_data {
 	const void *params; /* struct args_NAME of driver_entries.h */
 	void *result;       /* cuda_result *, valid at CUPTI_EXIT only */
 	const char *symbol;
-	struct cuda_context *context; /* current on the thread; NULL: none, which is usual for VMM calls */
+	struct cuda_context *context; /* current context of the thread; NULL: none, as usual for VMM calls */
 	uint32_t context_uid;
-	uint64_t *correlation_data; /* one word for us, from ENTER to EXIT of the same call */
+	uint64_t *correlation_data; /* one word for the subscriber, from ENTER to EXIT of a call */
 	uint32_t correlation_id;
 };
 
@@ -308,13 +308,13 @@ typedef void (*cupti_callback)(void *user, int domain, uint32_t id, const void *
 #define CUPTI_OLD_NAME_BYTES 64u /* bytes to offer for the holder's name */
 
 /*
- * CUpti_SubscriberParams. `allow_multiple` was appended in 13.2: pass CUPTI_PARAMS_13_0 as `bytes` to a library older
- * than that, sizeof() to a newer one (cuptiGetVersion).
+ * CUpti_SubscriberParams. `allow_multiple` exists since 13.2. Pass CUPTI_PARAMS_13_0 as `bytes` to an older library,
+ * sizeof() to a newer one (cuptiGetVersion).
  */
 struct cupti_subscriber_params {
 	size_t bytes;
 	const char *name;
-	char *old_name; /* out, on CUPTI_TAKEN: who holds it */
+	char *old_name; /* output, on CUPTI_TAKEN: name of the holder */
 	size_t old_name_bytes;
 	uint8_t allow_multiple;
 	uint8_t reserved[7];
@@ -332,7 +332,7 @@ typedef int cupti_get_callback_state(uint32_t *enabled, struct cupti_subscriber 
 typedef int cupti_get_device_id(struct cuda_context *context, uint32_t *device);
 typedef int cupti_get_result_string(int result, const char **text);
 
-/* ---- Injection: what the driver calls in the library that CUDA_INJECTION64_PATH names, inside cuInit ---- */
+/* ---- Injection: a function that the driver calls inside cuInit, in the library of CUDA_INJECTION64_PATH ---- */
 
 typedef int cuda_injection(void); /* exported as InitializeInjection; 1: fine */
 
@@ -365,7 +365,7 @@ struct nvml_memory_v2 { /* nvmlMemory_v2_t, bytes; version: NVML_MEMORY_V2 */
 };
 
 #define NVML_MEMORY_V2 ((unsigned int)sizeof(struct nvml_memory_v2) | 2u << 24)
-#define NVML_NOT_AVAILABLE (~0ull) /* in nvml_process.used: the driver does not tell */
+#define NVML_NOT_AVAILABLE (~0ull) /* in nvml_process.used: unknown to the driver */
 
 struct nvml_process { /* nvmlProcessInfo_t as of nvmlDeviceGetComputeRunningProcesses_v2 and _v3 */
 	unsigned int pid;

@@ -1,7 +1,7 @@
 /*
- * driver_args.h - the arguments of every entry of driver_entries.h, with the names that they have in CUPTI's
- * generated_cuda_meta.h: A(type, name), with S() between two of them. struct args_NAME has them in order, as CUPTI
- * shows them in cupti_callback_data.params. Outputs may be followed at EXIT of a call that succeeded, never else.
+ * driver_args.h - the arguments of each entry of driver_entries.h, named as in CUPTI's generated_cuda_meta.h: A(type,
+ * name), with S() between two. struct args_NAME has them in order, as in CUPTI's cupti_callback_data.params. Outputs
+ * may be read only at EXIT of a call that succeeded.
  */
 #ifndef MEMREC_DRIVER_ARGS_H
 #define MEMREC_DRIVER_ARGS_H

@@ -1,4 +1,4 @@
-/* driver_call.c - what the decoders of all classes share. */
+/* driver_call.c - helpers that the decoders of all classes share. */
 #include "driver_call.h"
 
 void driver_call_device(struct driver_call *call, int device)

@@ -29,13 +29,15 @@ struct driver_call {
 CUDA_CLASS_LIST(CUDA_CLASS_DECODER)
 #undef CUDA_CLASS_DECODER
 
-/* A callback of CUPTI's resource domain: contexts that are made and end. `entry`: the call that the thread is inside of. */
+/*
+ * Handles a callback of CUPTI's resource domain: a context was made or ends. `entry`: the driver call of this thread.
+ */
 void hook_context_resource(uint32_t id, const struct cupti_resource_data *data, uint32_t entry);
 
-/* The ordinal; -1: a device, but not known which. */
+/* Sets the device by its ordinal; -1: an unknown device. */
 void driver_call_device(struct driver_call *call, int device);
 
-/* The event goes out as `kind`, which must be the last that is done with it. */
+/* Sends the event as `kind`. Do not use the event afterwards. */
 void driver_call_send(struct driver_call *call, enum mt_kind kind);
 
 /*
@@ -44,20 +46,23 @@ void driver_call_send(struct driver_call *call, enum mt_kind kind);
  */
 void driver_call_allocated(struct driver_call *call, uint64_t addr, uint64_t size);
 
-/* A free counts from ENTER; one that fails is taken back at EXIT (DRIVER_KEEP). event.addr or .handle says of what. */
+/*
+ * Sends a free. A free counts from ENTER; a failed one is undone at EXIT (DRIVER_KEEP). event.addr or .handle names the
+ * freed thing.
+ */
 void driver_call_freed(struct driver_call *call, enum mt_kind kind);
 
-/* At EXIT: a DRIVER_NOTE with what driver_notes.h says of the entry; nothing when it says nothing. */
+/* At EXIT: sends the DRIVER_NOTE of driver_notes.h for the entry, if there is one. */
 void driver_call_note(struct driver_call *call);
 
-/* A table had no room: says so once, in the words of `why` (it begins "more than ..."). */
+/* A table is full: reports this once, in the words of `why` ("more than ..."). */
 void driver_call_full(const char *why);
 
-/* How many bytes an array takes, from what the program asks for. */
+/* ---- the bytes of an array ---- */
 
 /*
- * Elements times their size, over `levels` mip levels (at least 1). The driver's own padding is not in it. 0: sparse
- * arrays and those to be mapped later, which take no memory, and formats that are not known.
+ * Bytes of an array: elements times their size, over `levels` mip levels (at least 1), without the driver's padding. 0:
+ * sparse arrays and arrays that are mapped later, which take no memory, and unknown formats.
  */
 uint64_t arrays_bytes(const struct cuda_array3d_desc *desc, unsigned int levels);
 

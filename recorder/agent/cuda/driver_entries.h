@@ -1,10 +1,10 @@
 /*
- * driver_entries.h - the calls of the CUDA driver that have to do with memory, written once. Made from this list: what
- * the agent enables and how it decodes, the stand-in driver's entry points, the check against the toolkits' headers
- * (tests/abi) and the table in docs/driver-entries.md.
+ * driver_entries.h - the one list of the CUDA driver's calls about memory. The agent's callbacks and decoders, the
+ * stand-in driver's entry points, the check against the toolkits' headers (tests/abi) and the table in
+ * docs/driver-entries.md are made from it.
  *
- * Ids are CUPTI's (cupti_driver_cbid.h); they are append-only, an unknown one is refused with
- * CUPTI_INVALID_PARAMETER. docs/driver-entries.md says which entries are left out, and why.
+ * Ids are CUPTI's (cupti_driver_cbid.h) and never change. An unknown id is refused with CUPTI_INVALID_PARAMETER.
+ * docs/driver-entries.md lists the entries that are left out, with reasons.
  */
 #ifndef MEMREC_DRIVER_ENTRIES_H
 #define MEMREC_DRIVER_ENTRIES_H
@@ -27,8 +27,8 @@ enum cuda_policy {
 };
 
 /*
- * Classes: X(NAME, POLICY, meaning). Entries of a class have the arguments that its decoder reads at the same places
- * (tests/abi checks it), so there is one decoder per class and not one per entry.
+ * Classes: X(NAME, POLICY, meaning). All entries of a class have the arguments that its decoder reads at the same
+ * places (tests/abi checks this), so a class needs one decoder.
  */
 #define CUDA_CLASS_LIST(X)                                                                                           \
 	X(ALLOC, TAKE, "*dptr or *pp, bytesize bytes (begins like cuMemAlloc_v2)")                                   \
@@ -88,9 +88,9 @@ enum cuda_class {
 };
 
 /*
- * Entries: X(name, id, CLASS, SPACE, since). SPACE is an enum mt_space of event.h without its prefix: where memory that
- * the call hands out lies (that of pools and VMM handles follows from their location). since: the first
- * toolkit whose headers have the entry and its arguments, as CUDA_VERSION writes it; 11000: that one or an older one.
+ * Entries: X(name, id, CLASS, SPACE, since). SPACE: enum mt_space without its prefix, the place of the memory that the
+ * call hands out; for pools and VMM handles their location decides. since: first toolkit whose headers have the entry
+ * with these arguments, as CUDA_VERSION; 11000: that one or older.
  */
 #define CUDA_ENTRY_LIST(X)                                                       \
 	/* Linear memory */                                                      \

@@ -1,4 +1,4 @@
-/* driver_notes.c - fills in DRIVER_NOTE events: calls that move no bytes but explain some. */
+/* driver_notes.c - fills in DRIVER_NOTE events, for calls that move no bytes but explain some. */
 #include "driver_notes.h"
 
 #include "contexts.h"
@@ -6,7 +6,7 @@
 #include "memtrace/base.h"
 #include "pools.h"
 
-/* Attributes of pools that are a uint64_t of bytes; the others are an int. */
+/* 1: the attribute of a pool is a uint64_t of bytes. All others are an int. */
 static int is_bytes(int attribute)
 {
 	return (attribute >= CUDA_POOL_RELEASE_THRESHOLD && attribute <= CUDA_POOL_USED_HIGH) ||

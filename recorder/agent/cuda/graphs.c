@@ -7,7 +7,7 @@
 #include "agent/ring/guest_map.h"
 #include "memtrace/base.h"
 
-/* Going through the nodes in the order they were added. */
+/* Sums of a graph's nodes, in the order they were added. */
 struct figures {
 	uint64_t first;     /* address of the first allocation node */
 	uint64_t now, peak; /* bytes */
@@ -18,24 +18,24 @@ struct figures {
 /* A graph, an exec, or a stream that records. */
 struct row {
 	uintptr_t key;    /* 0: free */
-	uintptr_t graph;  /* exec: what it was made of, 0: gone */
-	uintptr_t thread; /* stream: which began it */
-	int is_taken;     /* exec: its bytes are */
+	uintptr_t graph;  /* exec: its source graph; 0: destroyed */
+	uintptr_t thread; /* stream: the thread that began the capture */
+	int is_taken;     /* exec: 1: its bytes are taken */
 	int is_again;     /* stream: the nodes are in the graph already */
 	struct figures figures;
 };
 
-/* An allocation node, found by its address. */
+/* An allocation node, looked up by its address. */
 struct node {
 	uint64_t addr, size; /* addr 0: never used, the search ends */
-	uintptr_t owner;     /* key of a graph or stream, or of the exec that outlived its graph; 0: free */
+	uintptr_t owner;     /* key of its graph or stream, or of an exec whose graph is destroyed; 0: free */
 };
 
 static struct {
 	atomic_flag busy;
-	uint64_t held;                                       /* signals that the thread with the lock had held before */
+	uint64_t held;                                       /* signals that the thread with the lock held before */
 	_Atomic uint32_t node_count, capture_count, waiting; /* waiting: execs whose bytes are not taken yet */
-	_Atomic int incomplete;                              /* 1: to be told, 2: was told */
+	_Atomic int incomplete;                              /* 1: to be reported, 2: reported */
 	struct row graph[GRAPHS_MAX], exec[GRAPHS_MAX], capture[GRAPHS_STREAMS_MAX];
 	struct node node[GRAPHS_NODES_MAX];
 } graphs = { .busy = ATOMIC_FLAG_INIT };
@@ -88,7 +88,7 @@ static struct row *row_find(struct row *rows, uint32_t count, uintptr_t key)
 	return NULL;
 }
 
-/* The row of `key`, made anew if there is none. NULL: no room. */
+/* Returns the row of `key`, a new one if needed. NULL: no room. */
 static struct row *row_get(struct row *rows, uint32_t count, uintptr_t key)
 {
 	struct row *row = row_find(rows, count, key);
@@ -124,7 +124,7 @@ static uint32_t node_slot(uint64_t addr, uint32_t i)
 	return (uint32_t)(((addr * 0x9e3779b97f4a7c15ull >> 32) + i) % GRAPHS_NODES_MAX);
 }
 
-/* The node, or with `room` the first free place where it may be. NULL: none. */
+/* Returns the node; with `room`, the first free place for it. NULL: none. */
 static struct node *node_find(uint64_t addr, int room)
 {
 	struct node *node;
@@ -179,7 +179,7 @@ static void add_alloc(struct row *row, uint64_t addr, uint64_t size, int device)
 		figures->peak = figures->now;
 }
 
-/* The address stays the graph's: its next run allocates it again. */
+/* Adds a free node. The graph keeps the address, because its next run allocates there again. */
 static void add_free(struct row *row, uint64_t addr)
 {
 	const struct node *node = node_find(addr, 0);
@@ -188,7 +188,7 @@ static void add_free(struct row *row, uint64_t addr)
 		row->figures.now -= node->size;
 }
 
-/* The nodes of `child` come after the nodes that are there. */
+/* Adds the nodes of `child` behind the row's nodes. */
 static void append(struct row *row, const struct row *child)
 {
 	struct figures *figures = &row->figures;
@@ -258,7 +258,7 @@ void graphs_move(const struct cuda_graph *parent, const struct cuda_graph *child
 	unlock();
 }
 
-/* Its addresses stay taken while an exec lives. */
+/* Destroys a graph. Its addresses stay in use while an exec lives. */
 void graphs_destroy(const struct cuda_graph *graph)
 {
 	struct row *row, *exec = NULL;
@@ -282,7 +282,7 @@ void graphs_destroy(const struct cuda_graph *graph)
 
 /* ---- Streams that record ---- */
 
-/* Something of this thread alone. */
+/* A number that differs between threads. */
 static uintptr_t this_thread(void)
 {
 	static _Thread_local char mark;
@@ -321,7 +321,7 @@ void graphs_capture_begin(const struct cuda_stream *stream, int is_again)
 	lock();
 	row = row_find(graphs.capture, GRAPHS_STREAMS_MAX, stream_key(stream));
 	if (row)
-		capture_drop(row); /* an older stream of that name */
+		capture_drop(row); /* an older capture under this key */
 	row = row_get(graphs.capture, GRAPHS_STREAMS_MAX, stream_key(stream));
 	if (row) {
 		row->is_again = is_again;
@@ -455,7 +455,7 @@ void graphs_exec_destroy(const struct cuda_exec *exec)
 	if (row) {
 		if (!row->is_taken)
 			atomic_fetch_sub(&graphs.waiting, 1);
-		nodes_give(row->key, 0); /* those of a graph that is gone already */
+		nodes_give(row->key, 0); /* give back the nodes of a destroyed graph */
 		row->key = 0;
 	}
 	unlock();

@@ -1,12 +1,12 @@
 /*
- * graphs.h - what graphs with allocation nodes will take, learned by watching them being built.
+ * graphs.h - computes the bytes that CUDA graphs with allocation nodes will take, from the calls that build them.
  *
  *     nodes added, or recorded ──> graph ──instantiate──> exec ──first launch, upload──> bytes taken
  *                                                           └──destroy──> bytes given back
  *
- * The bytes are the most that is alive at once, going through allocation and free nodes in the order they were added.
- * Tables are fixed. A node without room is not guessed at: such a graph tells nothing (graphs_are_incomplete). Any
- * thread; a short spin over the tables, nothing is called meanwhile. A process without such graphs pays one load.
+ * The bytes are the most that is alive at once when the allocation and free nodes run in the order they were added.
+ * Tables are fixed. If a node has no room, its graph reports no bytes (graphs_are_incomplete). Any thread; a short spin
+ * lock guards the tables, and no foreign function is called under it. A process without such graphs pays one load.
  */
 #ifndef RECORDER_GRAPHS_H
 #define RECORDER_GRAPHS_H
@@ -17,13 +17,13 @@ struct cuda_exec;
 struct cuda_graph;
 struct cuda_stream;
 
-#define GRAPHS_MAX 256u        /* graphs with such nodes, and execs of them */
+#define GRAPHS_MAX 256u        /* graphs with allocation nodes, and execs of them */
 #define GRAPHS_NODES_MAX 4096u /* addresses of allocation nodes */
-#define GRAPHS_STREAMS_MAX 64u /* streams that record at the same time */
+#define GRAPHS_STREAMS_MAX 64u /* streams that capture at the same time */
 
 /* The bytes that an exec takes while it lives. */
 struct graph_memory {
-	uint64_t addr; /* address of its first allocation node; 0: it takes nothing */
+	uint64_t addr; /* address of its first allocation node; 0: takes nothing */
 	uint64_t size; /* bytes */
 	int device;    /* ordinal, -1: not known */
 };
@@ -32,17 +32,17 @@ struct graph_memory {
 void graphs_alloc(const struct cuda_graph *graph, uint64_t addr, uint64_t size, int device);
 void graphs_free(const struct cuda_graph *graph, uint64_t addr);
 
-/* `child` became a node of `parent`, which has its allocations now. */
+/* `child` became a node of `parent`, which now has its allocations. */
 void graphs_move(const struct cuda_graph *parent, const struct cuda_graph *child);
 void graphs_destroy(const struct cuda_graph *graph);
 
-/* 1: `addr` belongs to a graph, whose bytes stay when it is freed outside. */
+/* 1: `addr` belongs to a graph, which keeps the bytes after a free outside. */
 int graphs_own(uint64_t addr);
 
 /*
- * A stream begins to record a graph; is_again: one that has the very same allocation nodes already. Allocations of
- * the recording thread on other streams meanwhile count as recorded, too: a stream joins by waiting for an event,
- * which is not watched. The end tells the graph, which may have had nodes before; NULL: it came to nothing.
+ * A stream begins to capture a graph. is_again 1: the graph has the same allocation nodes already. Allocations of the
+ * capturing thread on other streams count as captured as well: a stream joins by waiting for an event, and these calls
+ * are not watched. The end names the graph, which may have had nodes before; NULL: the capture failed.
  */
 void graphs_capture_begin(const struct cuda_stream *stream, int is_again);
 void graphs_capture_end(const struct cuda_stream *stream, const struct cuda_graph *graph);
@@ -55,7 +55,7 @@ int graphs_is_capturing(const struct cuda_stream *stream);
 
 void graphs_instantiate(const struct cuda_exec *exec, const struct cuda_graph *graph);
 
-/* 1: `exec` takes `*memory`, and no launch or upload before has taken it. */
+/* 1: `exec` takes `*memory`, and has not taken it yet. */
 int graphs_wants(const struct cuda_exec *exec, struct graph_memory *memory);
 void graphs_taken(const struct cuda_exec *exec);
 

@@ -1,4 +1,4 @@
-/* hook_context.c - contexts and pools: which there are, on which device, and what goes with a context. */
+/* hook_context.c - decodes calls about contexts and pools. */
 #include "contexts.h"
 #include "driver_call.h"
 #include "pools.h"
@@ -53,8 +53,8 @@ void decode_CONTEXT(struct driver_call *call)
 }
 
 /*
- * The context is gone, and what was allocated in it: told at EXIT, when it is so. Later users of the addresses may have
- * been told already; they have other contexts, so the end of this one does not touch them.
+ * Reports the end of a context and of its memory, at EXIT. Events of new memory at the same addresses may come before.
+ * This memory has another context, so the end does not affect it.
  */
 static void gone(struct driver_call *call, uint64_t context, int device)
 {
@@ -65,7 +65,7 @@ static void gone(struct driver_call *call, uint64_t context, int device)
 	driver_call_send(call, MT_CONTEXT_GONE);
 }
 
-static __thread const void *told; /* the context whose end CUPTI has told inside the call that this thread is in */
+static __thread const void *told; /* context whose end CUPTI reported inside the thread's current call */
 
 void decode_CONTEXT_DESTROY(struct driver_call *call)
 {
@@ -74,7 +74,7 @@ void decode_CONTEXT_DESTROY(struct driver_call *call)
 
 	if (call->entered)
 		told = NULL;
-	if (!is_done(call) || told == args->ctx) /* by now another one may lie there */
+	if (!is_done(call) || told == args->ctx) /* a new context may have this address by now */
 		return;
 	device = contexts_known_device(args->ctx);
 	if (contexts_remove(args->ctx))
@@ -82,8 +82,8 @@ void decode_CONTEXT_DESTROY(struct driver_call *call)
 }
 
 /*
- * CUPTI's own word on contexts, whoever makes and ends them. Their end comes before the call that ends them returns, so
- * what the decoders make of that call is not told twice.
+ * CUPTI's reports on contexts, for any maker. CUPTI reports an end before the call returns; `told` keeps the decoder of
+ * the call from reporting it again.
  */
 void hook_context_resource(uint32_t id, const struct cupti_resource_data *data, uint32_t entry)
 {
@@ -100,7 +100,7 @@ void hook_context_resource(uint32_t id, const struct cupti_resource_data *data, 
 		gone(&call, (uint64_t)(uintptr_t)data->context, device);
 }
 
-/* Only the first reference takes memory: the others are told by nobody. */
+/* Only the first reference takes memory; later ones send no event. */
 void decode_PRIMARY(struct driver_call *call)
 {
 	const struct args_cuDevicePrimaryCtxRetain *args = call->data->params;
@@ -126,7 +126,7 @@ void decode_PRIMARY_RESET(struct driver_call *call)
 		gone(call, contexts_reset(args->dev), args->dev);
 }
 
-/* It has a reference to the primary context as long as it lives (cuda.h, cuGreenCtxCreate). */
+/* A green context holds a reference to the primary context while it lives (cuda.h, cuGreenCtxCreate). */
 void decode_GREEN(struct driver_call *call)
 {
 	const struct args_cuGreenCtxCreate *args = call->data->params;
@@ -183,7 +183,7 @@ void decode_POOL(struct driver_call *call)
 	driver_call_note(call);
 }
 
-/* Which device it is on is not said. */
+/* The call does not say the device. */
 void decode_POOL_IMPORT(struct driver_call *call)
 {
 	const struct args_cuMemPoolImportFromShareableHandle *args = call->data->params;

@@ -1,10 +1,10 @@
 /*
- * hook_cupti.c - what the CUDA driver hands out: CUPTI's callbacks on the entries of driver_entries.h become events.
- * Here the dispatch; memory is in hook_memory.c, contexts and pools in hook_context.c, graphs in hook_graph.c, calls that
- * move no bytes in driver_notes.c, what all of them share in driver_call.c.
+ * hook_cupti.c - turns CUPTI's callbacks on the entries of driver_entries.h into events. This file dispatches. Memory
+ * is in hook_memory.c, contexts and pools in hook_context.c, graphs in hook_graph.c, calls that move no bytes in
+ * driver_notes.c, shared helpers in driver_call.c.
  *
- * In a callback nothing of CUDA may be called, and of CUPTI hardly anything (contexts.h). Facts that no event has
- * (which context lives on which device, where a pool lies, what a graph will take) are learned by watching.
+ * In a callback no function of CUDA may be called, and few of CUPTI (contexts.h). So the device of a context, the place
+ * of a pool and the bytes of a graph are learned from the calls that set them.
  */
 #include "hook_cupti.h"
 
@@ -50,7 +50,10 @@ void decode_NOTE(struct driver_call *call)
 		driver_call_note(call);
 }
 
-/* Some programs look a kernel up at each launch: the newest of each bucket is remembered, and not told. */
+/*
+ * Some programs look a kernel up at each launch. The newest kernel of each bucket is remembered, and its next look-up
+ * is not reported.
+ */
 #define FUNCTIONS 4096u
 
 static int is_first_lookup(const void *function)
@@ -90,7 +93,7 @@ void hook_cupti_missed(void)
 	contexts_missed();
 }
 
-static __thread uint32_t inside; /* the call whose ENTER came last on this thread, 0: it has had its EXIT */
+static __thread uint32_t inside; /* call of the newest ENTER on this thread; 0: it had its EXIT */
 static _Atomic uint32_t taken;
 
 uint32_t hook_cupti_taken(void)

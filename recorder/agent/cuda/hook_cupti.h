@@ -1,5 +1,5 @@
 /*
- * hook_cupti.h - the callback that turns the driver's memory calls into events, and which calls it wants to see.
+ * hook_cupti.h - the callback that turns the driver's memory calls into events, and the list of calls it needs.
  */
 #ifndef RECORDER_HOOK_CUPTI_H
 #define RECORDER_HOOK_CUPTI_H
@@ -9,16 +9,16 @@
 
 #define HOOK_CUPTI_IDS 1024u /* ids of driver_entries.h are below */
 
-/* Looks around in the process. Inside cuInit, before the first callback. `ask`: as contexts_start has it. */
+/* Sets up. Call inside cuInit, before the first callback. `ask`: as for contexts_start. */
 void hook_cupti_start(contexts_ask *ask);
 
-/* Calls have been made that were not shown to us. */
+/* Call after a time in which CUPTI showed no calls. */
 void hook_cupti_missed(void);
 
-/* 1: the entry with this CUPTI driver callback id is one of ours and worth a callback. */
+/* 1: the callback of this CUPTI driver id is needed. */
 int hook_cupti_wants(uint32_t id);
 
-/* How many calls that take memory have been shown and have succeeded. */
+/* Returns the number of shown calls that took memory and succeeded. */
 uint32_t hook_cupti_taken(void);
 
 /* A callback of the driver's or the resource domain (as cupti_callback in cuda_abi.h): any id, any thread. */

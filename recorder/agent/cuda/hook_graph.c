@@ -1,4 +1,4 @@
-/* hook_graph.c - graphs with memory of their own: their nodes, streams that record them, their first run. */
+/* hook_graph.c - decodes calls about graphs with memory of their own: nodes, capture, first run. */
 #include "contexts.h"
 #include "driver_call.h"
 #include "graphs.h"
@@ -95,7 +95,7 @@ void decode_RECAPTURE(struct driver_call *call)
 		graphs_capture_begin(args->hStream, 1);
 }
 
-/* A capture that failed is over, too, unless the driver refused this thread to end it. */
+/* A failed capture ends as well, unless the driver refused the end because of the thread. */
 void decode_CAPTURE_END(struct driver_call *call)
 {
 	const struct args_cuStreamEndCapture *args = call->data->params;
@@ -106,7 +106,7 @@ void decode_CAPTURE_END(struct driver_call *call)
 
 /* ---- Executable graphs ---- */
 
-/* The bytes of its nodes are there from now on, until it is destroyed. */
+/* The exec takes the bytes of its nodes now, until it is destroyed. */
 static void use(struct driver_call *call, const struct cuda_exec *exec)
 {
 	struct driver_call taken = *call;
@@ -136,7 +136,7 @@ void decode_GRAPH_EXEC(struct driver_call *call)
 	driver_call_note(call);
 }
 
-/* Launches are frequent: one load, unless some graph with memory has not run yet. */
+/* Launches are frequent: they cost one load, unless a graph with memory has not run yet. */
 void decode_GRAPH_USE(struct driver_call *call)
 {
 	const struct args_cuGraphLaunch *args = call->data->params;

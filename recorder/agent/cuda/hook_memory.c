@@ -1,4 +1,4 @@
-/* hook_memory.c - memory of every kind but that of graphs: handed out, mapped, opened, given back. */
+/* hook_memory.c - decodes calls about memory of all kinds except graphs: allocate, map, open, free. */
 #include <string.h>
 #include "contexts.h"
 #include "driver_call.h"
@@ -12,7 +12,10 @@ static int is_host(uint32_t space)
 	return space == MT_SPACE_PINNED || space == MT_SPACE_HOST;
 }
 
-/* It lives on the context's device (if on any) and dies with the context. `out`: where the driver put the address. */
+/*
+ * Sends an allocation on the context's device (if on any), which ends with the context. `out`: address of the driver's
+ * output.
+ */
 static void allocated_here(struct driver_call *call, const void *out, uint64_t size)
 {
 	uint64_t addr = 0;
@@ -110,7 +113,7 @@ static void allocated_in_stream(struct driver_call *call, const struct cuda_stre
 	driver_call_allocated(call, call->result ? 0 : *out, size);
 }
 
-/* The pool is that of the device of the stream, whose context is the current one. */
+/* The pool is that of the stream's device, whose context is current. */
 void decode_ASYNC(struct driver_call *call)
 {
 	const struct args_cuMemAllocAsync *args = call->data->params;
@@ -208,7 +211,7 @@ void decode_RETAIN(struct driver_call *call)
 	driver_call_send(call, MT_VMM_RETAIN);
 }
 
-/* A handle that holds no bytes: event.flags says why. */
+/* Sends a handle without bytes. event.flags has the reason. */
 static void handle_appeared(struct driver_call *call, const cuda_handle *handle, uint64_t size)
 {
 	if (call->entered || call->result)
@@ -218,7 +221,7 @@ static void handle_appeared(struct driver_call *call, const cuda_handle *handle,
 	driver_call_send(call, MT_VMM_CREATE);
 }
 
-/* Its bytes are the exporter's; how many is not said. */
+/* The exporter counts the bytes. The call does not say their number. */
 void decode_IMPORT(struct driver_call *call)
 {
 	const struct args_cuMemImportFromShareableHandle *args = call->data->params;
@@ -247,11 +250,10 @@ void decode_MAP(struct driver_call *call)
 }
 
 /*
- * When done, not when asked for. The range stays reserved, so nobody else gets these addresses before the caller goes
- * on. The program learns from this call's return that it may map them again, later than our event. In between,
- * another thread may take the physical memory that came free: then both count for a moment, and a peak is too high by
- * that much. Told at ENTER it would be too low by as much, and a call that fails would have to be undone for every
- * mapping in the range.
+ * Sent at EXIT. The range stays reserved, so no other caller gets these addresses before the return. The program maps
+ * them again only after the return, later than this event. Meanwhile another thread may take the freed physical memory:
+ * both count for a moment, and a peak can be too high by these bytes. At ENTER a peak could be too low by as much, and
+ * a failed call would have to be undone for each mapping in the range.
  */
 void decode_UNMAP(struct driver_call *call)
 {

@@ -1,5 +1,6 @@
 /*
- * pools.h - where the memory of stream-ordered pools lies, learned by watching. A fixed table, no locks; any thread.
+ * pools.h - the place of each stream-ordered pool's memory, learned from the calls. A fixed table, no locks; any
+ * thread.
  */
 #ifndef RECORDER_POOLS_H
 #define RECORDER_POOLS_H
@@ -13,8 +14,8 @@ struct cuda_location;
 #define POOLS_MAX 256u
 
 struct pool_place {
-	enum mt_space space; /* ASYNC: on a device; PINNED: the host's; MANAGED; IMPORTED: another process counts it */
-	int device;          /* ordinal, -1: not known, or none */
+	enum mt_space space; /* ASYNC: on a device; PINNED: on the host; MANAGED; IMPORTED: another process's */
+	int device;          /* ordinal; -1: unknown, or none */
 };
 
 /* The meaning of a location for memory of the allocation type `type` (CUDA_MEMORY_*). */
@@ -24,12 +25,12 @@ struct pool_place pools_place(const struct cuda_location *location, int type);
 int pools_add(const struct cuda_pool *pool, struct pool_place place);
 void pools_remove(const struct cuda_pool *pool);
 
-/* 0: the pool is not known, `*place` is as it was. */
+/* 0: the pool is unknown, and `*place` is unchanged. */
 int pools_find(const struct cuda_pool *pool, struct pool_place *place);
 
 /* The meaning of a CUmemLocation. */
 
-/* The ordinal, -1: it is no device's. */
+/* Returns the ordinal; -1: not on a device. */
 static inline int location_device(const struct cuda_location *location)
 {
 	switch (location->type) {

@@ -1,7 +1,7 @@
 /*
- * cupti.c - takes the one subscription, enables the callbacks, gives it away and takes it back. libcupti is loaded late
- * (the driver calls us inside cuInit), found by dlopen, never linked. We never call cuptiFinalize: it would end every
- * other tool's work, too. Nothing is called when the program ends: the driver may be gone by then.
+ * cupti.c - takes the one CUPTI subscription, enables the callbacks, gives the subscription away and takes it back.
+ * libcupti is found late by dlopen (inside cuInit) and never linked. The agent never calls cuptiFinalize, which would
+ * end the work of all tools. It calls nothing when the program ends, because the driver may be gone.
  */
 #include "cupti.h"
 
@@ -21,16 +21,16 @@
 #include "memtrace/base.h"
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */
-#define SEVERAL_VERSION 130300u     /* from here on several tools may subscribe, if all of them say so */
-#define WAIT_NS 50000000ull         /* a tool that leaves inside a callback may finalize next, in the same one */
+#define SEVERAL_VERSION 130300u     /* from here on several tools may subscribe, if all of them allow it */
+#define WAIT_NS 50000000ull         /* a tool that leaves inside a callback may finalize in the same callback */
 #define CHANGE_STEP_NS 100000
 #define CHANGE_STEPS 10000  /* 1 s */
-#define UNSEEN_GROWTHS 3    /* in a row: that is no accident */
+#define UNSEEN_GROWTHS 3    /* in a row: no accident */
 #define RESTART_VERSION 24u /* the version of CUPTI 12.6 */
 #define TRIES_MAX 5
 #define SAID_SILENT 2
 
-/* The functions that we need of libcupti. */
+/* The functions of libcupti that the agent uses. */
 struct cupti {
 	cupti_get_version *get_version;
 	cupti_subscribe *subscribe;
@@ -43,19 +43,19 @@ struct cupti {
 	const char *path;
 };
 
-/* CHANGING: a thread is at it; others let it be. */
+/* CHANGING: a thread changes it; other threads wait or give up. */
 enum hold { NONE, OURS, CHANGING, GIVEN, DEAD };
 
 static _Atomic int hold;
-static struct cupti cupti;           /* changed by whoever has made `hold` CHANGING */
+static struct cupti cupti;           /* changed only by the thread that has set `hold` to CHANGING */
 static void (*look_around)(void);    /* see cupti_start */
-static _Atomic uintptr_t generation; /* number of the subscription: callbacks of an older one are not ours any more */
-static const struct cupti_subscriber *_Atomic other; /* the tool that subscribed last and has not left; NULL: not seen */
-static _Atomic int others;       /* calls of other tools to subscribe or to finalize that are under way */
-static _Atomic uint64_t left_at; /* when another tool left, CLOCK_MONOTONIC; 0: nothing waits for cupti_look */
-static _Atomic int interrupted;  /* there were calls that were not shown to us */
-static _Atomic int finalized;    /* somebody has ended CUPTI since it began */
-static _Atomic int tries;        /* to come back that were in vain, in a row */
+static _Atomic uintptr_t generation; /* number of the subscription; a callback with an older one is ignored */
+static const struct cupti_subscriber *_Atomic other; /* newest tool that has subscribed and not left; NULL: none seen */
+static _Atomic int others;                           /* calls of other tools to subscribe or finalize, now running */
+static _Atomic uint64_t left_at; /* CLOCK_MONOTONIC at which another tool left; 0: nothing for cupti_look to do */
+static _Atomic int interrupted;  /* 1: some driver calls were not shown to the agent */
+static _Atomic int finalized;    /* 1: a tool has finalized CUPTI */
+static _Atomic int tries;        /* failed attempts to subscribe again, in a row */
 static _Atomic int found_gpu;    /* see cupti_finds_gpu */
 static _Atomic int resting;      /* 1: given up until the process is recorded (cupti_rest) */
 
@@ -80,7 +80,7 @@ static int resolve(void *library)
 
 /* ---- Callbacks ---- */
 
-/* The one question that CUPTI's manual allows inside a callback. */
+/* The one function that CUPTI's manual allows inside a callback. */
 static int ask_device(const void *context)
 {
 	uint32_t device;
@@ -91,7 +91,7 @@ static int ask_device(const void *context)
 	return (int)device;
 }
 
-/* CUPTI has finalized itself, and calls nobody any more. It is left alone from now on. */
+/* CUPTI has finalized itself and makes no more callbacks. The agent does not use it any more. */
 static void on_fatal_error(const struct cupti_state_data *data)
 {
 	int ours = OURS;
@@ -139,8 +139,8 @@ static int subscribe_v2(void *user, uint32_t version, int several, char *holder)
 }
 
 /*
- * As one of several where library and driver allow it, else with the oldest call, which every other tool's subscription
- * is told apart by. The newer one knows who holds it: asked once more, it is refused again, and says the name.
+ * Subscribes as one of several if library and driver allow it, else by the oldest call, whose error shows any other
+ * tool's subscription. The newer call is then refused as well, but names the holder.
  */
 static int subscribe(char *holder)
 {
@@ -166,7 +166,7 @@ static int enable(int domain, uint32_t id)
 	return !cupti.enable(1, cupti.subscriber, domain, id);
 }
 
-/* A callback that this CUPTI does not know is refused, and never happens. 1: at least one memory call was taken. */
+/* Enables the callbacks. CUPTI refuses unknown ones, which then never come. 1: at least one memory call was enabled. */
 static int enable_callbacks(void)
 {
 	uint32_t id;
@@ -181,7 +181,7 @@ static int enable_callbacks(void)
 	return enabled;
 }
 
-/* With the library that is resolved. 1: the subscription is ours; else `refusal` has what it said. */
+/* Subscribes with the current library. 1: done; else `refusal` has CUPTI's answer. */
 static int take(struct cupti_refusal *refusal)
 {
 	char holder[CUPTI_OLD_NAME_BYTES];
@@ -222,8 +222,8 @@ struct search {
 };
 
 /*
- * One libcupti of several that there may be. The subscription is one, whichever of them holds it. One that does not fit
- * has not touched the driver, and may go; of the others nobody knows.
+ * Tries one libcupti of several. All share one subscription. A library that does not fit has not touched the driver and
+ * may be closed; any other stays open.
  */
 static enum cupti_use try_library(void *context, void *library, const char *path)
 {
@@ -233,7 +233,7 @@ static enum cupti_use try_library(void *context, void *library, const char *path
 	if (!resolve(library))
 		return CUPTI_REFUSED;
 	cupti.path = path;
-	if (agent_options()->yield_cupti && atomic_load(&others)) { /* it is just asking, and is to have it */
+	if (agent_options()->yield_cupti && atomic_load(&others)) { /* another tool asks right now and shall get it */
 		cupti_refusal_add(&search->refusal, CUPTI_TAKEN, "", path);
 		return CUPTI_USED;
 	}
@@ -246,7 +246,7 @@ static enum cupti_use try_library(void *context, void *library, const char *path
 	return cupti_is_unfit(refusal.error) ? CUPTI_REFUSED : CUPTI_TRIED;
 }
 
-/* A number that is compiled in: the one call of the driver that may be made inside cuInit. 0: not known. */
+/* The driver's version, a constant in the driver: the only driver call allowed inside cuInit. 0: unknown. */
 static int driver_version(void)
 {
 	int (*get)(int *version) = (int (*)(int *))loaded_find("cuDriverGetVersion");
@@ -272,7 +272,7 @@ static enum hold begin(struct search *search)
 
 void cupti_start(void (*look)(void))
 {
-	static struct search search; /* owned by the thread that has made `hold` CHANGING */
+	static struct search search; /* owned by the thread that has set `hold` to CHANGING */
 	int none = NONE;
 
 	if (agent_options()->no_cupti) {
@@ -306,7 +306,7 @@ static void look_for_callback(void *context)
 	*inside = !count || cut;
 }
 
-/* 1: a callback of CUPTI (or of the driver) is under way on this thread, or nobody knows. */
+/* 1: this thread is inside a callback of CUPTI or of the driver, or this cannot be told. */
 static int is_inside_callback(void)
 {
 	int inside = 1;
@@ -315,7 +315,7 @@ static int is_inside_callback(void)
 	return inside;
 }
 
-/* Another thread is about to have it, or to let it go: a matter of milliseconds. */
+/* Waits while another thread subscribes or unsubscribes, which takes milliseconds. */
 static void wait_for_change(void)
 {
 	struct timespec step = { 0, CHANGE_STEP_NS };
@@ -341,8 +341,8 @@ static void leave(const char *why, int is_over)
 }
 
 /*
- * Before 12.6 a CUPTI that was ended and begins again makes programs with CUDA graphs crash (pytorch/pytorch#112507). The
- * profiler takes that on itself; we do not bring it about.
+ * Before 12.6, a CUPTI that was finalized and begins again crashes programs with CUDA graphs (pytorch/pytorch#112507).
+ * The agent does not begin it again.
  */
 static int may_begin_again(void)
 {
@@ -382,14 +382,17 @@ static void retire(void)
 	atomic_store(&hold, NONE);
 }
 
-/* Whoever asks first shows that in `others` before it looks at `hold`, so one of the two sees the other. */
+/*
+ * Subscribes again if no other tool asks. A tool that asks sets `others` before it reads `hold`, so one of the two sees
+ * the other.
+ */
 static void come_back(void)
 {
 	int given = GIVEN, ours = 0;
 
 	if (agent_is_over())
 		retire();
-	/* NONE waits for nothing, and with --no-cupti no function of CUPTI is known. */
+	/* NONE waits for nothing. With --no-cupti, CUPTI's functions are unknown. */
 	if (!agent_is_listening() || atomic_load(&hold) == NONE || !may_begin_again()) {
 		atomic_store(&left_at, 0);
 		return;
@@ -406,7 +409,7 @@ static void come_back(void)
 	atomic_store(&hold, ours ? OURS : GIVEN);
 }
 
-/* The way is free. Inside a callback it is not known when: some hook will find out. */
+/* Subscribes now, or leaves it to a later hook: inside a callback this is not possible. */
 static void come_back_when_safe(void)
 {
 	if (is_inside_callback())
@@ -431,7 +434,7 @@ void cupti_rest(void)
 	errno = saved;
 }
 
-/* The recording begins: no other tool was seen to leave, so there is nothing to wait for. */
+/* The recording begins. No other tool has left, so there is no time to wait. */
 static void end_rest(void)
 {
 	int yes = 1;
@@ -453,14 +456,14 @@ void cupti_look(void)
 	now = now_ns();
 	if (!atomic_load(&others) && now - since >= WAIT_NS) {
 		if (is_inside_callback())
-			atomic_store(&left_at, now); /* not at each of its calls */
+			atomic_store(&left_at, now); /* so the next check comes later, not at each call */
 		else
 			come_back();
 	}
 	errno = saved;
 }
 
-/* A recording that is over needs no subscription. */
+/* 1: the subscription may be given up: --yield-cupti, or the recording is over. */
 static int is_willing(void)
 {
 	return agent_options()->yield_cupti || !agent_is_listening();
@@ -497,7 +500,7 @@ void cupti_other_left(const struct cupti_subscriber *subscriber)
 	come_back_when_safe();
 }
 
-/* While there are several subscribers, cuptiFinalize does nothing. */
+/* With several subscribers cuptiFinalize does nothing. */
 void cupti_other_finalizes(void)
 {
 	atomic_fetch_add(&others, 1);
@@ -540,7 +543,7 @@ static void say_silent(void)
 
 /* PyTorch's bytes at the last report, and how often it had more with no call in between. */
 struct growth {
-	uint64_t life; /* the recording that the rest is of */
+	uint64_t life; /* recording of the figures below */
 	uint64_t reserved;
 	uint32_t taken;
 	int unseen;
@@ -556,7 +559,7 @@ void cupti_check_tensor(int device, uint64_t reserved)
 	if (growth->life != agent_life()) {
 		*growth = (struct growth){ .life = agent_life() };
 		if (agent_options()->attached ||
-		    agent_options()->paused) /* it has memory from before the subscription */
+		    agent_options()->paused) /* the process has memory from before the subscription */
 			growth->reserved = reserved;
 	}
 	if (reserved <= growth->reserved || atomic_load_explicit(&hold, memory_order_relaxed) != OURS) {

@@ -1,4 +1,4 @@
-/* cupti_find.c - where a libcupti can be; see cupti_find.h for the order and why. */
+/* cupti_find.c - finds libcupti; cupti_find.h has the order and the reasons. */
 #include "cupti_find.h"
 
 #include <dlfcn.h>
@@ -13,9 +13,9 @@
 #include "shared/machine.h"
 #include "shared/textbuf.h"
 
-#define DRIVER_UNIT 1000 /* cuDriverGetVersion says 1000 * major + 10 * minor */
-#define NEWEST 13        /* major version that there is */
-#define OLDEST 11        /* up to 11.8 each minor version had its own name */
+#define DRIVER_UNIT 1000 /* cuDriverGetVersion returns 1000 * major + 10 * minor */
+#define NEWEST 13        /* newest major version */
+#define OLDEST 11        /* up to 11.8 each minor version has its own name */
 #define OLD_MINORS 9
 #define NAMES_MAX 32u
 #define NAME_BYTES 24u
@@ -35,7 +35,7 @@ struct finder {
 	void *context;
 	char name[NAMES_MAX][NAME_BYTES]; /* the file's names, best first */
 	size_t count;
-	size_t first, end; /* the range of names that are looked for now */
+	size_t first, end; /* range of names of the current search */
 	/* Room for paths: a program's thread may have little stack. */
 	char place[PATH_MAX], other[PATH_MAX], file[PATH_MAX];
 };
@@ -70,7 +70,7 @@ static void add_major(struct finder *finder, int major)
 		add_name(finder, major, minor);
 }
 
-/* The number of names of the driver's own major version, which come first. */
+/* Makes the names. Returns the number of names of the driver's own major version, which come first. */
 static size_t make_names(struct finder *finder, int driver)
 {
 	int major = driver / DRIVER_UNIT >= OLDEST ? driver / DRIVER_UNIT : NEWEST, other;
@@ -88,7 +88,7 @@ static size_t make_names(struct finder *finder, int driver)
 
 /* ---- Files ---- */
 
-/* The path as the loader has it: a name may have led anywhere. */
+/* The library's path in the loader; a name may have led elsewhere. */
 static const char *path_of(void *library)
 {
 	struct link_map *map;
@@ -129,7 +129,7 @@ static int use_folder(struct finder *finder, const char *folder, const char *bel
 
 /* ---- Places ---- */
 
-/* 1 used, 0 not used, -1: there is none. */
+/* 1: used; 0: not used; -1: none. */
 static int use_loaded(struct finder *finder)
 {
 	unsigned int i;
@@ -168,7 +168,7 @@ static int use_soname(struct finder *finder)
 	return 0;
 }
 
-/* Cuts the path of a Python extension to the folder of its packages. 0: it does not lie in one. */
+/* Cuts the path of a Python extension to the folder of its packages. 0: not in such a folder. */
 static int cut_to_packages(char *path)
 {
 	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };

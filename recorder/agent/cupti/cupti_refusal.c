@@ -5,8 +5,8 @@
 #include "memtrace/base.h"
 
 /*
- * X(error, words): what tells most comes first. An error that is not in the list comes before the last two, which
- * CUPTI gives for many reasons. Without a GPU 12.2 answers with the first of them and 13.0 with the second.
+ * X(error, words): the most informative error first. An error that is not listed ranks before the last two, which CUPTI
+ * gives for many reasons. Without a GPU, 12.2 returns the first of these two and 13.0 the second.
  */
 #define REFUSAL_LIST(X)                                                                      \
 	X(CUPTI_TAKEN, "another tool holds the subscription")                                \
@@ -46,7 +46,7 @@ static size_t place_of(int error)
 	return 0;
 }
 
-/* The lower the more it tells. Enabling nothing comes last. */
+/* The rank: lower is more informative. "No callback enabled" is last. */
 static size_t rank_of(int error)
 {
 	size_t place = place_of(error);
@@ -107,7 +107,7 @@ static void say_error(const struct cupti_refusal *refusal, struct textbuf *text)
 	textbuf_add(text, ")");
 }
 
-/* The path comes last: it may be long, and what does not fit is cut. */
+/* The path comes last because it may be long: the text is cut at its end. */
 void cupti_refusal_say(const struct cupti_refusal *refusal, struct textbuf *text)
 {
 	static const char unseen[] = ": driver memory is not recorded";

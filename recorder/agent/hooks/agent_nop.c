@@ -1,7 +1,7 @@
 /*
- * agent_nop.c - libmemrec-nop.so: the same symbols, which record nothing: the baseline for overhead.
+ * agent_nop.c - libmemrec-nop.so, the baseline for overhead: the same symbols, which record nothing.
  *
- * It is the hooks themselves, calls forwarded and all, on an agent that never listens; one object by design.
+ * It has the hooks themselves, with forwarded calls, on an agent that never listens. All of it is one object by design.
  */
 #include "agent/loaded/loaded.c"
 #include "hook_api.c"

@@ -1,7 +1,7 @@
 /*
- * attach.c - the agent's way into a program that runs already: memrec attach has it loaded and calls memrec_attach.
+ * attach.c - the agent's entry into a running program: memrec attach has it loaded and calls memrec_attach.
  *
- * The caller is Python's main thread between two bytecodes, without the GIL: a place where the loader and malloc may be called.
+ * The caller is Python's main thread between two bytecodes, without the GIL. There the loader and malloc may be called.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 #define TRIES 1000 /* 1 s for threads to leave the hooks of the last recording */
 #define TRY_NS 1000000
 
-/* memrec has given up when it has taken its code away again. */
+/* 0: memrec has given up and removed its note. */
 static int is_wanted(const struct memrec_options *options)
 {
 	char path[MEMREC_PATH_MAX];
@@ -54,7 +54,7 @@ static const char *begin(const struct memrec_options *options)
 				   : "there is no memory for the recorder";
 }
 
-/* The debugger's page: the code in it has been read. */
+/* Unmaps the debugger's page, whose code has been read. */
 static void drop_page(const char *hex)
 {
 	uintptr_t page = 0;
@@ -67,7 +67,10 @@ static void drop_page(const char *hex)
 
 MT_EXPORT int memrec_attach(const char *text, const char *page);
 
-/* `text`: options; `page`: hexadecimal address of MEMREC_ATTACH_BYTES that the launcher has used, "0": none. 1: the process is recorded. */
+/*
+ * Begins a recording. `text`: options. `page`: hexadecimal address of the launcher's MEMREC_ATTACH_BYTES; "0": none. 1:
+ * the process is recorded.
+ */
 int memrec_attach(const char *text, const char *page)
 {
 	static struct memrec_options options;

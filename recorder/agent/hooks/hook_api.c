@@ -1,4 +1,4 @@
-/* hook_api.c - what include/memrec.h calls when the agent is loaded. */
+/* hook_api.c - the functions of include/memrec.h, as the loaded agent has them. */
 #include "agent/cupti/cupti.h"
 #include "agent/life/agent.h"
 #include "memtrace/base.h"

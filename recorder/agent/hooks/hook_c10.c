@@ -1,12 +1,12 @@
 /*
- * hook_c10.c - what PyTorch says of its tensors and its backward passes.
+ * hook_c10.c - turns PyTorch's reports on tensors and backward passes into events.
  *
- * PyTorch reports every block to its own profiler by calling exported functions of libc10 through the PLT. A library
- * loaded by LD_PRELOAD that exports the same names comes first: we look, and call the real one. Loaded later, we are
- * written into the slots of these calls (injection.c). The reports come under the allocator's lock, so nothing here may wait
- * for anything that an allocating thread could hold.
+ * PyTorch reports each block to its own profiler by exported functions of libc10, called through the PLT. A library in
+ * LD_PRELOAD with the same names comes first: the agent reads the call and forwards it. If the agent is loaded later,
+ * it is written into the slots of these calls (injection.c). The reports come under the allocator's lock, so no hook
+ * may wait for anything that an allocating thread can hold.
  *
- * 1.10 to 1.13 and later versions mangle differently; the machine's view of the arguments is the same.
+ * Versions 1.10 to 1.13 mangle the names differently from later ones. The arguments are the same in machine code.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "hooks.h"
 #include "memtrace/base.h"
 
-/* c10::Device. `type`: CPU 0, CUDA 1 (ROCm too), others are none of our business. */
+/* c10::Device. `type`: CPU 0, CUDA 1 (also ROCm); other types are ignored. */
 struct c10_device {
 	int8_t type, index;
 };
@@ -30,7 +30,10 @@ struct c10_device {
 typedef void report_function(void *block, int64_t size, uint64_t total, uint64_t reserved, struct c10_device device);
 typedef void oom_function(int64_t size, uint64_t total, uint64_t reserved, struct c10_device device);
 typedef bool enabled_function(void);
-/* A C++ vector as it is handed back: by hidden pointer, which is the first argument on x86-64 and a register of its own on aarch64. */
+/*
+ * A C++ vector as a return value: by hidden pointer, which is the first argument on x86-64 and has its own register on
+ * aarch64.
+ */
 struct c10_vector {
 	void *words[3];
 };
@@ -39,8 +42,8 @@ typedef struct c10_vector execute_function(void *engine, const void *roots, cons
 typedef void thread_init_function(void *engine, int device, const void *queue, bool count);
 
 /*
- * Every name we stand in for, once: X(our function, its type, the name that PyTorch calls). The functions are exported
- * under these names at the end; here they have names that no other library can be bound to.
+ * All replaced names: X(hook, its type, name that PyTorch calls). The hooks are exported under these names at the end;
+ * here they have hidden names, which no other library can bind to.
  */
 #define C10_SYMBOL_LIST(X)                                                                                    \
 	X(hook_report_m, report_function, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")            \
@@ -84,7 +87,7 @@ static void look_up(void *context)
 	atomic_store_explicit(&originals[*symbol].looked, 1, memory_order_release);
 }
 
-/* The real one, looked up at the first call and never again: PyTorch is there when it calls us. NULL: none. */
+/* The real function, looked up once, at the first call, when PyTorch is loaded. NULL: none. */
 static void *real(enum c10_symbol symbol)
 {
 	if (!atomic_load_explicit(&originals[symbol].looked, memory_order_acquire) && !agent_work(look_up, &symbol))
@@ -93,9 +96,9 @@ static void *real(enum c10_symbol symbol)
 }
 
 /*
- * The same of what a signal handler may call. One that has stopped the recorder, perhaps with the loader's lock half given
- * back, cannot look it up: NULL, and the program's own profiler misses this one report, where the other choice is to wait for
- * ever.
+ * As real(), for functions that a signal handler may call. A handler that interrupted the recorder cannot look up
+ * names, because the recorder may hold the loader's lock. Then NULL: the program's own profiler misses one report, and
+ * the thread does not hang.
  */
 static void *real_report(enum c10_symbol symbol)
 {
@@ -107,8 +110,8 @@ static void *real_report(enum c10_symbol symbol)
 /* ---- CPU tensors: asked for, or there is nothing else in this process ---- */
 
 /*
- * A device node is no GPU: the driver's library makes /dev/nvidiactl where root runs it, and without a GPU nobody
- * answers there (ENXIO). /dev/dxg is WSL's.
+ * 1: the kernel has a GPU. A device node is not enough: the driver's library makes /dev/nvidiactl as root, and without
+ * a GPU opening it fails (ENXIO). /dev/dxg is WSL's.
  */
 static int kernel_has_gpu(void)
 {
@@ -126,7 +129,7 @@ static int kernel_has_gpu(void)
 	return found;
 }
 
-/* A call of cuInit says nothing about how it ended; a subscription that CUPTI took does. */
+/* A subscription that CUPTI accepted shows a GPU. A call of cuInit does not, because its result is unknown here. */
 static int has_gpu(void)
 {
 	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -150,7 +153,7 @@ static int decide_cpu(const struct memrec_options *options)
 	return 0;
 }
 
-/* Decided once per recording: an allocation and its free must meet the same answer. */
+/* Decided once per recording, because an allocation and its free need the same answer. */
 static int records_cpu(void)
 {
 	static _Atomic uint64_t decided; /* twice the number of the life, and 1: yes */
@@ -176,9 +179,9 @@ static int is_ours(struct c10_device device)
 }
 
 /*
- * Shared-memory maps (DataLoader) report as CPU memory with totals of their own: 0 allocated, and as much reserved as
- * they are long. The CPU allocator itself reserves nothing. When they go nothing tells them from other blocks but the
- * address, which the ledger knows.
+ * 1: a shared-memory map (DataLoader). It is reported as CPU memory with totals of its own: 0 allocated, and its length
+ * as reserved. The CPU allocator itself reserves nothing. Its free looks like that of any block; only the ledger knows
+ * the address.
  */
 static int is_map(struct c10_device device, int64_t size, uint64_t total, uint64_t reserved)
 {
@@ -190,13 +193,13 @@ static void note_tensors(struct c10_device device)
 	agent_source(device.type == MT_DEVICE_CUDA ? MT_SOURCE_TENSORS_CUDA : MT_SOURCE_TENSORS_CPU, MT_SOURCE_ON, "");
 }
 
-/* The driver's calls are seen again before PyTorch is asked what it holds. */
+/* Subscribes to driver calls again (cupti_look) before PyTorch is asked for its blocks. */
 static int ask_to_begin(void)
 {
 	return census_ask_to_begin(cupti_look);
 }
 
-/* Inline: a frame of ours costs the unwinder as much as one of the program's. */
+/* Inline, because each frame of the agent costs the unwinder as much as one of the program. */
 static inline __attribute__((always_inline)) void report(void *block, int64_t size, uint64_t total, uint64_t reserved,
 							 struct c10_device device)
 {
@@ -270,7 +273,7 @@ C10_OOM(hook_oom_lm)
 C10_OOM(hook_oom_l)
 C10_OOM(hook_oom_m)
 
-/* The CPU allocator asks before it reports. */
+/* The CPU allocator asks this before it reports. */
 bool hook_enabled(void)
 {
 	enabled_function *forward;
@@ -288,8 +291,8 @@ enum { UNWIND_CLEANUP_PHASE = 2, UNWIND_GO_ON = 8 }; /* constants of the C++ ABI
 int hook_backward_unwound(int version, int actions, uint64_t class, void *exception, void *context);
 
 /*
- * The personality routine of hook_execute: the unwinder calls it when an exception leaves the backward pass. The
- * compiler's own way (a cleanup) would bring libgcc_s into every process, ahead of the program's own copy.
+ * The personality routine of hook_execute, which the unwinder calls when an exception leaves the backward pass. A
+ * cleanup by the compiler would load libgcc_s into each process, before the program's own copy.
  */
 __attribute__((used)) int hook_backward_unwound(int version MT_UNUSED, int actions, uint64_t class MT_UNUSED,
 						void *exception MT_UNUSED, void *context MT_UNUSED)
@@ -308,7 +311,7 @@ __attribute__((noinline)) struct c10_vector hook_execute(void *engine, const voi
 
 	__asm__ volatile(".cfi_personality 0x1b, hook_backward_unwound"); /* 0x1b: 4 bytes, relative to the place */
 	if (!forward)
-		return result; /* cannot happen: the caller was linked to it */
+		return result; /* cannot happen: the caller was linked to this function */
 	agent_source(MT_SOURCE_ENGINE, MT_SOURCE_ON, "");
 	cupti_look();
 	agent_follow(MT_BACKWARD_BEGIN);

@@ -1,8 +1,8 @@
 /*
- * hook_nvtx.c - ranges and marks of NVTX, by our own injection: it needs no CUPTI, and works without a GPU.
+ * hook_nvtx.c - records ranges and marks of NVTX by the agent's own injection, which needs neither CUPTI nor a GPU.
  *
- * Every library of the program that uses NVTX calls InitializeInjectionNvtx2 at its first range and hands us the
- * tables of its own function pointers.
+ * Each library of the program that uses NVTX calls InitializeInjectionNvtx2 at its first range and passes the tables of
+ * its own function pointers.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void name_attributes(struct nvtx_name *name, const struct nvtx_attributes
 		name->text = string_of(attributes->message.registered);
 }
 
-/* Room for strings that live as long as the process; NULL when it is used up. */
+/* Memory for strings that live as long as the process; NULL: all is used. */
 static void *string_room(uint32_t bytes)
 {
 	static _Atomic(uint8_t *) area;
@@ -321,7 +321,7 @@ int hook_nvtx_extension(const struct nvtx_extension *extension)
 	if (!agent_options() || !extension || extension->bytes < sizeof(*extension) ||
 	    extension->id != NVTX_EXTENSION_PAYLOAD || !extension->segments || !extension->segment)
 		return 0;
-	segment = &extension->segment[0]; /* the payload extension has one */
+	segment = &extension->segment[0]; /* the payload extension has one segment */
 	if (!segment->slots)
 		return 0;
 	for (i = 0; i < MT_ARRAY_SIZE(payload); i++)

@@ -1,8 +1,9 @@
 /*
- * hook_seccomp.c - the kernel kills a thread in strict seccomp mode at its next system call other than read, write and exit.
+ * hook_seccomp.c - finds threads in strict seccomp mode: the kernel kills such a thread at any system call except read,
+ * write and exit.
  *
- * A hook makes other system calls now and then, so a thread in this mode is left alone, and its events are counted as lost.
- * Asking for the mode is a system call, too, so the agent watches the two functions of the C library that enter the mode.
+ * Hooks make other system calls now and then. So a thread in this mode is not recorded, and its events count as lost.
+ * Entering the mode is a system call, so the agent watches the two functions of the C library for it.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -74,7 +75,7 @@ static __attribute__((constructor)) void find_next(void)
 		*(void **)&next_syscall = found;
 }
 
-/* The calls that may enter the mode; the assembler below comes here. */
+/* Called by the assembler below, for each call that may enter the mode. */
 static __attribute__((used)) long watched_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	long result = next_syscall(number, a, b, c, d, e, f);
@@ -84,7 +85,10 @@ static __attribute__((used)) long watched_syscall(long number, long a, long b, l
 	return result;
 }
 
-/* Jumps on with the stack as it is: a child of vfork or clone returns through the caller's frame or on a stack of its own. */
+/*
+ * Jumps to the real function with the stack unchanged, because a child of vfork or clone returns through the caller's
+ * frame or on its own stack.
+ */
 long hook_syscall(long number, ...) __attribute__((visibility("hidden")));
 
 __asm__(".text\n"
@@ -101,7 +105,7 @@ __asm__(".text\n"
 	"	je watched_syscall\n"
 	"	jmp *next_syscall(%rip)\n"
 #else
-	"	hint #34\n" /* bti c, where indirect calls are checked */
+	"	hint #34\n" /* bti c, for machines that check indirect calls */
 	"	cmp x0, #" NUMBER_PRCTL "\n"
 	"	b.eq watched_syscall\n"
 	"	cmp x0, #" NUMBER_SECCOMP "\n"
@@ -113,7 +117,7 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	".size hook_syscall, . - hook_syscall\n");
 
-/* The kernel knows which of the arguments mean something. */
+/* Passes all arguments on; the kernel knows which of them count. */
 static int hook_prctl(int option, ...)
 {
 	long argument[4];

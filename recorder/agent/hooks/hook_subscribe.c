@@ -1,13 +1,13 @@
 /*
- * hook_subscribe.c - stands between CUPTI and the other tools of the process, PyTorch's profiler above all.
+ * hook_subscribe.c - watches how other tools subscribe to CUPTI, such as PyTorch's profiler.
  *
- * CUPTI has one subscription. Kineto asks for it with the oldest of the calls. Until the middle of 2026 it asked
- * once, at the first profile, and never after a refusal: then every profile of the process was without GPU events.
- * Since then it asks only where TEARDOWN_CUPTI=1 makes it leave after each profile. So we watch who asks: with
- * --yield-cupti we leave before the other one asks (cupti.h), without it we say in the trace what has happened.
+ * CUPTI has one subscription. Kineto asks for it with the oldest of the calls. Until the middle of 2026 it asked once,
+ * at the first profile, and never after a refusal: then no profile of the process had GPU events. Since then it asks
+ * only if TEARDOWN_CUPTI=1 makes it leave after each profile. With --yield-cupti the agent leaves before the other tool
+ * asks (cupti.h). Without it, the trace reports the refusal.
  *
- * Each call goes on to the libcupti that the caller would have reached without us; several may be loaded. A tool that
- * fetches the function by dlsym is not seen.
+ * Each call goes on to the libcupti that the caller would have reached without the agent; several may be loaded. A tool
+ * that finds the function by dlsym is not seen.
  */
 #include <stddef.h>
 #include "agent/cuda/cuda_abi.h"
@@ -18,7 +18,7 @@
 
 typedef int cupti_finalize(void);
 
-/* Every name we stand in for, once: X(our function, its type, the name that tools call). */
+/* All replaced names: X(hook, its type, name that tools call). */
 #define SUBSCRIBE_SYMBOL_LIST(X)                                      \
 	X(hook_subscribe, cupti_subscribe, "cuptiSubscribe")          \
 	X(hook_subscribe_v2, cupti_subscribe_v2, "cuptiSubscribe_v2") \
@@ -29,7 +29,7 @@ typedef int cupti_finalize(void);
 SUBSCRIBE_SYMBOL_LIST(SUBSCRIBE_DECLARE)
 #undef SUBSCRIBE_DECLARE
 
-/* The function of the caller. *internal: 1, libcupti calls itself, and nobody else asks for anything. */
+/* The caller's function. *internal 1: libcupti calls itself, and no tool asks. */
 #define TARGET(type, name, internal) ((type *)loaded_target(name, __builtin_return_address(0), internal))
 
 static int hook_subscribe(struct cupti_subscriber **out, cupti_callback callback, void *user)
@@ -47,7 +47,7 @@ static int hook_subscribe(struct cupti_subscriber **out, cupti_callback callback
 	return error;
 }
 
-/* Shares with us if we do: `allow_multiple` is there from 13.2 on. */
+/* 1: the other tool allows several subscribers: `allow_multiple`, since 13.2. */
 static int is_sharing(const struct cupti_subscriber_params *params)
 {
 	return params && params->bytes >= sizeof(*params) && params->allow_multiple;
@@ -82,7 +82,9 @@ static int hook_unsubscribe(struct cupti_subscriber *subscriber)
 	return error;
 }
 
-/* Ends the work of everybody in the process, ours too: we are not in the way, and come again. */
+/*
+ * cuptiFinalize ends the work of all tools, the agent's too. The agent leaves before it and subscribes again after it.
+ */
 static int hook_finalize(void)
 {
 	int internal, error;

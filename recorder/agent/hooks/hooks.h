@@ -1,6 +1,6 @@
 /*
- * hooks.h - the functions of other libraries that we stand in for: as tables for injection.c, where the loader has not
- * seen to it, and those of NVTX.
+ * hooks.h - the replaced functions of other libraries: tables for injection.c, used if the loader has not bound the
+ * names to the agent, and the functions of NVTX.
  */
 #ifndef RECORDER_HOOKS_H
 #define RECORDER_HOOKS_H
@@ -10,19 +10,21 @@
 #include "nvtx_abi.h"
 
 const struct loaded_hook *hook_c10_table(size_t *count);       /* PyTorch: reports and backward passes */
-const struct loaded_hook *hook_subscribe_table(size_t *count); /* CUPTI: who subscribes and leaves */
-const struct loaded_hook *hook_seccomp_table(size_t *count);   /* threads that may not make system calls any more */
+const struct loaded_hook *hook_subscribe_table(size_t *count); /* CUPTI: subscribe, unsubscribe, finalize */
+const struct loaded_hook *hook_seccomp_table(size_t *count);   /* seccomp: threads without system calls */
 
-/* Puts ours into the table of functions that a library hands out. 1: its ranges and marks are recorded from now on. */
+/* Writes the hooks into the function table of an NVTX library. 1: its ranges and marks are recorded from now on. */
 int hook_nvtx(nvtx_get_table *get_table);
 
 /*
- * Fills the slots of an NVTX extension; `extension` is the program's and is not kept. 1: its ranges are recorded from now on.
- * 0: an extension that is not recorded.
+ * Writes the hooks into the slots of an NVTX extension. `extension` is the program's and is not kept. 1: its ranges are
+ * recorded from now on. 0: the extension is not recorded.
  */
 int hook_nvtx_extension(const struct nvtx_extension *extension);
 
-/* Binds the calls of what is loaded, and follows CUDA if it has started, after agent_attach. Not in a hook. */
+/*
+ * After agent_attach: binds the calls of loaded libraries, and follows CUDA if it has started. Do not call in a hook.
+ */
 void injection_attach(void);
 
 #endif

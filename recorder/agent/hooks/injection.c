@@ -1,18 +1,19 @@
 /*
- * injection.c - the agent's way into a process that did not preload it. Others call it by name: the driver inside
- * cuInit (the main way), and NVTX at its first call in each library of the program. Then it hooks itself into the
- * loaded libraries.
+ * injection.c - the agent's entry into a process that did not preload it. The driver calls it by name inside cuInit
+ * (the main way); NVTX calls it at its first call in each library. Then the agent hooks itself into the loaded
+ * libraries.
  *
- * Frameworks overwrite LD_PRELOAD, so often the driver or NVTX is the first to load us, and PyTorch is there already,
- * bound to its own functions. Then our hooks are written into the slots that its calls go through, and again for what
- * is loaded afterwards.
+ * Frameworks overwrite LD_PRELOAD, so often the driver or NVTX loads the agent first, when PyTorch's calls are already
+ * bound. Then the hooks are written into the slots of these calls, and again for libraries that are loaded later.
  *
- * When to look is a question of locks. The loader holds one lock while it loads, and another, short one for its list.
- * Looking takes only the second, so it is safe even while another thread loads a library and waits for us. PyTorch's
- * allocator holds its own lock while it asks the driver for memory: looking then waits for no thread that wants this lock.
- * Driver callbacks are a safe place, and the right one: a new library gets its first GPU memory from the driver
- * before it can report any of it. Nothing of all this happens when we were preloaded. A slot that is written is never
- * taken back: we stay loaded, and forward every call.
+ * Locks decide when to look for new libraries. The loader holds one lock while it loads, and a second one briefly for
+ * its list. Looking takes only the second lock, so it is safe while another thread loads a library and waits for this
+ * one. PyTorch's allocator asks the driver for memory under its own lock, and no thread that holds the second lock
+ * waits for the allocator's.
+ *
+ * So driver callbacks are a safe place. They are also early enough: a new library gets its first GPU memory from the
+ * driver before it can report any. A preloaded agent does none of this. A written slot is never restored: the agent
+ * stays loaded and forwards each call.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,24 +29,24 @@
 #include "hooks.h"
 #include "memtrace/base.h"
 
-/* ---- hooks into the global offset tables (GOT) of what is loaded ---- */
+/* ---- hooks into the global offset tables (GOT) of loaded objects ---- */
 
 #define CUDA_NOT_INITIALIZED 3
-#define LOOKS_MAX 1024 /* for objects that the loader is not done with, after a change */
+#define LOOKS_MAX 1024 /* looks after a change, for objects that the loader has not finished */
 
 static struct {
 	_Atomic int active; /* 1: we were not preloaded */
-	_Atomic int busy;   /* a thread is at it */
-	/* Fields of that thread. */
+	_Atomic int busy;   /* 1: a thread looks and owns the fields below */
+	/* Owned by that thread. */
 	struct loaded_stamp stamp;
-	int looks;      /* left, although nothing has changed */
+	int looks;      /* looks left without a new change */
 	uint32_t bound; /* bit n: calls of hook n come to us */
 	uint32_t torch; /* bits of PyTorch's hooks */
 	struct loaded_hook hooks[LOADED_HOOKS_MAX];
 	size_t count;
 } got;
 
-/* Their bits. */
+/* Adds the hooks of a table. Returns their bits. */
 static uint32_t add_hooks(const struct loaded_hook *(*get_table)(size_t *count))
 {
 	size_t count, i;
@@ -68,7 +69,7 @@ static void gather_hooks(void)
 	add_hooks(hook_seccomp_table);
 }
 
-/* PyTorch is there, and none of its calls could be had. */
+/* Reports that PyTorch was loaded before and none of its calls could be bound. */
 static void report_failure(void)
 {
 	if (!(got.bound & got.torch) && loaded_find("_ZN3c1022memoryProfilingEnabledEv"))
@@ -77,7 +78,7 @@ static void report_failure(void)
 			     "memory is (start the program under memrec, or set LD_PRELOAD too)");
 }
 
-/* Cheap, for it is asked at every call of the driver. */
+/* Called at each driver call, so it must be cheap. */
 static int has_changed(void)
 {
 	struct loaded_stamp stamp = loaded_stamp();
@@ -102,7 +103,7 @@ static void look(void *context MT_UNUSED)
 	report_failure();
 }
 
-/* Whatever was loaded since. Cheap while nothing was; errno is kept. */
+/* Binds the calls of newly loaded libraries. Cheap without a change; keeps errno. */
 static void got_hooks_look(void)
 {
 	int saved = errno, idle = 0;
@@ -134,8 +135,8 @@ static void got_hooks_start(void)
 /* ---- by name ---- */
 
 /*
- * The agent was called because environment variable `variable` names it. If that is all there is, no MEMREC_OPTIONS and
- * no LD_PRELOAD, it goes by its defaults, and hooks into what is loaded. Any number of times.
+ * Called because environment variable `variable` names the agent. Without MEMREC_OPTIONS and LD_PRELOAD the agent
+ * starts with its defaults. Then it hooks into the loaded libraries. May be called repeatedly.
  */
 static void injected(const char *variable)
 {
@@ -149,7 +150,7 @@ MT_EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table);
 MT_EXPORT int InitializeInjectionNvtx(nvtx_get_table *get_table);
 MT_EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_extension *extension);
 
-/* The driver calls this inside cuInit, wherever the library was loaded from before. 1: fine. */
+/* The driver calls this inside cuInit, for an agent loaded in any way. 1: success. */
 int InitializeInjection(void)
 {
 	static _Atomic int started_in; /* pid */

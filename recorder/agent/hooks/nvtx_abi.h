@@ -1,7 +1,7 @@
 /*
- * nvtx_abi.h - the part of NVTX's injection interface that memrec meets, declared by hand under our own names.
+ * nvtx_abi.h - the part of NVTX's injection interface that memrec uses, declared by hand with own names.
  *
- * Facts of the public NVTX 3 headers (nvToolsExt.h, nvtxTypes.h); the numbers are append-only.
+ * From the public NVTX 3 headers (nvToolsExt.h, nvtxTypes.h); the numbers never change.
  */
 #ifndef RECORDER_NVTX_ABI_H
 #define RECORDER_NVTX_ABI_H
@@ -41,7 +41,7 @@ enum { NVTX_MESSAGE_ASCII = 1, NVTX_MESSAGE_WIDE = 2, NVTX_MESSAGE_REGISTERED = 
 	X(nvtx_domain_create_a, 12) \
 	X(nvtx_domain_create_w, 13)
 
-/* nvtxEventAttributes_t; `bytes` says how much of it the caller has. */
+/* nvtxEventAttributes_t; `bytes`: size of the caller's struct. */
 struct nvtx_attributes {
 	uint16_t version, bytes;
 	uint32_t category;
@@ -62,7 +62,7 @@ typedef void nvtx_function(void); /* to be cast */
 /* NvtxExportTableCallbacks */
 struct nvtx_callbacks {
 	size_t bytes;
-	/* *table: `size` pointers to where NVTX keeps the function of that index. 1: fine. */
+	/* *table: `size` pointers to the places of NVTX's functions, by index. 1: success. */
 	int (*module)(int module, nvtx_function ****table, unsigned int *size);
 };
 

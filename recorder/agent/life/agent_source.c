@@ -10,14 +10,14 @@
 #define CUDA_INJECTION "CUDA_INJECTION64_PATH"
 
 static struct {
-	struct ring_header *header; /* header of this life's ring, once it is ON */
+	struct ring_header *header; /* header of the current ring */
 	struct {
-		_Atomic uint32_t state; /* as in the header: enum mt_source_state + 1, 0: not said */
+		_Atomic uint32_t state; /* as in the header: enum mt_source_state + 1; 0: not set */
 		char why[256];
 	} source[MT_SOURCE_COUNT];
 } sources;
 
-/* For a moment the header has no state of the source, so that nobody reads half a text. */
+/* Clears the source's state in the header meanwhile, so no reader takes a half-written text. */
 static void publish_source(enum mt_source source)
 {
 	uint32_t state = atomic_load(&sources.source[source].state);
@@ -78,7 +78,10 @@ int agent_has_source(enum mt_source source)
 	return atomic_load(&sources.source[source].state) != 0;
 }
 
-/* When the driver has called us, it is known already how CUPTI is doing. "none" is how CUDA tools write "nothing". */
+/*
+ * Reports a variable that keeps the driver from calling the agent. After a call of the driver, CUPTI's state is known
+ * already. CUDA tools write "none" for nothing.
+ */
 void agent_source_check_injection(void)
 {
 	const char *path = getenv(CUDA_INJECTION);

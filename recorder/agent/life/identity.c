@@ -1,4 +1,4 @@
-/* identity.c - who is recorded: the part of the ring's header that never changes. */
+/* identity.c - fills in the recorded process: the part of the ring's header that never changes. */
 #include "agent.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ void agent_read_clocks(struct ring_header *header)
 	}
 }
 
-/* A number at the start of `text`; -1: none, or beyond int32_t. */
+/* The number at the start of `text`; -1: none, or beyond int32_t. */
 static int32_t parse_number(const char *text)
 {
 	int64_t number = 0;
@@ -71,7 +71,7 @@ static uint32_t tool_version(void)
 	return version << 8 | (part & 0xff);
 }
 
-/* "pid (name) state ppid ...": the name may hold anything, so count fields from its last parenthesis. */
+/* "pid (name) state ppid ...": the name can contain anything, so fields are counted from the last parenthesis. */
 uint64_t agent_start_ticks(void)
 {
 	char stat[1024];
@@ -108,7 +108,7 @@ static void copy(char *to, size_t size, const char *from)
 	textbuf_add(&text, from);
 }
 
-/* An ID has no blanks, so that it is one word. */
+/* Adds an ID. A blank becomes '_', so that the ID is one word. */
 static void add_id(struct textbuf *text, const char *id)
 {
 	char word[MT_RUN_ID_MAX];
@@ -121,7 +121,7 @@ static void add_id(struct textbuf *text, const char *id)
 	textbuf_add(text, word);
 }
 
-/* "none" is what torchrun says where nobody has given an ID. */
+/* Adds one ID of the run. torchrun writes "none" for no ID. */
 static void add_run(struct textbuf *text, const char *name, const char *id, const char *second)
 {
 	if (!id || !*id || !strcmp(id, "none"))
@@ -173,6 +173,6 @@ void agent_identify(struct ring_header *header, const struct memrec_options *opt
 	copy(header->step_mark, sizeof(header->step_mark), options->step_mark);
 	header->keep = options->keep;
 	visible = getenv("CUDA_VISIBLE_DEVICES");
-	if (visible && strlen(visible) < sizeof(header->visible_devices)) /* half a list would be a wrong one */
+	if (visible && strlen(visible) < sizeof(header->visible_devices)) /* half a list would be wrong */
 		copy(header->visible_devices, sizeof(header->visible_devices), visible);
 }

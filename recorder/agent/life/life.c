@@ -1,4 +1,4 @@
-/* life.c - the page that says whether this process is recorded, and the options that it is recorded by. */
+/* life.c - the page with the state of the recording in this process, and the options of the recording. */
 #include "life.h"
 
 #include <sys/mman.h>
@@ -37,8 +37,7 @@ struct life *life_new(void)
 
 	if (page == MAP_FAILED)
 		return NULL;
-	madvise(page, sizeof(struct life),
-		MADV_WIPEONFORK); /* without it, the handler of forks does what can be done */
+	madvise(page, sizeof(struct life), MADV_WIPEONFORK); /* without it, the fork handler clears the page */
 	return page;
 }
 

@@ -1,11 +1,11 @@
 /*
- * life.h - whether this process is recorded just now, and what was wished for: what the files of the agent's life share.
+ * life.h - the state of the recording in this process, and its options, shared by the files of agent/life.
  *
  *     asleep ──options──> armed ──first memory event──> starting ──> on ──> off
  *                           ^                                              │
  *                           └────────────── memrec attach ─────────────────┘
  *
- * Under `memrec --paused` it is paused instead of armed, and instead of off (pause.c).
+ * Under `memrec --paused` the state is paused in place of armed and of off (pause.c).
  */
 #ifndef RECORDER_LIFE_H
 #define RECORDER_LIFE_H
@@ -24,35 +24,35 @@ enum life_state { LIFE_ASLEEP = 0, LIFE_OFF, LIFE_PAUSED, LIFE_ARMED, LIFE_START
 
 #define LIFE_LINE_BITS 6
 
-/* A part of the number of threads that are inside of hooks: a line of the cache, so that threads do not wait for each other. */
+/* A part of the count of threads inside hooks, on a cache line of its own, so threads do not slow each other down. */
 struct life_line {
 	_Atomic int32_t threads;
 } __attribute__((aligned(64)));
 
 /*
- * On pages that the kernel wipes in forked children, so a child that shares the parent's memory image, and its mapped
- * ring, is asleep from its first instruction on.
+ * On pages that the kernel wipes in forked children. So a child, which has a copy of the parent's memory and its mapped
+ * ring, is asleep from its first instruction.
  */
 struct life {
-	_Atomic uint32_t word;  /* enum life_state; in the bits above it a number that changes with each recording */
-	_Atomic uint64_t epoch; /* ns; when this life began; per-thread data of another life is not believed. 0: none */
-	_Atomic uint32_t recordings;  /* number of them in this life, all in one ring */
+	_Atomic uint32_t word;  /* enum life_state; above it a number that changes with each recording */
+	_Atomic uint64_t epoch; /* ns at which this life began; data of threads from another life is ignored. 0: none */
+	_Atomic uint32_t recordings;  /* number of recordings in this life, all in one ring */
 	struct control *_Atomic page; /* wishes (pause.c); NULL: not opened */
 	_Atomic uint32_t meeting;     /* 1: a thread is acting on a wish */
-	_Atomic uint32_t opened;      /* 1: it has been tried */
-	_Atomic uint32_t seen;        /* newest wish that was looked at */
-	_Atomic uint32_t steps;       /* number of steps that it asks for; 0: no limit */
+	_Atomic uint32_t opened;      /* 1: opening was tried */
+	_Atomic uint32_t seen;        /* newest wish that was handled */
+	_Atomic uint32_t steps;       /* number of steps that the wish asks for; 0: no limit */
 	_Atomic uint32_t asked; /* wish that Python's main thread was asked to begin with, until it is met; 0: none */
 	_Atomic uint64_t asked_at; /* ns */
 	_Atomic uint32_t answers;  /* 1: the asked thread begins the recording now */
-	_Atomic uint32_t tells;    /* 1: the next start begins with a telling of what was there before */
+	_Atomic uint32_t tells;    /* 1: the next start lists the memory from before */
 	struct life_line inside[1 << LIFE_LINE_BITS];
 };
 
-/* Never NULL. It is asleep until a page of life_new() takes its place, which happens once, in the constructor. */
+/* Never NULL. Asleep until the constructor puts a page of life_new() in place, once. */
 extern struct life *life;
 
-/* Constant once agent_options() gives them out. */
+/* Constant after agent_options() has returned it. */
 extern struct memrec_options life_options;
 
 static inline uint32_t life_state(void)
@@ -60,13 +60,13 @@ static inline uint32_t life_state(void)
 	return atomic_load_explicit(&life->word, memory_order_acquire) & LIFE_STATE_MASK;
 }
 
-/* By the one thread that has the say: it starts the recording, or the process has just begun or forked. */
+/* Sets the state. Only for the thread that starts the recording, or of a process that has just begun or forked. */
 static inline void life_set(enum life_state state)
 {
 	atomic_store(&life->word, (atomic_load(&life->word) & ~LIFE_STATE_MASK) | (uint32_t)state);
 }
 
-/* From state `from` to `to`, of one life: that of `word`, as it was read. 1: done. */
+/* Changes the state `from` to `to`, if `word` is still the same life. 1: done. */
 static inline int life_change(uint32_t word, enum life_state from, enum life_state to)
 {
 	uint32_t before = (word & ~LIFE_STATE_MASK) | (uint32_t)from;
@@ -74,7 +74,10 @@ static inline int life_change(uint32_t word, enum life_state from, enum life_sta
 	return atomic_compare_exchange_strong(&life->word, &before, (word & ~LIFE_STATE_MASK) | (uint32_t)to);
 }
 
-/* Counts the calling thread as inside, before it looks at the state. `own`: an address of its own memory. For life_leave. */
+/*
+ * Counts the calling thread as inside, before it reads the state. `own`: any address of its own memory. Returns the
+ * argument of life_leave.
+ */
 static inline struct life_line *life_enter(const void *own)
 {
 	uint64_t line = ((uint64_t)(uintptr_t)own * 0x9e3779b97f4a7c15u) >> (64 - LIFE_LINE_BITS);
@@ -88,7 +91,7 @@ static inline void life_leave(struct life_line *line)
 	atomic_fetch_sub_explicit(&line->threads, 1, memory_order_release);
 }
 
-/* 1: no thread is inside. Threads that come later find the state that was set before this call. */
+/* 1: no thread is inside. A thread that enters later sees the state that was set before this call. */
 int life_is_empty(void);
 
 /* In the child of a fork: the other threads are not there. */
@@ -101,30 +104,32 @@ struct life *life_new(void);
 int life_has_begun(void);
 
 /*
- * pause.c: 1: a recording is wished for, and the life is ARMED or beyond. Cheap while nothing has changed. `opens` 1: the
- * process takes memory, so its page is made if there is none. errno is kept.
+ * pause.c: 1: a recording is wanted, and the state is ARMED or beyond. Cheap if nothing has changed. `opens` 1: the
+ * process takes memory, so its page is made if missing. Keeps errno.
  */
 int pause_is_over(int opens);
 
-/* 1, once: the recording that starts begins with a telling of what was there before. */
+/* 1, once: the starting recording lists the memory from before. */
 int pause_tells(void);
 
-/* Fills in the page's name, and the steps that it asks for, in a header that no collector sees yet; and the ring in the page. */
+/*
+ * Sets the page's name and the number of steps in a header that no collector sees yet, and the ring's path in the page.
+ */
 void pause_tell(struct ring_header *header, const char *ring_path);
 
-/* The recording could not begin: says so in the page. */
+/* Notes in the page that the recording could not begin. */
 void pause_failed(void);
 
 /* A life begins, and knows of no page yet. */
 void pause_arm(void);
 
-/* The state after a recording: PAUSED where a page can begin another one. */
+/* Returns the state after a recording: PAUSED if a page can begin another one, else OFF. */
 enum life_state pause_or_off(void);
 
-/* The process ends in order: a page outside the folder of a run goes with it. */
+/* The process exits. Removes a page outside the folder of a run. */
 void pause_end(void);
 
-/* life_options is complete: from now on agent_options() gives it out. */
+/* life_options is complete: agent_options() returns it from now on. */
 void life_options_are_there(void);
 
 #endif

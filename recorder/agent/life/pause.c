@@ -1,9 +1,9 @@
 /*
- * pause.c - under `memrec --paused`: when does a recording begin?
+ * pause.c - begins recordings under `memrec --paused`.
  *
  *     paused ──wish to record, seen by a hook──> armed ──> .. on ──wish to end, seen by the collector──> paused
  *
- * A hook looks at one word of the page (shared/control.h) and returns. No thread, signal or descriptor waits for the wish.
+ * A hook reads one word of the page (shared/control.h) and returns. No thread, signal or descriptor waits for a wish.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,13 +18,13 @@
 #include "memtrace/base.h"
 #include "shared/textbuf.h"
 
-#define ASK_NS MT_NSEC_PER_SEC /* so long the thread that was asked may take */
+#define ASK_NS MT_NSEC_PER_SEC /* longest time for the asked thread */
 #define ANSWER_TRIES 1000
 
 static char page_path[MEMREC_PATH_MAX]; /* written before life->page */
 static int (*_Atomic ask_first)(void);  /* agent_ask_first */
 
-/* A program before this one was recorded into that ring, by the same process. */
+/* Ends the ring of an earlier program of the same process (exec). */
 static void end_predecessor(struct control *page)
 {
 	char ring[MEMREC_PATH_MAX];
@@ -55,7 +55,7 @@ static void open_page(void *context MT_UNUSED)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* One thread tries, once; the others are paused meanwhile. */
+/* One thread opens the page, once. Other threads stay paused meanwhile. */
 static struct control *open_once(void)
 {
 	uint32_t no = 0;
@@ -94,7 +94,7 @@ static void begin_without(void)
 		"what was there before the recording is not known: Python's main thread could not be asked in time");
 }
 
-/* 1: the thread that can tell what was there before is asked to begin, and has time to. */
+/* 1: Python's main thread, which can list the memory from before, was asked to begin and still has time. */
 static int is_left_to_another(uint32_t wish)
 {
 	int (*ask)(void) = atomic_load(&ask_first);
@@ -112,7 +112,9 @@ static int is_left_to_another(uint32_t wish)
 	return 0;
 }
 
-/* With signals held, on one thread at a time: a thread that is late with an older wish must not say that it is met. */
+/*
+ * Acts on a wish. Signals are held, and one thread runs at a time: a late thread must not report an older wish as met.
+ */
 static void meet(struct control *page)
 {
 	uint32_t word = atomic_load(&life->word), wish = atomic_load(&page->wish);
@@ -233,5 +235,5 @@ void pause_end(void)
 		return;
 	unlink(page_path);
 	*slash = '\0';
-	rmdir(page_path); /* not while a ring lies there */
+	rmdir(page_path); /* fails while the folder has a ring */
 }

@@ -1,4 +1,4 @@
-/* place.c - where the ring lies. */
+/* place.c - chooses the place of the ring. */
 #include "agent.h"
 
 #include <errno.h>
@@ -16,11 +16,11 @@
 #include "shared/options.h"
 #include "shared/textbuf.h"
 
-#define PROGRAMS_MAX 1000u /* one after the other in one process, by exec */
+#define PROGRAMS_MAX 1000u /* programs of one process, one after the other, by exec */
 
 /*
- * "memrec.<uid>.<pid>" below `parent`, for processes that no launcher started. The parent may be everybody's: a folder
- * that is not ours alone could have the ring pulled away from under us. 0 or -MT_E_SYSTEM.
+ * Makes "memrec.<uid>.<pid>" below `parent`, for a process without a launcher. Other users may write to the parent, so
+ * the folder must belong to this user alone: otherwise they could remove the ring. 0 or -MT_E_SYSTEM.
  */
 static int own_folder(char *dir, size_t size, const char *parent, size_t parent_size)
 {
@@ -34,7 +34,7 @@ static int own_folder(char *dir, size_t size, const char *parent, size_t parent_
 	textbuf_add(&text, ".");
 	textbuf_add_number(&text, (uint64_t)getpid());
 	if (!text.cut && !mkdir(dir, 0700))
-		chmod(dir, 0700); /* whatever the umask says */
+		chmod(dir, 0700); /* independent of the umask */
 	if (text.cut || lstat(dir, &stat) || !S_ISDIR(stat.st_mode) || stat.st_uid != getuid() || stat.st_mode & 077)
 		return -MT_E_SYSTEM;
 	return 0;
@@ -72,8 +72,8 @@ static int is_there(const char *path, const char *suffix)
 }
 
 /*
- * Creates "<pid>.ring", or "<pid>.N.ring" where an earlier program of this process, or an earlier process of this number,
- * has or had one: the notes beside it are that one's.
+ * Creates "<pid>.ring", or "<pid>.N.ring" if the name belongs to an earlier program of this process or to an earlier
+ * process with this number: their notes are beside it.
  */
 static int create_in(struct ring *ring, const char *dir, const struct memrec_options *options)
 {
@@ -182,7 +182,7 @@ void agent_place_remove(struct ring *ring, const struct memrec_options *options)
 	*slash = '/';
 }
 
-/* A collector holds the lock of its ring as long as it lives, and the ring goes when it is done. */
+/* 1: the collector was killed. It holds the lock of its ring while it lives, and removes the ring at its end. */
 int agent_place_is_left(const struct ring *ring)
 {
 	int fd = open(ring->path, O_RDWR | O_CLOEXEC), left;
@@ -212,7 +212,7 @@ static const char *why_not(int error)
 	}
 }
 
-/* The failure to leave a note is not reported: the note was the way to report. */
+/* Leaves a note. A failure is not reported, because the note was the only way to report. */
 void agent_place_failed(const struct memrec_options *options, int error)
 {
 	leave_note(options, MEMREC_FAILED_SUFFIX, why_not(error));
@@ -225,7 +225,7 @@ void agent_place_attached(const struct memrec_options *options, const char *why)
 
 void agent_place_unseen(const struct memrec_options *options, enum mt_source source, const char *why)
 {
-	int saved = errno; /* hooks say such things */
+	int saved = errno; /* hooks call this */
 
 #define LEAVE_IF(unseen, suffix, words) \
 	if (source == (unseen))         \
@@ -254,7 +254,10 @@ static void default_output(char *output)
 	textbuf_add(&text, "/trace.zst");
 }
 
-/* The build folder has all programs in one place; installed, they are PREFIX/lib/memrec/libmemrec.so and PREFIX/bin. */
+/*
+ * The collector's path. A build folder has all programs in one place. An installation has
+ * PREFIX/lib/memrec/libmemrec.so and PREFIX/bin.
+ */
 static void default_collector(char *collector)
 {
 	static const char *const places[] = { "/memrec", "/../../bin/memrec" };
@@ -285,7 +288,7 @@ void memrec_defaults(struct memrec_options *options)
 		default_collector(options->collector);
 }
 
-/* 1: `path` is the file that we were loaded from, by whatever name. */
+/* 1: `path` is the agent's own file, under any name. */
 static int is_own_path(const char *path)
 {
 	struct stat theirs, ours;

@@ -1,16 +1,15 @@
 /*
- * spawn.c - start the collector so that the program never notices.
+ * spawn.c - starts the collector unnoticed by the program.
  *
  *     program ──clone, no exit signal──> helper ──clone──> memrec --collect ──fork──> the collector
  *        <──────── in memory ───────────  waits  <─ ends ─┘
  *
- * fork() would run the program's atfork handlers. A child of ours that runs another program raises SIGCHLD when it
- * ends, and turns up in waitpid(-1), regardless of how it was cloned. The collector is therefore the helper's child,
- * and the helper, which never runs another program, ends without a sound. The first process of the collector locks
- * the ring, forks and ends at once.
+ * fork() would run the program's atfork handlers. A child that runs another program raises SIGCHLD at its end and shows
+ * in waitpid(-1), however it was cloned. So the collector is the child of a helper. The helper never runs another
+ * program, so its end raises no signal. The collector's first process locks the ring, forks and ends at once.
  *
- * A program that adopts orphans (PR_SET_CHILD_SUBREAPER) may wait for all its children before it ends, and the collector
- * waits for the program: so it must not be adopted by it. Process 1 of a container adopts all there are.
+ * A program that adopts orphans (PR_SET_CHILD_SUBREAPER) may wait for all its children before it ends. The collector
+ * waits for the program, so such a program must not adopt it. Process 1 of a container adopts all orphans.
  */
 #include "agent.h"
 
@@ -29,10 +28,10 @@
 
 #define STACK_BYTES (64u << 10) /* stack of the helper, and of its child */
 #define WAIT_STEP_NS 200000
-#define WAIT_STEPS 50000 /* 10 s until a collector that does not detach is given up */
+#define WAIT_STEPS 50000 /* 10 s, then a collector that does not detach is given up */
 #define SIGSET_BYTES 8   /* size of the kernel's sigset_t */
 
-/* The data that the two processes with our memory need. */
+/* Data for the two processes that share the program's memory. */
 struct spawn {
 	const char *program;
 	char *argv[5];
@@ -41,7 +40,7 @@ struct spawn {
 	volatile int *status;                /* 0: the collector runs */
 };
 
-/* The variables that brought the agent into this process must not bring it into the collector. */
+/* 1: the variable belongs to the agent, and the collector must not get it. */
 static int is_ours(const char *variable)
 {
 	static const char *const names[] = { "LD_PRELOAD=", "CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=",
@@ -63,7 +62,7 @@ static size_t count_environment(void)
 	return count;
 }
 
-/* The program may call setenv meanwhile: no more than `max` pointers, the closing NULL among them. */
+/* The program may call setenv meanwhile, so at most `max` pointers are copied, the last one NULL. */
 static void copy_environment(char **to, size_t max)
 {
 	char **end = to + max - 1, **from;
@@ -74,7 +73,7 @@ static void copy_environment(char **to, size_t max)
 	*to = NULL;
 }
 
-/* System calls only from here on: memory, and even errno, are the program's, who is halted meanwhile. */
+/* From here on only system calls: memory and errno belong to the program, which is halted. */
 static int run_program(void *context)
 {
 	const struct spawn *spawn = context;
@@ -84,7 +83,7 @@ static int run_program(void *context)
 	return 127;
 }
 
-/* The exit status, 1 for a signal and for a program that does not end. */
+/* Returns the exit status; 1 for a signal, and for a program that does not end. */
 static int wait_for(pid_t pid)
 {
 	struct timespec step = { 0, WAIT_STEP_NS };
@@ -104,7 +103,7 @@ static int wait_for(pid_t pid)
 	return 1;
 }
 
-/* Signal handlers are a copy, so they may be reset. */
+/* Signal handlers are a copy here, so they may be reset. */
 static int help(void *context)
 {
 	struct spawn *spawn = context;
@@ -126,8 +125,8 @@ static int help(void *context)
 }
 
 /*
- * 1: the collector runs. The helper says so in memory: its exit status is taken by any thread of the program that waits for
- * children of all kinds (__WALL).
+ * Starts the helper. 1: the collector runs. The helper reports in memory, because a thread of the program that waits
+ * for all kinds of children (__WALL) could take its exit status.
  */
 static int start_helper(struct spawn *spawn)
 {

@@ -7,7 +7,7 @@
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
 
-#define AGENT_SYMBOL "memrec_agent_step" /* every copy of the agent exports it */
+#define AGENT_SYMBOL "memrec_agent_step" /* exported by each copy of the agent */
 
 /* Made by the linker: our own object. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -28,7 +28,7 @@ const ElfW(Dyn) * elf_dynamic(const struct dl_phdr_info *object)
 	return NULL;
 }
 
-/* The loader relocates the dynamic section of ordinary objects in place, that of the vdso it leaves alone. */
+/* Reads a pointer of the dynamic section. The loader has relocated it in ordinary objects, but not in the vdso. */
 const void *elf_pointer(const struct dl_phdr_info *object, ElfW(Addr) value)
 {
 	return (const void *)(value < object->dlpi_addr ? value + object->dlpi_addr : value);
@@ -67,8 +67,9 @@ static int is_definition(const ElfW(Sym) * symbol)
 }
 
 /*
- * DT_GNU_HASH: bucket count, first symbol, bloom words, bloom shift; the bloom filter; the buckets (first symbol of
- * a chain); then one hash per symbol, whose lowest bit ends the chain.
+ * The parts of DT_GNU_HASH are: number of buckets, first symbol, bloom words, bloom shift; the bloom filter; the
+ * buckets; the hashes. A bucket has the first symbol of its chain. Each symbol has one hash, whose lowest bit ends the
+ * chain.
  */
 static const ElfW(Sym) * find_name(const struct elf_symbols *tables, const char *name, int defined)
 {
@@ -169,7 +170,10 @@ int loaded_is_first_agent(void)
 	return is_first(AGENT_SYMBOL);
 }
 
-/* The loader's list begins with what the program was started with, in the order in which names are bound. */
+/*
+ * The loader's list begins with the objects of the program's start, in binding order. 1: this object is before the C
+ * library.
+ */
 static int before_libc(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	int *found = context;
@@ -189,12 +193,12 @@ int loaded_is_preloaded(void)
 
 /* ---- What a caller is bound to ---- */
 
-/* An object that is not unloaded meanwhile: it waits for us to return. */
+/* The object of a caller. It cannot be unloaded meanwhile, because the call has not returned. */
 struct caller {
 	uint64_t address; /* address of an instruction */
 	const char *name, *string;
 	const ElfW(Dyn) * dynamic; /* NULL: not found */
-	void *own;                 /* its own definition */
+	void *own;                 /* definition in the object itself */
 };
 
 static int find_caller(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
@@ -224,7 +228,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The name in the file itself, which is what DT_NEEDED of others says; else the file's. */
+/* The soname: the name that DT_NEEDED of other objects has. Without one, the name of the file. */
 static const char *soname_of(const struct dl_phdr_info *object, const struct elf_symbols *tables)
 {
 	const ElfW(Dyn) *dynamic = elf_dynamic(object);
@@ -303,7 +307,7 @@ static int copy_path(const struct dl_phdr_info *object, struct path_search *sear
 	return 1;
 }
 
-/* "libx.so", "libx.so.13", "libx-4f1c9a0b.so.12": packers put a hash into the name. */
+/* 1: `path` is the library: "libx.so", "libx.so.13", "libx-4f1c9a0b.so.12" (packers add a hash). */
 static int is_library(const char *path, const char *library)
 {
 	const char *base = base_name(path);
@@ -353,7 +357,7 @@ struct place {
 	const char *library;
 };
 
-/* 1: it lies here, and that is the library; -1: it lies here. */
+/* 1: the object has the address and is the library; -1: it has the address. */
 static int match_place(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	const struct place *place = context;

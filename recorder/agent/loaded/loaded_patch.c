@@ -1,14 +1,14 @@
 /*
- * loaded_patch.c - find the slots of a name, and write them without harm to those who use them.
+ * loaded_patch.c - finds the slots of a name and writes them, safely for threads that use them.
  *
  *     call f ──> PLT ──> slot (GOT) ──> f          the loader fills the slot in when it loads the object, or at the
  *                          ^                       first call (lazy binding); DT_JMPREL and DT_RELA list the slots
  *                          └── we write here
  *
- * An object is in the loader's list before its slots are filled in. Such a slot must not be touched. The loader would
- * add the object's address to our pointer, or put its own over it, or it would meet a page that we have just sealed.
- * Two facts tell a finished slot. It points to the object's own PLT or to a definition of the name. If it lies in
- * memory that is sealed after relocation (RELRO), its page is not writable any more.
+ * An object is in the loader's list before its slots are filled in. Such a slot must not be written: the loader would
+ * add the object's address to the new pointer, replace it, or find its page sealed. Two facts show a finished slot. It
+ * points to the object's own PLT or to a definition of the name. If its memory is sealed after relocation (RELRO), its
+ * page is not writable any more.
  */
 #include "loaded_patch.h"
 
@@ -29,7 +29,7 @@ enum outcome { BOUND_BEFORE, BOUND, NOT_OURS, NOT_YET };
 
 /* The lists of slots of one object. */
 struct slots {
-	const ElfW(Rela) * calls, *data; /* DT_JMPREL, DT_RELA without what has no name */
+	const ElfW(Rela) * calls, *data; /* DT_JMPREL; DT_RELA without entries that have no name */
 	size_t calls_count, data_count;
 };
 
@@ -61,7 +61,7 @@ static void find_slots(const struct dl_phdr_info *object, struct slots *slots)
 	}
 }
 
-/* A slot that holds the address of a named function and nothing else: of calls, of pointers, of tables of them. */
+/* 1: the slot holds just the address of a named function: for a call, a pointer or a table. */
 static int is_slot(const ElfW(Rela) * rela)
 {
 	switch (ELF64_R_TYPE(rela->r_info)) {
@@ -75,7 +75,7 @@ static int is_slot(const ElfW(Rela) * rela)
 	}
 }
 
-/* Whether the loader makes the page of a slot read-only once it has filled it in: it takes whole pages only. */
+/* 1: the loader makes the slot's page read-only after filling it in. It seals whole pages only. */
 static int is_sealed(const struct dl_phdr_info *object, uintptr_t address)
 {
 	int i;
@@ -91,7 +91,10 @@ static int is_sealed(const struct dl_phdr_info *object, uintptr_t address)
 	return 0;
 }
 
-/* 1: written. The page is opened for as long as that takes: nobody but us changes what it is. */
+/*
+ * Writes a slot. A sealed page is writable meanwhile, and sealed again after it; no other code changes this page. 1:
+ * written.
+ */
 static int write_slot(const struct dl_phdr_info *object, void **slot, void *function)
 {
 	int sealed = is_sealed(object, (uintptr_t)slot);
@@ -149,9 +152,9 @@ int loaded_patch(const char *part, const char *symbol, void *replacement)
 	return patch.slots;
 }
 
-/* ---- In whatever there is ---- */
+/* ---- in all loaded objects, finished or not ---- */
 
-/* A symbol of the object that is one of the hooks'. An object may name the same twice, in different versions. */
+/* A symbol of the object with a hook. An object may have one name twice, in different versions. */
 struct match {
 	uint32_t symbol;
 	const struct loaded_hook *hook;
@@ -168,7 +171,7 @@ struct rebind {
 	size_t matches;
 };
 
-/* Objects that are done; forgotten when anything is unloaded, since addresses are used again. */
+/* Objects that are done. An unload clears the list, because addresses are used again. */
 static struct {
 	uint64_t subs;
 	uint64_t key[DONE_MAX];
@@ -184,7 +187,7 @@ static uint64_t key_of(const struct dl_phdr_info *object)
 	return hash_finish(key);
 }
 
-/* Its place, or where it can be put; NULL: there is no room near it, and it is looked at every time. */
+/* Returns the place of the key, or a place for it. NULL: no room nearby, so the object is checked each time. */
 static uint64_t *done_place(uint64_t key)
 {
 	size_t i;
@@ -243,11 +246,11 @@ static void find_matches(struct rebind *rebind, uint32_t unnamed)
 	}
 }
 
-/* The object that an address lies in. */
+/* The object at an address. */
 struct owner {
 	uint64_t address;
 	const char *symbol;
-	int found, defines; /* an object lies there; it defines the symbol at that very address */
+	int found, defines; /* 1: an object has the address; 1: it defines the symbol exactly there */
 };
 
 static int find_owner(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
@@ -268,14 +271,16 @@ static int find_owner(struct dl_phdr_info *object, size_t size MT_UNUSED, void *
 	return 1;
 }
 
-/* "7f12a000-7f12b000 rw-p ...": the permission of the line that holds `address`; the rest is passed over. */
+/*
+ * State of parsing "7f12a000-7f12b000 rw-p ...", to find the permissions at `address`. The rest of a line is skipped.
+ */
 struct maps_line {
 	uint64_t start, end;
 	int field; /* 0: start, 1: end, 2: permissions, 3: the rest */
 	int writable;
 };
 
-/* One more character. 1: the line of `address` is understood. */
+/* Parses one character. 1: the line of `address` was parsed. */
 static int read_maps(struct maps_line *line, char c, uint64_t address)
 {
 	if (c == '\n') {
@@ -295,7 +300,7 @@ static int read_maps(struct maps_line *line, char c, uint64_t address)
 	return 0;
 }
 
-/* 1: the page is writable, or nobody can tell. */
+/* 1: the page is writable, or its permissions are unknown. */
 static int is_writable(uint64_t address)
 {
 	struct maps_line line = { 0, 0, 0, 0 };
@@ -313,7 +318,7 @@ static int is_writable(uint64_t address)
 	return !known || line.writable;
 }
 
-/* Whether a slot that holds `value` may be written. */
+/* Decides whether a slot with `value` may be written. */
 static enum outcome judge(const struct rebind *rebind, const void *slot, uint64_t value, const char *symbol)
 {
 	struct owner owner = { value, symbol, 0, 0 };
@@ -345,7 +350,7 @@ static enum outcome bind_slot(const struct rebind *rebind, void **slot, const st
 	return outcome;
 }
 
-/* 1: every slot of the list that is one of ours is done. */
+/* 1: all slots of the list that have a hook are done. */
 static int bind_list(const struct rebind *rebind, const ElfW(Rela) * rela, size_t count)
 {
 	enum outcome outcome;

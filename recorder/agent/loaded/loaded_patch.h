@@ -1,7 +1,7 @@
 /*
- * loaded_patch.h - change what loaded objects call, by writing into the slots (GOT) that their calls go through.
+ * loaded_patch.h - redirects calls of loaded objects by writing the slots (GOT) of these calls.
  *
- * Needed where the loader has bound names before we were there, and would have bound them to us.
+ * For names that the loader has bound before the agent was loaded; otherwise the loader binds them to the agent.
  */
 #ifndef RECORDER_LOADED_PATCH_H
 #define RECORDER_LOADED_PATCH_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A name, and what is to be called by it. */
+/* A name and its replacement. */
 struct loaded_hook {
 	const char *symbol;
 	void *function;
@@ -19,25 +19,25 @@ struct loaded_hook {
 #define LOADED_HOOKS_MAX 32u
 
 /*
- * Binds the calls of `symbol` in every loaded object whose path contains `part` to `replacement`: what they call from
- * now on, in these objects only, which must be loaded completely. The number of slots written; 0: they do not call it.
+ * Redirects the calls of `symbol` to `replacement` in each loaded object whose path contains `part`. The objects must
+ * be loaded completely. Returns the number of slots written; 0: no such calls.
  */
 int loaded_patch(const char *part, const char *symbol, void *replacement);
 
 /* The result of a pass over the loaded objects. */
 struct loaded_pass {
 	uint32_t bound;     /* bit n: slots of hook n were written */
-	unsigned int later; /* objects that the loader is not done with: look again */
+	unsigned int later; /* number of objects that the loader has not finished: look again */
 };
 
 /*
- * Binds the calls of all `hooks` (at most LOADED_HOOKS_MAX, the same at every call) in every loaded object but copies
- * of the agent. May be called while other threads call through the slots, and while they load and unload objects. A
- * slot is written only if it holds the loader's own value. An object that is not relocated yet is left for later, and
- * a slot of some other tool is left to it. Objects that are done are passed over next time.
+ * Redirects the calls of all `hooks` in each loaded object except copies of the agent. At most LOADED_HOOKS_MAX hooks,
+ * the same at each call. Other threads may call through the slots, and load and unload objects, meanwhile. A slot is
+ * written only if it has the loader's own value, so a slot of another tool stays. An object that is not relocated yet
+ * is left for later. Finished objects are skipped next time.
  *
- * One call at a time. Takes the lock of dl_iterate_phdr, which nobody holds while waiting for anything; no malloc, not
- * the loader's lock. Reads /proc/self/maps, so no thread may be cancelled here.
+ * One call at a time. Takes the lock of dl_iterate_phdr, which no thread holds while it waits; no malloc, and not the
+ * loader's lock. Reads /proc/self/maps, so no thread may be cancelled here.
  */
 void loaded_rebind(const struct loaded_hook *hooks, size_t count, struct loaded_pass *pass);
 
@@ -47,7 +47,7 @@ void loaded_rebind(const struct loaded_hook *hooks, size_t count, struct loaded_
 struct elf_symbols {
 	const ElfW(Sym) * symbol;
 	const char *string;
-	const uint32_t *hash; /* DT_GNU_HASH; NULL: none, and nothing is found by name */
+	const uint32_t *hash; /* DT_GNU_HASH; NULL: none, so no name can be found */
 };
 
 /* The dynamic section; NULL: none. */
@@ -59,13 +59,16 @@ const void *elf_pointer(const struct dl_phdr_info *object, ElfW(Addr) value);
 /* 1: filled in, 0: the object has no symbols. */
 int elf_symbols(const struct dl_phdr_info *object, struct elf_symbols *tables);
 
-/* The object's own definition of `name`; NULL: nothing. */
+/* The object's own definition of `name`; NULL: none. */
 const ElfW(Sym) * elf_look_up(const struct elf_symbols *tables, const char *name);
 
-/* The same, or what it only refers to, if that is in its table of names, too; most such symbols are not. */
+/*
+ * As elf_look_up, and also a mere reference to `name` that is in the object's table of names. Most references are not
+ * in it.
+ */
 const ElfW(Sym) * elf_symbol(const struct elf_symbols *tables, const char *name);
 
-/* 1: ours or another copy of the agent: its hooks are no real functions, and calling them would come back to us. */
+/* 1: a copy of the agent. Its hooks are no real functions: calling them would come back here. */
 int elf_is_agent(const struct elf_symbols *tables);
 
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "shared/textbuf.h"
 
-#define SHARE 16u      /* the recorder takes at most one part in SHARE of what a limit leaves, at a time */
+#define SHARE 16u      /* one mapping takes at most this part (1/SHARE) of the room below a limit */
 #define PAGE 4096u     /* the unit of /proc/self/statm */
 #define SIGSET_BYTES 8 /* size of the kernel's sigset_t */
 
@@ -29,7 +29,7 @@ static uint64_t statm(int field)
 	return pages * PAGE;
 }
 
-/* A part of what the limit leaves; UINT64_MAX: there is none. */
+/* A part of the room below the limit; UINT64_MAX: no limit. */
 static uint64_t room_of(int resource, int field)
 {
 	struct rlimit limit;

@@ -1,6 +1,7 @@
 /*
- * guest_map.h - memory of the recorder in somebody else's process: small beside the program's limits, left out of core dumps,
- * and not kept in memory by the program's mlockall. Signals are held for the moments that must not be left by siglongjmp.
+ * guest_map.h - memory of the recorder inside the recorded process. It is small beside the program's limits, is left
+ * out of core dumps, and the program's mlockall does not keep it in memory. Signals are held during steps that
+ * siglongjmp must not leave.
  */
 #ifndef RECORDER_GUEST_MAP_H
 #define RECORDER_GUEST_MAP_H
@@ -9,19 +10,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Bytes that one mapping may have: a part of the room that RLIMIT_AS and RLIMIT_DATA leave. UINT64_MAX: there is no limit. */
+/* Most bytes of one mapping: a part of the room below RLIMIT_AS and RLIMIT_DATA. UINT64_MAX: no limit. */
 uint64_t guest_room(void);
 
-/* New zeroed memory (`protection` as for mmap), at most guest_room() bytes. NULL: none. */
+/* Maps zeroed memory (`protection` as for mmap), at most guest_room() bytes. NULL: failed. */
 void *guest_map(size_t bytes, int protection);
 
 /*
- * Maps a part of a file, shared, to read and write; `flags` are added to MAP_SHARED. `place` is inside a guest_map of the
- * caller's, which the part replaces, or NULL: anywhere, at most guest_room() bytes. NULL: refused.
+ * Maps a part of a file, shared, to read and write; `flags` are added to MAP_SHARED. `place`: inside of a guest_map of
+ * the caller, which the part replaces. NULL: any place, at most guest_room() bytes. Returns NULL after an error.
  */
 void *guest_map_file(int fd, uint64_t offset, size_t bytes, void *place, int flags);
 
-/* Zero pages take the place of what is mapped there. Nothing where memory is short. */
+/* Replaces the mapping at `place` by zero pages. Out of memory: does nothing. */
 void guest_map_blank(void *place, size_t bytes);
 
 /* Holds back all signals of the calling thread, until guest_release_signals with the same *held. */

@@ -1,7 +1,7 @@
 /*
- * hash_set.c - open addressing in two tables, at most HASH_SET_PROBES steps; entries are only ever filled. A key goes into the near
- * table first, where all of its places share a line of the cache. The far table is spread over 8 MiB, so each key there would cost
- * a miss of the cache and one of the translation of addresses.
+ * hash_set.c - open addressing in two tables, with at most HASH_SET_PROBES steps. An entry is filled once and never
+ * changes. A key goes into the near table first, where all its places share a cache line. The far table spreads over 8
+ * MiB, so each look-up there costs a cache miss and a TLB miss.
  */
 #include "hash_set.h"
 
@@ -10,7 +10,7 @@
 #include "guest_map.h"
 #include "memtrace/error.h"
 
-#define NEAR_PLACES 8u /* places that a key may have */
+#define NEAR_PLACES 8u /* places for a key */
 #define HASH_SET_PROBES (NEAR_PLACES + 64u)
 
 static inline _Atomic uint64_t *place_of(const struct hash_set *set, uint64_t key, uint32_t probe)

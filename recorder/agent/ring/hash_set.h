@@ -1,9 +1,9 @@
 /*
- * hash_set.h - which definitions are in the log already: a fixed set of 64-bit hashes, without locks.
+ * hash_set.h - the definitions that are in the log: a set of 64-bit hashes of fixed size, without locks.
  *
- * A key goes in only after its log record is finished, so whoever finds it may name it in an event. A full set
- * forgets nothing and learns nothing more. A key that cannot be learnt is better not written, for it would be written
- * at every event; for a few definitions it does not matter, and readers accept it.
+ * A key is added after its log record is finished, so a thread that finds the key may name it in an event. A full set
+ * keeps its keys and takes no new one. A definition that cannot be added should not be written, because it would be
+ * written again at each event. For a few definitions this does not matter, and readers accept it.
  */
 #ifndef RECORDER_HASH_SET_H
 #define RECORDER_HASH_SET_H
@@ -18,9 +18,9 @@
 #define HASH_SET_ENTRIES_LEAST (1u << 14) /* the least, under a limit */
 
 struct hash_set {
-	_Atomic uint64_t *entry; /* the near table, then the far one; 0: empty */
+	_Atomic uint64_t *entry; /* near table, then far table; 0: empty */
 	uint32_t entries;        /* size of the far table, a power of two */
-	_Atomic uint32_t taken;  /* entries that have a key */
+	_Atomic uint32_t taken;  /* number of entries with a key */
 };
 
 int hash_set_init(struct hash_set *set); /* 0 or -MT_E_MEMORY */
@@ -30,13 +30,13 @@ void hash_set_release(struct hash_set *set);
 int hash_set_has(const struct hash_set *set, uint64_t key);
 void hash_set_add(struct hash_set *set, uint64_t key);
 
-/* 1: hash_set_add would keep a key that is not there yet. */
+/* 1: hash_set_add can add this key. */
 int hash_set_has_room(const struct hash_set *set, uint64_t key);
 
 /* 1: three quarters of the set are taken. */
 int hash_set_is_crowded(const struct hash_set *set);
 
-/* The kind of thing a key stands for: hashes of different things start differently. */
+/* Kinds of keys. Hashes of different kinds start differently. */
 enum hash_kind { HASH_CODE = 1, HASH_MODULE, HASH_STACK, HASH_THREAD, HASH_NEST, HASH_INSTANCE, HASH_TOLD };
 
 static inline uint64_t hash_start(enum hash_kind kind)
@@ -44,7 +44,7 @@ static inline uint64_t hash_start(enum hash_kind kind)
 	return (uint64_t)kind * 0xa0761d6478bd642full;
 }
 
-/* Mixes one more value into a hash. */
+/* Adds one more value to a hash. */
 static inline uint64_t hash_mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
@@ -59,7 +59,7 @@ static inline uint64_t hash_finish(uint64_t hash)
 	return hash ? hash : 1;
 }
 
-/* A fast mix for what is hashed at every event. */
+/* A fast hash, for each event. */
 
 /* All bits of `hash` and of two values go into all bits of the result: one multiplication for 16 bytes. */
 static inline uint64_t hash_two(uint64_t hash, uint64_t a, uint64_t b)

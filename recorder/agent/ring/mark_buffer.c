@@ -1,12 +1,12 @@
 /*
- * mark_buffer.c - an append-only buffer of ring_events with their texts; space is handed out by one atomic exchange.
+ * mark_buffer.c - an append-only buffer of ring_events with their texts. One atomic exchange hands out space.
  *
  *     | push a | mark | push b |        free        | pop b | pop a |
  *     0                         used    reserved: what is open can be closed
  *
- * A range whose end is lost would cover all that follows. So what begins is kept only when its end has room, too; else
- * its end is swallowed, even after the recording has started, and the range never was. A nest is a stack of such
- * ranges: the phases of a thread, its ranges of one domain, or one range that is ended by its handle.
+ * A range without its end would cover all that follows. So the begin of a range is kept only if its end has room, too.
+ * Otherwise its end is dropped as well, even after the recording has started. A nest is a stack of such ranges: the
+ * phases of a thread, its ranges of one domain, or one range that is ended by its handle.
  */
 #include "mark_buffer.h"
 
@@ -17,16 +17,16 @@
 
 #define MARK_BUFFER_BYTES (16u << 10)
 #define NESTS 128u
-#define PATIENCE 1000 /* times to give way to a thread that is just writing its mark */
+#define PATIENCE 1000 /* yields to a thread that is writing its mark */
 
 enum role { ALONE, BEGINS, ENDS };
 
-/* From the bottom up: kept, refused, above. Only the thread whose nest it is touches more than the key. */
+/* Ranges from the bottom up: kept, refused, above. Only the nest's own thread uses members other than `key`. */
 struct nest {
 	_Atomic uint64_t key; /* 0: free */
 	uint32_t kept;
 	uint32_t refused;
-	uint32_t above; /* begun in the ring, on top of refused ones */
+	uint32_t above; /* begun in the ring, above refused ones */
 };
 
 /* The size of the buffer, bytes. */
@@ -144,7 +144,10 @@ static void put(uint32_t at, uint32_t bytes, const struct ring_event *event, con
 	atomic_store_explicit(bytes_of(at), bytes, memory_order_release);
 }
 
-/* Appends the mark if `reserve` bytes more fit, and reserves them; an end (`release`) has its room already. */
+/*
+ * Appends a mark if it and `reserve` more bytes fit, and reserves these. An end uses the `release` bytes reserved for
+ * it.
+ */
 static enum mark_buffer_status take_room(const struct ring_event *event, const struct ring_text *text, uint32_t reserve,
 					 uint32_t release)
 {
@@ -238,7 +241,7 @@ int mark_buffer_swallows(const struct ring_event *event, const struct ring_text 
 	return 1;
 }
 
-/* The size of the finished record at `at`; 0: its thread does not get on. */
+/* The size of the finished record at `at`; 0: its thread does not finish. */
 static uint32_t finished_bytes(uint32_t at)
 {
 	uint32_t bytes;

@@ -1,9 +1,9 @@
 /*
- * ring.c - reserve, fill, publish.
+ * ring.c - reserves space, fills it, publishes events.
  *
- * The next new thread takes over the slot of a thread that has ended. The cursors just go on, and the old thread's
- * records stay for the collector. So nothing has to run when a thread ends. More threads than slots share the last
- * ones: these have one writer at a time, too, so readers need not know.
+ * A new thread takes over the slot of an ended thread: the cursors go on, and the old records stay for the collector.
+ * So no code must run at the end of a thread. If there are more threads than slots, threads share the last slots, with
+ * one writer at a time, so readers see no difference.
  */
 #include "ring.h"
 
@@ -23,17 +23,16 @@
 
 #define PAGE 4096u
 #define WAIT_STEP_NS 100000
-#define GROW_TRIES 2000 /* steps to wait for the thread that extends the log, which may be off the processor for long */
+#define GROW_TRIES 2000 /* steps to wait for the thread that extends the log, which may be descheduled for long */
 #define SLOT_BYTES_LEAST (1u << 16)
 #define CLAIM_PATIENCE 1024u
 #define GROW_PATIENCE 1024u
-#define SHARED_SLOTS 64u /* the last ones */
+#define SHARED_SLOTS 64u /* number of shared slots, the last ones */
 #define OWNED_SLOTS (RING_SLOTS - SHARED_SLOTS)
 #define SHARED_TRIES 200u /* before sleeping */
 #define LONGEST_STEP_NS 20000000ull
-#define WAITS_MAX 50 /* times wait_ns, as long as the collector gets on */
-#define SHARED_WAITS \
-	20 /* times wait_ns without progress: many threads share it, and one of them may hold up all others */
+#define WAITS_MAX 50    /* times wait_ns, as long as the collector gets on */
+#define SHARED_WAITS 20 /* times wait_ns without progress: threads share a slot, and one can hold up all others */
 
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
@@ -71,7 +70,7 @@ static struct wait wait_begin(uint64_t first_step_ns)
 	return (struct wait){ now_ns(), 0, first_step_ns };
 }
 
-/* ns since its beginning, or more. */
+/* ns since the wait began, at least. */
 static uint64_t wait_ns_of(const struct wait *wait)
 {
 	uint64_t by_clock = now_ns() - wait->began;
@@ -79,7 +78,7 @@ static uint64_t wait_ns_of(const struct wait *wait)
 	return by_clock > wait->paused && by_clock < UINT64_MAX / 2 ? by_clock : wait->paused;
 }
 
-/* Longer each time: thousands may wait, and the one that they wait for needs the processor. */
+/* Each step is longer: thousands of threads may wait, and the one they wait for needs the processor. */
 static void wait_a_step(struct wait *wait)
 {
 	wait->step = wait->step * 2 < LONGEST_STEP_NS ? wait->step * 2 : LONGEST_STEP_NS;
@@ -108,8 +107,8 @@ static uint64_t slot_offset(const struct ring_header *header, uint32_t slot)
 }
 
 /*
- * Address space for the whole log, less where a limit leaves less. Parts of the file come into it as they are reserved, so
- * mlockall finds no page of the file that was not reserved.
+ * Reserves address space for the whole log, or less below a limit. Parts of the file are mapped into it when they are
+ * reserved, so mlockall finds no unreserved page of the file.
  */
 static int take_log_space(struct ring *ring, uint64_t bytes)
 {
@@ -141,7 +140,7 @@ static int lay_out(struct ring *ring, int fd, uint32_t slot_bytes, uint64_t log_
 		return error;
 	slot_bytes = fit_slots(slot_bytes);
 	log_offset = header_bytes + (uint64_t)RING_SLOTS * slot_bytes;
-	/* Beyond this limit the kernel does not just refuse, it sends a signal. */
+	/* Beyond this limit the kernel sends a signal, not just an error. */
 	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < log_offset + ring->log_bytes)
 		return -MT_E_SPACE;
 	if (ftruncate(fd, (off_t)(log_offset + ring->log_bytes)))
@@ -183,7 +182,7 @@ int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64
 	if (fd < 0)
 		return errno == EEXIST ? -MT_E_BUSY : space_error(errno);
 	error = fchmod(fd, 0600) ? -MT_E_SYSTEM
-				 : lay_out(ring, fd, slot_bytes, log_bytes); /* whatever the umask says */
+				 : lay_out(ring, fd, slot_bytes, log_bytes); /* independent of the umask */
 	close(fd);
 	if (error) {
 		ring_unlink(ring);
@@ -246,8 +245,8 @@ static int thread_is_gone(uint32_t tid)
 }
 
 /*
- * Reserves bytes of the file of a running ring and maps them, at `place` or, where that is NULL, anywhere. open() and close()
- * are cancellation points: a thread of the program must not end inside the recorder.
+ * Reserves bytes in the file of a ring in use and maps them at `place`; NULL: anywhere. Cancellation is off meanwhile,
+ * because open() and close() are cancellation points, and no thread may end inside the recorder.
  */
 static int reserve_more(struct ring *ring, uint64_t offset, uint64_t bytes, void *place, uint8_t **map)
 {
@@ -266,7 +265,7 @@ static int reserve_more(struct ring *ring, uint64_t offset, uint64_t bytes, void
 	return error;
 }
 
-/* A slot whose thread has ended, or has the id that is ours now. */
+/* Takes over a slot whose thread has ended or had this thread's id. */
 static int take_over(struct ring *ring, uint32_t i, uint32_t tid)
 {
 	uint32_t owner = atomic_load(&ring->local[i].owner);
@@ -291,7 +290,7 @@ static int take_fresh(struct ring *ring, uint32_t i, uint32_t tid)
 	return 1;
 }
 
-/* The index of a slot for this thread alone, -1: none is left, or there is no space for it. */
+/* Returns the index of a slot for this thread alone; -1: none is left, or no space. */
 static int find_slot(struct ring *ring, uint32_t tid)
 {
 	uint32_t i;
@@ -308,7 +307,7 @@ static int find_slot(struct ring *ring, uint32_t tid)
 	return -1;
 }
 
-/* 1: it is `tid`'s now: it was free, or its thread has ended. */
+/* Takes a shared slot that is free or whose thread has ended. 1: it is `tid`'s now. */
 static int take_shared(_Atomic uint32_t *holder, uint32_t tid)
 {
 	uint32_t old = atomic_load_explicit(holder, memory_order_relaxed);
@@ -319,8 +318,8 @@ static int take_shared(_Atomic uint32_t *holder, uint32_t tid)
 }
 
 /*
- * Waits for a shared slot: a record takes no time, but whoever copies one may be stopped for as long as all others run.
- * 1: it is the caller's until leave_shared().
+ * Waits for a shared slot. Copying a record is short, but its thread can be descheduled while all others run. 1: the
+ * slot is the caller's until leave_shared().
  */
 static int enter_shared(struct ring *ring, uint32_t slot, uint32_t tid)
 {
@@ -359,7 +358,7 @@ static int open_shared(struct ring *ring, uint32_t slot, uint32_t tid)
 	return open;
 }
 
-/* One of the shared slots: another for each thread, or, where there is no space for that, one that is there. -1: none. */
+/* Returns a shared slot: by the thread's id or, without space, any open one. -1: none. */
 static int find_shared(struct ring *ring, uint32_t tid)
 {
 	uint32_t mine = OWNED_SLOTS + tid % SHARED_SLOTS, i;
@@ -413,7 +412,7 @@ static void notice_stuck(const struct ring *ring)
 		ring->on_stuck();
 }
 
-/* Looks where the reader is once in half a slot. */
+/* Reads the collector's cursor only after each half slot. */
 static int has_room(const struct ring *ring, struct ring_writer *writer, uint32_t need)
 {
 	uint64_t half = ring->header->slot_bytes / 2, before = writer->tail;
@@ -429,9 +428,10 @@ static int has_room(const struct ring *ring, struct ring_writer *writer, uint32_
 }
 
 /*
- * Slow path: the collector is behind. It counts as stuck after wait_ns without progress. The wait is longer while it
- * gets on and others take the room first. It is longer with many more threads than processors, too: a thread that was
- * stopped between taking its number and showing its event stops the collector.
+ * Slow path: waits for the collector. It counts as stuck after wait_ns without progress. The wait is longer while the
+ * collector makes progress and other threads take the room first. It is also longer in a shared slot: with many more
+ * threads than processors, a thread that is descheduled between taking its number and publishing its event stops the
+ * collector.
  */
 static int wait_for_room(struct ring *ring, struct ring_writer *writer, uint32_t need)
 {
@@ -480,9 +480,9 @@ static void put_event(struct ring *ring, uint8_t *at, struct ring_event *event, 
 	memcpy(at + text->name_bytes, text->domain, text->domain_bytes);
 }
 
-/* The bytes that an event needs in its slot, which is the writer's at this moment. */
+/* The bytes that an event needs in the writer's slot. */
 struct need {
-	uint32_t pad, bytes; /* up to the end of the slot, where the record does not fit before it; of the record */
+	uint32_t pad, bytes; /* pad: rest of the slot if the record does not fit there; bytes: the record */
 };
 
 static struct need need_of(const struct ring *ring, const struct ring_writer *writer, uint32_t bytes)
@@ -515,7 +515,7 @@ static int append_own(struct ring *ring, struct ring_writer *writer, struct ring
 	return 0;
 }
 
-/* A thread that waits for room first gives the slot to the other threads. */
+/* While it waits for room, the thread gives the slot to the others. */
 static int append_shared(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
 			 const struct ring_text *text)
 {
@@ -548,7 +548,7 @@ int ring_append(struct ring *ring, struct ring_writer *writer, struct ring_event
 	return writer->shared ? append_shared(ring, writer, event, text) : append_own(ring, writer, event, text);
 }
 
-/* One try to extend the log, with signals held. 1: the log was extended, 0: there is no room, -1: another thread is at it. */
+/* Tries once to extend the log, with signals held. 1: extended; 0: no room; -1: another thread is extending it. */
 static int extend_log(struct ring *ring, uint64_t end)
 {
 	struct ring_header *header = ring->header;
@@ -571,7 +571,7 @@ static int extend_log(struct ring *ring, uint64_t end)
 	return done;
 }
 
-/* Extends log_ready so that `end` fits, or waits for the thread that does. 1: it fits. */
+/* Extends log_ready until `end` fits, or waits for the thread that does. 1: it fits. */
 static int grow_log(struct ring *ring, uint64_t end)
 {
 	struct ring_header *header = ring->header;
@@ -605,7 +605,10 @@ static uint64_t log_limit(const struct ring *ring, enum ring_log_kind kind)
 	return kind == RING_LOG_STACK || kind == RING_LOG_CODE ? ring->log_bytes - kept : ring->log_bytes;
 }
 
-/* From ring_log_begin to ring_log_end: a handler that leaves by siglongjmp would leave a hole, which ends the log. */
+/*
+ * Signals held from ring_log_begin to ring_log_end. A handler that leaves by siglongjmp would leave a hole, which ends
+ * the log.
+ */
 static __thread uint64_t held_signals;
 
 struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size_t bytes)
@@ -615,7 +618,7 @@ struct ring_log *ring_log_begin(struct ring *ring, enum ring_log_kind kind, size
 	uint64_t need = round_up(bytes, 8), limit = log_limit(ring, kind);
 	struct ring_log *log;
 
-	/* Only what is certain to be filled is taken: a hole would end the log for every reader. */
+	/* Space is taken only if it will surely be filled, because a hole would end the log for every reader. */
 	for (;;) {
 		if (head > limit || need > limit - head)
 			return NULL;

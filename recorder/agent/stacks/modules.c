@@ -1,8 +1,8 @@
 /*
- * modules.c - one pass over the loaded objects whenever something was loaded or unloaded.
+ * modules.c - logs the loaded objects, in one pass after each load or unload.
  *
- * One thread at a time; the others wait a little for it. They do not wait for ever: the loader's list is read under a
- * lock of the loader's, which a thread may hold that waits here.
+ * One thread works at a time, and the others wait a little for it. They do not wait without end: a thread that waits
+ * here can hold the loader's lock that the pass needs.
  */
 #include "modules.h"
 
@@ -23,8 +23,8 @@ struct scan {
 	struct modules *modules;
 	struct ring *ring;
 	struct hash_set *known;
-	uint64_t changes; /* the loader's list, as of this scan */
-	int taken;        /* 1: something lies where something else lay */
+	uint64_t changes; /* the loader's count of changes, as of this scan */
+	int taken;        /* 1: a new object lies where another one lay */
 	int error;
 };
 
@@ -110,7 +110,7 @@ static int is_known(const struct modules *modules, uint64_t key)
 	return 0;
 }
 
-/* 1: something else was known to lie there. */
+/* 1: another known object was at this place. */
 static int take_place(struct modules *modules, uint64_t key, uint64_t start, uint64_t end)
 {
 	struct module_known *known, *place = NULL;
@@ -161,7 +161,7 @@ static int scan_object(struct dl_phdr_info *object, size_t size MT_UNUSED, void 
 	return 0;
 }
 
-/* 1: this thread owns the list; 0: another one has scanned as of `changes`, or does not come to an end. */
+/* 1: this thread owns the list. 0: another thread has scanned since `changes`, or takes too long. */
 static int begin_scan(struct modules *modules, uint64_t changes)
 {
 	struct timespec step = { 0, WAIT_STEP_NS };
@@ -201,7 +201,7 @@ uint32_t modules_trust(struct modules *modules, const uint64_t *address, uint32_
 	return i < count ? i + 1 : count;
 }
 
-/* The loader's count of changes of its list. */
+/* The loader's count of changes to its list. */
 static uint64_t count_changes(void)
 {
 	uint64_t changes = 0;

@@ -13,19 +13,19 @@
 
 #define STACKS 256u
 #define GUARD_BYTES MACHINE_PAGE_MOST
-#define TRIES 64 /* rounds through the table before a thread is let go without a stack */
+#define TRIES 64 /* rounds through the table, then the thread goes on without a stack */
 
 enum state { ABSENT, FREE, TAKEN };
 
 static struct {
 	_Atomic uint32_t state;
-	uint8_t *top; /* set once, before the state is FREE for the first time; own_stack_kept lies behind it */
+	uint8_t *top; /* set once, before the state is first FREE; own_stack_kept is above it */
 } stacks[STACKS];
 
-static __thread uint32_t usual; /* the one that this thread had last, plus 1; 0: none yet */
-static __thread uint32_t held;  /* the one that this thread is on, plus 1; 0: none */
+static __thread uint32_t usual; /* stack that this thread used last, plus 1; 0: none yet */
+static __thread uint32_t held;  /* stack that this thread is on, plus 1; 0: none */
 
-/* The page below is no one's: what goes too deep must not write into a neighbour. */
+/* Makes a stack. The page below it is not accessible, so a too deep call cannot write into another stack. */
 static int make(uint32_t i)
 {
 	uint8_t *area = guest_map(GUARD_BYTES + OWN_STACK_BYTES + OWN_STACK_KEPT_BYTES, PROT_READ | PROT_WRITE);
@@ -38,7 +38,7 @@ static int make(uint32_t i)
 	return 1;
 }
 
-/* 1: stack `i`, which there is, is the caller's now. */
+/* Takes stack `i` if it exists and is free. 1: taken. */
 static inline int take_free(uint32_t i)
 {
 	uint32_t state = FREE;
@@ -61,7 +61,7 @@ static int take(uint32_t i)
 	return 0;
 }
 
-/* A free one, or a new one: the first from where this thread looked last. STACKS: none. errno is kept. */
+/* Takes a free or new stack, searching from the one used last. STACKS: none. Keeps errno. */
 static __attribute__((noinline)) uint32_t find(void)
 {
 	static _Atomic uint32_t threads;
@@ -108,7 +108,7 @@ __asm__(".text\n"
 	".type own_stack_switch, @function\n"
 	"own_stack_switch:\n"
 	"	.cfi_startproc\n"
-	"	hint #34\n" /* bti c, where indirect calls are checked */
+	"	hint #34\n" /* bti c, for machines that check indirect calls */
 	"	stp x29, x30, [sp, #-16]!\n"
 	"	.cfi_def_cfa_offset 16\n"
 	"	.cfi_offset x29, -16\n"

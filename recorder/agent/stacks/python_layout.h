@@ -1,40 +1,42 @@
 /*
- * python_layout.h - where CPython keeps what a stack consists of: byte offsets on 64-bit Linux, builds with the GIL.
+ * python_layout.h - the byte offsets of CPython's structs that make up a stack, for 64-bit Linux and builds with the
+ * GIL.
  *
- * The structs are frozen within a minor version. 3.9 to 3.14: offsetof() of the headers that come with each version,
- * and tests/cli/test_agent_python.sh compares what is read with what the interpreter says, for every one it finds.
- * 3.13 and 3.14 also publish most offsets in _PyRuntime (struct _Py_DebugOffsets), which then win over this table.
+ * The structs do not change within a minor version. For 3.9 to 3.14 the offsets are offsetof() of each version's
+ * headers. tests/cli/test_agent_python.sh compares the result with the interpreter's own answers, for each installed
+ * version. 3.13 and 3.14 publish most offsets in _PyRuntime (struct _Py_DebugOffsets), which then replace those of this
+ * table.
  */
 #ifndef RECORDER_PYTHON_LAYOUT_H
 #define RECORDER_PYTHON_LAYOUT_H
 
 #include <stdint.h>
 
-#define PYTHON_NONE 0xffffu /* this version has no such field */
+#define PYTHON_NONE 0xffffu /* the version has no such field */
 
-/* X(member): everything is a byte offset unless said otherwise. */
-#define PYTHON_MEMBER_LIST(X)                                                                          \
-	X(minor)        /* layout of the version 3.minor */                                            \
-	X(thread_frame) /* PyThreadState: frame, current_frame, or cframe where there is one */        \
-	X(cframe_frame) /* _PyCFrame: current_frame */                                                 \
-	X(frame_back)   /* f_back, previous */                                                         \
-	X(frame_code)   /* f_code, f_executable */                                                     \
-	X(frame_instr)  /* f_lasti (int), prev_instr or instr_ptr (pointers) */                        \
-	X(frame_owner)  /* char; 3 and up: a shim, not a function */                                   \
-	X(code_file)                                                                                   \
-	X(code_name)                                                                                   \
-	X(code_qualname)                                                                               \
-	X(code_line)      /* co_firstlineno, int */                                                    \
-	X(code_version)   /* co_version, uint32_t: no two code objects have the same one, but for 0 */ \
-	X(code_table)     /* co_lnotab, co_linetable: bytes objects */                                 \
-	X(code_bytes)     /* co_code_adaptive: the instructions */                                     \
-	X(unicode_ascii)  /* characters of an ASCII string */                                          \
-	X(unicode_wide)   /* characters of any other compact string */                                 \
-	X(lasti_scale)    /* f_lasti: bytes per unit; 0: frame_instr is a pointer */                   \
-	X(frame_locals)   /* f_localsplus, localsplus: the arguments come first */                     \
-	X(code_arguments) /* co_argcount, int */                                                       \
-	X(code_locals)    /* co_nlocals, int; since 3.11 a cell lies in its argument's place */        \
-	X(code_cells)     /* co_cell2arg: Py_ssize_t for each cell, or NULL; co_cellvars is before */  \
+/* X(member): all are byte offsets, except where noted. */
+#define PYTHON_MEMBER_LIST(X)                                                                         \
+	X(minor)        /* layout of the version 3.minor */                                           \
+	X(thread_frame) /* PyThreadState: frame, current_frame, or cframe where there is one */       \
+	X(cframe_frame) /* _PyCFrame: current_frame */                                                \
+	X(frame_back)   /* f_back, previous */                                                        \
+	X(frame_code)   /* f_code, f_executable */                                                    \
+	X(frame_instr)  /* f_lasti (int), prev_instr or instr_ptr (pointers) */                       \
+	X(frame_owner)  /* char; 3 and up: a shim, not a function */                                  \
+	X(code_file)                                                                                  \
+	X(code_name)                                                                                  \
+	X(code_qualname)                                                                              \
+	X(code_line)      /* co_firstlineno, int */                                                   \
+	X(code_version)   /* co_version, uint32_t: unique for a code object, except 0 */              \
+	X(code_table)     /* co_lnotab, co_linetable: bytes objects */                                \
+	X(code_bytes)     /* co_code_adaptive: the instructions */                                    \
+	X(unicode_ascii)  /* characters of an ASCII string */                                         \
+	X(unicode_wide)   /* characters of any other compact string */                                \
+	X(lasti_scale)    /* f_lasti: bytes per unit; 0: frame_instr is a pointer */                  \
+	X(frame_locals)   /* f_localsplus, localsplus: the arguments come first */                    \
+	X(code_arguments) /* co_argcount, int */                                                      \
+	X(code_locals)    /* co_nlocals, int; since 3.11 a cell lies in its argument's place */       \
+	X(code_cells)     /* co_cell2arg: Py_ssize_t for each cell, or NULL; co_cellvars is before */ \
 	X(tuple_items)    /* ob_item */
 
 struct python_layout {
@@ -59,14 +61,14 @@ struct python_layout {
 	X(14, 72, PYTHON_NONE, 8, 0, 56, 74, 112, 120, 128, 68, 92, 136, 208, 40, 56, 0, 80, 52, PYTHON_NONE,                   \
 	  PYTHON_NONE, 32)
 
-/* The same in all of them. */
-#define PYTHON_OBJECT_TYPE 8             /* PyObject: ob_type */
-#define PYTHON_OBJECT_SIZE 16            /* PyVarObject: ob_size; of a code object since 3.11: its instructions */
-#define PYTHON_BYTES_DATA 32             /* PyBytesObject: ob_sval */
-#define PYTHON_CELL_VALUE 16             /* PyCellObject: ob_ref */
-#define PYTHON_TYPE_NAME 24              /* PyTypeObject: tp_name, UTF-8 */
-#define PYTHON_TYPE_DEALLOC 48           /* tp_dealloc */
-#define PYTHON_TYPE_FLAGS 168            /* tp_flags */
+/* Equal in all versions. */
+#define PYTHON_OBJECT_TYPE 8   /* PyObject: ob_type */
+#define PYTHON_OBJECT_SIZE 16  /* PyVarObject: ob_size; of a code object since 3.11: number of its instructions */
+#define PYTHON_BYTES_DATA 32   /* PyBytesObject: ob_sval */
+#define PYTHON_CELL_VALUE 16   /* PyCellObject: ob_ref */
+#define PYTHON_TYPE_NAME 24    /* PyTypeObject: tp_name, UTF-8 */
+#define PYTHON_TYPE_DEALLOC 48 /* tp_dealloc */
+#define PYTHON_TYPE_FLAGS 168  /* tp_flags */
 #define PYTHON_TYPE_IS_TYPE (1ull << 31) /* Py_TPFLAGS_TYPE_SUBCLASS, of an object's type: the object is a type */
 #define PYTHON_TYPE_MRO 344              /* tp_mro: a tuple of types */
 #define PYTHON_UNICODE_LENGTH 16         /* characters */
@@ -74,11 +76,11 @@ struct python_layout {
 #define PYTHON_UNICODE_STATE 32          /* from bit 2 on: bytes per character in 3 bits, compact, ASCII */
 #define PYTHON_OWNER_GENERATOR 1
 #define PYTHON_OWNER_SHIM 3
-/* _co_firsttraceable (int) lies so far before co_code_adaptive: frames before that instruction are not entered yet. */
+/* Distance from _co_firsttraceable (int) to co_code_adaptive: a frame before that instruction is not entered yet. */
 #define PYTHON_FIRST_TRACEABLE_BACK 16
 /*
- * Up to 3.11 PyGILState_GetThisThreadState() gives a thread's first state, also while it runs another interpreter's.
- * From 3.12 on it gives the state that runs.
+ * Up to 3.11 PyGILState_GetThisThreadState() returns the thread's first state, even while it runs another interpreter.
+ * From 3.12 on it returns the running state.
  */
 #define PYTHON_FIRST_STATE_LAST_MINOR 11
 

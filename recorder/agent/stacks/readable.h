@@ -1,4 +1,4 @@
-/* readable.h - can this address be read? For looking at memory that may not be what it is taken for. */
+/* readable.h - tests whether an address can be read, for pointers that may be wrong. */
 #ifndef RECORDER_READABLE_H
 #define RECORDER_READABLE_H
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "valgrind_request.h"
 
-/* The same as readable_at by copying a byte, which not every container permits, and which takes longer. */
+/* As readable_at, by copying a byte. Slower, and not every container permits it. */
 static inline int readable_by_copy(uintptr_t address)
 {
 	uint8_t byte;
@@ -20,8 +20,8 @@ static inline int readable_by_copy(uintptr_t address)
 }
 
 /*
- * 1: the 8 aligned bytes around `address` can be read. The kernel fetches the whole signal mask before it looks at
- * what to do with it, and refuses that. errno is left changed. valgrind would report such a call.
+ * 1: the 8 aligned bytes around `address` can be read. The kernel reads the signal mask before it refuses the invalid
+ * `how`. Changes errno. valgrind would report this call.
  */
 static inline int readable_at(uintptr_t address)
 {

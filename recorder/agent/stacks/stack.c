@@ -1,4 +1,4 @@
-/* stack.c - Python and native frames of one event: walk, hash, and write to the log what is new. */
+/* stack.c - takes the Python and native frames of an event: walks, hashes, and logs what is new. */
 #include "stack.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "shared/options.h"
 #include "stack_python.h"
 
-/* Longest texts of a code object, bytes; paths longer than that are cut. */
+/* Most bytes of a code object's texts; longer paths are cut. */
 #define NAME_MAX_BYTES 1024u
 #define FILE_MAX_BYTES 4096u
 /* At this depth and beyond a module's call is soon among the frames: forward and _call_impl are next to each other. */
@@ -63,7 +63,7 @@ static inline __attribute__((always_inline)) uint64_t hash_stack(const struct py
 	return hash_finish(hash_native(hash_mix(hash, (uint64_t)generation << 32 | native->count), native));
 }
 
-/* 1: the code is a module's call, and no stack had one before. */
+/* Logs a code. 1: it is a module's call, the first one seen. */
 static int log_code(struct stacks *stacks, const struct python_frame *frame)
 {
 	char name[NAME_MAX_BYTES], qualname[NAME_MAX_BYTES], file[FILE_MAX_BYTES];
@@ -96,7 +96,7 @@ static int log_code(struct stacks *stacks, const struct python_frame *frame)
 	return stacks->instances && stack_python_meet(frame, name, sizes[0], file, sizes[2]);
 }
 
-/* 1: there is a new module's call among them. */
+/* Logs the codes of the frames. 1: one of them is a new module's call. */
 static int log_codes(struct stacks *stacks, const struct python_stack *python)
 {
 	int news = 0, logged;
@@ -131,7 +131,7 @@ static void note_met(struct stacks *stacks, const struct python_instance *instan
 		atomic_fetch_add(&stacks->untold, 1);
 }
 
-/* 1: it is in the log, 0: it is no module; -MT_E_SPACE. */
+/* 1: the instance is in the log; 0: no module; -MT_E_SPACE. */
 static int log_instance(struct stacks *stacks, const struct python_instance *instance)
 {
 	struct ring_log_instance *record;
@@ -158,7 +158,7 @@ static int log_instance(struct stacks *stacks, const struct python_instance *ins
 	return 1;
 }
 
-/* Leaves out those that are no modules. */
+/* Logs instances and drops those that are no modules. */
 static int log_instances(struct stacks *stacks, struct python_instances *instances)
 {
 	uint32_t i, kept = 0;
@@ -208,7 +208,7 @@ static int log_frames(struct stacks *stacks, uint64_t hash, const struct python_
 	return 0;
 }
 
-/* Everything a reader of this stack needs, definitions first; its codes are in the log. */
+/* Logs all that a reader of this stack needs, definitions first. The codes are in the log already. */
 static int log_stack(struct stacks *stacks, uint64_t hash, struct python_stack *python, struct native_stack *native)
 {
 	struct python_instances instances;
@@ -263,8 +263,8 @@ static void take_python(struct stacks *stacks, struct python_stack *python)
 }
 
 /*
- * Little room is left: the stack goes without its instances. The line that asked for memory matters more than the layer. 1:
- * the stack is another than before.
+ * Drops the stack's instances if the log has little room left: the line that asked for memory matters more than the
+ * layer. 1: the stack has changed.
  */
 static int strip(struct stacks *stacks, struct python_stack *python)
 {
@@ -276,7 +276,7 @@ static int strip(struct stacks *stacks, struct python_stack *python)
 	return 1;
 }
 
-/* The frames of the stack, whose codes are in the log then. 1: there is a new module's call among them. */
+/* Takes the frames of the stack and logs their codes. 1: one of them is a new module's call. */
 static int take_frames(struct stacks *stacks, struct python_stack *python)
 {
 	if (!python->count)
@@ -286,8 +286,8 @@ static int take_frames(struct stacks *stacks, struct python_stack *python)
 }
 
 /*
- * A new code in a stack's record shows its name (log_code). A module's call may never be in a record of a few frames: this looks
- * at all frames until one is met. 1: one was met.
+ * Looks for the first module's call in all frames. A new code shows its name when it is logged (log_code), but with a
+ * small depth the call's code may never be in a logged stack. 1: found one.
  */
 static __attribute__((noinline)) int meet_calls(const struct stacks *stacks, const struct python_stack *kept)
 {
@@ -310,7 +310,7 @@ static __attribute__((noinline)) int meet_calls(const struct stacks *stacks, con
 	return met;
 }
 
-/* Everything that a reader of a new stack needs; codes first: with a module's call among them the stack has instances. */
+/* Logs a new stack. Codes come first: if one is a new module's call, the stack has instances and is taken again. */
 static __attribute__((noinline)) int log_new(struct stacks *stacks, uint64_t *hash, uint32_t generation,
 					     struct python_stack *python, struct native_stack *native)
 {

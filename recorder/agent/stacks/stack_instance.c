@@ -1,12 +1,12 @@
 /*
- * stack_instance.c - which frames are a module's call, and which module is it? The frame of torch.nn.Module's call has the
- * module as its first argument:
+ * stack_instance.c - finds the modules whose calls are on a stack. The frame of a torch.nn.Module's call has the module
+ * as its first argument:
  *
  *     _wrapped_call_impl(self, *args, **kwargs)     self is a plain local
  *     _call_impl(self, *args, **kwargs)             self may be a cell, since a function inside uses it
  *
- * No reference is taken: the caller's frame holds the module as long as the stack is read. The walk itself is in
- * stack_python.c.
+ * No reference is taken: the caller's frame holds the module while the stack is read. stack_python.c has the walk
+ * itself.
  */
 #include "stack_python.h"
 
@@ -18,8 +18,8 @@
 #define MODULE_FILE "/torch/nn/modules/module.py"
 #define MODULE_CLASS "Module"
 #define CELLS_MAX 64u    /* most cells of a function; _call_impl has two */
-#define CLASSES_MAX 256u /* from which a class is made */
-#define CLASS_BYTES 256u /* longest name that is read */
+#define CLASSES_MAX 256u /* most base classes of a class */
+#define CLASS_BYTES 256u /* longest class name that is read */
 
 struct python_calls python_calls;
 
@@ -57,8 +57,8 @@ const uint8_t *python_argument_in_cell(const uint8_t *frame, const uint8_t *cell
 }
 
 /*
- * Calls of one module directly inside one another are one: _wrapped_call_impl calls _call_impl, perhaps through what
- * torch.compile has made, and a subclass may call its base's. The outermost frame of them has the instance.
+ * Joins calls of one module directly inside one another: _wrapped_call_impl calls _call_impl, perhaps through code of
+ * torch.compile, and a subclass may call its base. The outermost frame of them has the instance.
  */
 void python_note_instance(struct python_instances *instances, const uint8_t *frame, uint32_t number)
 {
@@ -94,7 +94,7 @@ static int is_type(const uint8_t *object)
 	       (python_word(meta, PYTHON_TYPE_FLAGS) & PYTHON_TYPE_IS_TYPE);
 }
 
-/* Bytes of the class's name, which *name points to, cut between characters; 0: not readable. */
+/* Sets *name to the class's name. Returns its bytes, cut between characters; 0: not readable. */
 static size_t class_name(const uint8_t *type, const char **name)
 {
 	const char *text = (const char *)python_pointer(type, PYTHON_TYPE_NAME);
@@ -121,7 +121,7 @@ static int is_named_module(const uint8_t *class)
 	return class_name(class, &name) == strlen(MODULE_CLASS) && !memcmp(name, MODULE_CLASS, strlen(MODULE_CLASS));
 }
 
-/* 1: the class is made from one of that name. */
+/* 1: a base class has that name. */
 static int is_module(const uint8_t *type)
 {
 	const uint8_t *classes = python_pointer(type, PYTHON_TYPE_MRO), *item;
@@ -191,7 +191,7 @@ int stack_python_knows_calls(void)
 	return atomic_load_explicit(&python_calls.marks, memory_order_relaxed) != 0;
 }
 
-/* Threads that meet the same code at once each add it, which is harmless. */
+/* Two threads that meet the same code at once both add it, which is harmless. */
 int stack_python_meet(const struct python_frame *frame, const char *name, size_t name_bytes, const char *file,
 		      size_t file_bytes)
 {

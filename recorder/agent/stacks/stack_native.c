@@ -1,12 +1,13 @@
 /*
- * stack_native.c - unw_backtrace keeps a per-thread cache, so a known stack costs a few nanoseconds per frame.
+ * stack_native.c - walks native frames with libunwind. unw_backtrace has a per-thread cache, so a known stack costs a
+ * few nanoseconds per frame.
  *
- * libunwind finds out whether an address can be read by writing a byte from there into a pipe that it keeps open. A
- * program that closes all descriptors it does not know, as daemons do, and opens files of its own would then have
- * them read from and written to. So libunwind gets a pipe that is none, -1, and we answer what it asks of that one.
+ * libunwind tests whether an address is readable by writing a byte from it into a pipe that it keeps open. A daemon
+ * that closes all unknown descriptors and opens its own files would then have these read and written. So libunwind gets
+ * the invalid pipe -1, and the agent answers its calls on this number.
  *
- * The cache knows how to leave the function around an address, and never forgets. The cached answer is wrong for a
- * library in the place of another, so stacks with an address there are walked step by step, which looks anew.
+ * The cache stores how to leave the function around an address, and never forgets. Its answer is wrong if another
+ * library has the address now, so stacks with such addresses are walked step by step, without the cache.
  */
 #include "stack.h"
 
@@ -27,10 +28,10 @@
 #include "shared/machine.h"
 
 #define LIBRARY "libunwind.so.8"
-/* A copy in the agent's folder comes first. The copy has a name of its own, so that no library of the program gets bound to it. */
+/* A copy in the agent's folder is used first. Its own name keeps libraries of the program from binding to it. */
 #define COPY "libmemrec-unwind.so"
 #define NO_PIPE (-1)
-#define OWN_FRAMES 16u /* most frames of ours that lie on top */
+#define OWN_FRAMES 16u /* most frames of the agent on top */
 
 #define UNWIND_WORDS 640u /* more than libunwind's cursor (127, 250) and context (120, 570) take */
 
@@ -41,7 +42,9 @@ typedef int step_function(uint64_t *cursor);
 typedef int register_function(uint64_t *cursor, int number, uint64_t *value);
 typedef void flush_function(void *space, uint64_t low, uint64_t high);
 
-/* Constant once `backtrace` is set. Those after it may be missing all together: other versions, other machines. */
+/*
+ * Constant after `backtrace` is set. The functions below it may all be missing, in other versions or on other machines.
+ */
 static struct {
 	backtrace_function *backtrace;
 	context_function *context;
@@ -89,7 +92,7 @@ static ssize_t unwinder_write(int fd, const void *from, size_t size)
 	return fd == NO_PIPE ? probe((uintptr_t)from) : write(fd, from, size);
 }
 
-/* Takes whatever number of arguments, like the one it stands for. */
+/* Takes any number of arguments, like syscall(). */
 static long unwinder_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	if (number == SYS_write && (int)a == NO_PIPE)
@@ -97,7 +100,7 @@ static long unwinder_syscall(long number, long a, long b, long c, long d, long e
 	return syscall(number, a, b, c, d, e, f);
 }
 
-/* 1: from its first use on it keeps no descriptor. */
+/* 1: this libunwind will keep no descriptor. */
 static int take_pipe_away(const char *library)
 {
 	int writes = loaded_patch(library, "write", (void *)unwinder_write) +
@@ -107,7 +110,7 @@ static int take_pipe_away(const char *library)
 	       loaded_patch(library, "pipe", (void *)no_pipe) + loaded_patch(library, "pipe2", (void *)no_pipe2);
 }
 
-/* The path of the copy, or the name that the loader looks for. */
+/* The path of the copy, else a name for the loader. */
 static const char *find_library(char *path, size_t size)
 {
 	Dl_info agent;
@@ -125,7 +128,7 @@ static const char *find_library(char *path, size_t size)
 static void find_steps(void *library)
 {
 	unwind.context = (context_function *)dlsym(library, "_U" MACHINE_UNWIND "_getcontext");
-	if (!unwind.context) /* aarch64: the context is the C library's, and libunwind's own way is no function */
+	if (!unwind.context) /* aarch64: the C library's function; libunwind exports none */
 		unwind.context = (context_function *)dlsym(RTLD_DEFAULT, "getcontext");
 	unwind.begin = (begin_function *)dlsym(library, "_UL" MACHINE_UNWIND "_init_local");
 	unwind.step = (step_function *)dlsym(library, "_UL" MACHINE_UNWIND "_step");
@@ -141,7 +144,7 @@ static int can_step(void)
 
 int stack_native_open(void)
 {
-	static char path[PATH_MAX]; /* not on the stack of a thread that has little */
+	static char path[PATH_MAX]; /* not on the stack, because the thread may have little */
 	const char *name = find_library(path, sizeof(path));
 	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	backtrace_function *function = library ? (backtrace_function *)dlsym(library, "unw_backtrace") : NULL;
@@ -179,7 +182,7 @@ static int meets_replaced(void *const *buffer, int count)
 	return 0;
 }
 
-/* As unw_backtrace does, without its memory. Our own frame here is the first. */
+/* As unw_backtrace, without its cache. The first frame is this function. */
 static __attribute__((noinline)) int walk_steps(void **buffer, int size)
 {
 	uint64_t cursor[UNWIND_WORDS], context[UNWIND_WORDS], address;

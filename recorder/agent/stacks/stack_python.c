@@ -1,5 +1,5 @@
 /*
- * stack_python.c - walk the chain of frames by the offsets of python_layout.h, verifying while walking.
+ * stack_python.c - walks the chain of Python frames by the offsets of python_layout.h, with checks on the way.
  *
  *     PyThreadState ──> [cframe ──>] innermost frame ──back──> frame ──back──> ... ──> NULL
  *                                        │ code, instruction
@@ -14,8 +14,8 @@
 #include "stack_python_impl.h"
 
 /*
- * The state that runs on this thread. If only the first of its states is known, and there are other interpreters, it
- * counts only while it is the one that holds the GIL.
+ * Returns the state that runs on this thread. If only the thread's first state is known, and there are other
+ * interpreters, this state counts only while it holds the GIL.
  */
 static const uint8_t *this_thread(void)
 {
@@ -62,7 +62,7 @@ PYTHON_INLINE int64_t instruction_of(const struct python_layout *at, const uint8
 	return units < 0 ? -1 : (int64_t)units * at->lasti_scale;
 }
 
-/* One frame of the walk before it is known whether it will be kept. */
+/* A frame of the walk, before it is known whether the frame will be kept. */
 struct step {
 	const uint8_t *code;
 	const struct python_known *known; /* valid until the next look_at; NULL: python_know finds it */
@@ -70,8 +70,8 @@ struct step {
 };
 
 /*
- * 1: *step is a frame, 0: pass over it, -1: end here. A frame is passed over that is there, but not for CPython's own
- * tracebacks: since 3.11, before its arguments are in place.
+ * 1: *step is a frame; 0: skip the frame; -1: end the walk. CPython's own tracebacks skip the same frames: since 3.11,
+ * those whose arguments are not in place yet.
  */
 PYTHON_INLINE int look_at(const struct python_layout *at, struct python_codes *codes, const uint8_t *frame,
 			  struct step *step)
@@ -101,7 +101,7 @@ PYTHON_INLINE int look_at(const struct python_layout *at, struct python_codes *c
 	return offset >= -2 && offset <= INT32_MAX && owner == PYTHON_OWNER_GENERATOR;
 }
 
-/* `codes` NULL: the interpreter numbers its codes, and this one has got none. */
+/* `codes` NULL: the interpreter numbers its codes, but this one has no number. */
 PYTHON_RARE uint64_t known_key(struct python_codes *codes, const uint8_t *code)
 {
 	const struct python_known *known = python_know(codes ? codes : python_codes_begin(), code);
@@ -114,8 +114,8 @@ PYTHON_RARE uint64_t known_key(struct python_codes *codes, const uint8_t *code)
 #define SUM_FACTOR 0x9e3779b97f4a7c15ull
 
 /*
- * The sum with one frame more, on the way outwards. Address and number alone tell a numbered code: this runs for each frame of each
- * event. The key, which names the code in the log, is made for new stacks.
+ * Adds a frame to the sum, on the way outwards. For a numbered code, address and number are enough: this runs for each
+ * frame of each event. The key, which is the code's name in the log, is made for new stacks only.
  */
 PYTHON_INLINE uint64_t add_step(uint64_t sum, const struct python_layout *at, struct python_codes *codes,
 				const struct step *step)
@@ -136,7 +136,7 @@ static uint64_t key_of(struct python_codes *codes, const uint8_t *code)
 	return number ? python_numbered_key(code, number) : known_key(codes, code);
 }
 
-/* The call that a frame of this code is. The code of a call may have died and another lie at its address. */
+/* Returns the kind of module call that this code is. A new code may have the address of a dead call's code. */
 static enum python_call call_of(struct python_codes *codes, const uint8_t *code)
 {
 	uint32_t i;
@@ -153,7 +153,7 @@ static enum python_call call_of(struct python_codes *codes, const uint8_t *code)
 	return PYTHON_CALL_NONE;
 }
 
-/* Hash of a module's call. At each event: which module it is for a reader is found once for each stack (log_new). */
+/* Hash of a module's call, for each event. log_new finds the module itself, once for each stack. */
 static inline uint64_t hash_call(const uint8_t *frame, uint32_t number)
 {
 	const uint8_t *object = python_first_local(&python_found.at, frame), *type = NULL;
@@ -167,13 +167,13 @@ static inline uint64_t hash_call(const uint8_t *frame, uint32_t number)
 	return object ? hash_two(number, (uintptr_t)object, (uintptr_t)type) : 0;
 }
 
-/* A _call_impl whose caller is to be seen yet: _wrapped_call_impl has the same module at hand. */
+/* A _call_impl whose caller is not seen yet: if it is _wrapped_call_impl, the module is the same. */
 struct inner_call {
-	const uint8_t *frame; /* NULL: there is none */
+	const uint8_t *frame; /* NULL: none */
 	uint32_t number;
 };
 
-/* The calls of modules that are known at the next frame. */
+/* Hash of the module calls that are certain at the next frame. */
 static inline uint64_t hash_calls(struct inner_call *inner, const uint8_t *frame, uint32_t number,
 				  enum python_call call)
 {
@@ -187,7 +187,7 @@ static inline uint64_t hash_calls(struct inner_call *inner, const uint8_t *frame
 	return hash;
 }
 
-/* The outermost frames so far, going round. */
+/* A circular buffer of the outermost frames so far. */
 struct outer {
 	struct step step[STACK_PYTHON_MAX / 4];
 	uint32_t size, next;
@@ -206,9 +206,9 @@ struct walk {
 	struct python_codes *codes; /* NULL: the interpreter numbers its codes */
 	struct outer outer;
 	struct inner_call inner;
-	uint64_t calls, inner_sum; /* inner_sum: of the frames before the outer ones, where more are there than fit */
-	uint32_t depth, passed;    /* passed: frames that follow() looked at and left out */
-	const uint8_t *frame;      /* the next one; NULL: the chain came to its end */
+	uint64_t calls, inner_sum; /* inner_sum: sum of the frames before the outer ones, if not all frames fit */
+	uint32_t depth, passed;    /* passed: frames that follow() skipped */
+	const uint8_t *frame;      /* next frame; NULL: the chain has ended */
 };
 
 static __attribute__((noinline)) void note_call(struct walk *walk, const uint8_t *frame, const uint8_t *code,
@@ -225,7 +225,7 @@ static void fill(struct python_stack *stack, uint32_t index, struct python_codes
 	stack->frame[index] = (struct python_frame){ step->code, key_of(codes, step->code), (uint32_t)step->lasti };
 }
 
-/* A frame that may be one of the outer ones. */
+/* Notes a frame that may be one of the outer ones. */
 static __attribute__((noinline)) void leave_inner(struct walk *walk, int first, uint64_t sum, const uint8_t *code,
 						  uint64_t lasti)
 {
@@ -234,7 +234,7 @@ static __attribute__((noinline)) void leave_inner(struct walk *walk, int first, 
 	note_outer(&walk->outer, code, lasti);
 }
 
-/* The frames that fit. `filled` 1: they themselves are wanted, too, and not just their sum. */
+/* Walks the frames that fit. `filled` 1: stores the frames as well, not only their sum. */
 PYTHON_INLINE void follow(struct walk *walk, struct python_stack *stack, const struct python_layout *at, int filled)
 {
 	uint64_t sum = 0, marks = atomic_load_explicit(&python_calls.marks, memory_order_relaxed);
@@ -266,7 +266,9 @@ PYTHON_INLINE void follow(struct walk *walk, struct python_stack *stack, const s
 	stack->hash = sum;
 }
 
-/* The same for the rows of the table: the compiler knows their offsets, and most of an event's cost is here. */
+/*
+ * As follow(), for the rows of the table: with offsets known to the compiler, because most of an event's cost is here.
+ */
 static void follow_known(struct walk *walk, struct python_stack *stack)
 {
 	switch (python_found.usual) {
@@ -283,7 +285,7 @@ static void follow_known(struct walk *walk, struct python_stack *stack)
 	}
 }
 
-/* The outermost frames take the place of those that came last. */
+/* Replaces the last frames by the outermost ones. */
 static void put_outer(struct walk *walk, struct python_stack *stack, int filled)
 {
 	const struct outer *outer = &walk->outer;
@@ -300,7 +302,7 @@ static void put_outer(struct walk *walk, struct python_stack *stack, int filled)
 	}
 }
 
-/* The frames that do not fit. */
+/* Walks the frames that do not fit. */
 static __attribute__((noinline)) void follow_further(struct walk *walk, struct python_stack *stack, int filled)
 {
 	const struct python_layout *at = &python_found.at;
@@ -370,7 +372,7 @@ void stack_python_frames(struct python_stack *stack, uint32_t depth)
 	take(stack, depth, 1);
 }
 
-/* Makes indices of the numbers that instances have: how many of the frames that were walked came before them. */
+/* Turns the instances' numbers (frames walked before them) into indices. */
 static void place_instances(const struct python_stack *stack, struct python_instances *instances, uint32_t walked)
 {
 	uint32_t first = stack->elided ? stack->elided : stack->count, last = walked - (stack->count - first), i;

@@ -1,4 +1,7 @@
-/* stack_python_find.c - which Python is in this process, and can its frames be read? When in doubt: no. */
+/*
+ * stack_python_find.c - finds the Python in this process and checks that its frames can be read. In doubt it is
+ * refused.
+ */
 #include "stack_python.h"
 
 #include <errno.h>
@@ -11,7 +14,7 @@
 #define VERSION(minor) (3u << 24 | (uint32_t)(minor) << 16)
 #define VERSION_MAJOR(hex) ((hex) >> 24)
 #define VERSION_MINOR(hex) ((hex) >> 16 & 0xff)
-#define OFFSET_MAX 4096u /* most of anything _Py_DebugOffsets may say */
+#define OFFSET_MAX 4096u /* largest offset that _Py_DebugOffsets may have */
 #define FRAMES_CHECKED 32u
 
 static const struct python_layout known[] = {
@@ -99,7 +102,7 @@ static int are_offsets(const uint64_t *said, uint32_t first, uint32_t count)
 	return 1;
 }
 
-/* Lets the running interpreter correct the table. 0: it contradicts itself or has no GIL. */
+/* Corrects the table by the offsets of the running interpreter. 0: they contradict themselves, or it has no GIL. */
 static int apply_debug_offsets(struct python_layout *at, uint32_t version)
 {
 	const struct debug_row *row = debug_row_of(at->minor);
@@ -232,7 +235,7 @@ static int is_code(const uint8_t *code)
 	       python_int(code, at->code_line) >= 0;
 }
 
-/* The instruction lies in the code, or before it: the frame is not entered yet. */
+/* 1: the instruction is in the code, or before it: the frame is then not entered yet. */
 static int is_instruction(const uint8_t *frame, const uint8_t *code)
 {
 	const struct python_layout *at = &python_found.at;

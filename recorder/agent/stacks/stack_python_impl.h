@@ -1,4 +1,4 @@
-/* stack_python_impl.h - what the files of stack_python share: the interpreter that was found, and how it is read. */
+/* stack_python_impl.h - the found interpreter and functions to read it, shared by the files of stack_python. */
 #ifndef RECORDER_STACK_PYTHON_IMPL_H
 #define RECORDER_STACK_PYTHON_IMPL_H
 
@@ -8,10 +8,10 @@
 #include "python_layout.h"
 
 enum python_stage {
-	PYTHON_STAGE_NONE = 0,    /* nobody has found one */
+	PYTHON_STAGE_NONE = 0,    /* no interpreter found yet */
 	PYTHON_STAGE_LOOKING = 1, /* a thread fills in the rest */
 	PYTHON_STAGE_FOUND = 2,   /* the layout is known; no frame has been looked at yet */
-	PYTHON_STAGE_CHECKED = 3, /* the first frames look as the layout says */
+	PYTHON_STAGE_CHECKED = 3, /* the first frames match the layout */
 	PYTHON_STAGE_REFUSED = 4,
 };
 
@@ -20,11 +20,11 @@ struct python {
 	_Atomic uint32_t stage; /* enum python_stage */
 	uint32_t version;       /* PY_VERSION_HEX */
 	struct python_layout at;
-	uint32_t usual; /* the minor version whose row of the table `at` is; 0: the interpreter says otherwise */
+	uint32_t usual; /* minor version whose row of the table `at` is; 0: the interpreter has other offsets */
 	const void *code_type, *text_type, *bytes_type; /* &PyCode_Type and so on */
 	const void *cell_type;                          /* NULL: not exported */
 	const uint8_t *(*thread)(void);                 /* PyGILState_GetThisThreadState: a TLS read, needs no GIL */
-	/* Up to 3.11 only, else NULL; they read a pointer each. */
+	/* Up to 3.11 only, else NULL. Each reads a pointer. */
 	const void *(*newest_interpreter)(void), *(*main_interpreter)(void);
 	const uint8_t *(*running_thread)(void);
 	char why[128]; /* constant from PYTHON_STAGE_REFUSED on */
@@ -33,8 +33,8 @@ struct python {
 extern struct python python_found;
 
 /*
- * The codes that call a module: torch.nn.Module's _wrapped_call_impl, and _call_impl, which older versions of PyTorch
- * have alone (stack_instance.c). An entry is written once.
+ * The codes that call a module: torch.nn.Module's _wrapped_call_impl and _call_impl; older versions of PyTorch have
+ * only the latter (stack_instance.c). An entry is written once.
  */
 enum python_call { PYTHON_CALL_NONE, PYTHON_CALL_PLAIN, PYTHON_CALL_WRAPPED };
 
@@ -44,8 +44,8 @@ struct python_calls {
 	_Atomic uint64_t marks; /* a bit for each code: the first look, at every frame's code */
 	_Atomic uint32_t count;
 	struct {
-		const uint8_t *_Atomic code; /* NULL: this entry is not written yet */
-		uint64_t number;             /* python_number; 0: it has none */
+		const uint8_t *_Atomic code; /* NULL: the entry is empty */
+		uint64_t number;             /* python_number; 0: none */
 		uint64_t key;                /* as in struct python_frame */
 		enum python_call call;
 	} of[PYTHON_CALLS_MAX];
@@ -58,15 +58,15 @@ static inline uint64_t python_mark(const uint8_t *code)
 	return (uint64_t)1 << ((uintptr_t)code >> 4 & 63);
 }
 
-/* The object of an argument that lies in `cell`, or, NULL, in a cell of the frame that is looked for; NULL: it was deleted. */
+/* Returns the object of an argument in `cell`; `cell` NULL: searches a cell of the frame. NULL: deleted. */
 const uint8_t *python_argument_in_cell(const uint8_t *frame, const uint8_t *cell);
 
 struct python_instances;
 
-/* The frame is a module's call: adds its instance. `number`: frames before it on the way outwards. */
+/* Adds the instance of a frame that is a module's call. `number`: frames before it, on the way outwards. */
 void python_note_instance(struct python_instances *instances, const uint8_t *frame, uint32_t number);
 
-/* Reads of the target's own memory; the caller knows that `at` is what it is taken for. */
+/* Reads of the target's own memory. The caller has checked `at`. */
 static inline const uint8_t *python_pointer(const uint8_t *at, uint32_t offset)
 {
 	const uint8_t *value;
@@ -91,7 +91,10 @@ static inline uint64_t python_word(const uint8_t *at, uint32_t offset)
 	return value;
 }
 
-/* In the half of the address space that programs have, above its first page, and a multiple of 8: low bits turn into high ones. */
+/*
+ * 1: the pointer may be an object: in the program's half of the address space, above its first page, and a multiple of
+ * 8. Rotation turns low bits into high ones.
+ */
 static inline int python_is_plausible(const void *pointer)
 {
 	uintptr_t value = (uintptr_t)pointer, turned = value >> 3 | value << 61;
@@ -105,7 +108,7 @@ static inline const uint8_t *python_code(const struct python_layout *at, const u
 	return (const uint8_t *)(python_word(frame, at->frame_code) & ~(uint64_t)7);
 }
 
-/* The first argument of a function; NULL: it was deleted, or lies in a cell. The same tags. */
+/* The first argument of a function; NULL: deleted, or in a cell. With the same tags as above. */
 static inline const uint8_t *python_first_local(const struct python_layout *at, const uint8_t *frame)
 {
 	return (const uint8_t *)(python_word(frame, at->frame_locals) & ~(uint64_t)7);
@@ -120,8 +123,8 @@ static inline uint32_t python_owner(const struct python_layout *at, const uint8_
 int python_is_readable(const uint8_t *at);
 
 /*
- * Looks at the first frames with care, as the layout may be wrong. 1: they are as it says, and all later reads are
- * taken to be right; 0: they are not, and the interpreter is refused (stack_python_find.c).
+ * Checks the first frames carefully, because the layout may be wrong. 1: they match, and later reads trust the layout;
+ * 0: they do not, and the interpreter is refused (stack_python_find.c).
  */
 int python_check_frames(const uint8_t *frame);
 
@@ -129,21 +132,20 @@ int python_check_frames(const uint8_t *frame);
 uint64_t python_text_hash(const uint8_t *string);
 
 /*
- * The same for bytes of any kind; of more than 128, the first and last 64 and the size. A training loop has a dozen
- * large functions on its stack. Reading their tables whole at each event would push the program's data out of the
- * cache.
+ * The same for bytes: of more than 128, the first and last 64 and the size. A training loop has a dozen large functions
+ * on its stack. Reading their whole tables at each event would push the program's data out of the cache.
  */
 uint64_t python_bytes_hash(const uint8_t *at, uint64_t size);
 
 /* ---- keys of code objects (stack_python_key.c) ---- */
 
-/* A number that no other code object has ever had; 0: this one has none. */
+/* A number that no other code object has had; 0: none. */
 static inline uint64_t python_number(const struct python_layout *at, const uint8_t *code)
 {
 	return at->code_version == PYTHON_NONE ? 0 : (uint32_t)python_int(code, at->code_version);
 }
 
-/* A code without a number. Its entry holds as long as no code object has died since. */
+/* A code without a number. The entry is valid while no code object has died since. */
 struct python_known {
 	const uint8_t *_Atomic code; /* NULL: the entry is not filled in */
 	uint64_t stamp;              /* as in struct python_codes */
@@ -152,9 +154,9 @@ struct python_known {
 };
 
 #define PYTHON_KNOWN 512u
-#define PYTHON_PLACES 4u /* places that a code may have */
+#define PYTHON_PLACES 4u /* places for a code */
 
-/* The codes that were met on one of our stacks; lies in own_stack_kept(). */
+/* The codes seen on one of the recorder's stacks, in own_stack_kept(). */
 struct python_codes {
 	uint64_t stamp; /* the count of dead code objects when this walk began; without a count: the number of the walk */
 	uint64_t walks, learnt;
@@ -164,7 +166,7 @@ struct python_codes {
 /* A walk begins. The thread is on a stack of ours. */
 struct python_codes *python_codes_begin(void);
 
-/* Looks at a code without a number. NULL: it is no code object. */
+/* Reads a code without a number. NULL: no code object. */
 const struct python_known *python_learn(struct python_codes *codes, const uint8_t *code);
 
 static inline uint32_t python_place(const uint8_t *code)
@@ -172,7 +174,7 @@ static inline uint32_t python_place(const uint8_t *code)
 	return (uintptr_t)code >> 4 & (PYTHON_KNOWN - 1);
 }
 
-/* The same, or what is known. */
+/* As python_learn, from the cache if possible. */
 static inline __attribute__((always_inline)) const struct python_known *python_know(struct python_codes *codes,
 										    const uint8_t *code)
 {
@@ -185,7 +187,10 @@ static inline __attribute__((always_inline)) const struct python_known *python_k
 
 uint64_t python_numbered_key(const uint8_t *code, uint64_t number);
 
-/* From now on deaths of code objects are counted, where they have no number. The interpreter's frames have been checked. */
+/*
+ * From now on deaths of code objects are counted, if codes have no numbers. Call after the interpreter's frames have
+ * been checked.
+ */
 void python_count_deaths(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* stack_python_key.c - what tells one code object from another, also where both have lain at one address. */
+/* stack_python_key.c - keys that tell code objects apart, also if both had one address. */
 #include "stack_python.h"
 
 #include "agent/ring/hash_set.h"
@@ -11,9 +11,9 @@ typedef void dealloc_function(void *object);
 _Static_assert(sizeof(struct python_codes) <= OWN_STACK_KEPT_BYTES, "codes do not fit");
 
 /*
- * Up to Python 3.11 code objects have no number. A code at a known address is known as long as no code object has died: a living
- * object does not change, and no other one can have its address. So count_death stands in for the function that frees code
- * objects. To compare all that a code consists of at each event took longer than the rest of a walk.
+ * Up to Python 3.11 code objects have no number. A code at a known address is known while no code object has died: a
+ * living object does not change, and no other can have its address. So count_death replaces the function that frees
+ * code objects. Comparing the contents at each event took longer than the rest of a walk.
  */
 static _Atomic uint64_t deaths;
 static dealloc_function *real_dealloc; /* constant once deaths are counted */
@@ -24,7 +24,7 @@ static void count_death(void *code)
 	real_dealloc(code);
 }
 
-/* The place in the type of code objects for the function that frees one. */
+/* The slot in the type of code objects for the function that frees one. */
 static dealloc_function *_Atomic *dealloc_slot(void)
 {
 	return (dealloc_function * _Atomic *)((uintptr_t)python_found.code_type + PYTHON_TYPE_DEALLOC);
@@ -40,7 +40,7 @@ void python_count_deaths(void)
 	atomic_store(dealloc_slot(), count_death);
 }
 
-/* Without a count of deaths an entry holds for one walk: nothing dies meanwhile. */
+/* Without a count of deaths an entry is valid for one walk, because no code dies meanwhile. */
 struct python_codes *python_codes_begin(void)
 {
 	struct python_codes *codes = own_stack_kept();
@@ -63,9 +63,8 @@ uint64_t python_numbered_key(const uint8_t *code, uint64_t number)
 }
 
 /*
- * A program that makes code as it goes (exec, torch.compile) frees it too. The next code then lies at the same
- * address, its name, file name and table likewise. So addresses say nothing: only a number that is given out once
- * does, or else all that there is to tell.
+ * Key by contents, for a code without a number. A program that makes code at run time (exec, torch.compile) also frees
+ * it. The next code can have the same address, name, file and table address, so the key covers the contents.
  */
 static uint64_t contents_key(const uint8_t *code)
 {
@@ -83,7 +82,7 @@ static uint64_t contents_key(const uint8_t *code)
 	return hash_finish(key);
 }
 
-/* Frames are entered from this byte of the code on. */
+/* The byte of the code from which on frames are entered. */
 static int64_t first_of(const uint8_t *code)
 {
 	const struct python_layout *at = &python_found.at;
@@ -96,7 +95,10 @@ static int holds(const struct python_known *known, const struct python_codes *co
 	return atomic_load_explicit(&known->code, memory_order_relaxed) == code && known->stamp == codes->stamp;
 }
 
-/* A signal handler may leave this by siglongjmp, and a fork may copy it half done: the code is written last. */
+/*
+ * Writes an entry. `code` comes last, because a signal handler may leave by siglongjmp, and a fork may copy a
+ * half-written entry.
+ */
 static void put(struct python_known *known, const uint8_t *code, uint64_t stamp, uint64_t key, int64_t first)
 {
 	atomic_store_explicit(&known->code, NULL, memory_order_relaxed);
@@ -107,7 +109,7 @@ static void put(struct python_known *known, const uint8_t *code, uint64_t stamp,
 	atomic_store_explicit(&known->code, code, memory_order_release);
 }
 
-/* An entry that is not in use, else each of the four in turn. */
+/* Returns an unused entry, else each of the four in turn. */
 static struct python_known *entry_for(struct python_codes *codes, const uint8_t *code)
 {
 	uint32_t place = python_place(code), i;

@@ -16,11 +16,11 @@ struct python python_found;
 struct characters {
 	const uint8_t *data;
 	uint64_t length;
-	uint32_t width; /* bytes of one */
+	uint32_t width; /* bytes of one character */
 	int ascii;
 };
 
-/* 1, or 0: not a string of the compact kind (those of code objects all are). */
+/* Reads a string. 1; 0: not compact (strings of code objects are compact). */
 static int take_apart(const uint8_t *string, struct characters *characters)
 {
 	uint32_t state, width;
@@ -71,7 +71,7 @@ size_t stack_python_text(const uint8_t *string, char *text, size_t size)
 	return out.used;
 }
 
-/* At most 16 bytes as two words; shorter ones overlap. */
+/* Hashes at most 16 bytes as two words, which overlap if there are fewer. */
 static uint64_t hash_short(uint64_t hash, const uint8_t *at, uint64_t size)
 {
 	uint32_t left, right;
@@ -88,7 +88,7 @@ static uint64_t hash_short(uint64_t hash, const uint8_t *at, uint64_t size)
 	return hash_two(hash, (uint64_t)at[0] << 16 | (uint64_t)at[size / 2] << 8 | at[size - 1], size);
 }
 
-/* Two hashes side by side: each step waits for the one before it. */
+/* Two hashes side by side, because each step waits for the one before it. */
 static uint64_t hash_bytes(uint64_t hash, const uint8_t *at, uint64_t size)
 {
 	uint64_t other = ~hash;
@@ -112,7 +112,7 @@ uint64_t python_bytes_hash(const uint8_t *at, uint64_t size)
 	return hash_bytes(hash_bytes(size, at, HASHED_MAX / 2), at + size - HASHED_MAX / 2, HASHED_MAX / 2);
 }
 
-/* Python's own hash is there for every name: names are interned. */
+/* Python has computed the hash of each name already, because names are interned. */
 uint64_t python_text_hash(const uint8_t *string)
 {
 	struct characters characters;

@@ -1,6 +1,6 @@
 /*
- * valgrind_request.h - the agent's word to a valgrind that runs the program: report nothing of ours. It uses
- * documented client requests, instructions that do nothing on a real processor.
+ * valgrind_request.h - asks a valgrind that runs the program to report nothing about the agent, by documented client
+ * requests. On a real processor these instructions do nothing.
  */
 #ifndef RECORDER_VALGRIND_REQUEST_H
 #define RECORDER_VALGRIND_REQUEST_H
@@ -33,7 +33,7 @@ static inline int valgrind_runs(void)
 	return valgrind_ask(VALGRIND_RUNS, 0, 0) != 0;
 }
 
-/* A stack lies from `start` to `end`, its last byte: else a switch to it is reported. */
+/* Registers a stack from `start` to its last byte `end`; otherwise valgrind reports a switch to it. */
 static inline void valgrind_stack(const uint8_t *start, const uint8_t *end)
 {
 	valgrind_ask(VALGRIND_STACK, (uintptr_t)start, (uintptr_t)end);
