@@ -95,7 +95,7 @@ static const struct option_row rows[] = {
 
 #define STACKS_NAME(word, bits) " " word
 
-/* getopt's refusal; a letter among others in one word is named by itself. */
+/* Reports getopt's refusal. A letter among others in one word is named alone. */
 static int refuse(struct arguments_error *error, char **argv, const char *why)
 {
 	if (optopt > 0 && optopt < 256)
@@ -116,7 +116,7 @@ static const struct option_row *find_word(const char *word)
 	return NULL;
 }
 
-/* An option that is none, and the one that may have been meant. */
+/* Reports an unknown option, and the option that may have been meant. */
 static int refuse_unknown(struct arguments_error *error, char **argv)
 {
 	const char *argument = argv[optind - 1];
@@ -147,7 +147,7 @@ static int set_stacks(struct memrec_options *options, const char *list)
 	return -MT_E_ARGUMENT;
 }
 
-/* The range comes from the one list of numbers. */
+/* Finds the range of an option in the list of numbers. */
 static void find_range(size_t member, uint64_t *min, uint64_t *max)
 {
 #define FIND_RANGE(name, key, def, smallest, largest) \
@@ -294,7 +294,7 @@ static int apply(struct arguments *arguments, const struct option_row *row, cons
 	return 0;
 }
 
-/* Fills the tables that getopt wants: "+:" stops at the first operand and tells a missing value from a bad option. */
+/* Makes getopt's tables. "+:" stops at the first operand, and distinguishes a missing value from a bad option. */
 static void make_getopt(struct option *words, char *letters)
 {
 	size_t i;
@@ -326,7 +326,7 @@ static const struct option_row *find_row(int got)
 	return NULL;
 }
 
-/* The values of MEMREC_OPTIONS that make sense for a new run; a text that makes no sense is ignored. */
+/* Takes the values of MEMREC_OPTIONS that apply to a new run. An invalid text is ignored. */
 static void take_environment(struct memrec_options *options)
 {
 	const char *text = getenv(MEMREC_OPTIONS_VARIABLE);
@@ -389,7 +389,7 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv, struct a
 	return make_absolute(arguments->options.output);
 }
 
-/* One option: its line, and further lines of help below the first. */
+/* Prints one option: its line, and below further lines of help. */
 static void print_option(FILE *file, const struct option_row *row)
 {
 	const char *help = row->help;

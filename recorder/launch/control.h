@@ -1,9 +1,9 @@
 /*
- * control.h - processes under `memrec --paused`, from outside: finding them, and the commands that control them.
+ * control.h - finds and controls processes under `memrec --paused`, for memrec start, stop, mark and status.
  *
- * A process is found by what the kernel says of it: the page of wishes (shared/control.h) is among its mappings, or its
- * environment has the options of a paused run. Neither needs more than the user's own rights. A process of another mount or
- * pid namespace is reached through /proc/PID/root; its page has the number that it has there.
+ * The kernel shows these processes: the page of wishes (shared/control.h) is among their mappings, or their environment
+ * has the options of a paused run. Both need only the user's own rights. A process in another mount or pid namespace is
+ * reached through /proc/PID/root; its page has its number in that namespace.
  */
 #ifndef MEMREC_LAUNCH_CONTROL_H
 #define MEMREC_LAUNCH_CONTROL_H
@@ -15,17 +15,17 @@
 #include "shared/control.h"
 
 enum prepared_kind {
-	PREPARED_PAGE,      /* `page` is there */
-	PREPARED_UNTOUCHED, /* it took no memory yet, and has no page: one may be made at `path`, unless that is "" */
-	PREPARED_NOT,       /* memrec did not prepare it */
-	PREPARED_RECORDED,  /* memrec records it from its start to its end */
+	PREPARED_PAGE,      /* has `page` */
+	PREPARED_UNTOUCHED, /* no memory taken yet, and no page; `path`: place for a page, or "" */
+	PREPARED_NOT,       /* not prepared by memrec */
+	PREPARED_RECORDED,  /* recorded by memrec from start to end */
 	PREPARED_FOREIGN,   /* another user's, `uid` */
-	PREPARED_HIDDEN,    /* it cannot be looked into (errno in `error`) */
+	PREPARED_HIDDEN,    /* cannot be read (errno in `error`) */
 	PREPARED_GONE
 };
 
 struct prepared {
-	long pid; /* as this process sees it */
+	long pid; /* number in this process's namespace */
 	enum prepared_kind kind;
 	uid_t uid;
 	int error;
@@ -34,19 +34,19 @@ struct prepared {
 	char name[PROC_NAME_MAX];
 };
 
-/* Looks at one process. The page stays mapped. */
+/* Fills in *prepared for one process. The page stays mapped. */
 void prepared_look(struct prepared *prepared, long pid);
 
-/* All of this user that are PAGE or UNTOUCHED, by number; *all is the caller's (free). 0 or -MT_E_MEMORY. */
+/* Finds all processes of this user of kind PAGE or UNTOUCHED, by number. The caller frees *all. 0 or -MT_E_MEMORY. */
 int prepared_all(struct prepared **all, size_t *count);
 
-/* Makes the page of an UNTOUCHED one. 0 or an error of control_map. */
+/* Makes the page of an UNTOUCHED process. 0 or an error of control_map. */
 int prepared_touch(struct prepared *prepared);
 
-/* 1: its process runs. */
+/* 1: the process runs. */
 int prepared_runs(const struct prepared *prepared);
 
-/* Starts a collector for its ring if the one that was there was killed, and the ring can be reached. Under the page's lock. */
+/* Starts a collector if that of the process's ring was killed and the ring is reachable. Call under the page's lock. */
 void prepared_revive(const struct prepared *prepared);
 
 /* Locks the page against other controllers, at most for `ms`: a descriptor to close, -MT_E_BUSY, -MT_E_SYSTEM. */

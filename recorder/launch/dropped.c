@@ -10,7 +10,7 @@
 #include "run/say.h"
 
 #define AGENT "/libmemrec.so"
-#define C_LIBRARY "/libc.so." /* the loader maps it after what is preloaded */
+#define C_LIBRARY "/libc.so." /* mapped by the loader after preloaded libraries */
 
 enum { FIRST_PAUSE_MS = 100, ANCESTORS_MAX = 64 };
 
@@ -32,7 +32,7 @@ static int is_python(long pid)
 	return slash && !strncmp(slash + 1, python, sizeof(python) - 1);
 }
 
-/* 1: its libraries are there, and the agent is none of them. */
+/* 1: the process has its libraries, and the agent is not among them. */
 static int lacks_agent(long pid)
 {
 	char path[64], *line = NULL;
@@ -72,7 +72,7 @@ static int has_rank(const char *environment, size_t size)
 	return 0;
 }
 
-/* Fills in the nearest ancestor that has the environment. 1: the process is one of those below this one. */
+/* Sets process->parent to the nearest ancestor with the run's environment. 1: the process is below this one. */
 static int find_parent(struct dropped_process *process, const char *run_dir, char *text)
 {
 	long pid = process->pid;

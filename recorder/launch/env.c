@@ -1,12 +1,13 @@
 /*
- * env.c - texts to paste, one per launcher.
+ * env.c - the texts of `memrec env`, one for each launcher, to paste.
  *
- * Why not everywhere `memrec -- COMMAND`: Ray's workers inherit the environment of `ray start`, not of the program
- * that asks for them, and frameworks overwrite LD_PRELOAD where they offload memory. The driver's own way survives both.
+ * `memrec -- COMMAND` does not fit everywhere: Ray's workers inherit the environment of `ray start` and not of the
+ * program that asks for them, and frameworks overwrite LD_PRELOAD when they offload memory. The driver's variable works
+ * in both cases.
  *
- * In the texts @LIBRARY@ and @MEMREC@ stand for the path of libmemrec.so and of this program, @GIVEN@ for the options as
- * they were typed, and @OPTIONS@ for the same in MEMREC_OPTIONS: without '=', ',' and blanks, at which some launchers
- * split. @APART@ is an -o that tells the processes of all nodes apart.
+ * In the texts, @LIBRARY@ and @MEMREC@ are the paths of libmemrec.so and of this program. @GIVEN@ is the options as
+ * typed. @OPTIONS@ is the same for MEMREC_OPTIONS, without '=', ',' and blanks, at which some launchers split. @APART@
+ * is an -o that separates the processes of all nodes.
  */
 #include "launch.h"
 
@@ -33,7 +34,7 @@
 
 #define VERL_PREFIX "+ray_kwargs.ray_init.runtime_env.env_vars."
 
-/* A Ray job; what else its JSON holds stays. */
+/* A Ray job; other content of its JSON stays. */
 #define RAY_JOB(program) "ray job submit --runtime-env-json '{\"env_vars\": {" JSON_VARIABLES "}}' -- " program "\n"
 
 #define TRAINER_VARIABLES "--train-env-vars '{" JSON_VARIABLES "}'\n"
@@ -102,7 +103,7 @@ static const char *find_text(const char *name)
 	return NULL;
 }
 
-/* To be pasted, so it is as it is where it goes to a file; a terminal is not to act on it. */
+/* Prints a value to paste: unchanged to a file, but made harmless on a terminal. */
 static void print_value(const char *value)
 {
 	char clean[MEMREC_OPTIONS_MAX > MEMREC_PATH_MAX ? MEMREC_OPTIONS_MAX : MEMREC_PATH_MAX];
@@ -134,7 +135,7 @@ static void print_text(const char *text, const struct values *values)
 	}
 }
 
-/* The file of a process for people: %h as HOST, and so on. */
+/* Prints a trace's name for people: %h as HOST, and so on. */
 static void print_output(const char *output)
 {
 	static const struct {
@@ -156,7 +157,7 @@ static void print_output(const char *output)
 	print_value(plain);
 }
 
-/* Comments in front of a text whose processes may run elsewhere. */
+/* Prints comments before a text whose processes may run on other machines. */
 static void print_where(const char *text, const struct memrec_options *options)
 {
 	if (!strstr(text, "@OPTIONS@") && !strstr(text, "@APART@"))
@@ -169,7 +170,7 @@ static void print_where(const char *text, const struct memrec_options *options)
 		puts("# %25h below is %h, the host: %25 is a percent sign that launchers leave alone.");
 }
 
-/* No launcher gives out names: the names must tell the processes apart. */
+/* A launcher sets no names of traces, so the names must keep the processes apart. */
 static void name_apart(struct memrec_options *options)
 {
 	char *dot = strrchr(options->output, '.');
@@ -193,7 +194,7 @@ static int encode(char *text, const struct memrec_options *options)
 	return error;
 }
 
-/* Adds a blank and the word, in quotes where a shell would touch it. 0, or -MT_E_LIMIT. */
+/* Adds a blank and the word, quoted if a shell needs it. 0, or -MT_E_LIMIT. */
 static int add_word(char *text, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,%+@-";
@@ -239,7 +240,7 @@ static int add_given(struct values *values, char **word, char **end, const struc
 	return error ? error : add_word(values->apart, options->output);
 }
 
-/* Can it stand in quotes of every kind, and where a launcher splits at '=' and ','? */
+/* 1: the path is safe in quotes of every kind, and for launchers that split at '=' and ','. */
 static int is_safe(const char *path)
 {
 	const unsigned char *c = (const unsigned char *)path;

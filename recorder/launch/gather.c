@@ -1,4 +1,4 @@
-/* gather.c - wait for collectors and take their results. */
+/* gather.c - waits for collectors and takes their results. */
 #include "gather.h"
 
 #include <errno.h>
@@ -19,17 +19,17 @@
 
 enum {
 	LOOK_MS = 5,            /* between two looks at the folder */
-	NO_PROGRESS_MS = 30000, /* a collector that has done nothing for so long is not waited for */
-	GRACE_MS = 1000,        /* for processes that outlive the command: most are about to end as well */
-	UNSEEN_TOLD = 4,        /* processes that recorded nothing are named, of each kind */
+	NO_PROGRESS_MS = 30000, /* ms to wait for collectors without progress */
+	GRACE_MS = 1000,        /* ms for processes that outlive the command, because most are about to end */
+	UNSEEN_TOLD = 4,        /* number of unrecorded processes that are named, of each kind */
 };
 
-/* A ring as it stands. */
+/* The state of a ring. */
 enum ring_state {
-	RING_YOUNG,     /* its agent is still setting it up, or never got to */
+	RING_YOUNG,     /* its agent is setting it up, or never finished */
 	RING_RECORDING, /* its process runs */
-	RING_CLOSING,   /* its process has ended, the collector is at work */
-	RING_LEFT,      /* its process has ended, and no collector has it */
+	RING_CLOSING,   /* its process has ended, its collector works */
+	RING_LEFT,      /* its process has ended, without a collector */
 	RING_GONE,
 };
 
@@ -43,7 +43,7 @@ static uint64_t now_ms(void)
 	return mt_wait_clock_ns() / 1000000;
 }
 
-/* `header`: scratch; filled in except for YOUNG and GONE. *locked: a collector has it. */
+/* `header`: a buffer, filled in except for YOUNG and GONE. *locked: a collector has the ring. */
 static enum ring_state look_at(const char *ring_path, struct ring_header *header, int *locked)
 {
 	int alive = 0, error, lock;
@@ -139,12 +139,12 @@ static void take_left(struct gathered *gathered, const char *ring_path, const st
 		add_result(gathered, result);
 		rundir_forget_ring(ring_path);
 		output_dir(dir, ring_path);
-		rundir_clean(dir); /* not that of the run, whose lock we have */
+		rundir_clean(dir); /* not the run's folder, which this process has locked */
 	}
 	free(result);
 }
 
-/* Without memory for it, a line may come twice. */
+/* Out of memory: a line may come twice. */
 static void add_written(struct gathered *gathered, const char *trace)
 {
 	char **more = realloc(gathered->written, (gathered->written_count + 1) * sizeof(*more));
@@ -198,7 +198,7 @@ static void take_ring(struct gathered *gathered, const char *ring_path, struct r
 	}
 }
 
-/* First the ring, then the result: whoever removes the ring has written the result before. */
+/* Looks at the ring before its result, because a result is written before its ring is removed. */
 static int take_entry(void *context, const char *ring_path, int ring)
 {
 	struct gathered *gathered = context;
@@ -239,7 +239,7 @@ static void say_failed(void *context, long pid, const char *why)
 	gathered->failed++;
 }
 
-/* One kind of note, of however many processes: a launcher's hundred workers have one reason. */
+/* The notes of one kind. Many processes can have the same reason, such as a launcher's hundred workers. */
 struct unseen {
 	const char *words; /* the process's action */
 	size_t count;
@@ -264,7 +264,7 @@ static size_t say_unseen_notes(const char *run_dir, const char *suffix, const ch
 	return unseen.count;
 }
 
-/* A known trace is not read: a long one would take seconds. */
+/* 1: the trace is known. Known traces are not read again, because a long one takes seconds. */
 static int is_known(void *context, const char *trace)
 {
 	const struct gathered *gathered = context;
@@ -299,7 +299,7 @@ static void take_stray(void *context, const struct stray *stray)
 	add_written(gathered, result->trace);
 }
 
-/* Their collectors need a moment, too, and memrec alone waits for them. */
+/* Collectors outside of the folder need a moment, too, and no other process waits for them. */
 static void take_strays(struct gathered *gathered, const char *run_dir, const char *pattern, struct timespec since,
 			const sigset_t *signals)
 {
@@ -357,7 +357,7 @@ void gather_release(struct gathered *gathered)
 	free(gathered->results);
 }
 
-/* As if another process asked for a name: the plain one is taken, by this very trace. */
+/* Renames a trace as if another process asked for its name: the plain name is taken, by this trace. */
 static void rename_one(struct run_result *result, const char *pattern, const char *run_dir)
 {
 	struct output_owner owner = { .run_dir = run_dir,
@@ -384,7 +384,7 @@ static void rename_one(struct run_result *result, const char *pattern, const cha
 		close(held);
 }
 
-/* How many programs have traces: a further recording of one is not counted. */
+/* Number of programs with traces. Further recordings of a program do not count. */
 static size_t programs_with_traces(const struct gathered *gathered)
 {
 	size_t i, programs = gathered->running;

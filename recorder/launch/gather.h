@@ -1,5 +1,5 @@
 /*
- * gather.h - after the command: wait for the collectors of the run, take their results, look after what they left.
+ * gather.h - after the command: waits for the collectors of the run, takes their results and recovers left rings.
  */
 #ifndef MEMREC_GATHER_H
 #define MEMREC_GATHER_H
@@ -12,95 +12,98 @@
 struct gathered {
 	struct run_result *results; /* by rank, then pid */
 	size_t count;
-	size_t running; /* traces that are still being written */
-	char **written; /* their paths, as far as they are known */
+	size_t running; /* number of traces that are still being written */
+	char **written; /* paths of these traces, as far as known */
 	size_t written_count;
-	size_t foreign; /* files and folders of other users that may be of the run */
-	size_t failed;  /* processes of which a line has said why they were not recorded */
+	size_t foreign; /* number of other users' files and folders that may belong to the run */
+	size_t failed;  /* number of unrecorded processes whose reason was printed */
 };
 
 /*
- * Waits until the collectors whose process has ended have closed their traces: as long as they get on, and until one
- * of `signals` (blocked by the caller) says to stop waiting. Then folds in what dead collectors left, looks for traces
- * that did not come by the folder of the run (strays.c; `pattern`: of -o). `since` is the begin of the command by
- * CLOCK_REALTIME_COARSE, the clock of file systems. Says a line for each ring that stays, for each process that could
- * not be recorded, and, when nothing was, for each that goes on.
+ * Waits until the collectors of ended processes have closed their traces: while they make progress, and until one of
+ * `signals` comes (blocked by the caller). Then folds rings of dead collectors, and looks for traces outside of the
+ * run's folder (strays.c; `pattern`: of -o). `since`: begin of the command by CLOCK_REALTIME_COARSE, the clock of file
+ * systems. Prints a line for each ring that stays, for each process that could not be recorded and, if nothing was
+ * recorded, for each process that goes on.
  */
 void gather(struct gathered *gathered, const char *run_dir, const char *pattern, struct timespec since,
 	    const sigset_t *signals);
 void gather_release(struct gathered *gathered);
 
-/* How many traces there are, those that are still being written among them. */
+/* Number of traces, those still being written included. */
 size_t gather_traces(const struct gathered *gathered);
 
-/* If several traces were written, the one with the plain name gets one of its own. `pattern`: of -o. */
+/* If there are several traces, renames the one with the plain name. `pattern`: of -o. */
 void gather_rename(struct gathered *gathered, const char *pattern, const char *run_dir);
 
 /*
- * The traces of a run that its folder does not tell: each says its own run.
+ * Finds the traces of a run that its folder does not show.
  *
- * The folder of a run (rundir.h) lies where the launcher found room. A process with a /dev/shm of its own, one that has
- * another user by now, one for whose result there was no room: none of them can write there. But every trace names the
- * run that it belongs to, in the options that it was recorded with, and so does the environment of every process.
+ * The folder of a run (rundir.h) lies where the launcher found room. Some processes cannot write there: those with
+ * their own /dev/shm, those that changed their user, and those for whose result there was no room. But each trace names
+ * its run in its options, and so does the environment of each process.
  */
 
 /* One trace. */
 struct stray {
-	struct run_result result; /* filled in from the trace; pid is the one that it saw, maybe another namespace's */
-	int is_written;           /* somebody is still writing it: `result` has its pid and its path alone */
-	int is_foreign; /* another user's file or folder, which nobody looked into: `result` has its path alone */
+	struct run_result result; /* from the trace; pid is that of its own namespace */
+	int is_written;           /* 1: a collector is writing it; `result` has only its pid and path */
+	int is_foreign; /* 1: another user's file or folder, which was not opened; `result` has only its path */
 };
 
 /*
- * Calls `visit` with each trace of the run `run_dir` that has changed since `since`, in the folder that `pattern` (of -o)
- * names, unless its name depends on the process, and in those where collectors go when they cannot write there
- * (output_fallback). Files for which `is_known` gives 1 are not opened. `stray` is the function's until it returns. Files that are no traces are passed over. Files
- * and folders of other users are not opened: `visit` gets the path of one that has such a name and has changed since.
+ * Calls `visit` with each trace of the run `run_dir` that has changed since `since`. Searches the folder of `pattern`
+ * (of -o), unless its name depends on the process, and the folders of collectors that cannot write there
+ * (output_fallback). Files for which `is_known` returns 1 are not opened; files that are no traces are skipped. `stray`
+ * is valid during the call.
+ *
+ * Files and folders of other users are not opened. `visit` gets the path of one that has a trace's name and has changed
+ * since `since`.
  */
 void strays_each(const char *pattern, const char *run_dir, struct timespec since,
 		 int (*is_known)(void *context, const char *path),
 		 void (*visit)(void *context, const struct stray *stray), void *context);
 
-/* How many collectors of the run are at work on rings that are not in its folder. */
+/* Number of collectors of the run that work on rings outside of its folder. */
 size_t strays_collectors(const char *run_dir);
 
 /*
- * Calls `visit` with each process, of those whose environment can be read, that has been started for the run and goes on.
- * `name`: its command.
+ * Calls `visit` with each process of the run that still runs, among those whose environment can be read. `name`: its
+ * command.
  */
 void strays_processes(const char *run_dir, void (*visit)(void *context, long pid, const char *name), void *context);
 
-/* Processes as /proc has them. */
+/* ---- processes in /proc ---- */
 
-#define PROC_FILE_MAX (1u << 20) /* bytes of an environment that are looked at */
+#define PROC_FILE_MAX (1u << 20) /* most bytes of an environment that are read */
 #define PROC_NAME_MAX 64
 
-/* Calls `visit` with the pid of each process but this one. */
+/* Calls `visit` with the pid of each process except this one. */
 void proc_each(void (*visit)(void *context, long pid), void *context);
 
 /* The process id that `text` is, 1 to 999999999; 0: it is none. */
 long proc_number(const char *text);
 
-/* Reads /proc/PID/FILE into `text`, which ends in NUL. The number of bytes, 0 also where it cannot be read. */
+/* Reads /proc/PID/FILE into `text`, which ends in NUL. Returns the number of bytes, 0 after an error. */
 size_t proc_read(long pid, const char *file, char *text, size_t size);
 
-/* The name of its command; "": it is gone. */
+/* Gets the name of the process's command; "": it is gone. */
 void proc_name(long pid, char *name, size_t size);
 
-/* 1: an environment of that many bytes is that of a process started for the run. */
+/* 1: this environment is that of a process of the run. */
 int proc_names_run(const char *environment, size_t size, const char *run_dir);
 
 /*
- * dropped.c - Python programs below this process without the agent in them, because a launcher dropped the environment.
+ * dropped.c - finds Python programs below this process that lack the agent, because a launcher dropped the environment.
  *
- * /proc knows them only while they run. The pauses between looks double: a process is seen that runs as long as all
- * the time before it.
+ * /proc shows them only while they run. The pauses between looks double, so a process is seen if it runs for as long as
+ * all the time before its start.
  */
 
-#define DROPPED_MAX 4 /* processes that are named */
+#define DROPPED_MAX 4 /* number of processes that are named */
 
 struct dropped_process {
-	long pid, parent; /* parent: the nearest one that has the environment; 0: the command itself had it */
+	long pid, parent; /* parent: nearest ancestor with the environment; 0: the command itself had it */
 	char name[PROC_NAME_MAX], parent_name[PROC_NAME_MAX];
 	int is_rank; /* RANK is set: a part of the job, no helper */
 };
@@ -114,13 +117,13 @@ struct dropped {
 
 void dropped_begin(struct dropped *dropped, const char *run_dir);
 
-/* Looks, when it is time. */
+/* Looks if it is time. */
 void dropped_look(struct dropped *dropped);
 
 /* The time until the next look. */
 struct timespec dropped_pause(const struct dropped *dropped);
 
-/* Says a line for each: of all when nothing was recorded, else of ranks. The number of lines. */
+/* Prints a line for each: for all if nothing was recorded, else for ranks. Returns the number of lines. */
 size_t dropped_say(const struct dropped *dropped, int nothing_recorded);
 
 #endif

@@ -57,7 +57,7 @@ int inject_find_library(char *path, const char *program)
 	return -MT_E_MISSING;
 }
 
-/* The word of the loader that runs us for $LIB: the folder of the C library says it. */
+/* Gets the loader's word for $LIB from the folder of the C library. */
 static int note_word(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	static const char *const words[] = { "/lib/" MACHINE_LIB "/libc.so.6", "/lib64/libc.so.6" };
@@ -114,7 +114,10 @@ static int prepend(const char *variable, const char *library)
 	return error;
 }
 
-/* "none" is how the CUDA tools write "nothing". A list cannot name a path with a separator in it. */
+/*
+ * 1: another library has the variable. CUDA tools write "none" for nothing. A path with a separator cannot be in a
+ * list.
+ */
 static int is_taken(const char *variable, const char *library, int shared)
 {
 	const char *old = getenv(variable);

@@ -1,13 +1,13 @@
 /*
- * inject.h - how the agent gets into the command: three environment variables, any one of which is enough, and
- * MEMREC_OPTIONS, which tells it what to do there.
+ * inject.h - loads the agent into the command by three environment variables, each of which is enough, and passes the
+ * options by MEMREC_OPTIONS.
  */
 #ifndef MEMREC_INJECT_H
 #define MEMREC_INJECT_H
 
 #include "shared/options.h"
 
-/* Ways in: X(NAME, bit, variable, shared) - shared: several libraries fit in it. */
+/* Variables that load the agent: X(NAME, bit, variable, shared) - shared: it can name several libraries. */
 #define INJECT_LIST(X)                         \
 	X(PRELOAD, 1, "LD_PRELOAD", 1)         \
 	X(CUDA, 2, "CUDA_INJECTION64_PATH", 0) \
@@ -22,32 +22,31 @@ enum injection {
 /* The path of this program: MEMREC_PATH_MAX bytes. 0 or -MT_E_SYSTEM. */
 int inject_find_program(char *path);
 
-/* memana beside this program, or "": MEMREC_PATH_MAX bytes. */
+/* Gets the path of memana beside this program, or "": MEMREC_PATH_MAX bytes. */
 void inject_find_memana(char *path);
 
 /*
- * libmemrec.so: beside the program (build folder) or in ../lib/memrec (installed); MEMREC_PATH_MAX bytes.
- * 0; -MT_E_MISSING: `path` is where it was looked for last.
+ * Gets the path of libmemrec.so: beside the program (build folder) or in ../lib/memrec (installed); MEMREC_PATH_MAX
+ * bytes. 0; -MT_E_MISSING: `path` is the last place searched.
  */
 int inject_find_library(char *path, const char *program);
 
 /*
- * The name of `library` for LD_PRELOAD; MEMREC_PATH_MAX bytes. A loader of 32-bit programs would say on their
- * standard error that it cannot load a 64-bit library. If there is such a loader, the name is
- * FOLDER/each/$LIB/libmemrec.so: every loader puts its own word for $LIB, and finds a library of its own kind there
- * (made with the programs). Elsewhere, and where our own loader's word is not known, it is `library` itself: a $ in
- * the environment is best avoided.
+ * Gets the name of `library` for LD_PRELOAD; MEMREC_PATH_MAX bytes. A 32-bit program's loader would print that it
+ * cannot load a 64-bit library. If the system has such a loader, the name is FOLDER/each/$LIB/libmemrec.so: each loader
+ * replaces $LIB and finds a library of its own kind there (made with the programs). Otherwise, and if the own loader's
+ * word is unknown, the name is `library` itself, because a $ in the environment is best avoided.
  */
 void inject_preload_name(char *name, const char *library);
 
 /*
- * Sets the variables in this process's environment, for the child. LD_PRELOAD is put before what is there. One that
- * somebody else's library holds is left to it, and its bit is set in *taken; so is that of LD_PRELOAD when the
- * library's path has a blank or a colon. 0, -MT_E_LIMIT, -MT_E_MEMORY.
+ * Sets the variables for the child in this process's environment. The library comes first in LD_PRELOAD. A variable
+ * with another tool's library stays, and its bit is set in *taken. The same holds for LD_PRELOAD if the library's path
+ * has a blank or a colon. 0, -MT_E_LIMIT, -MT_E_MEMORY.
  */
 int inject_set(const char *library, const struct memrec_options *options, unsigned *taken);
 
-/* Takes them out again, for a child that is not to be recorded. The former value of LD_PRELOAD goes with it. */
+/* Removes the variables, for a child that is not recorded, with the former value of LD_PRELOAD. */
 void inject_clear(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * last_words.c - memana's first answers among memrec's last lines: a user gets them without a second command.
+ * last_words.c - prints memana's first answers among memrec's last lines, so the user needs no second command.
  *
  *     Peak 24.0 GiB ... in backward of step 3. Growing: ...   memana top --brief, by a pipe
  *     Out of memory on GPU 0: 2.0 GiB requested, ...          memana oom --brief, where memory ended the run
@@ -7,10 +7,10 @@
  *     trace.zst: peak 24.0 GiB, 3 steps, 1 OOM; 8123 events    summary.c
  *     next: memana oom trace.zst                              summary.c
  *
- * memana is another program with a time of its own. memrec does not wait longer than ENDED_SECONDS and ANSWER_SECONDS for the answers about a
- * run that memory ended. The peak comes first: it names what grows, also where the time is too short for causes. An answer about
- * any other run is asked for where the traces are small, with less time. No answer
- * changes memrec's status. Without memana beside memrec nothing is said.
+ * memana is another program. memrec waits at most ENDED_SECONDS and ANSWER_SECONDS for the answers about a run that
+ * memory ended. The peak comes first: it shows what grows, also if there is no time for causes. For any other run
+ * memrec asks only about small traces, and waits less. No answer changes memrec's status. Without memana beside memrec
+ * nothing is printed.
  */
 #include "launch.h"
 
@@ -28,9 +28,9 @@
 #define PEAK_SECONDS 5
 #define ENDED_SECONDS \
 	15 /* for the peak of a run that memory ended, and whose trace has no facts: 19 million events took 6 s */
-#define CAUSES_AFTER 10       /* s: where the peak took longer, causes would not be found in ANSWER_SECONDS */
+#define CAUSES_AFTER 10       /* s: if the peak took longer, ANSWER_SECONDS are too few for the causes */
 #define PEAK_BYTES (16 << 20) /* limit of all traces together: a second or two of memana */
-#define TRACES_MAX 64         /* most traces of one machine's ranks; of more, the first */
+#define TRACES_MAX 64         /* most traces (ranks of one machine) that are read, the first ones */
 #define WORDS 4               /* memana COMMAND --brief -- */
 
 enum { KILLED = 128 + SIGKILL };
@@ -45,7 +45,7 @@ const char *last_words_command(const struct run_result *results, size_t count, i
 	return status == KILLED ? "oom" : "top";
 }
 
-/* In the child. It must not be recorded, is stopped by signals as it likes, and has only the pipe to speak into. */
+/* In the child. memana must not be recorded, gets the old signal mask, and writes only to the pipe. */
 static void become_memana(const char *const *words, unsigned seconds, int pipe_end, const sigset_t *before)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -75,7 +75,7 @@ static void hand_on(FILE *said)
 	free(line);
 }
 
-/* 0: the user stopped it (Ctrl-C). */
+/* 0: the user stopped memana (Ctrl-C). */
 static int ask(const char *const *words, unsigned seconds, const sigset_t *before)
 {
 	FILE *said;

@@ -1,4 +1,4 @@
-/* launch.c - the life of a recorded command, from the checks before it to the lines after it. */
+/* launch.c - runs a recorded command: the checks before it, the wait, and the lines after it. */
 #include "launch.h"
 
 #include <dlfcn.h>
@@ -25,9 +25,9 @@
 #include "words.h"
 
 #define LIBUNWIND "libunwind.so.8"
-#define LIBUNWIND_COPY "libmemrec-unwind.so" /* beside the agent, where the package has one */
+#define LIBUNWIND_COPY "libmemrec-unwind.so" /* beside the agent, if the package has one */
 
-enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 }; /* as shells have it */
+enum { EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 }; /* as shells use them */
 
 struct launch {
 	const char *program; /* argv[0] */
@@ -122,8 +122,8 @@ static int set_injection(struct launch *launch)
 }
 
 /*
- * memrec below memrec: this one records what it starts, and tells the other so. If both would use the same names,
- * those of this one have the pid in them.
+ * memrec below memrec: this one records its command, and leaves a note for the outer one. If both have the same output,
+ * the names of this one get its pid.
  */
 static void step_out(struct memrec_options *options)
 {
@@ -140,7 +140,10 @@ static void step_out(struct memrec_options *options)
 	free(outer);
 }
 
-/* All processes below this one are of one run, and so are those of a memrec below it, which finds the ID in its options. */
+/*
+ * Gives the run an ID. All processes below are of this run, also those of an inner memrec, which finds the ID in its
+ * options.
+ */
 static void name_run(struct memrec_options *options)
 {
 	uint64_t id;
@@ -172,7 +175,7 @@ static void close_run(struct launch *launch)
 	rundir_clean(launch->run_dir);
 }
 
-/* From here on signals wait until wait_for_command() asks for them: memrec outlives the command. */
+/* From here on signals stay pending until wait_for_command() takes them, because memrec outlives the command. */
 static void take_signals(struct launch *launch)
 {
 	static const int handled[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD };
@@ -183,10 +186,10 @@ static void take_signals(struct launch *launch)
 	for (i = 0; i < MT_ARRAY_SIZE(handled); i++)
 		sigaddset(&launch->signals, handled[i]);
 	sigprocmask(SIG_BLOCK, &launch->signals, NULL);
-	sigaction(SIGCHLD, &action, &launch->child_before); /* ignored, it would take the exit status away */
+	sigaction(SIGCHLD, &action, &launch->child_before); /* SIG_IGN would lose the exit status */
 }
 
-/* In the child. Does not return; what keeps the command from starting goes into the pipe. */
+/* In the child. Does not return. An error of starting the command goes into the pipe. */
 static void become(const struct launch *launch, int pipe_end)
 {
 	char **command = launch->arguments->operands;
@@ -231,8 +234,8 @@ static pid_t start(const struct launch *launch)
 }
 
 /*
- * Waits and hands on signals. Those from the kernel (Ctrl-C and its kin, the terminal going away) went to the whole
- * process group, the command included: they must not come twice.
+ * Passes a signal on to the command. Signals from the kernel (Ctrl-C and others, end of the terminal) went to the whole
+ * process group and must not come twice.
  */
 static void hand_on(struct launch *launch, pid_t pid, const siginfo_t *info)
 {
@@ -271,7 +274,7 @@ static int say_paused(const struct launch *launch)
 	return launch->arguments->options.paused != 0;
 }
 
-/* A program that ended with an error may have ended before it came to take memory: its own words say why. */
+/* A program that ended with an error may have ended before it took memory: its own messages have the reason. */
 static void say_nothing(int status)
 {
 	if (status)
@@ -283,7 +286,7 @@ static void say_nothing(int status)
 		    "launcher changes the environment, memrec env says what to set)");
 }
 
-/* A program killed from outside says nothing itself. A shell in between turns the signal into a status of 128 + N. */
+/* A program that was killed prints nothing itself. A shell in between turns the signal into status 128 + N. */
 static void say_signal(const struct launch *launch, int status)
 {
 	if (status > 128 && status < 128 + NSIG && !launch->screen.asked_to_end)

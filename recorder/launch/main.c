@@ -1,4 +1,4 @@
-/* main.c - memrec: which of its four programs is asked for. */
+/* main.c - memrec: finds the command of the command line and runs it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static const struct launch_command commands[] = {
 #undef COMMAND_ROW
 };
 
-static const char *called_as; /* argv[0]: memana is looked for beside it */
+static const char *called_as; /* argv[0]; memana is searched beside it */
 
 /* NULL: `word` is a program's name. */
 static const struct launch_command *command_find(const char *word)
@@ -35,7 +35,7 @@ static const struct launch_command *command_find(const char *word)
 	return NULL;
 }
 
-/* 0: go on; else memrec ends with *status. */
+/* Answers --help and --version. 0: go on; else memrec ends with *status. */
 static int answer_at_once(const struct arguments *arguments, int *status)
 {
 	*status = MEMREC_EXIT_OK;
@@ -46,7 +46,7 @@ static int answer_at_once(const struct arguments *arguments, int *status)
 	return arguments->version || arguments->help;
 }
 
-/* Parses what `memrec ...` and `memrec env ...` have in common. 0: go on; else memrec ends with *status. */
+/* Parses the arguments of `memrec ...` and `memrec env ...`. 0: go on; else memrec ends with *status. */
 static int read_arguments(struct arguments *arguments, int argc, char **argv, int *status)
 {
 	struct arguments_error why = { .what = "" };
@@ -62,7 +62,10 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, in
 	return 1;
 }
 
-/* memrec OPTIONS env FRAMEWORK means the same as memrec env OPTIONS FRAMEWORK, and so with record; a command has -- before it. */
+/*
+ * 1: the first operand is this word of memrec's own. memrec OPTIONS env FRAMEWORK is the same as memrec env OPTIONS
+ * FRAMEWORK; the same holds for record. A command has -- in front.
+ */
 static int is_ours(char **operands, const char *word)
 {
 	return operands[0] && !strcmp(operands[0], word) && strcmp(operands[-1], "--") != 0;
@@ -84,7 +87,7 @@ static int env_command(struct arguments *arguments, int argc, char **argv)
 	return read_arguments(arguments, argc - 1, argv + 1, &status) ? status : env_main(arguments, argv + 2);
 }
 
-/* Files that memrec opens must not become the standard streams; the command gets those as they are. */
+/* Opens closed standard streams, so that no file of memrec gets their number. */
 static void fill_standard_streams(void)
 {
 	int fd;
@@ -107,7 +110,7 @@ int record_main(int argc, char **argv)
 	return MEMREC_EXIT_USAGE;
 }
 
-/* Without a word of memrec's own in front: one may come after the options. */
+/* The command line begins without a word of memrec's own; one may come after the options. */
 static int options_first(int argc, char **argv)
 {
 	static struct arguments arguments;
@@ -121,7 +124,7 @@ static int options_first(int argc, char **argv)
 	return *argv[1] == 'e' ? env_command(&arguments, argc, argv) : record_main(argc - 1, argv + 1);
 }
 
-/* memrec help COMMAND means memrec COMMAND --help, or the help of all where the command has none of its own. */
+/* memrec help COMMAND is memrec COMMAND --help, or the general help if the command has none. */
 static int help_main(int argc, char **argv)
 {
 	static char option[] = "--help";

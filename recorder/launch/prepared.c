@@ -1,4 +1,4 @@
-/* prepared.c - finds processes under `memrec --paused`; see control.h. Texts of /proc are anybody's. */
+/* prepared.c - finds processes under `memrec --paused`; see control.h. Any user can set the texts in /proc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,7 @@ static uid_t real_user(long pid, uid_t otherwise)
 	return line ? (uid_t)strtoul(line + 5, NULL, 10) : otherwise;
 }
 
-/* Its number in its own pid namespace. */
+/* The number of the process in its own pid namespace. */
 static long own_number(long pid)
 {
 	char text[4096], *line, *last;
@@ -43,7 +43,7 @@ static long own_number(long pid)
 	return last ? strtol(last + 1, NULL, 10) : pid;
 }
 
-/* "PID.TICKS.control": the name of this very process's page, as opposed to that of one that it reads for another. */
+/* "PID.TICKS.control": the name of the process's own page. A process may also map pages of others. */
 static void page_name(char *name, size_t size, long pid)
 {
 	control_name(name, size, "", (uint64_t)own_number(pid), target_start_ticks((pid_t)pid));
@@ -56,7 +56,7 @@ static int ends_with(const char *text, const char *tail)
 	return size >= tail_size && !strcmp(text + size - tail_size, tail);
 }
 
-/* The page among the mappings: 1 and its path, 0; -1: they cannot be read (errno). */
+/* Finds the page among the mappings. 1 and its path; 0: none; -1: the mappings cannot be read (errno). */
 static int find_mapping(struct prepared *prepared, const char *name)
 {
 	char path[64], *line = NULL, *at;
@@ -80,7 +80,7 @@ static int find_mapping(struct prepared *prepared, const char *name)
 	return found;
 }
 
-/* The options that it was started with. 1: there are some. */
+/* Reads the options of the process's environment. 1: it has some. */
 static int read_options(long pid, struct memrec_options *options)
 {
 	static const char variable[] = MEMREC_OPTIONS_VARIABLE "=";
@@ -233,7 +233,7 @@ static void become_collector(char *ring)
 	_exit(MEMREC_EXIT_SYSTEM);
 }
 
-/* The agent starts the first one itself. */
+/* 1: the ring had a collector. The agent starts the first collector itself. */
 static int had_collector(const char *ring)
 {
 	struct ring_header *header = malloc(sizeof(*header));

@@ -20,7 +20,7 @@
 #include "run/target.h"
 #include "shared/textbuf.h"
 
-/* The rights a new file gets: those of the one it replaces, or what the user's mask leaves. */
+/* The mode of a new file: that of the replaced file, else by the user's mask. */
 static mode_t mode_for(const char *path)
 {
 	struct stat st;
@@ -33,7 +33,7 @@ static mode_t mode_for(const char *path)
 	return 0666 & ~mask;
 }
 
-/* An empty file beside `path`, for what will take its name. */
+/* Makes an empty file beside `path`, to be renamed to `path` later. */
 static int make_beside(char *temporary, const char *path)
 {
 	int fd, error, n = snprintf(temporary, MEMREC_PATH_MAX, "%s.XXXXXX", path);
@@ -65,7 +65,7 @@ static int fold_into(const char *ring_path, const char *trace_path, const char *
 	return error;
 }
 
-/* With --keep a collector may have died while it made a new file of the old one (memtrace/writer.h). */
+/* Removes the unfinished new file of a collector that died while --keep made one (memtrace/writer.h). */
 static void forget_unfinished(const char *trace_path)
 {
 	char path[MEMREC_PATH_MAX];
@@ -75,7 +75,7 @@ static void forget_unfinished(const char *trace_path)
 		unlink(path);
 }
 
-/* An older file of that name stays as FILE.old, but for the one that has become part of the new one. */
+/* Renames the result. An older file of that name becomes FILE.old, unless it is the trace that the result includes. */
 static int take_name(const char *temporary, const char *trace_path, const char *out_path)
 {
 	int same = trace_path && !strcmp(trace_path, out_path);
@@ -89,7 +89,7 @@ static int take_name(const char *temporary, const char *trace_path, const char *
 	return -MT_E_SYSTEM;
 }
 
-/* Trace (NULL: none was begun) and ring become one file of the name `out_path`, at once and only when all went well. */
+/* Folds trace (NULL: none was begun) and ring into one file `out_path`, by rename and only after success. */
 static int recover_into(const char *ring_path, const char *trace_path, const char *out_path, struct run_result *result)
 {
 	struct mt_fold_summary summary = { .events = 0 };
@@ -122,7 +122,7 @@ static void result_of(struct run_result *result, const struct ring_header *heade
 	result->rank = header->rank;
 }
 
-/* It is a file that says something. */
+/* 1: the trace is a regular file with content. */
 static int has_begun(const char *trace_path)
 {
 	struct stat st;
@@ -161,7 +161,7 @@ int recover_ring(const char *ring_path, struct run_result *result)
 	return error;
 }
 
-/* The first bytes of a file, 0 where it has fewer. 0 or -1. */
+/* Reads the first bytes of a file, 0 behind its end. 0 or -1. */
 static int read_magic(const char *path, char magic[8])
 {
 	int fd = rundir_open_file(path), error;
@@ -182,7 +182,7 @@ static int is_ring(const char *path)
 
 #define RING_SUFFIX ".ring"
 
-/* Length of `path` without the suffix of a ring; 0: it has none. */
+/* Length of `path` without a ring's suffix; 0: it has none. */
 static size_t ring_stem(const char *path)
 {
 	size_t size = strlen(path), cut = sizeof(RING_SUFFIX) - 1;
@@ -201,15 +201,15 @@ int recover_is_unborn(const char *ring_path)
 
 /* The object of `memrec recover FILE`. */
 struct job {
-	const char *file; /* as the user wrote it */
+	const char *file; /* name as the user wrote it */
 	char ring_path[MEMREC_PATH_MAX];
-	char trace_path[MEMREC_PATH_MAX]; /* "": none was begun */
+	char trace_path[MEMREC_PATH_MAX]; /* "": no trace was begun */
 	char out_path[MEMREC_PATH_MAX];   /* "": not chosen yet */
 	struct ring_header header;
 	struct run_result result;
 };
 
-/* Facts of the trace: its process, its ring, and whether it needs one. */
+/* A trace's process and ring, and whether it is complete. */
 struct trace_facts {
 	char ring_path[MEMREC_PATH_MAX]; /* "": none */
 	char boot_id[40], host[65];
@@ -241,14 +241,17 @@ static int read_trace(const char *path, struct trace_facts *facts)
 	return 0;
 }
 
-/* Ring and trace name each other by paths, and anything may lie there by now. */
+/* 1: ring and trace are of one recording. They name each other by path, and another file can have the path now. */
 static int belong_together(const struct trace_facts *facts, const struct ring_header *header)
 {
 	return header->pid == facts->pid && header->start_monotonic == facts->start_monotonic &&
 	       !strcmp(header->boot_id, facts->boot_id);
 }
 
-/* Whoever wrote the trace may have named anybody's file: a ring is the user's own, or of the owner of the trace. */
+/*
+ * 1: the ring may belong to the trace. A trace can name any file, so the ring must be the user's own or of the trace's
+ * owner.
+ */
 static int may_be_ring_of(const char *trace_path, const char *ring_path)
 {
 	struct stat trace, ring;
@@ -257,7 +260,7 @@ static int may_be_ring_of(const char *trace_path, const char *ring_path)
 	       (ring.st_uid == geteuid() || ring.st_uid == trace.st_uid);
 }
 
-/* 0, -MT_E_MISSING: the trace's ring is not there any more, or why it cannot be read. */
+/* Finds the trace's ring. 0; -MT_E_MISSING: the ring is gone; or the error of reading it. */
 static int find_ring(struct job *job, const char *trace_path, const struct trace_facts *facts)
 {
 	int error = may_be_ring_of(trace_path, facts->ring_path) ? rundir_read_header(facts->ring_path, &job->header)
@@ -271,7 +274,10 @@ static int find_ring(struct job *job, const char *trace_path, const struct trace
 	return error;
 }
 
-/* 1: the trace has another host and another start of the kernel. A container has a host name of its own; a restart takes the ring. */
+/*
+ * 1: the trace is from another machine: its host and boot id both differ. A container has its own host name, and a
+ * restart removes the ring.
+ */
 static int is_of_elsewhere(const struct trace_facts *facts)
 {
 	struct utsname name = { .nodename = "" };
@@ -293,7 +299,7 @@ static void say_no_ring(const struct job *job, const struct trace_facts *facts)
 		say("%s: its ring is gone (memana reads the trace up to where it ends)", job->file);
 }
 
-/* FILE is a trace. 0: there is a ring to fold in; 1: nothing is to be done, *status is set and all is said. */
+/* FILE is a trace. 0: its ring is to be folded in; 1: nothing to do, *status is set and the message is printed. */
 static int from_trace(struct job *job, const char *path, int *status)
 {
 	struct trace_facts facts = { .pid = 0 };
@@ -306,7 +312,7 @@ static int from_trace(struct job *job, const char *path, int *status)
 	}
 	error = find_ring(job, path, &facts);
 	if (error == -MT_E_MISSING && !facts.complete)
-		(void)read_trace(path, &facts); /* its collector may have ended it between the two looks */
+		(void)read_trace(path, &facts); /* its collector may have closed it between the two looks */
 	if (!error) {
 		snprintf(job->trace_path, sizeof(job->trace_path), "%s", path);
 		if (!*job->out_path)
@@ -327,8 +333,8 @@ static int from_trace(struct job *job, const char *path, int *status)
 }
 
 /*
- * FILE is a ring. It may be a stranger's, so no word in it, and no link beside it, says what is written: the trace
- * lies beside the ring. The link's target is read, if it is this ring's.
+ * FILE is a ring, maybe a stranger's. So neither its texts nor the link beside it choose the file to write: the trace
+ * is written beside the ring. The link's target is read if it belongs to this ring.
  */
 static int from_ring(struct job *job, const char *path)
 {
@@ -352,13 +358,13 @@ static int from_ring(struct job *job, const char *path)
 	return 0;
 }
 
-#define PATIENCE_MS 1000 /* for a process that does not look like ending, and for a collector */
-#define ENDING_MS 60000  /* for one that does; its first thread may have ended alone, though */
+#define PATIENCE_MS 1000 /* for a process that does not seem to end, and for a collector */
+#define ENDING_MS 60000  /* for a process that seems to end; only its first thread may have ended, though */
 #define LOOK_MS 50
 
 /*
- * Right after a kill the process is still there: it gives back its memory first, which takes a while where there is
- * much of it. The same holds for its collector, which writes what is left. 0 and the ring's lock, or -MT_E_BUSY.
+ * Waits for the process and its collector. Right after a kill the process still exists, because it gives back its
+ * memory first; its collector still writes the rest. 0 and the ring's lock, or -MT_E_BUSY.
  */
 static int wait_and_lock(const struct job *job, struct target *target)
 {
@@ -403,7 +409,7 @@ static int report(const struct job *job, int error)
 {
 	char dir[MEMREC_PATH_MAX];
 
-	if (error == -MT_E_BUSY) /* is said already */
+	if (error == -MT_E_BUSY) /* the message is printed already */
 		return MEMREC_EXIT_SYSTEM;
 	if (error) {
 		say("%s: cannot recover: %s (nothing was changed)", job->file, say_why(error, errno));
@@ -433,7 +439,7 @@ static int recover_file(struct job *job, const char *path)
 		if (from_trace(job, path, &status))
 			return status;
 		error = do_job(job);
-		/* The collector was there all the time, and is done. */
+		/* The collector was alive and has finished. */
 		if (error == -MT_E_SYSTEM && errno == ENOENT && from_trace(job, path, &status))
 			return status;
 		return report(job, error);
@@ -450,7 +456,7 @@ static int recover_file(struct job *job, const char *path)
 	return report(job, error);
 }
 
-/* An absolute name for a file that need not exist. */
+/* Makes the name of a file absolute; the file need not exist. */
 static int choose_output(struct job *job, const char *name)
 {
 	char folder[MEMREC_PATH_MAX], *whole;
@@ -474,7 +480,7 @@ static void print_help(void)
 	       "  -h, --help          this text\n");
 }
 
-/* The operand, or NULL and *status: all is said. */
+/* Returns the operand; NULL: *status is set and the message is printed. */
 static const char *read_recover_arguments(int argc, char **argv, const char **output, int *status)
 {
 	static const struct option words[] = { { "output", required_argument, NULL, 'o' },

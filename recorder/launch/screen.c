@@ -21,10 +21,9 @@
 
 #define LOG_SUFFIX ".log"
 #define LOOK_NS 200000000 /* between two looks for traces */
-#define SAME_NAMES 100    /* traces of one name in several folders */
+#define SAME_NAMES 100    /* traces with equal names in different folders */
 
-/* The text that puts a terminal in order for a program that could not: no other screen, no mouse, a cursor, plain
- * letters and keys. */
+/* Resets a terminal after a program that could not: main screen, no mouse, a cursor, plain letters and keys. */
 #define TERMINAL_RESET "\033[?1006l\033[?1002l\033[?1000l\033[?1049l\033[?1l\033>\033[?25h\033[0m\r"
 
 void screen_init(struct screen *screen)
@@ -35,7 +34,7 @@ void screen_init(struct screen *screen)
 
 /* ---- can there be one? ---- */
 
-/* Keys come from the standard input, or from the terminal itself where that is something else. */
+/* Keys come from the standard input or, if that is no terminal, from the terminal itself. */
 static int open_keyboard(void)
 {
 	return isatty(STDIN_FILENO) ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open("/dev/tty", O_RDWR | O_CLOEXEC);
@@ -76,7 +75,7 @@ static int own_rank(void)
 	return *end || rank > INT_MAX ? -1 : (int)rank;
 }
 
-/* As a pattern of -o that means just this name, with the log's suffix. */
+/* Makes a pattern of -o for exactly this name with the log's suffix. */
 static int log_pattern(char *pattern, const char *trace)
 {
 	size_t used = 0;
@@ -90,7 +89,7 @@ static int log_pattern(char *pattern, const char *trace)
 	return *trace ? -1 : 0;
 }
 
-/* Its name is that of the trace that one process alone gets, whose pid would be memrec's, and ".log". 0 or -1 (errno). */
+/* Opens the log: the name of a single process's trace, with memrec's pid, and ".log". 0 or -1 (errno). */
 static int open_log(struct screen *screen, const char *pattern)
 {
 	char host[HOST_NAME_MAX + 1] = "", trace[MEMREC_PATH_MAX], of_log[MEMREC_PATH_MAX];
@@ -174,7 +173,7 @@ void screen_redirect(const struct screen *screen)
 
 /* ---- the traces ---- */
 
-/* Has the screen its name already, or the name? 1: the trace's; 0: nobody's; -1: another one's. */
+/* 1: the link leads to the trace; 0: there is no link; -1: the link leads to another trace. */
 static int whose_link(const char *link, const char *trace)
 {
 	char target[MEMREC_PATH_MAX];
@@ -185,7 +184,7 @@ static int whose_link(const char *link, const char *trace)
 	return (size_t)size == strlen(trace) && !memcmp(target, trace, (size_t)size) ? 1 : -1;
 }
 
-/* One that cannot be read yet is left for later: the screen would end at it. */
+/* 1: the trace can be read. A trace that cannot is shown later, because the screen would end at it. */
 static int is_begun(const char *trace)
 {
 	struct mt_reader *reader;
@@ -225,7 +224,7 @@ static int show_ring(void *context, const char *ring_path, int ring MT_UNUSED)
 
 /* ---- memana ---- */
 
-/* In the child. It must not be recorded, and not outlive memrec: it would have the terminal to itself. */
+/* In the child. The screen must not be recorded, and must not outlive memrec, because it would keep the terminal. */
 static void become_screen(const struct screen *screen, pid_t memrec, const sigset_t *before)
 {
 	const char *words[] = { screen->memana, "live", "--", screen->folder, NULL };
@@ -241,7 +240,7 @@ static void become_screen(const struct screen *screen, pid_t memrec, const sigse
 	_exit(MEMREC_EXIT_SYSTEM);
 }
 
-/* memrec's own lines wait until the screen is left, where they would be in the midst of it. */
+/* Holds back memrec's own lines until the screen is left, because they would appear inside of it. */
 static void hold_lines(struct screen *screen)
 {
 	if (!isatty(STDERR_FILENO))
@@ -273,8 +272,8 @@ static void release_lines(struct screen *screen)
 }
 
 /*
- * Keys that are signals elsewhere go to the screen alone: Ctrl-C leaves it. The command is in the same process group, where
- * it belongs, and would get them, too.
+ * Switches off signals from keys: Ctrl-C then leaves the screen. The command is in the same process group and would get
+ * the signals, too.
  */
 static void take_terminal(const struct screen *screen)
 {
@@ -284,13 +283,13 @@ static void take_terminal(const struct screen *screen)
 	tcsetattr(screen->terminal, TCSANOW, &settings);
 }
 
-/* A shell that has the terminal by now has seen to it. */
+/* Restores the terminal's settings. A shell that has the terminal now has done this itself. */
 static void give_terminal_back(const struct screen *screen, int was_killed)
 {
 	if (!is_in_front(screen))
 		return;
 	if (was_killed && write(STDOUT_FILENO, TERMINAL_RESET, sizeof(TERMINAL_RESET) - 1) < 0)
-		errno = 0; /* it is gone */
+		errno = 0; /* the terminal is gone */
 	tcsetattr(screen->terminal, TCSADRAIN, &screen->settings);
 }
 
@@ -314,7 +313,7 @@ static void start(struct screen *screen, const sigset_t *before)
 	say("--live: %s", strerror(errno));
 }
 
-/* 1: it is there no more. `status`: as waitpid has it. */
+/* 1: the screen has ended. `status`: as of waitpid. */
 static int has_ended(struct screen *screen, int *status)
 {
 	if (screen->state != SCREEN_SHOWN || waitpid(screen->pid, status, WNOHANG) != screen->pid)
@@ -337,7 +336,10 @@ static void say_left(const struct screen *screen, int status)
 
 /* ---- beside the command ---- */
 
-/* A shell that brings a job to the front that runs in the background lets nobody go on: the screen has stopped itself there. */
+/*
+ * Continues a stopped screen. A shell that brings the job to the front does not continue it, because the screen stopped
+ * itself in the background.
+ */
 static void bring_to_front(struct screen *screen)
 {
 	int behind = !is_in_front(screen);
@@ -370,14 +372,16 @@ void screen_tick(struct screen *screen, const sigset_t *before)
 	say_left(screen, status);
 }
 
-/* It may be stopped, as it is where the shell has the terminal. */
+/* Ends the screen, also if it is stopped in the background. */
 static void end_screen(const struct screen *screen)
 {
 	kill(screen->pid, SIGTERM);
 	kill(screen->pid, SIGCONT);
 }
 
-/* In the background the screen is not visible, and no key reaches it. */
+/*
+ * Waits until the user leaves the screen. In the background the screen is invisible and gets no keys, so it is ended.
+ */
 static void wait_until_left(struct screen *screen, const sigset_t *signals)
 {
 	siginfo_t info;
@@ -403,7 +407,7 @@ void screen_finish(struct screen *screen, const struct gathered *gathered, int s
 	for (i = 0; i < gathered->count; i++)
 		if (gathered->results[i].trace[0])
 			show_trace(screen, gathered->results[i].trace);
-	/* A short program has been missed; one that somebody interrupts is not asked for any more. */
+	/* After a short program the screen opens now. A user who has interrupted the program does not want it. */
 	if (screen->state == SCREEN_WAITING && screen->traces && !screen->asked_to_end && status != 128 + SIGINT)
 		start(screen, before);
 	wait_until_left(screen, signals);

@@ -1,6 +1,6 @@
 /*
- * strays.c - see gather.h. Environments are anybody's: nothing is believed but that a name stands in them. Files of other
- * users are not even opened: whoever sees the run's folder could write a trace that names the run.
+ * strays.c - see gather.h. Any user can set an environment, so memrec only checks for a name in it. Files of other
+ * users are not opened: a user who sees the run's folder could write a trace that names the run.
  */
 #include "gather.h"
 
@@ -22,7 +22,7 @@
 #include "memtrace/refusals.h"
 #include "run/rundir.h"
 
-/* ---- What a trace says ---- */
+/* ---- the content of a trace ---- */
 
 static int is_of_run(const struct mt_process *process, const char *run_dir)
 {
@@ -34,7 +34,7 @@ static int is_of_run(const struct mt_process *process, const char *run_dir)
 	return is;
 }
 
-/* The figures of the last line, as a collector counts them. */
+/* The figures of memrec's last line, as a collector counts them. */
 struct count {
 	struct run_result *result;
 	struct mt_ledger *ledger;
@@ -82,7 +82,7 @@ static int count_events(struct mt_reader *reader, struct run_result *result)
 	return error;
 }
 
-/* 1: it is a trace of the run. */
+/* 1: a trace of the run. */
 static int read_trace(struct stray *stray, const char *path, const char *run_dir)
 {
 	struct mt_reader *reader;
@@ -118,8 +118,9 @@ struct search {
 };
 
 /*
- * A trace of this user names its run, so the second is enough: the clock of a file server may differ a little. Files of
- * others are not opened: the moment counts. A file system without nanoseconds has whole seconds for them, too.
+ * 1: changed since the command began. For a trace of this user, which names its run, whole seconds are enough, because
+ * a file server's clock may differ a little. Files of other users are not opened, so the exact time counts, except on a
+ * file system without nanoseconds.
  */
 static int is_recent(const struct search *search, const struct stat *st)
 {
@@ -142,7 +143,7 @@ static void tell_foreign(const struct search *search, const char *path)
 	free(stray);
 }
 
-/* `begins_as`: of names that another user's trace may have. */
+/* `begins_as`: prefix of possible trace names of another user. */
 static void look_at(const struct search *search, const char *path, const char *name, const char *begins_as)
 {
 	struct stray *stray = search->is_known(search->context, path) ? NULL : malloc(sizeof(*stray));
@@ -157,7 +158,7 @@ static void look_at(const struct search *search, const char *path, const char *n
 	free(stray);
 }
 
-/* Closes `folder`; NULL: it could not be opened. */
+/* Looks at all files of the folder and closes `dir`; NULL: it could not be opened. */
 static void look_in(const struct search *search, const char *folder, DIR *dir, const char *begins_as)
 {
 	char path[PATH_MAX];
@@ -171,7 +172,7 @@ static void look_in(const struct search *search, const char *folder, DIR *dir, c
 		closedir(dir);
 }
 
-/* A folder that a collector has made. One of another user is told of by its name alone. */
+/* Looks into a folder made by a collector. For another user's folder only the name is reported. */
 static void look_in_fallback(const struct search *search, const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -188,7 +189,7 @@ static void look_in_fallback(const struct search *search, const char *folder)
 		tell_foreign(search, folder);
 }
 
-/* A collector that cannot write where the trace should be has made a folder of its own below this one. */
+/* A collector that cannot write to the trace's folder makes a folder of its own below this one. */
 static void look_in_fallbacks(const struct search *search)
 {
 	static const size_t size = sizeof(OUTPUT_FALLBACK_PREFIX "XXXXXX") - 1; /* as mkdtemp names them */
@@ -206,7 +207,7 @@ static void look_in_fallbacks(const struct search *search)
 		closedir(dir);
 }
 
-/* How names begin that collectors make of the pattern: up to what differs. */
+/* Gets the common prefix of the names that collectors make from the pattern. */
 static void beginning_of(char *begins_as, const char *pattern)
 {
 	const char *slash = strrchr(pattern, '/'), *base = slash ? slash + 1 : pattern, *dot = strrchr(base, '.');
@@ -280,7 +281,7 @@ long proc_number(const char *text)
 	return *text >= '1' && size < 10 && !text[size] ? strtol(text, NULL, 10) : 0;
 }
 
-/* The nth (from 0) of the words that each end in NUL; NULL: there are fewer. */
+/* The nth (from 0) of the words, each of which ends in NUL; NULL: there are fewer. */
 static const char *word(const char *words, size_t size, int n)
 {
 	const char *at = words, *end = words + size;
@@ -323,7 +324,7 @@ size_t strays_collectors(const char *run_dir)
 	return collectors.count;
 }
 
-/* The options name the run as "run-dir=PATH", whatever is around it. */
+/* The options name the run as "run-dir=PATH", at any place. */
 int proc_names_run(const char *environment, size_t size, const char *run_dir)
 {
 	const char *at = environment, *end = environment + size;
@@ -362,7 +363,7 @@ void strays_processes(const char *run_dir, void (*visit)(void *context, long pid
 	if (going_on.text)
 		proc_each(visit_going_on, &going_on);
 	if (going_on.text && !going_on.found) {
-		poll(NULL, 0, EXEC_MS); /* a process that is just starting a program has no environment to be read */
+		poll(NULL, 0, EXEC_MS); /* a process that is just starting a program has no readable environment */
 		proc_each(visit_going_on, &going_on);
 	}
 	free(going_on.text);

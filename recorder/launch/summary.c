@@ -62,7 +62,7 @@ static void print_error(const struct run_result *result, const char *path)
 		    say_why((int)result->error, (int)result->system_error));
 }
 
-/* Whoever deletes a file that is being written does not stop the writer. */
+/* 1: the file was deleted while it was written, which does not stop the writer. */
 static int is_gone(const struct run_result *result)
 {
 	return result->trace[0] && access(result->trace, F_OK) && (errno == ENOENT || errno == ENOTDIR);
@@ -128,7 +128,7 @@ void summary_print_next(const char *program, const char *command, const struct r
 	char line[WORD_SIZE], memana[MEMREC_PATH_MAX];
 	size_t i, named = 0, used;
 
-	/* If memrec was called by its path, memana is not in PATH either. */
+	/* If memrec was called by its path, memana is not in PATH either, so it gets the same folder. */
 	snprintf(memana, sizeof(memana), "%.*smemana", slash ? (int)(slash + 1 - program) : 0, program);
 	used = (size_t)snprintf(line, sizeof(line), "next: %s %s", summary_word(memana), command);
 	for (i = 0; i < count && named < NEXT_TRACES; i++) {

@@ -1,5 +1,5 @@
 /*
- * words.h - memrec's own commands: the first word of a command line that is no program to be recorded.
+ * words.h - the words of memrec's own commands, which are no programs to record.
  *
  * `memrec -- attach` still records a program of that name.
  */
@@ -9,8 +9,9 @@
 #include <stdio.h>
 
 /*
- * Every command that reads its own arguments, in the order of the help: X(word, operands, help). Its function is WORD_main, which
- * gets the word as argv[0] and returns the exit status. Options before the command are the recorder's: they make it a program.
+ * Each command that reads its own arguments, in the order of the help: X(word, operands, help). Its function WORD_main
+ * gets the word as argv[0] and returns the exit status. After options, each word but record is a program, because
+ * options in front belong to the recorder.
  */
 #define LAUNCH_COMMAND_LIST(X)                                                        \
 	X(record, "[options] -- COMMAND", "record COMMAND, as without the word")      \
@@ -22,10 +23,10 @@
 	X(status, "[PID|--all]", "show what is paused, recorded, ended")              \
 	X(recover, "[-o FILE] FILE", "fold a left-over ring into a complete trace")
 
-/* The command that `word`, a program that is not there, may have been meant for; NULL: none is near. */
+/* The command nearest to `word`, a program that does not exist; NULL: none is near. */
 const char *launch_command_near(const char *word);
 
-/* A line for each command, as `memrec --help` has it. */
+/* Prints a line for each command, for `memrec --help`. */
 void launch_command_print_help(FILE *file);
 
 #endif

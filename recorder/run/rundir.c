@@ -32,7 +32,7 @@ static int starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* The pieces in one path of PATH_MAX bytes; -MT_E_SYSTEM (ENAMETOOLONG) when they do not fit. */
+/* Joins the pieces to a path of PATH_MAX bytes; -MT_E_SYSTEM (ENAMETOOLONG): too long. */
 static int join(char *path, const char *first, const char *second, const char *third)
 {
 	int n = snprintf(path, PATH_MAX, "%s%s%s", first, second, third);
@@ -49,7 +49,7 @@ static int make_in(char *path, const char *dir)
 
 	if (!realpath(dir, absolute) || join(path, absolute, "/", RING_RUN_PREFIX "XXXXXX"))
 		return -MT_E_SYSTEM;
-	return mkdtemp(path) && !chmod(path, 0700) ? 0 : -MT_E_SYSTEM; /* whatever the umask says */
+	return mkdtemp(path) && !chmod(path, 0700) ? 0 : -MT_E_SYSTEM; /* independent of the umask */
 }
 
 int rundir_make(char *path, const char *ring_dir, const char *output_dir)
@@ -61,7 +61,7 @@ int rundir_make(char *path, const char *ring_dir, const char *output_dir)
 	return make_in(path, output_dir);
 }
 
-/* The folder itself, never another one that a link leads to. A descriptor, or -1 (errno). */
+/* Opens the folder itself; a link is refused. A descriptor, or -1 (errno). */
 static int open_folder(int at, const char *name)
 {
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -81,7 +81,7 @@ int rundir_lock(const char *path)
 	return saved == EWOULDBLOCK ? -MT_E_BUSY : -MT_E_SYSTEM;
 }
 
-/* Folder entries that are nobody's ring. */
+/* 1: a folder entry that is no ring. */
 static int is_note(const char *name)
 {
 #define OR_UNSEEN(source, suffix, words) || ends_with(name, suffix)
@@ -92,7 +92,7 @@ static int is_note(const char *name)
 #undef OR_UNSEEN
 }
 
-/* Notes begin with the pid of a process, but for those of names. */
+/* 1: begins like a note: with a pid, or with the prefix of a name's note. */
 static int begins_as_note(const char *name)
 {
 	return (*name >= '0' && *name <= '9') || starts_with(name, NAME_PREFIX);
@@ -104,7 +104,10 @@ static int is_result(const char *name)
 	return strstr(name, RING_SUFFIX ".") && strstr(name, MEMREC_DONE_SUFFIX);
 }
 
-/* Notes are links; results are files beside a ring of that name, and pages of wishes are files, too. Whatever else lies in a folder is left alone. */
+/*
+ * 1: a file of the run that may be removed: notes, which are links; results, which are files beside a ring; pages of
+ * wishes, which are files. All else in a folder stays.
+ */
 static int is_removable(int folder, const char *name)
 {
 	struct stat st;
@@ -125,7 +128,7 @@ static DIR *list(int folder)
 	return dir;
 }
 
-/* The screen's folder holds links alone, and nobody needs them any more. */
+/* Removes the screen's folder, which has only links that are no longer needed. */
 static void remove_screen(int run)
 {
 	int folder = open_folder(run, RUNDIR_SCREEN);
@@ -185,7 +188,10 @@ static int is_spent(const char *path)
 	return spent;
 }
 
-/* Whoever is refused the lock leaves it to the holder to look once more, after letting go. */
+/*
+ * Takes the lock, cleans and looks again. A process that is refused the lock leaves the folder to the holder, which
+ * looks once more after its release.
+ */
 void rundir_clean(const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -227,7 +233,10 @@ static int read_link(const char *path, char *text, size_t size)
 	return 1;
 }
 
-/* The ring says itself which run it is of: a note may lead anywhere. `path`: of the note, in the folder of the run. */
+/*
+ * 1: the ring belongs to the run by its own header, because a note may lead anywhere. `path`: of the note, in the
+ * folder of the run.
+ */
 static int is_ring_of_run(const char *ring_path, const char *path)
 {
 	struct ring_header *header = malloc(sizeof(*header));
@@ -240,8 +249,8 @@ static int is_ring_of_run(const char *ring_path, const char *path)
 }
 
 /*
- * Is `name` a ring, the note of one that lies elsewhere, or the result that a ring left behind? `path` becomes that of
- * the ring. The result of one that is elsewhere is here as well: its note counts only as long as it is there.
+ * 1: `name` is a ring, a note of a ring elsewhere, or the result of a removed ring. Sets `path` to the ring's path. A
+ * ring elsewhere has its result in this folder as well, so its note counts only while the ring exists.
  */
 static int is_ring_or_result(const char *name, char *path, int *ring)
 {
@@ -397,7 +406,7 @@ int rundir_own_trace(const char *ring_path, char *trace_path, size_t size)
 	return 0;
 }
 
-/* The reason on one line of its own. */
+/* Prints a reason on one line. */
 static void print_why(FILE *file, size_t source, const char *why)
 {
 	fprintf(file, "why.%zu=", source);
@@ -406,7 +415,10 @@ static void print_why(FILE *file, size_t source, const char *why)
 	putc('\n', file);
 }
 
-/* A collector that was refused the lock meanwhile has left the folder to us. */
+/*
+ * 1: the launcher holds the folder. Otherwise cleans the folder: a collector that was refused the lock meanwhile relies
+ * on it.
+ */
 static int is_locked(const char *path)
 {
 	int lock = rundir_lock(path);
@@ -418,7 +430,10 @@ static int is_locked(const char *path)
 	return lock == -MT_E_BUSY;
 }
 
-/* A new file, whatever has its name; NULL (errno). The launcher may be another user than a collector below sudo. */
+/*
+ * Creates a file in place of any file of that name; NULL (errno). Readable for all, because the launcher may be another
+ * user than a collector below sudo.
+ */
 static FILE *create_result(const char *path)
 {
 	FILE *file;
@@ -435,8 +450,8 @@ static FILE *create_result(const char *path)
 }
 
 /*
- * The place at which the launcher looks for the result of this ring: beside it. If the agent found no room for the
- * ring there and the launcher still waits, in the folder of the run under the same name.
+ * Finds the place of a ring's result, where the launcher looks: beside the ring. For a ring outside of the run's
+ * folder, while the launcher waits: in that folder, under the same name.
  */
 static void find_place(char *place, const char *ring_path)
 {
@@ -473,7 +488,7 @@ static int write_result(const char *ring_path, const struct run_result *result)
 	return bad || rename(temporary, done) ? -MT_E_SYSTEM : 0;
 }
 
-/* The name of this recording's result. */
+/* Adds the number of the recording to the place of its result. */
 static int number_place(char *place, const struct run_result *result)
 {
 	char number[24], first[PATH_MAX];
@@ -564,9 +579,12 @@ void rundir_forget_ring(const char *ring_path)
 		unlink(path);
 }
 
-/* Open, lock, and look whether it is still the file that is meant. */
+/* ---- open, lock, and check that the file still has its name ------------------------------------------------------ */
 
-/* The lock is worth something only while the file still has its name: whoever is done with a file moves it away. */
+/*
+ * 1: the locked file still has its name. A holder that is done with a file moves it away, and then its lock means
+ * nothing.
+ */
 static int still_there(int fd, const char *path)
 {
 	struct stat by_fd, by_path;
@@ -575,7 +593,7 @@ static int still_there(int fd, const char *path)
 	       by_fd.st_dev == by_path.st_dev;
 }
 
-/* To open a device or a pipe for writing would do something to it. */
+/* 1: no regular file. Opening a device or a pipe for writing can have effects. */
 static int is_something_else(const char *path)
 {
 	struct stat st;

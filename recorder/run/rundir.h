@@ -1,5 +1,6 @@
 /*
- * rundir.h - the folder of one run: the rings of its processes, and what collectors and launcher tell each other.
+ * rundir.h - the folder of one run: the rings of its processes, and the notes that agents, collectors and launcher
+ * leave for each other.
  *
  *   memrec.Xq3k9Z/             locked (flock) by the launcher as long as it lives
  *   ├── 4711.ring              made by the agent; locked by its collector as long as that lives
@@ -13,7 +14,7 @@
  *   ├── .screen/               links to the traces, for memana (launch/screen.h)
  *   └── name.9f1c22a0b1e4d377  link: the name with that hash is the trace of that ring (output.c)
  *
- * A ring goes away when all it holds is in a trace. Whoever is last (launcher or collector) removes the folder.
+ * A ring is removed when all its events are in a trace. The last of launcher and collectors removes the folder.
  */
 #ifndef MEMREC_RUNDIR_H
 #define MEMREC_RUNDIR_H
@@ -50,7 +51,7 @@ struct run_result {
 #define RUN_RESULT_MEMBER(member, meaning) int64_t member;
 	RUN_RESULT_LIST(RUN_RESULT_MEMBER)
 #undef RUN_RESULT_MEMBER
-	char why[MT_SOURCE_COUNT][256]; /* sources that failed: why; "": did not fail; see noted */
+	char why[MT_SOURCE_COUNT][256]; /* reasons of failed sources; "": not failed; see noted */
 	char trace[MEMREC_PATH_MAX];    /* "": no trace was made; kept as the link, not in the file */
 };
 
@@ -58,71 +59,77 @@ struct run_result {
 void run_result_summary(struct run_result *result, const struct mt_fold_summary *summary);
 
 /*
- * Makes a folder of mode 0700: in `ring_dir` if given, else in shared memory where that has room (shm_has_room), else in
+ * Makes a folder of mode 0700: in `ring_dir` if given, else in shared memory with enough room (shm_has_room), else in
  * `output_dir`. `path` gets its absolute name (MEMREC_PATH_MAX bytes). 0 or -MT_E_SYSTEM (errno).
  */
 int rundir_make(char *path, const char *ring_dir, const char *output_dir);
 
-/* Opens and locks the folder: a descriptor, -MT_E_BUSY when somebody has it, -MT_E_SYSTEM. */
+/* Opens and locks the folder. Returns a descriptor; -MT_E_BUSY: another process has it; -MT_E_SYSTEM. */
 int rundir_lock(const char *path);
 
 /*
- * Removes the notes of the run and the folder, once no ring is left and nobody holds the lock. Files that are no notes
- * stay, and so does all that a link leads to. The launcher calls it
- * after letting go of its lock, a collector after writing its result: so one of them does it.
+ * Removes the notes and the folder of the run, if no ring is left and no process holds the lock. Other files stay, and
+ * so do the targets of links. The launcher calls it after releasing its lock, a collector after writing its result, so
+ * one of them succeeds.
  */
 void rundir_clean(const char *path);
 
 /*
- * Calls `visit` with the path of each ring of the run, and each that is gone but left its result. `ring`: 0, the
- * file is gone. Stops at the first non-zero return and hands it on; -MT_E_SYSTEM when the folder cannot be read.
+ * Calls `visit` with the path of each ring of the run. `ring` 0: the ring is gone and has left a result. Stops at the
+ * first result of `visit` other than 0 and returns it; -MT_E_SYSTEM: the folder cannot be read.
  */
 int rundir_each(const char *path, int (*visit)(void *context, const char *ring_path, int ring), void *context);
 
-/* Opens and locks a ring: a descriptor (close-on-exec), -MT_E_BUSY: a collector has it, -MT_E_SYSTEM: also gone. */
+/*
+ * Opens and locks a ring. Returns a descriptor (close-on-exec); -MT_E_BUSY: a collector has it; -MT_E_SYSTEM, also if
+ * it is gone.
+ */
 int rundir_lock_ring(const char *ring_path);
 
-/* Reads the head of a ring. 0; -MT_E_MAGIC (also: not finished yet), -MT_E_VERSION, -MT_E_TRUNCATED, -MT_E_SYSTEM.
- * Texts end in NUL afterwards whatever the file holds. */
+/*
+ * Reads the head of a ring. 0; -MT_E_MAGIC (also: not finished yet), -MT_E_VERSION, -MT_E_TRUNCATED, -MT_E_SYSTEM.
+ * Texts then end in NUL, also those of a damaged file.
+ */
 int rundir_read_header(const char *ring_path, struct ring_header *header);
 
-/* Bytes the collector has taken out of a ring so far: grows as long as it gets on. 0 when the ring is gone. */
+/*
+ * Returns the bytes that the collector has taken from a ring so far, which grow while it makes progress. 0: the ring is
+ * gone.
+ */
 uint64_t rundir_progress(const char *ring_path);
 
-/* Calls `visit` for each note of that suffix (options.h), with what it says, and removes it. */
+/* Calls `visit` with the pid and text of each note of that suffix (options.h), and removes the note. */
 void rundir_take_notes(const char *path, const char *suffix, void (*visit)(void *context, long pid, const char *why),
 		       void *context);
 
-/* The trace that a ring goes into; NULL: none after all. Set: 0 or -MT_E_SYSTEM. Get: 1 and the path, or 0 and "". */
+/* The trace of a ring. Set: NULL removes it; 0 or -MT_E_SYSTEM. Get: 1 and the path, or 0 and "". */
 int rundir_set_trace(const char *ring_path, const char *trace_path);
 int rundir_get_trace(const char *ring_path, char *trace_path, size_t size);
 
-/* As rundir_get_trace, for whoever writes there: a link that another user has made leads nowhere. */
+/* As rundir_get_trace, for a caller that writes to the trace: a link of another user counts as none. */
 int rundir_own_trace(const char *ring_path, char *trace_path, size_t size);
 
-/* Opens a regular file for reading (close-on-exec), and nothing that a link leads to. -1 (errno). */
+/* Opens a regular file for reading (close-on-exec); a link is refused. -1 (errno). */
 int rundir_open_file(const char *path);
 
 /*
- * The result of a ring: written at once (rename), before the ring goes, where the launcher looks for it; read with its
- * trace. `goes_on` 1: the ring stays for another recording, and the result gets a name of its own. 0 or -MT_E_SYSTEM.
+ * The result of a ring. Written by rename, where the launcher looks for it, before the ring is removed; read with its
+ * trace. `goes_on` 1: the ring stays for another recording, and the result gets its own name. 0 or -MT_E_SYSTEM.
  */
 int rundir_write_result(const char *ring_path, int goes_on, const struct run_result *result);
 int rundir_read_result(const char *ring_path, struct run_result *result);
 
-/* Is all that the ring held in a trace, or beyond saving? Else it stays for `memrec recover`. */
+/* 1: all of the ring is in a trace or cannot be saved. Otherwise the ring stays for `memrec recover`. */
 int rundir_is_spent(const struct run_result *result);
 
 /* Removes the result and, when the ring is gone, the link. */
 void rundir_forget_ring(const char *ring_path);
 
-/*
- * Files that belong to whoever holds their flock: rings and traces.
- */
+/* Files with one owner, the holder of their flock: rings and traces. */
 
 /*
- * Opens (read and write, close-on-exec, no symbolic link; `flags` are added to that) and locks: a descriptor;
- * -MT_E_BUSY: somebody has it; -MT_E_SYSTEM (errno; ENOENT also when the file lost its name meanwhile).
+ * Opens (read and write, close-on-exec, no symbolic link, plus `flags`) and locks. Returns a descriptor; -MT_E_BUSY:
+ * another process has it; -MT_E_SYSTEM (errno; ENOENT also if the file lost its name meanwhile).
  */
 int filelock_open(const char *path, int flags);
 

@@ -1,4 +1,4 @@
-/* say.c - messages for people. */
+/* say.c - prints messages for people. */
 #include "say.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ SAY_FUNCTION(say_result, SAY_NORMAL)
 SAY_FUNCTION(say_detail, SAY_VERBOSE)
 #undef SAY_FUNCTION
 
-/* Blocked rather than ignored: programs that memrec starts get back what `before` says. */
+/* Signals are blocked, not ignored, so that programs started by memrec can get the old mask from `before`. */
 void say_outlive_readers(sigset_t *before)
 {
 	sigset_t pipes;

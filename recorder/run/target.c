@@ -1,4 +1,4 @@
-/* target.c - watch a process by its pidfd, or by /proc where there is none. */
+/* target.c - watches a process by its pidfd, or by /proc if the kernel has no pidfd. */
 #include "target.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static char read_stat(pid_t pid, struct stat_line *line)
 	if (size <= 0)
 		return 0;
 	text[size] = '\0';
-	rest = strrchr(text, ')'); /* the name before it may hold anything */
+	rest = strrchr(text, ')'); /* the name before it can contain anything */
 	if (!rest || sscanf(rest, ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 			    &line->state, &line->flags, &ticks) != 3)
 		return line->state = 0;

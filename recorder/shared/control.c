@@ -25,7 +25,7 @@ int control_name(char *path, size_t size, const char *dir, uint64_t pid, uint64_
 	return text.cut ? -MT_E_LIMIT : 0;
 }
 
-/* To write beyond the limit raises SIGXFSZ, which would end the program. */
+/* 1: the limit on file sizes is below the page. Writing beyond it raises SIGXFSZ, which would end the program. */
 static int is_limited(void)
 {
 	struct rlimit limit;
@@ -33,7 +33,10 @@ static int is_limited(void)
 	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < sizeof(struct control);
 }
 
-/* Two may make it at once: what they write is the same. Space is reserved before it is touched. */
+/*
+ * Fills a new page. Two processes may do this at once, because both write the same. Space is reserved before it is
+ * used.
+ */
 static int make(int fd)
 {
 	int error;

@@ -1,14 +1,15 @@
 /*
- * control.h - the page by which a user's wishes reach one process that runs under `memrec --paused`, and how it does.
+ * control.h - the page of wishes: `memrec start` and others write to it to control one process under `memrec --paused`,
+ * and the process reports there.
  *
  *     memrec start|stop|mark ──wish, marks──> page <──polls── hooks of the agent: begin
  *     memrec status <──state, figures─────────  ^   <──polls── collector: end, marks
  *
- * A file RUN_DIR/PID.TICKS.control, which belongs to the process's user alone. Its name has the start of the process, so
- * a later process of the same number has another one. The agent makes it when the process first takes memory; `memrec start`
- * makes it for a process that has not yet. A program that follows by exec finds the page of the one before.
+ * The file RUN_DIR/PID.TICKS.control belongs to the process's user alone. TICKS is the start of the process, so a later
+ * process with the same number has another page. The agent makes the page when the process first takes memory; `memrec
+ * start` makes it for a process before that. After exec, the next program uses the page of the one before.
  *
- * The file is input like any other: a wish is a number, texts end within their room.
+ * The page may be hostile: a wish is only a number, and each text ends within its room.
  */
 #ifndef MEMREC_CONTROL_H
 #define MEMREC_CONTROL_H
@@ -27,8 +28,8 @@ enum control_state {
 	CONTROL_AWAITED, /* the process has not come by yet */
 	CONTROL_PAUSED,
 	CONTROL_RECORDING,
-	CONTROL_ENDED, /* the recording is whole; the next one may begin */
-	CONTROL_FAILED /* the agent could not begin; a note PID.failed says why */
+	CONTROL_ENDED, /* the trace is closed; the next recording may begin */
+	CONTROL_FAILED /* the agent could not begin; the note PID.failed has the reason */
 };
 
 struct control {
@@ -37,15 +38,15 @@ struct control {
 	_Atomic uint32_t wish;    /* number of changes of mind; odd: record, even: do not */
 	_Atomic uint32_t steps;   /* number of steps to record; 0: no limit */
 	_Atomic uint32_t at_once; /* 1: a wish to end does not wait for the running step */
-	_Atomic uint32_t marks;   /* texts put in so far */
+	_Atomic uint32_t marks;   /* number of texts added so far */
 	char mark[CONTROL_MARKS][CONTROL_TEXT];
 	/* Written by the agent. */
-	_Atomic uint32_t met __attribute__((aligned(64))); /* wish that it has acted on */
+	_Atomic uint32_t met __attribute__((aligned(64))); /* newest wish that was met */
 	char ring[MEMREC_PATH_MAX];
-	/* Written by agent and collector, one after the other. */
+	/* Written by the agent and the collector in turn. */
 	_Atomic uint32_t state; /* enum control_state */
 	/* Written by the collector. */
-	_Atomic uint32_t taken; /* texts that are in the trace, or that no recording wanted */
+	_Atomic uint32_t taken; /* number of texts that are in the trace or came outside of a recording */
 	_Atomic uint64_t events, step;
 	char trace[MEMREC_PATH_MAX]; /* written before the state */
 };
@@ -59,9 +60,9 @@ static inline int control_records(uint32_t wish)
 int control_name(char *path, size_t size, const char *dir, uint64_t pid, uint64_t start_ticks);
 
 /*
- * Maps the page at `path`; `create` 1: makes it where it is missing. A file that is not the caller's own, a link, or one of
- * another size is refused. The page is not in forked children. *page stays mapped to the end of the process.
- * 0, -MT_E_SYSTEM (errno), -MT_E_MAGIC, -MT_E_LIMIT (a limit on the size of files leaves no room).
+ * Maps the page at `path`; `create` 1: makes a missing one. A link, another user's file or a file of another size is
+ * refused. A forked child does not have the mapping. *page stays mapped until the process ends. 0, -MT_E_SYSTEM
+ * (errno), -MT_E_MAGIC, -MT_E_LIMIT (the limit on file sizes is too low).
  */
 int control_map(struct control **page, const char *path, int create);
 

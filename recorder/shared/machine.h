@@ -1,5 +1,5 @@
 /*
- * machine.h - what differs between x86-64 and aarch64. A build for another processor stops here.
+ * machine.h - the differences between x86-64 and aarch64. A build for another processor stops here.
  *
  * MACHINE_RELOC_*   types of relocations: a slot of a call, of a pointer to a function, of an address in data
  * MACHINE_UNWIND    the name of the processor in symbols of libunwind
@@ -25,7 +25,7 @@
 #define MACHINE_RELOC_POINTER R_AARCH64_GLOB_DAT
 #define MACHINE_RELOC_ADDRESS R_AARCH64_ABS64
 #define MACHINE_UNWIND "aarch64"
-#define MACHINE_PC 30 /* UNW_AARCH64_X30, which stands for the place */
+#define MACHINE_PC 30 /* UNW_AARCH64_X30, which holds the place of the frame */
 #define MACHINE_LIB "aarch64-linux-gnu"
 #define MACHINE_TOOLKIT "sbsa-linux"
 #define MACHINE_PAGE_MOST 65536u

@@ -1,7 +1,8 @@
 /*
- * options.c - the options as text and back. Runs inside the target too: no allocation, no locale, no stdio.
+ * options.c - converts the options to text and back. It also runs inside the target: no allocation, no locale, no
+ * stdio.
  *
- * A default is left out of the text, so it stays short enough to paste (memrec env).
+ * The text leaves out default values, so it is short enough to paste (memrec env).
  */
 #include "options.h"
 
@@ -55,7 +56,7 @@ void memrec_options_init(struct memrec_options *options)
 		*number_of(options, &numbers[i]) = numbers[i].def;
 }
 
-/* Text under construction. One byte always stays free for the NUL; `cut` says that something did not fit. */
+/* Text under construction. One byte is always free for the NUL. `cut` 1: some text did not fit. */
 struct out {
 	char *text;
 	size_t size, used;
@@ -92,7 +93,9 @@ static void put_number(struct out *out, uint64_t value)
 		put(out, digits[--n]);
 }
 
-/* Letters, digits and _ . / - mean nothing to any shell, YAML, Hydra or framework that carries the text. */
+/*
+ * 1: letters, digits and _ . / - have no special meaning in any shell, YAML, Hydra or framework that carries the text.
+ */
 static int is_plain(unsigned char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||

@@ -8,7 +8,7 @@
 
 struct textbuf {
 	char *at;
-	size_t size, used; /* one byte always stays free for the NUL */
+	size_t size, used; /* one byte is always free for the NUL */
 	int cut;
 };
 
@@ -18,7 +18,7 @@ void textbuf_add(struct textbuf *text, const char *string);
 void textbuf_add_bytes(struct textbuf *text, const char *bytes, size_t size);
 void textbuf_add_number(struct textbuf *text, uint64_t number);
 
-/* One Unicode character as UTF-8; surrogates and numbers beyond Unicode become U+FFFD. Adds all of it or nothing. */
+/* Adds a Unicode character as UTF-8, whole or not at all. Surrogates and numbers beyond Unicode become U+FFFD. */
 void textbuf_add_character(struct textbuf *text, uint32_t character);
 
 /* Reads a small file whole (/proc, /sys). Bytes read, at most size - 1; NUL-terminated; 0 when it cannot be read. */
