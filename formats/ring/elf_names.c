@@ -34,7 +34,7 @@ struct elf_file {
 	Elf64_Ehdr header;
 };
 
-/* One symbol table and its names. */
+/* A symbol table and its table of names. */
 struct symbol_table {
 	uint64_t offset, symbols;
 	uint64_t names_offset, names_size;
@@ -58,7 +58,7 @@ static int is_late(const struct elf_file *file)
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* Does the file have `size` bytes at `offset`? */
+/* 1: the file has `size` bytes at `offset`. */
 static int has(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	return offset <= file->size && size <= file->size - offset;
@@ -69,7 +69,7 @@ static int read_part(const struct elf_file *file, void *data, uint64_t size, uin
 	return has(file, offset, size) ? mt_read_at(file->fd, data, size, offset) : -MT_E_TRUNCATED;
 }
 
-/* A device or a FIFO is looked at by name first: to open one may have effects of its own. */
+/* Checks the type before the opening, because opening a device or a FIFO can have effects. */
 static int open_regular(const char *path, uint64_t *size)
 {
 	struct stat st;
@@ -88,7 +88,7 @@ static int open_regular(const char *path, uint64_t *size)
 	return fd;
 }
 
-/* 64 bits, in the byte order of this machine, with tables as <elf.h> has them. */
+/* 1: a 64-bit file in this machine's byte order, with tables as in <elf.h>. */
 static int is_readable(const Elf64_Ehdr *header)
 {
 	const uint16_t one = 1;
@@ -169,7 +169,7 @@ static int open_build(struct elf_file *file, const char *path, const uint8_t *bu
 
 /* ---- candidates -------------------------------------------------------------------------------------------------- */
 
-/* The first wanted address at `start` or behind; `count`: there is none. */
+/* Returns the index of the first wanted address at `start` or behind; `count`: none. */
 static size_t first_from(const struct elf_name *wanted, size_t count, uint64_t start)
 {
 	size_t low = 0, high = count, middle;
@@ -214,7 +214,7 @@ static uint32_t rank_of(const Elf64_Sym *symbol)
 	}
 }
 
-/* A symbol without a size might be of anything behind it. */
+/* A symbol without a size has no known end, so it names no address. */
 static int is_function(const Elf64_Sym *symbol)
 {
 	int type = ELF64_ST_TYPE(symbol->st_info);
@@ -254,7 +254,7 @@ static int find_candidates(const struct elf_file *file, const struct symbol_tabl
 	return error || at < table->symbols ? -MT_E_LIMIT : 0;
 }
 
-/* Outer ones before those inside them, of equal ones the best last. */
+/* Outer symbols first; among equal ones the best one last. */
 static int by_start(const void *a, const void *b)
 {
 	const struct candidate *one = a, *two = b;
@@ -270,7 +270,7 @@ static int by_start(const void *a, const void *b)
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* Into `name`, which has ELF_NAME_MAX + 1 bytes. 0: it is one. */
+/* Reads a name into `name`, which has ELF_NAME_MAX + 1 bytes. 0: a valid name. */
 static int read_name(const struct elf_file *file, const struct symbol_table *table, uint32_t at, char *name)
 {
 	uint64_t size;
@@ -307,8 +307,8 @@ static int give_name(struct naming *naming, struct elf_name *wanted, const struc
 }
 
 /*
- * Walks addresses and candidates side by side. The candidates that have begun and not ended are a stack: it overwrites the
- * front of the list, which is done with.
+ * Walks addresses and candidates side by side. The candidates around the current address form a stack, which overwrites
+ * the part of the list that was read.
  */
 static int sweep(struct naming *naming, struct elf_name *wanted, size_t count, struct candidates *list)
 {
@@ -340,7 +340,7 @@ static int name_by_table(struct naming *naming, struct elf_name *wanted, size_t 
 	return error;
 }
 
-/* The names of a table are in the section that the table's section links to. */
+/* Finds the table of names: the section that the symbol table's section links to. */
 static int find_table(const struct elf_file *file, const Elf64_Shdr *section, struct symbol_table *table)
 {
 	Elf64_Shdr names;
@@ -354,7 +354,7 @@ static int find_table(const struct elf_file *file, const Elf64_Shdr *section, st
 	return 0;
 }
 
-/* The first table of this type. */
+/* Uses the first symbol table of this type. */
 static int name_by_type(struct naming *naming, uint32_t type, struct elf_name *wanted, size_t count)
 {
 	const struct elf_file *file = naming->file;
@@ -390,7 +390,7 @@ size_t elf_names_find(const char *path, const uint8_t *build_id, size_t build_id
 	naming = calloc(1, sizeof(*naming));
 	if (naming) {
 		*naming = (struct naming){ .file = &file, .take = take, .context = context };
-		/* The full table has everything; a stripped file has the dynamic one alone. */
+		/* The full table has all symbols. A stripped file has only the dynamic table. */
 		if (!name_by_type(naming, SHT_SYMTAB, wanted, count) && naming->named < count)
 			name_by_type(naming, SHT_DYNSYM, wanted, count);
 		named = naming->named;

@@ -1,8 +1,8 @@
 /*
- * elf_names.h - names of functions by address, from the symbol tables of an ELF file on disk.
+ * elf_names.h - finds function names by address in the symbol tables of an ELF file on disk.
  *
- * The file belongs to the recorded program and may be malformed. The reader takes bounded memory, stops at a deadline, and
- * gives no name where it is in doubt. Lines, inlined functions and demangling are the analyzer's.
+ * The file belongs to the recorded program and may be malformed. The reader takes bounded memory, stops at a deadline,
+ * and gives no name in doubt. The analyzer finds lines and inlined functions, and demangles names.
  */
 #ifndef FORMATS_ELF_NAMES_H
 #define FORMATS_ELF_NAMES_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ELF_NAME_MAX 4096u /* bytes of a name; a longer one is no name */
+#define ELF_NAME_MAX 4096u /* bytes of a name; a longer name is ignored */
 
 /* An address of the file, and the symbol around it. */
 struct elf_name {
@@ -26,9 +26,9 @@ struct elf_name {
 typedef int elf_name_taker(void *context, const struct elf_name *wanted, const char *name);
 
 /*
- * Finds the names of `wanted`, which is in ascending order of `offset` and `unnamed`, in the regular file `path`, if the
- * file has this build id. `deadline`: of mt_wait_clock_ns(); what is not found then has no name. Returns the number of
- * names given to `take`; 0: none, for whatever reason.
+ * Names the addresses in `wanted`, which are `unnamed` and in ascending order of `offset`. `path` must be a regular
+ * file with this build id. The search ends at `deadline`, a time of mt_wait_clock_ns(). Calls `take` for each name and
+ * returns the number of names, 0 also after an error.
  */
 size_t elf_names_find(const char *path, const uint8_t *build_id, size_t build_id_size, struct elf_name *wanted,
 		      size_t count, uint64_t deadline, elf_name_taker *take, void *context);

@@ -11,29 +11,29 @@
 
 #define OWN_NUMBERS (1u << MT_EMITTER_SHIFT)
 #define END_NUMBER (OWN_NUMBERS - 1) /* kept free for END */
-#define SAMPLE_NUMBERS 40u           /* numbers that samples take from these */
-#define HOST_PLACE 0                 /* place for the host's sample among those of devices: 0 is no device's id */
+#define SAMPLE_NUMBERS 40u           /* samples use only numbers up to this one */
+#define HOST_PLACE 0                 /* place of the host's sample in `waiting`, since no device has id 0 */
 
 struct mt_emitter {
 	char *path;
-	struct mt_writer *writer; /* its live set is the one ledger of the process */
+	struct mt_writer *writer; /* writer, whose live set is the one ledger of the process */
 	struct mt_tracker *tracker;
 	const struct mt_rules *rules;
 	const struct mt_fold_options *options; /* while the trace is opened */
-	int missed;                            /* reading a gap anew: events were missing before this one */
+	int missed;                            /* 1: reading the live set after a gap; events before it are missing */
 	uint32_t steps, skip;                  /* as in struct mt_fold_options */
 	uint32_t step;                         /* the running step, from 1 */
 	int recording;                         /* the steps to be skipped have passed */
-	int waits;                             /* memory from before the recording is being told: no event is written */
-	enum mt_end done_why;                  /* END after the last step says it */
+	int waits;                             /* 1: memory from before the recording is listed; no event is written */
+	enum mt_end done_why;                  /* reason for END after the last step */
 	int done;
-	uint64_t seq, time;                         /* the newest ones */
-	uint64_t alive;                             /* when the process was seen last; 0: nobody looked */
-	uint64_t missing[MT_LOSS_COUNT];            /* records that are lost; */
-	uint64_t lost[MT_LOSS_COUNT];               /* losses that the trace tells */
+	uint64_t seq, time;                         /* the newest event's */
+	uint64_t alive;                             /* time at which the process was last seen alive; 0: not checked */
+	uint64_t missing[MT_LOSS_COUNT];            /* known losses */
+	uint64_t lost[MT_LOSS_COUNT];               /* losses that the trace has */
 	uint32_t source[MT_SOURCE_COUNT];           /* state + 1, 0: not in the trace */
-	uint64_t source_why[MT_SOURCE_COUNT];       /* string id to it */
-	struct mt_event waiting[MT_LEDGER_DEVICES]; /* samples by device, kind 0: none waits */
+	uint64_t source_why[MT_SOURCE_COUNT];       /* string id of the state's reason */
+	struct mt_event waiting[MT_LEDGER_DEVICES]; /* waiting samples by device; kind 0: none */
 	int samples_wait;
 	struct mt_refusals refusals;
 	struct mt_fold_summary summary;
@@ -69,7 +69,7 @@ static struct mt_emitter *emitter_new(const char *path, const struct mt_rules *r
 	return emitter;
 }
 
-/* `context`: the emitter. The trace begins, or what is in it is going to be read again: see mt_writer_watch. */
+/* Callback of mt_writer_watch: a trace begins, or its events will be read again. `context`: the emitter. */
 static int begin(void *context, struct mt_writer *writer, const struct mt_process *process, const struct mt_defs *defs)
 {
 	struct mt_emitter *emitter = context;
@@ -150,7 +150,7 @@ static int is_recording(const struct mt_emitter *emitter)
 
 /* ---- figures -------------------------------------------------------------------------------------------------- */
 
-/* A device's peak is reached when something is born on it. */
+/* Only a birth on a device can make a new peak. */
 static void note_peak(struct mt_emitter *emitter, const struct mt_event *event)
 {
 	uint64_t held;
@@ -165,7 +165,7 @@ static void note_peak(struct mt_emitter *emitter, const struct mt_event *event)
 	emitter->summary.peak_device = (uint32_t)event->device;
 }
 
-/* Everything that is to be remembered of an event that is in the trace. */
+/* Updates the figures of the emitter after an event of the trace. */
 static void note(struct mt_emitter *emitter, const struct mt_event *event)
 {
 	emitter->summary.events++;
@@ -203,14 +203,13 @@ static uint64_t string_id(struct mt_emitter *emitter, const char *text)
 	return *text ? mt_defs_add_name(mt_writer_defs(emitter->writer), text, strlen(text)) : 0;
 }
 
-/* Is a number left for an event of the emitter's own? */
+/* 1: a number is left for an event of the emitter. */
 static int has_number(const struct mt_emitter *emitter)
 {
 	return (emitter->seq + 1) % OWN_NUMBERS < END_NUMBER && (emitter->seq + 1) % OWN_NUMBERS;
 }
 
-/* Into the trace. An event that the writer does not take is lost, and counted; the live set goes on with it all the
- * same. */
+/* Writes an event to the trace. An event that the writer refuses is counted as lost, but stays in the live set. */
 static int submit(struct mt_emitter *emitter, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
 	int err = mt_writer_event(emitter->writer, event, phase, step), dropped;
@@ -276,7 +275,7 @@ uint64_t mt_emitter_held(const struct mt_emitter *emitter, uint32_t device)
 	return mt_writer_held(emitter->writer, device);
 }
 
-/* Is a number below `limit` left for a sample? */
+/* 1: a number below `limit` is left for a sample. */
 static int has_sample_number(const struct mt_emitter *emitter, uint64_t limit)
 {
 	return has_number(emitter) && (emitter->seq + 1) % OWN_NUMBERS < limit;
@@ -290,7 +289,7 @@ static int write_sample(struct mt_emitter *emitter, const struct mt_event *sampl
 	return submit(emitter, &event, MT_PHASE_OTHER, emitter->step);
 }
 
-/* Those that wait, as far as numbers below `limit` go. */
+/* Writes the waiting samples, as long as numbers below `limit` are free. */
 static int write_waiting(struct mt_emitter *emitter, uint64_t limit)
 {
 	uint32_t i;
@@ -430,7 +429,7 @@ void mt_emitter_pass(struct mt_emitter *emitter, uint64_t number)
 
 /* ---- going on with a trace ------------------------------------------------------------------------------------ */
 
-/* The live set after missing events shows which steps have ended meanwhile. */
+/* After missing events, tells the tracker the steps that ended meanwhile, as the live set shows them. */
 static void catch_up(struct mt_emitter *emitter)
 {
 	struct mt_event step = { .kind = MT_STEP, .value = emitter->step - 1 };
@@ -441,7 +440,7 @@ static void catch_up(struct mt_emitter *emitter)
 	emitter->missed = 0;
 }
 
-/* The ids in the file are those of the writer's definitions: it takes them over in the same order. */
+/* Ids of the event are valid, because the writer takes over definitions in the file's order. */
 static void replay(void *context, const struct mt_event *event)
 {
 	struct mt_emitter *emitter = context;
@@ -492,13 +491,13 @@ int mt_emitter_resume(struct mt_emitter **out, const char *path, const struct mt
 
 /* ---- the end -------------------------------------------------------------------------------------------------- */
 
-/* At its end the writer tries again to write what it could not, and tells then. */
+/* Writes END, after the rest: the writer retries failed writes at the end, and losses are then final. */
 static void write_end(struct mt_emitter *emitter, enum mt_end why)
 {
 	struct mt_event event = { .kind = MT_END };
 
 	if (emitter->seq % OWN_NUMBERS == END_NUMBER)
-		return; /* it has one */
+		return; /* the trace has its END */
 	if (!emitter->done && mt_tracker_finish(emitter->tracker))
 		step_ended(emitter, emitter->step);
 	if (!emitter->done)

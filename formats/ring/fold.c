@@ -4,8 +4,8 @@
  *     slots ──ring_read──> events by number ──intake──> ids ──emitter──> trace
  *     log   ──────────────────────────────────┘
  *
- * Here are the decisions: how long to wait for a number or a definition that is missing, what counts as lost, and
- * when ring space goes back to the producers.
+ * This file decides how long to wait for a missing number or definition, which records count as lost, and when the
+ * producers get ring space back.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,10 +26,10 @@
 #include "trace/defs.h"
 
 #define PATIENCE_MS 2000u
-#define HURRY 50u             /* parts of the patience that are left when a slot is nearly full */
-#define RUN_EVENTS (1u << 20) /* events after which the caller gets a word in */
+#define HURRY 50u             /* divisor of the patience when a slot is nearly full */
+#define RUN_EVENTS (1u << 20) /* events after which mt_fold_run returns to the caller */
 #define GPU_TEXT 96u
-#define KEEP_LEAST (64u << 10) /* least size for a ring that says less: nothing of use would stay */
+#define KEEP_LEAST (64u << 10) /* least size of `keep` from a ring; a smaller trace would be useless */
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
 #define NAMES_NS (300 * MT_NSEC_PER_SEC / 1000) /* at the end of a recording, for the names of native frames */
 
@@ -48,17 +48,17 @@ struct mt_fold {
 	char *ring_path, *step_mark;
 	struct fold_gpu gpu[MT_LEDGER_DEVICES];
 	struct fold_before before;
-	uint64_t waiting_for, waiting_since; /* number that held us up; ns */
-	int look_again;                      /* nobody has looked since something was found missing */
-	uint64_t log_abandoned; /* 1 + place in the log where waiting for a record was given up; 0: nowhere */
-	uint64_t rejected;      /* the part of view->rejected that was looked at */
-	uint64_t owed;          /* rejected records whose numbers have not turned up missing yet */
-	int error;              /* the writer's, until a flush succeeds */
-	int was_stuck;          /* there was one since losses were reported: a ring that was full, was so for that */
-	uint64_t disk_told;     /* the part of the ring's MT_LOSS_DISK that the trace tells */
-	int finished;           /* nothing is left after the target's end */
-	uint64_t notable;       /* events folded that mt_fold_notable counts */
-	void (*name_devices)(void *context); /* before the first CUDA device; NULL: nobody, or it has been */
+	uint64_t waiting_for, waiting_since; /* missing number, and since when (ns) */
+	int look_again;                      /* 1: the slots were not read again since a number was missing */
+	uint64_t log_abandoned;              /* 1 + position of the log record that was given up; 0: none */
+	uint64_t rejected;                   /* value of view->rejected that was handled */
+	uint64_t owed;                       /* rejected records whose numbers were not yet found missing */
+	int error;                           /* the writer's, until a flush succeeds */
+	int was_stuck;      /* 1: a write failed since losses were last reported, which explains a full ring */
+	uint64_t disk_told; /* part of the ring's MT_LOSS_DISK that the trace has */
+	int finished;       /* 1: the target has ended and the ring is empty */
+	uint64_t notable;   /* number of events that mt_fold_notable returns */
+	void (*name_devices)(void *context); /* call before the first CUDA device; NULL: not set, or called */
 	void *namer;
 };
 
@@ -81,7 +81,7 @@ static char *absolute_path(const char *path)
 	return absolute ? absolute : strdup(path);
 }
 
-/* The options with which the program was recorded. */
+/* The options of the recorded program. */
 static struct mt_fold_options asked_for(const struct ring_header *header)
 {
 	return (struct mt_fold_options){
@@ -137,7 +137,7 @@ static uint64_t expected_number(const struct mt_fold *fold)
 	return mt_emitter_number(fold->emitter) + 1;
 }
 
-/* The trace is open. Numbers before its recording are those of an earlier one in the same ring. */
+/* Call when the trace is open. Ring numbers before first_seq belong to an earlier recording in the same ring. */
 static int fold_begin(struct mt_fold *fold)
 {
 	uint32_t i;
@@ -150,8 +150,7 @@ static int fold_begin(struct mt_fold *fold)
 	}
 	if (fold->view->header->first_seq > expected_number(fold))
 		mt_emitter_gap(fold->emitter, fold->view->header->first_seq - 1, 0, MT_LOSS_LATE);
-	fold->disk_told = mt_emitter_lost_count(fold->emitter,
-						MT_LOSS_DISK); /* the count of a trace that is continued */
+	fold->disk_told = mt_emitter_lost_count(fold->emitter, MT_LOSS_DISK); /* count of the trace that is continued */
 	for (i = 0; i < MT_LEDGER_DEVICES; i++)
 		if (fold->gpu[i].known)
 			mt_intake_describe(fold->intake, i, fold->gpu[i].name, fold->gpu[i].uuid, fold->gpu[i].total);
@@ -222,7 +221,7 @@ void mt_fold_names(struct mt_fold *fold, void (*name_devices)(void *context), vo
 	fold->namer = context;
 }
 
-/* A device gets its name with its definition, or never. */
+/* Defines a device. Its name must be known by then, because definitions never change. */
 static uint32_t device_of(struct mt_fold *fold, int type, int32_t index)
 {
 	void (*name_devices)(void *context) = fold->name_devices;
@@ -237,8 +236,8 @@ static uint32_t device_of(struct mt_fold *fold, int type, int32_t index)
 /* ---- patience ------------------------------------------------------------------------------------------------- */
 
 /*
- * The next event cannot be written yet. 1: nor will it be by waiting any longer. The first answer is 0 always: what is
- * missing may have come while the other slots were looked at.
+ * 1: the next event cannot be written, and further waiting is useless. The first answer for a number is always 0: the
+ * missing record may have come while the other slots were read.
  */
 static int patience_over(struct mt_fold *fold, int final)
 {
@@ -284,7 +283,7 @@ static uint64_t header_lost(const struct mt_fold *fold, enum mt_loss reason)
 	return atomic_load_explicit(&fold->view->header->lost[reason], memory_order_relaxed);
 }
 
-/* Without those that the ring could not take because the trace could not be written. */
+/* Losses that the agent counted, without those for a full ring that an unwritable trace caused. */
 static uint64_t agent_lost(const struct mt_fold *fold, enum mt_loss reason)
 {
 	uint64_t lost = header_lost(fold, reason), by_disk = header_lost(fold, MT_LOSS_DISK);
@@ -295,9 +294,8 @@ static uint64_t agent_lost(const struct mt_fold *fold, enum mt_loss reason)
 }
 
 /*
- * While the trace cannot be written nobody empties the ring: what it does not take is the disk's doing. Note it in
- * the ring itself, in a counter that the agent does not use: the next reader that folds the ring must not blame the
- * ring.
+ * Counts losses of a full ring as losses of the disk if the trace could not be written. The count goes into the ring,
+ * in a counter that the agent does not use, so the next reader of the ring sees the true reason.
  */
 static void blame_disk(struct mt_fold *fold)
 {
@@ -347,7 +345,7 @@ static void report_sources(struct mt_fold *fold)
 		memcpy(why, header->source_why[source], sizeof(why));
 		atomic_thread_fence(memory_order_acquire);
 		if (atomic_load_explicit(&header->source_state[source], memory_order_relaxed) != state)
-			continue; /* it is being changed */
+			continue; /* the agent is changing this state */
 		why[sizeof(why) - 1] = 0;
 		keep_error(fold, mt_emitter_source(fold->emitter, source, state - 1, why));
 	}
@@ -367,8 +365,8 @@ static void skip_numbers(struct mt_fold *fold, uint64_t number, int final)
 }
 
 /*
- * Everything is folded and the target is gone: numbers that were taken and never used. A ring cannot hold back more
- * than fit into it; when it says so, the count is what was damaged.
+ * Ends a ring whose process has ended: numbers that are still missing are lost. A ring cannot miss more numbers than
+ * fit into it; a larger count is damage.
  */
 static void skip_rest(struct mt_fold *fold)
 {
@@ -388,8 +386,7 @@ static void skip_rest(struct mt_fold *fold)
 /* ---- events --------------------------------------------------------------------------------------------------- */
 
 /*
- * Thread and stack. 0: the log does not have them yet. An event whose names never come is there all the same: nothing
- * is lost.
+ * Finds thread and stack. 0: the log does not have them yet. After waiting in vain, the event is written without them.
  */
 static int fold_names(struct mt_fold *fold, const struct ring_event *from, struct mt_event *event, int final)
 {
@@ -423,7 +420,7 @@ static void fold_text(struct mt_fold *fold, const struct ring_event *from, struc
 						  : 0;
 }
 
-/* From the ring's form to the trace's. 0: not everything it names is there yet. */
+/* Converts an event from the ring's form. 0: the log lacks a definition of the event so far. */
 static int fold_convert(struct mt_fold *fold, const struct ring_event *from, struct mt_event *event, int final)
 {
 	uint32_t fields = mt_kind_fields(from->kind);
@@ -483,7 +480,7 @@ static int fold_one(struct mt_fold *fold, const struct ring_event *from, uint64_
 	return err;
 }
 
-/* Writes the events whose turn it is. Returns how many were taken. */
+/* Writes the events that are next by number. Returns their count. */
 static uint64_t fold_merge(struct mt_fold *fold, int final)
 {
 	struct ring_view *view = fold->view;
@@ -498,7 +495,7 @@ static uint64_t fold_merge(struct mt_fold *fold, int final)
 			break;
 		if (number > expected)
 			skip_numbers(fold, number, final);
-		if (number >= expected) { /* else the trace has it, or it came after its turn and is counted */
+		if (number >= expected) { /* else the event is in the trace, or was late and is counted */
 			if (!fold_convert(fold, from, &event, final))
 				break;
 			keep_error(fold, fold_one(fold, from, number, &event));
@@ -575,7 +572,7 @@ int mt_fold_flush(struct mt_fold *fold)
 	return fold->error;
 }
 
-/* Ring space goes back when a slot gets full, and whenever it costs nothing. */
+/* Gives ring space back when a slot gets full, and when that costs nothing. */
 static void give_back(struct mt_fold *fold)
 {
 	struct ring_view *view = fold->view;
@@ -640,7 +637,7 @@ int mt_fold_run(struct mt_fold *fold, int final, uint64_t *folded)
 	return mt_emitter_done(fold->emitter) ? fold_discard(fold) : 0;
 }
 
-/* Everything that was recorded is on disk first. */
+/* Writes END, which puts all events on disk, and names afterwards. */
 static void end_with_names(struct mt_fold *fold, enum mt_end why)
 {
 	if (!mt_emitter_end(fold->emitter, why))
@@ -707,7 +704,7 @@ static int copy_file(const char *from_path, const char *to_path)
 	return err;
 }
 
-/* A trace that does not even say who was recorded holds no event: all there is, is in the ring. */
+/* A trace without its process record holds no event: the ring has all there is. */
 static int resume_or_create(struct mt_fold *fold, const char *path)
 {
 	int err = mt_fold_resume(fold, path);

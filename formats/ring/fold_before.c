@@ -1,4 +1,4 @@
-/* fold_before.c - the live set that the trace of a process that ran already begins with. */
+/* fold_before.c - builds the live set at the beginning of a trace of a process that was already running. */
 #include "fold_before.h"
 
 #include "memtrace/base.h"
@@ -20,7 +20,10 @@ static int is_birth(const struct mt_event *event)
 	       event->kind == MT_VMM_MAP || event->kind == MT_VMM_RELEASE;
 }
 
-/* A tensor may begin where its segment does. Addresses have less than 57 bits. */
+/*
+ * The key of an address, with a bit for tensors, because a tensor can have its segment's address. Addresses have less
+ * than 57 bits.
+ */
 static uint64_t key_of(const struct mt_event *event)
 {
 	uint64_t is_tensor = event->kind == MT_TENSOR_ALLOC || event->kind == MT_TENSOR_FREE;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "elf_names.h"
 
-/* The frames of one module at a time. */
+/* Names the frames of one module at a time. */
 struct namer {
 	struct mt_defs *defs;
 	uint32_t added;
@@ -40,7 +40,7 @@ static uint32_t count_unnamed(const struct mt_defs *defs)
 	return count;
 }
 
-/* In the order of modules and addresses. NULL: there are none, or memory is out. */
+/* Lists unnamed frames by module and address. NULL: none, or out of memory. */
 static struct unnamed *list_unnamed(const struct mt_defs *defs, uint32_t *count)
 {
 	const struct mt_frame *frame;

@@ -1,8 +1,8 @@
 /*
- * frame_names.h - names for the native frames of a trace, while the program's files are still there.
+ * frame_names.h - names the native frames of a trace while the program's files still exist.
  *
- * The analyzer may run elsewhere, or after the next build. It finds lines and inlined functions where the files are;
- * the names of functions are in the trace.
+ * The analyzer may run on another machine or after the next build. It finds lines and inlined functions only with the
+ * files, so the trace holds the names of functions.
  */
 #ifndef FORMATS_FRAME_NAMES_H
 #define FORMATS_FRAME_NAMES_H
@@ -11,8 +11,8 @@
 #include "memtrace/defs.h"
 
 /*
- * Adds a symbol to `defs` for each native frame that has none and whose module's file, of the same build id, names it.
- * `deadline`: of mt_wait_clock_ns(); what is not named then stays without a name. Returns the number of new symbols.
+ * Adds a symbol to `defs` for each native frame without one, from the module's file if the build id is the same. At
+ * `deadline`, a time of mt_wait_clock_ns(), the rest stays without names. Returns the number of new symbols.
  */
 uint32_t frame_names_add(struct mt_defs *defs, uint64_t deadline);
 

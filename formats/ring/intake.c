@@ -9,10 +9,10 @@
 #include "memtrace/ledger.h"
 #include "module_map.h"
 
-#define RECORD_MAX (1u << 20) /* bytes of a log record; a longer one is left out */
+#define RECORD_MAX (1u << 20) /* bytes of a log record; a longer record is ignored */
 #define CUDA_DEVICES MT_LEDGER_DEVICES
 
-/* A stack of the log: first where it lies, then what it became. */
+/* A stack of the log: first its record, then its node. */
 struct intake_stack {
 	struct ring_log_entry entry;
 	int built;
@@ -34,7 +34,7 @@ struct intake_device {
 
 struct intake_frame {
 	uint32_t id;
-	uint32_t nest; /* 0: this frame is no call of an instance */
+	uint32_t nest; /* 0: the frame is no call of an instance */
 };
 
 struct mt_intake {
@@ -47,11 +47,11 @@ struct mt_intake {
 	struct pool stack_pool;
 	struct module_map modules; /* instants are offsets in the log */
 	struct intake_device cpu, cuda[CUDA_DEVICES];
-	uint8_t *record; /* RECORD_MAX: the record that is being looked at */
-	/* The stack that is being built, outermost frame first. */
+	uint8_t *record; /* buffer of RECORD_MAX bytes for the current record */
+	/* The stack under construction, outermost frame first. */
 	struct intake_frame frames[MT_STACK_DEPTH_MAX];
 	size_t frame_count;
-	uint32_t nest; /* all instances whose calls the frames so far are; 0: none */
+	uint32_t nest; /* nest of all calls in the frames so far; 0: none */
 };
 
 struct mt_intake *mt_intake_new(struct ring_view *view, struct mt_defs *defs)
@@ -90,7 +90,7 @@ void mt_intake_free(struct mt_intake *intake)
 	free(intake);
 }
 
-/* ---- the log: each function takes one record over; one that contradicts itself is left out -------------------- */
+/* ---- the log: each function adds one record; a record that contradicts itself is ignored ----------------------- */
 
 static void take_stack(struct mt_intake *intake, const struct ring_log_entry *entry)
 {
@@ -211,7 +211,7 @@ static enum ring_log_status log_step(struct mt_intake *intake)
 	return status;
 }
 
-/* Looks `key` up, reading on in the log until it is there. *found is not NULL after MT_INTAKE_FOUND only. */
+/* Looks `key` up, and reads the log until it has the key. *found is not NULL only after MT_INTAKE_FOUND. */
 static enum mt_intake_status look_up(struct mt_intake *intake, const struct addrmap *map, uint64_t key, void **found)
 {
 	enum ring_log_status status = RING_LOG_ENTRY;
@@ -296,8 +296,8 @@ static void add_native(struct mt_intake *intake, uint64_t address, const struct 
 }
 
 /*
- * The frame that was added last is the call of these instances: `*at` is the number of those that are yet to be placed,
- * outermost last. An instance that is not known leaves the nest as it was.
+ * Gives the newest frame its nest: the frame is the call of these instances. `*at`: number of instances left, outermost
+ * last. An unknown instance changes nothing.
  */
 static void nest_frame(struct mt_intake *intake, const struct stack_record *stack, size_t *at, uint32_t frame)
 {
@@ -313,7 +313,7 @@ static void nest_frame(struct mt_intake *intake, const struct stack_record *stac
 	}
 }
 
-/* Outermost first, with a mark where the agent left some out. */
+/* Adds Python frames, outermost first, with a marker for the frames that the agent left out. */
 static void build_python(struct mt_intake *intake, const struct stack_record *stack)
 {
 	size_t elided = stack->head.python_elided, i = stack->head.python, instances = stack->head.instances;

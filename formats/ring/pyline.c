@@ -40,7 +40,7 @@ static uint32_t linetable_line(const uint8_t *table, size_t size, int64_t line, 
 	return 0;
 }
 
-/* A number in groups of 6 bits, lowest first, bit 6 says that more follow; the sign is in bit 0. */
+/* A signed number in groups of 6 bits, lowest first. Bit 6: another group follows. Bit 0 of the number: the sign. */
 static int64_t signed_varint(const uint8_t *at, const uint8_t *end)
 {
 	uint64_t value = 0;

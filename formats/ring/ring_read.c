@@ -10,11 +10,11 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define RECORD_HEAD_BYTES 8u /* bytes of a PAD, and of the length that every record has */
+#define RECORD_HEAD_BYTES 8u /* bytes of a PAD, and of the head of any record */
 
 /* ---- opening ------------------------------------------------------------------------------------------------ */
 
-/* Takes the sizes over from the header and checks every one of them. */
+/* Takes the sizes from the header and checks each of them. */
 static int view_check(struct ring_view *view)
 {
 	const struct ring_header *header = view->header;
@@ -44,7 +44,7 @@ static int view_check(struct ring_view *view)
 	return 0;
 }
 
-/* Whoever uses the header's texts may rely on the NUL, whatever lay in the file. */
+/* Ends the header's texts in NUL, because the file may lack it. */
 static void end_texts(struct ring_header *header)
 {
 	struct {
@@ -68,7 +68,7 @@ static void end_texts(struct ring_header *header)
 			texts[i].text[texts[i].size - 1] = 0;
 }
 
-/* Copies what the file has from `from` to `to`; what is missing by then stays 0. 0 or -MT_E_SYSTEM. */
+/* Copies the range `from` to `to` of the file. A part behind the end of the file stays 0. 0 or -MT_E_SYSTEM. */
 static int copy_range(int fd, off_t from, off_t to, uint8_t *map)
 {
 	while (from < to) {
@@ -101,7 +101,10 @@ static int copy_data(int fd, off_t size, uint8_t *map)
 	return err;
 }
 
-/* A left-over is copied: its owner may shorten the file, and a mapping of the file would end its reader by SIGBUS. */
+/*
+ * Maps a live ring, but copies one without a process: its owner could shorten the file, and a mapping would then end
+ * the reader by SIGBUS.
+ */
 static int view_map(struct ring_view *view, const char *path, int shared)
 {
 	int fd = shared ? open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : mt_open_named(path), err = 0;
@@ -173,7 +176,7 @@ static const uint8_t *slot_at(const struct ring_view *view, const struct ring_vi
 	       (cursor & (view->slot_bytes - 1));
 }
 
-/* An event that came from outside has these kinds; the others are made by the fold. */
+/* 1: the agent sends events of this kind. The fold makes all others. */
 static int kind_allowed(uint32_t kind)
 {
 	switch (kind) {
@@ -197,8 +200,8 @@ static int event_good(const struct ring_view *view, const struct ring_view_slot 
 }
 
 /*
- * Looks at the record at slot->taken and copies it to slot->event. Returns its kind, -1: it makes no sense. After
- * this slot->event.bytes can be believed: it neither passes the head nor the end of the slot.
+ * Checks the record at slot->taken and copies it to slot->event. Returns its kind; -1: invalid. A valid record ends
+ * before the head and within the slot.
  */
 static int record_read(const struct ring_view *view, struct ring_view_slot *slot)
 {
@@ -223,7 +226,7 @@ static int record_read(const struct ring_view *view, struct ring_view_slot *slot
 	return RING_EVENT;
 }
 
-/* Finds the next event of the slot, if it has one. */
+/* Finds the next event of the slot. 0: none. */
 static int slot_next(struct ring_view *view, struct ring_view_slot *slot)
 {
 	int damaged = 0;
@@ -246,7 +249,7 @@ static int slot_next(struct ring_view *view, struct ring_view_slot *slot)
 
 /* ---- the heap of waiting events ----------------------------------------------------------------------------- */
 
-/* Puts `turn` where the top was, or below. */
+/* Replaces the top of the heap by `turn`. */
 static void heap_down(struct ring_view *view, struct ring_turn turn)
 {
 	struct ring_turn *heap = view->heap;
@@ -296,7 +299,7 @@ void ring_view_refresh(struct ring_view *view)
 		slot_refresh(view, &view->slot[i],
 			     atomic_load_explicit(&view->header->slot[i].head, memory_order_acquire));
 
-	/* After the heads: whoever published an event had taken its number before. */
+	/* Read next_seq after the heads: each published event took its number before. */
 	next_seq = atomic_load_explicit(&view->header->next_seq, memory_order_relaxed);
 	if (next_seq > view->seq_limit && next_seq <= RING_SEQ_MAX)
 		view->seq_limit = next_seq;
@@ -375,7 +378,7 @@ void ring_view_release(struct ring_view *view)
 			slot->tail = slot->taken;
 			atomic_store_explicit(&shared->tail, slot->tail, memory_order_release);
 		}
-		/* LEFT is set after the last event was published: a head read after it is the last one. */
+		/* A thread sets LEFT after its last event, so the head that is read after LEFT is final. */
 		if (atomic_load_explicit(&shared->state, memory_order_acquire) == RING_SLOT_LEFT &&
 		    atomic_load_explicit(&shared->head, memory_order_acquire) == slot->tail)
 			atomic_compare_exchange_strong(&shared->state, &left, RING_SLOT_FREE);
