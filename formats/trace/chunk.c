@@ -1,9 +1,9 @@
 /*
- * chunk.c - chunks as Zstandard frames.
+ * chunk.c - packs and unpacks chunks as Zstandard frames.
  *
- * This file keeps the budget of a file (trace-v1.md, "Limits"). The unpacked bytes and the events of a frame are in
- * proportion to its bytes in the file. All memory and time of a reader follow from them. Packing sees to it that no
- * trace of ours is beyond it.
+ * This file checks the budget of trace files (trace-v1.md, "Limits"): the unpacked bytes and the events of a frame are
+ * limited by its bytes in the file. All memory and time of a reader follow from this. Packing keeps each frame within
+ * the budget.
  */
 #include "chunk.h"
 #include <errno.h>
@@ -29,7 +29,7 @@ void mt_recognition_put(struct mt_buffer *out)
 	mt_buffer_put_u32(out, MT_TRACE_VERSION);
 }
 
-/* Are the first `size` bytes those of a trace, as far as they go? */
+/* 1: the first `size` bytes can be the beginning of a trace. */
 static int recognised(const uint8_t *head, size_t size)
 {
 	static const uint8_t magic[] = { 0x5A, 0x2A, 0x4D, 0x18 };
@@ -93,7 +93,7 @@ void mt_packer_free(struct mt_packer *packer)
 	free(packer);
 }
 
-/* The least bytes of a frame for this payload with this number of events. */
+/* The least bytes of a frame with this payload and number of events. */
 static size_t frame_bytes_min(size_t payload, uint32_t events)
 {
 	size_t for_payload = payload / MT_CHUNK_DENSITY_MAX, for_events = events / MT_CHUNK_DENSITY_EVENTS_MAX;
@@ -108,7 +108,7 @@ static size_t frame_bytes_max(size_t payload)
 	return payload + payload / 128 + 1024;
 }
 
-/* Makes the payload longer by a section of `size` bytes that cannot be packed. */
+/* Adds a section of `size` bytes that do not compress. */
 static void put_filler(struct mt_buffer *payload, size_t size)
 {
 	uint64_t noise = 88172645463325252ull; /* xorshift64: the same bytes every time */
@@ -138,7 +138,7 @@ static int pack(struct mt_packer *packer, const struct mt_buffer *payload, struc
 		return out->error;
 	got = ZSTD_compress2(packer->context, out->data + out->size, out->capacity - out->size, payload->data,
 			     payload->size);
-	if (ZSTD_isError(got)) /* the room is always enough, so nothing else can be missing */
+	if (ZSTD_isError(got)) /* the room is always enough, so memory is missing */
 		return out->error = -MT_E_MEMORY;
 	out->size += got;
 	return 0;
@@ -170,10 +170,10 @@ struct mt_unpacker {
 	ZSTD_DCtx *context;
 	struct mt_buffer packed; /* a piece of the file, */
 	uint64_t packed_at;      /* from here on; */
-	size_t begin;            /* the frame begins so far inside of it */
+	size_t begin;            /* offset of the frame in the buffer */
 	struct mt_buffer payload;
-	size_t frame_bytes;   /* 0: nothing found */
-	size_t payload_bytes; /* as the frame header says */
+	size_t frame_bytes;   /* 0: no frame */
+	size_t payload_bytes; /* as in the frame header */
 	uint64_t work;
 };
 
@@ -212,7 +212,7 @@ void mt_unpacker_grow(struct mt_unpacker *unpacker, uint64_t file_bytes)
 {
 	unpacker->file_bytes = file_bytes;
 	unpacker->frame_bytes = 0;
-	mt_buffer_clear(&unpacker->packed); /* a torn end may have been written anew */
+	mt_buffer_clear(&unpacker->packed); /* the torn end may have new content */
 	unpacker->packed_at = 0;
 	unpacker->begin = 0;
 }
@@ -222,7 +222,7 @@ uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker)
 	return unpacker->work;
 }
 
-/* The frame, as far as it is in memory. */
+/* The frame's bytes in memory. */
 static const uint8_t *frame_data(const struct mt_unpacker *unpacker)
 {
 	return unpacker->packed.data + unpacker->begin;
@@ -245,7 +245,7 @@ static void move_to(struct mt_unpacker *unpacker, uint64_t offset)
 	unpacker->begin = 0;
 }
 
-/* Has at least `want` bytes of the frame in memory, fewer where the file ends before. */
+/* Reads until `want` bytes of the frame are in memory, or to the end of the file. */
 static int fill(struct mt_unpacker *unpacker, uint64_t want)
 {
 	struct mt_buffer *packed = &unpacker->packed;

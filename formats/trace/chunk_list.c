@@ -1,7 +1,7 @@
 /*
- * chunk_list.c - where the chunks of a file are: by the index, or by walking over its frames.
+ * chunk_list.c - finds the chunks of a file by the index, or by walking over its frames.
  *
- * Without a frame that can be unpacked, the walk looks for the next place at which one begins:
+ * If a frame cannot be unpacked, the walk searches the next place where a chunk begins:
  *
  *     EVENTS ▸ EVENTS ▸ ///damaged/// ▸ CHECKPOINT ▸ EVENTS ▸ torn end
  *                       one entry,      found by its magic
@@ -17,10 +17,9 @@
 #define SEARCH_BYTES 16384u /* bytes looked through at a time */
 #define MAGIC_SIZE 4u
 
-/* Bytes of work that may go into places that look like a chunk and are none: twice what all of the file can be, and a bit. */
+/* Bytes of work for places that look like a chunk and are none: twice the cost of the whole file, and 1 MiB. */
 #define WASTE_FIXED (1u << 20)
-#define WASTE_PER_BYTE \
-	(2 * (MT_CHUNK_DENSITY_MAX + 2)) /* bytes for each byte of the file: it is read, looked through and unpacked */
+#define WASTE_PER_BYTE (2 * (MT_CHUNK_DENSITY_MAX + 2)) /* a byte is read, searched and unpacked */
 
 void mt_chunk_list_release(struct mt_chunk_list *list)
 {
@@ -61,7 +60,7 @@ static int is_fatal(int error)
 
 /* ---- walking ---- */
 
-/* The kind of a payload and, where it has one, its SUMMARY. */
+/* Reads the kind of a payload, and the SUMMARY of EVENTS and CHECKPOINT. */
 static int read_info(struct mt_cursor *payload, struct mt_chunk_info *info)
 {
 	struct mt_section section = { 0 };
@@ -78,7 +77,7 @@ static int read_info(struct mt_cursor *payload, struct mt_chunk_info *info)
 	return mt_summary_read(&section.content, info);
 }
 
-/* An index that scanning comes upon is of no use: its own fault, or that of the file. */
+/* An index that a scan meets is useless: it is wrong, or the file does not match it. Notes the damage. */
 static int blame_index(struct mt_chunk_list *list, const struct mt_chunk_source *source, const struct mt_zframe *frame)
 {
 	uint64_t end = frame->offset + frame->size, where = frame->offset;
@@ -89,7 +88,7 @@ static int blame_index(struct mt_chunk_list *list, const struct mt_chunk_source 
 	free(index.chunks);
 	if (is_fatal(error))
 		return error;
-	if (!error && end < source->file_bytes) /* the index is sound, and something follows it */
+	if (!error && end < source->file_bytes) /* the index is right, and more data follows */
 		where = end;
 	if (!error || error == -MT_E_MISSING)
 		error = -MT_E_CORRUPT;
@@ -98,7 +97,7 @@ static int blame_index(struct mt_chunk_list *list, const struct mt_chunk_source 
 	return 0;
 }
 
-/* The thing at `offset`: a frame, and of a chunk its own words. */
+/* Reads the frame at `offset`, and the figures of a chunk. */
 static int look(const struct mt_chunk_source *source, uint64_t offset, struct mt_zframe *frame,
 		struct mt_chunk_info *info)
 {
@@ -118,7 +117,7 @@ struct walk {
 	struct mt_chunk_list *list;
 	const struct mt_chunk_source *source;
 	uint64_t offset;
-	uint64_t waste; /* work that was for nothing: see mt_unpacker_work */
+	uint64_t waste; /* bytes of useless work, as in mt_unpacker_work */
 };
 
 static uint64_t work_of(const struct walk *walk)
@@ -131,7 +130,7 @@ static int may_waste(const struct walk *walk)
 	return walk->waste <= WASTE_FIXED + WASTE_PER_BYTE * walk->source->file_bytes;
 }
 
-/* Could a chunk begin here? 1: one does; 0; or an error. */
+/* 1: a chunk begins here; 0: none; or an error. */
 static int begins_chunk(struct walk *walk, uint64_t offset)
 {
 	uint64_t before = work_of(walk);
@@ -150,7 +149,7 @@ static int begins_chunk(struct walk *walk, uint64_t offset)
 	return 0;
 }
 
-/* The first chunk behind the walk's place. 1: at *next; 0: there is none; or an error. */
+/* Finds the first chunk behind the walk's place. 1: it is at *next; 0: none; or an error. */
 static int find_next(struct walk *walk, uint64_t *next)
 {
 	static const uint8_t magic[MAGIC_SIZE] = { 0x28, 0xB5, 0x2F, 0xFD };
@@ -176,14 +175,14 @@ static int find_next(struct walk *walk, uint64_t *next)
 	return found;
 }
 
-/* Nothing can be made of what is at the walk's place. 1: it is listed, go on behind it; 0: the list ends here; or an error. */
+/* Passes damage at the walk's place. 1: the damage is listed, go on behind it; 0: the list ends here; or an error. */
 static int pass_damage(struct walk *walk, int error)
 {
 	struct mt_chunk_info info = { .offset = walk->offset, .error = error };
 	struct mt_chunk_list *list = walk->list;
 	int found = list->count < MT_CHUNKS_MAX && may_waste(walk) ? find_next(walk, &walk->offset) : 0;
 
-	if (found > 0 && error == -MT_E_TRUNCATED) /* a frame that is too long, but the file goes on */
+	if (found > 0 && error == -MT_E_TRUNCATED) /* the frame is longer than the file, but more chunks follow */
 		info.error = -MT_E_CORRUPT;
 	if (found >= 0)
 		mt_chunk_list_damage(list, info.error, info.offset);
@@ -233,7 +232,7 @@ int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source 
 	return more < 0 ? more : 0;
 }
 
-/* The chunks that are known lie where the index says. */
+/* 1: the index has the listed chunks at the same places. */
 static int agrees(const struct mt_chunk_list *list, const struct mt_chunk_info *chunks, uint32_t count)
 {
 	uint32_t i;
@@ -244,7 +243,7 @@ static int agrees(const struct mt_chunk_list *list, const struct mt_chunk_info *
 	return i == list->count;
 }
 
-/* The errors of the listed chunks, without the torn end that was there before. */
+/* Notes the errors of listed chunks. A torn end of earlier is no error any more. */
 static void blame_listed(struct mt_chunk_list *list)
 {
 	uint32_t i;
@@ -279,7 +278,7 @@ int mt_chunk_list_more(struct mt_chunk_list *list, const struct mt_chunk_source 
 
 /* ---- an index that knows more chunks than the file has ---- */
 
-/* Is the chunk in the file the one that the index means? Its place may be another. */
+/* 1: the index describes this chunk, whose place may be another. */
 static int is_meant(const struct mt_chunk_info *found, const struct mt_chunk_info *meant)
 {
 	return found->kind == meant->kind && found->size == meant->size && found->events == meant->events &&
@@ -287,8 +286,8 @@ static int is_meant(const struct mt_chunk_info *found, const struct mt_chunk_inf
 }
 
 /*
- * The chunks of the index in its order, each where the file has it. Those that the file lacks get size 0; a stretch of
- * damage gives its place to the first of them. 0: *named is the list; 1: the file has chunks that the index does not know.
+ * Lists the chunks of the index in order, each with its place in the file. A missing chunk gets size 0; the first one
+ * at a damaged stretch gets the stretch. 0: *named is the list; 1: the file has chunks that the index lacks.
  */
 static int name_missing(struct mt_chunk_list *named, const struct mt_chunk_list *found, const struct mt_index *index)
 {
@@ -326,7 +325,7 @@ static int name_missing(struct mt_chunk_list *named, const struct mt_chunk_list 
 	return error ? error : i < found->count;
 }
 
-/* The index is sound and the chunks do not fill the file as it says: some are missing. */
+/* The index is right, but the chunks do not fill the file as it says. Lists the missing ones. */
 static int add_missing(struct mt_chunk_list *list, const struct mt_index *index)
 {
 	struct mt_chunk_list named = { .error = list->error, .error_offset = list->error_offset };
@@ -341,7 +340,7 @@ static int add_missing(struct mt_chunk_list *list, const struct mt_index *index)
 	return 0;
 }
 
-/* The file ends in an index that is wrong. The index is the damage, unless something before it is. */
+/* The file ends in a wrong index. Notes it as the first damage, unless a chunk before is damaged. */
 static void blame_end(struct mt_chunk_list *list, int error, uint64_t first)
 {
 	const struct mt_chunk_info *last = list->count ? &list->info[list->count - 1] : NULL;

@@ -13,12 +13,12 @@ struct mt_chunk_list {
 	struct mt_chunk_info *info;
 	uint32_t count, capacity;
 	int indexed; /* taken from the index, not from the chunks */
-	int error;   /* the first damage in the file, or why the list ends before it: 0 or -MT_E_x */
+	int error;   /* first damage in the file, or the reason for the list's end before; 0 or -MT_E_x */
 	uint64_t error_offset;
-	int end_error; /* why it ends where it ends: 0, the end of the file or an index, or -MT_E_x */
+	int end_error; /* reason for the list's end: 0 (end of the file, or an index) or -MT_E_x */
 };
 
-/* The file, as far as walking over it needs to know. */
+/* A file to walk over. */
 struct mt_chunk_source {
 	int fd;
 	uint64_t file_bytes;
@@ -31,22 +31,22 @@ void mt_chunk_list_release(struct mt_chunk_list *list);
 int mt_chunk_list_add(struct mt_chunk_list *list, const struct mt_chunk_info *info);
 
 /*
- * Fills an empty list with the chunks from `first` on, by the index or else by scanning. A fault of the file is no
- * error but the end of the list. A chunk that the index knows and the file lacks is listed with size 0 and an error.
- * 0, -MT_E_MEMORY, -MT_E_SYSTEM.
+ * Fills an empty list with the chunks from `first` on, by the index, else by scanning. Damage ends the list and is no
+ * error. A chunk that the index has and the file lacks is listed with size 0 and an error. Returns 0, -MT_E_MEMORY,
+ * -MT_E_SYSTEM.
  */
 int mt_chunk_list_find(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t first);
 
 /*
- * Adds the chunks from `offset` on, by scanning: each is unpacked, so its checksum is known to be right.
- * A stretch that is no chunk is listed as one of kind 0 with an error, as long as there is a chunk behind it.
+ * Adds the chunks from `offset` on by scanning. Each is unpacked, which checks its checksum. A damaged stretch is
+ * listed as a chunk of kind 0 with an error, if a chunk follows.
  */
 int mt_chunk_list_scan(struct mt_chunk_list *list, const struct mt_chunk_source *source, uint64_t offset);
 
 /*
- * The file has grown: adds what has come behind the chunks that are listed, one at least. Only that is looked at, so that
- * following a recording costs what it writes. By the index, where the file ends in one that says the same of them.
- * 0, -MT_E_MEMORY, -MT_E_SYSTEM.
+ * Adds the chunks of a file that has grown, behind the listed ones (at least one). Only new data is read, so following
+ * a recording costs as much as it writes. Uses the index at the end of the file if the index agrees with the list.
+ * Returns 0, -MT_E_MEMORY, -MT_E_SYSTEM.
  */
 int mt_chunk_list_more(struct mt_chunk_list *list, const struct mt_chunk_source *source);
 
@@ -55,31 +55,30 @@ void mt_chunk_list_damage(struct mt_chunk_list *list, int error, uint64_t offset
 
 /* The index at the end of a trace (trace-v1.md, "Index"). */
 
-/* Bytes that the index of `count` chunks takes. */
+/* Bytes of an index of `count` chunks. */
 uint64_t mt_index_size(uint32_t count);
 
 /* Appends the whole skippable frame to `out`. 0 or -MT_E_MEMORY. */
 int mt_index_encode(const struct mt_chunk_info *chunks, uint32_t count, struct mt_buffer *out);
 
-/* The entries of an index, when its checksum is right. */
+/* The entries of an index with a right checksum. */
 struct mt_index {
-	struct mt_chunk_info *chunks; /* the caller frees them */
+	struct mt_chunk_info *chunks; /* freed by the caller */
 	uint32_t count;
-	int tiles;       /* 1: the chunks lie one after the other up to the index, as in the file that was closed */
+	int tiles;       /* 1: the chunks lie one after the other up to the index, as in a closed file */
 	uint64_t offset; /* the index begins there, bytes; without meaning with an error */
 };
 
 /*
- * Looks for an index at the end of the file, whose first chunk is at `first`.
- * -MT_E_MISSING: the file does not end in one. -MT_E_CHECKSUM, -MT_E_CORRUPT, -MT_E_LIMIT: the index is wrong.
- * -MT_E_MEMORY, -MT_E_SYSTEM, -MT_E_TRUNCATED (the file got shorter).
+ * Looks for an index at the end of a file whose first chunk is at `first`. 0; -MT_E_MISSING: no index; -MT_E_CHECKSUM,
+ * -MT_E_CORRUPT, -MT_E_LIMIT: the index is wrong; -MT_E_MEMORY; -MT_E_SYSTEM; -MT_E_TRUNCATED: the file got shorter.
  */
 int mt_index_read(int fd, uint64_t file_bytes, uint64_t first, struct mt_index *index);
 
 /* The hash of the file's bytes before `end`. 0, -MT_E_MEMORY, -MT_E_SYSTEM, -MT_E_TRUNCATED: it has not as many. */
 int mt_file_hash(int fd, uint64_t end, uint64_t *hash);
 
-/* The number that vouches for the entries of an index of these chunks: 0 without memory. */
+/* A hash of the index entries of these chunks; 0: out of memory. */
 uint64_t mt_index_hash(const struct mt_chunk_info *chunks, uint32_t count);
 
 /* The sections of a FACTS chunk: three u64 (trace-v1.md, "FACTS"), and what the identity makes of the bytes. */

@@ -1,7 +1,7 @@
 /*
- * codec.h - events as columns and back (trace-v1.md, "EVENTS"): the payload of EVENTS and CHECKPOINT chunks.
+ * codec.h - encodes events as columns and decodes them (trace-v1.md, "EVENTS"): the payload of EVENTS and CHECKPOINT.
  *
- * Both sides keep the same predictor: what the newest values were, so that a column holds small differences.
+ * Both sides keep the same predictor, with the newest values, so a column holds small differences.
  */
 #ifndef FORMATS_CODEC_H
 #define FORMATS_CODEC_H
@@ -21,7 +21,7 @@
 	X(LAYOUT, 3)                                           \
 	X(VARIANT, 4)                                          \
 	X(COLUMN, 32) /* column of field 0; field n: 32 + n */ \
-	X(AGAIN, 64)  /* back references of field 0; MT_FIELD_addr has one */
+	X(AGAIN, 64)  /* section of back references for field 0; only MT_FIELD_addr has one */
 
 enum mt_section_number {
 #define MT_SECTION_ENUM(name, number) MT_SECTION_##name = (number),
@@ -31,7 +31,7 @@ enum mt_section_number {
 
 /*
  * Section numbers limit field numbers: the column of field 32 would be the AGAIN of field 0. Fields of trace-v1.md are
- * below MT_FIELDS_MAX. Fields from MT_FIELDS_TRIAL to 63 are for experiments, so AGAIN ends where their columns begin.
+ * below MT_FIELDS_MAX. Fields from MT_FIELDS_TRIAL to 63 are for experiments, so AGAIN ends before their columns.
  */
 #define MT_FIELDS_MAX 32u
 #define MT_FIELDS_TRIAL 56u
@@ -39,21 +39,21 @@ _Static_assert((unsigned)MT_FIELD_COUNT <= MT_FIELDS_MAX, "a field without a sec
 _Static_assert(MT_SECTION_COLUMN + MT_FIELDS_MAX == MT_SECTION_AGAIN, "columns end where back references begin");
 _Static_assert(MT_SECTION_AGAIN + MT_FIELD_addr < MT_SECTION_COLUMN + MT_FIELDS_TRIAL, "two meanings of a section");
 
-/* How a field becomes a varint; the names are those of MT_FIELD_LIST. */
+/* The conversion of a field to a varint; names as in MT_FIELD_LIST. */
 enum mt_encoding { MT_ENCODING_PLAIN, MT_ENCODING_STEP, MT_ENCODING_DELTA, MT_ENCODING_ADDR, MT_ENCODING_TOTAL };
 
-#define MT_ADDR_SHIFT 6          /* ADDR: low bits that are folded away */
-#define MT_PREDICTOR_DEVICES 16u /* TOTAL: devices that are told apart */
-#define MT_VARIANT_SLOTS 1024u   /* VARIANT: nodes whose newest variants are told apart */
-#define MT_AGAIN_MAX 8192u       /* AGAIN: values that can be told by how far back they were; a power of two */
+#define MT_ADDR_SHIFT 6          /* ADDR: number of low bits that are folded away */
+#define MT_PREDICTOR_DEVICES 16u /* TOTAL: number of devices with a prediction of their own */
+#define MT_VARIANT_SLOTS 1024u   /* VARIANT: number of nodes with a newest variant */
+#define MT_AGAIN_MAX 8192u       /* AGAIN: longest distance back, in addresses; a power of two */
 
 struct mt_predictor {
 	uint64_t last[MT_FIELD_COUNT];
 	uint64_t total[MT_PREDICTOR_DEVICES];
-	uint32_t variant[MT_VARIANT_SLOTS]; /* the newest one, by number of the node modulo MT_VARIANT_SLOTS */
+	uint32_t variant[MT_VARIANT_SLOTS]; /* newest variant, by node number modulo MT_VARIANT_SLOTS */
 };
 
-/* The base for the difference TOTAL: the total of the event if nothing but this event happened to the device. */
+/* Predicts the total after the event, if nothing else happened to the device. */
 static inline uint64_t mt_predict_total(const struct mt_predictor *predictor, const struct mt_event *event)
 {
 	uint64_t total = predictor->total[event->device % MT_PREDICTOR_DEVICES];
@@ -70,21 +70,21 @@ struct mt_encoder {
 	struct mt_buffer again_column; /* back references of MT_FIELD_addr */
 	struct mt_buffer variants;     /* section VARIANT */
 	int is_varied;                 /* some of `variants` is not 0 */
-	const struct mt_defs *defs;    /* theirs are the stacks; NULL: stacks are written as they are. Not owned */
+	const struct mt_defs *defs;    /* definitions of the stacks; NULL: stacks are written as they are. Not owned */
 	struct mt_again *again;        /* NULL: addresses are not looked for, as in checkpoints */
 	struct mt_predictor predictor;
-	uint32_t room;                 /* events that fit before a column has to grow */
-	uint8_t used[MT_KIND_MAX + 1]; /* kinds that occur */
+	uint32_t room;                 /* events that fit before a column must grow */
+	uint8_t used[MT_KIND_MAX + 1]; /* 1: the kind occurs */
 	struct mt_chunk_info info;     /* events, seq and time are kept here; live and phases are the caller's */
 };
 
-void mt_encoder_init(struct mt_encoder *encoder); /* before the first use; `defs` is set behind it */
+void mt_encoder_init(struct mt_encoder *encoder); /* call once, then set `defs` */
 void mt_encoder_release(struct mt_encoder *encoder);
 void mt_encoder_clear(struct mt_encoder *encoder); /* for the next chunk */
 
 /*
- * From the next chunk on, addresses that come again are told by how far back they were (AGAIN). Without memory for
- * it, they are not. At most once, after mt_encoder_init.
+ * From the next chunk on, a repeated address is written as its distance back (AGAIN). Out of memory: addresses are
+ * written in full. Call at most once, after mt_encoder_init.
  */
 void mt_encoder_look_back(struct mt_encoder *encoder);
 
@@ -92,8 +92,8 @@ void mt_encoder_look_back(struct mt_encoder *encoder);
 int mt_encoder_room(struct mt_encoder *encoder);
 
 /*
- * Appends one event of a known kind; fields its kind does not have are ignored. 0, or what mt_encoder_room returned:
- * nothing was changed then.
+ * Appends an event of a known kind. Fields that its kind lacks are ignored. Returns 0 or the error of mt_encoder_room,
+ * which changes nothing.
  */
 int mt_encoder_add(struct mt_encoder *encoder, const struct mt_event *event);
 
@@ -105,35 +105,35 @@ struct mt_decoder {
 	struct mt_chunk_info info; /* the SUMMARY; offset and size 0 */
 	const uint8_t *kinds;
 	const uint8_t *column[MT_FIELD_COUNT]; /* next value; NULL: no event has the field */
-	const uint8_t *again;                  /* AGAIN of MT_FIELD_addr, next value; NULL: there is none */
-	const uint8_t *addr_end;               /* end of its COLUMN, with `again` */
+	const uint8_t *again;                  /* AGAIN of MT_FIELD_addr, next value; NULL: none */
+	const uint8_t *addr_end;               /* with `again`: end of the COLUMN */
 	const uint8_t *variant;                /* VARIANT, next value; NULL: all are 0 */
-	const struct mt_defs *defs;            /* NULL: numbers of nodes are their ids */
-	uint32_t fields[MT_KIND_MAX + 1];      /* LAYOUT: the fields this program knows */
-	uint64_t largest[MT_FIELD_COUNT];      /* values above are corrupt: ids that are not defined */
+	const struct mt_defs *defs;            /* NULL: a node's number is its id */
+	uint32_t fields[MT_KIND_MAX + 1];      /* LAYOUT: known fields */
+	uint64_t largest[MT_FIELD_COUNT];      /* larger values are corrupt: undefined ids */
 	struct mt_predictor predictor;
 	uint32_t done;                  /* events decoded so far */
 	uint64_t seq;                   /* the newest */
-	uint64_t first_time, last_time; /* smallest and largest so far */
+	uint64_t first_time, last_time; /* smallest and largest time so far */
 	uint32_t addrs;                 /* with `again`: number taken, */
 	uint64_t addr[MT_AGAIN_MAX];    /* the newest by number modulo MT_AGAIN_MAX; not cleared */
 };
 
 /*
- * Begins with the payload of an EVENTS or CHECKPOINT chunk; the cursor stands after the chunk kind. The payload and `defs`
- * must outlive the decoding. Ids are held against what `defs` has now, seq against `after_seq`, the newest event before.
- * 0, -MT_E_CORRUPT, -MT_E_LIMIT.
+ * Begins the payload of an EVENTS or CHECKPOINT chunk; the cursor stands behind the chunk kind. Payload and `defs` must
+ * outlive the decoding. Ids must be defined in `defs` now, and seq must follow `after_seq`, that of the newest event
+ * before. 0, -MT_E_CORRUPT, -MT_E_LIMIT.
  */
 int mt_decoder_init(struct mt_decoder *decoder, enum mt_chunk_kind chunk, struct mt_cursor *payload,
 		    const struct mt_defs *defs, uint64_t after_seq);
 
 /*
- * Decodes the next events, at most `most`, and leaves out unknown kinds: *count may be 0 before the end, which is
- * reached when decoder->done == decoder->info.events. 0 or -MT_E_CORRUPT (and *count 0).
+ * Decodes the next events, at most `most`, without unknown kinds, so *count can be 0 before the end. The end is
+ * decoder->done == decoder->info.events. 0 or -MT_E_CORRUPT (*count 0).
  */
 int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t most, size_t *count);
 
-/* The SUMMARY alone. *info gets its figures, the rest is left as it is. 0, -MT_E_CORRUPT, -MT_E_LIMIT. */
+/* Reads the SUMMARY into *info; other members stay. 0, -MT_E_CORRUPT, -MT_E_LIMIT. */
 int mt_summary_read(struct mt_cursor *content, struct mt_chunk_info *info);
 
 #endif

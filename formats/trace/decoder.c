@@ -1,8 +1,8 @@
 /*
- * decoder.c - columns into events.
+ * decoder.c - decodes columns into events.
  *
- * mt_decoder_init counts: each column must hold exactly as many varint ends as there are events with the field. After
- * that a column can be read without looking at bounds. For any bytes, the n-th value never begins behind the n-th end
+ * mt_decoder_init counts: each column must end exactly as many varints as there are events with the field. After this
+ * check, columns are read without checking bounds. For any bytes, the n-th value never begins behind the n-th end
  * (mt_varint_take stops at an end, or earlier).
  */
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-/* Columns are filled by field number: the struct must have them in that order. */
+/* Columns are filled by field number, so the struct must have this order. */
 #define FIELD_IN_PLACE(name, number, encoding, meaning) \
 	_Static_assert(offsetof(struct mt_event, name) == (number) * sizeof(uint64_t), #name " is not in order");
 MT_FIELD_LIST(FIELD_IN_PLACE)
@@ -43,7 +43,7 @@ int mt_summary_read(struct mt_cursor *content, struct mt_chunk_info *info)
 	return 0;
 }
 
-/* The sections of a chunk by number; what is missing has length 0. */
+/* The sections of a chunk by number. A missing one has length 0. */
 struct sections {
 	struct mt_cursor summary, kinds, layout, variant, column[MT_FIELD_COUNT];
 	struct mt_cursor again; /* back references of MT_FIELD_addr */
@@ -72,10 +72,10 @@ static int find_sections(struct mt_cursor *payload, struct sections *found)
 	return got;
 }
 
-/* Fields that no version can have: their columns would be sections of AGAIN. */
+/* Invalid fields: their columns would be sections of AGAIN. */
 #define FIELDS_NEVER ((1ull << MT_FIELDS_TRIAL) - (1ull << MT_FIELDS_MAX))
 
-/* Fills decoder->fields; `listed` gets 1 for each kind that has an entry. */
+/* Reads decoder->fields. Sets `listed` to 1 for each kind with an entry. */
 static int read_layout(struct mt_decoder *decoder, struct mt_cursor *layout, uint8_t *listed)
 {
 	uint64_t kind, mask, above = 0;
@@ -95,7 +95,7 @@ static int read_layout(struct mt_decoder *decoder, struct mt_cursor *layout, uin
 
 #define ENDS_BLOCK 64u
 
-/* How many varints end in these bytes. In blocks of a fixed length, which compilers do in vectors. */
+/* Counts the varints that end in these bytes. Compilers turn blocks of fixed length into vector code. */
 static uint64_t count_ends(const struct mt_cursor *column)
 {
 	const uint8_t *at = column->at;
@@ -113,7 +113,7 @@ static uint64_t count_ends(const struct mt_cursor *column)
 	return ends;
 }
 
-/* Does the column have exactly `wanted` varints? */
+/* 1: the column has exactly `wanted` varints. */
 static int has_values(const struct mt_cursor *column, uint64_t wanted)
 {
 	if (count_ends(column) != wanted)
@@ -122,8 +122,8 @@ static int has_values(const struct mt_cursor *column, uint64_t wanted)
 }
 
 /*
- * Addresses of which there is AGAIN: how many of them the COLUMN has is known when all are decoded, so that one is read
- * with a look at its end. The first can be nowhere else.
+ * Checks addresses with AGAIN. The number of addresses in the COLUMN is only known after decoding, so each is read with
+ * a check of the end. The first address is always in the COLUMN.
  */
 static int check_again(struct mt_decoder *decoder, const struct sections *found, uint64_t wanted)
 {
@@ -137,7 +137,7 @@ static int check_again(struct mt_decoder *decoder, const struct sections *found,
 	return 0;
 }
 
-/* Holds the columns against the kinds: see the top of this file. */
+/* Checks the columns against the kinds, as described at the top of this file. */
 static int check_columns(struct mt_decoder *decoder, const struct sections *found, const uint8_t *listed)
 {
 	uint32_t number[MT_KIND_MAX + 1] = { 0 };
@@ -210,20 +210,20 @@ int mt_decoder_init(struct mt_decoder *decoder, enum mt_chunk_kind chunk, struct
 	return error ? error : check_columns(decoder, &found, listed);
 }
 
-/* One batch of one column: where the values go and which events have one. */
+/* One column of one batch: the place of its values, and the events that have one. */
 struct batch {
 	struct mt_decoder *decoder;
 	struct mt_event *events;
 	const uint8_t *kinds;
 	size_t count;
 	unsigned field;
-	uint32_t in_all; /* fields that every event of the batch has */
+	uint32_t in_all; /* fields that all events of the batch have */
 	int bad;
 };
 
 /*
- * Visits the values of one column in order: `at` is where the next one begins, `value` where it goes. Most columns
- * belong to all events of a batch; only in the others each event is asked. A macro, so that the loops stay tight.
+ * Visits the values of one column in order. `at`: begin of the next value; `value`: place for it. Most columns belong
+ * to all events; only for the others each event is checked. A macro, to keep the loops tight.
  */
 #define EACH_VALUE(batch, value, body)                                                         \
 	do {                                                                                   \
@@ -303,7 +303,7 @@ static const uint8_t *decode_addr(struct batch *batch, const uint8_t *at)
 	return at;
 }
 
-/* The same address as `back` values earlier. */
+/* The address `back` values earlier. */
 static inline uint64_t addr_again(const struct mt_decoder *decoder, uint64_t back, int *bad)
 {
 	if (back > decoder->addrs || back > MT_AGAIN_MAX) {
@@ -352,7 +352,7 @@ static const uint8_t *decode_total(struct batch *batch, const uint8_t *at)
 	return at;
 }
 
-/* Fields in ascending order: TOTAL needs device and size, which have smaller numbers. */
+/* Ascending order: TOTAL needs device and size, which have smaller numbers. */
 static void decode_columns(struct batch *batch)
 {
 	struct mt_decoder *decoder = batch->decoder;
@@ -385,7 +385,7 @@ static void decode_columns(struct batch *batch)
 	}
 }
 
-/* Stacks from numbers of nodes, and of their variants, to ids. */
+/* Turns numbers of nodes and variants into stack ids. */
 static void find_stacks(struct batch *batch)
 {
 	struct mt_decoder *decoder = batch->decoder;
@@ -406,7 +406,7 @@ static void find_stacks(struct batch *batch)
 	decoder->variant = at;
 }
 
-/* Checks that need whole events: order, times, and the string ids that hide in `value`. */
+/* Checks that need whole events: order, times, and string ids in `value`. */
 static int check_events(struct mt_decoder *decoder, const struct batch *batch)
 {
 	const struct mt_event *event, *end = batch->events + batch->count;
@@ -433,7 +433,7 @@ static int summary_agrees(const struct mt_decoder *decoder)
 	       decoder->last_time == decoder->info.last_time;
 }
 
-/* Moves the events of known kinds together and says how many they are. */
+/* Drops events of unknown kinds. Returns the number of the others. */
 static size_t leave_out_unknown(struct mt_event *events, size_t count)
 {
 	size_t i, kept = 0;

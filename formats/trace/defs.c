@@ -1,8 +1,8 @@
 /*
- * defs.c - definitions by id, and interning.
+ * defs.c - stores definitions by id and interns them.
  *
- * Each kind has a table (id -> definition) and, once somebody interns, an open-addressing hash index of ids beside it.
- * Definitions are compared by their key: the numbers that make two of them equal.
+ * Each kind has a table (id -> definition). The first interning adds an open-addressing hash index of ids. Two
+ * definitions are equal if their keys are equal.
  */
 #include "defs.h"
 #include <stdlib.h>
@@ -11,20 +11,20 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define TEXT_BLOCK (64u << 10) /* bytes; longer texts get a block of their own */
+#define TEXT_BLOCK (64u << 10) /* bytes; a longer text gets its own block */
 
 struct text_block {
 	struct text_block *next;
 	char text[];
 };
 
-/* A nest knows its depth: checking the limit costs nothing. */
+/* A nest with its depth, so the check of the limit costs nothing. */
 struct nest_entry {
 	struct mt_nest nest;
 	uint32_t depth;
 };
 
-/* The parts that make two definitions of a kind equal. */
+/* The numbers that make two definitions of a kind equal. */
 struct key {
 	uint64_t word[5 + MT_BUILD_ID_MAX / 8];
 	unsigned words;
@@ -141,7 +141,7 @@ const struct mt_nested *mt_defs_nested(const struct mt_defs *defs, uint32_t id)
 	return mt_table_at(&defs->of[MT_DEF_NESTED].table, id);
 }
 
-/* A copy that lives as long as `defs` and ends in NUL; NULL: out of memory. */
+/* Copies a text, with NUL, for as long as `defs` lives; NULL: out of memory. */
 static const char *keep_text(struct mt_defs *defs, const char *text, size_t size)
 {
 	size_t block_bytes = size + 1 > TEXT_BLOCK / 4 ? size + 1 : TEXT_BLOCK;
@@ -187,7 +187,7 @@ static int append_nest(struct mt_defs *defs, const struct mt_nest *nest, struct 
 	return entry->depth > MT_NEST_DEPTH_MAX ? -MT_E_LIMIT : 0;
 }
 
-/* Are all ids inside the definition defined, or 0? */
+/* 1: each id inside the definition is defined or 0. */
 static int names_defined(const struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition)
 {
 	const struct mt_frame *frame = &definition->frame;
@@ -217,7 +217,7 @@ static int names_defined(const struct mt_defs *defs, enum mt_def kind, const uni
 	case MT_DEF_NEST:
 		return defs_has(defs, MT_DEF_NEST, definition->nest.parent) && definition->nest.instance &&
 		       defs_has(defs, MT_DEF_INSTANCE, definition->nest.instance);
-	case MT_DEF_NESTED: /* in the order of their nodes */
+	case MT_DEF_NESTED: /* in the order of the nodes */
 		last = mt_defs_nested(defs, mt_defs_count(defs, MT_DEF_NESTED));
 		return definition->nested.node > (last ? last->node : 0) &&
 		       defs_has(defs, MT_DEF_NODE, definition->nested.node) && definition->nested.nest &&
@@ -379,7 +379,7 @@ static uint64_t hash_key(const struct key *key)
 	return mix(hash, 0);
 }
 
-/* The slot that holds the id of the equal definition, or the empty one where it belongs. */
+/* The slot with the id of the equal definition, or the empty slot for it. */
 static uint32_t *find_slot(const struct store *store, enum mt_def kind, const struct key *key)
 {
 	uint64_t at = hash_key(key) & (store->slots - 1);
@@ -393,7 +393,7 @@ static uint32_t *find_slot(const struct store *store, enum mt_def kind, const st
 	return &store->slot[at];
 }
 
-/* Has every definition in the index, with room for one more. 0 or -MT_E_MEMORY. */
+/* Puts all definitions into the index and makes room for one more. 0 or -MT_E_MEMORY. */
 static int index_all(struct store *store, enum mt_def kind)
 {
 	uint64_t slots = store->slots ? store->slots : 64;
@@ -466,7 +466,7 @@ uint32_t mt_defs_add_name(struct mt_defs *defs, const char *text, size_t size)
 	return add_text(defs, text, size, 1);
 }
 
-/* Whoever adds it as a string may keep the id for long. */
+/* A string added here is no name of events only, because the caller may keep its id. */
 uint32_t mt_defs_add_string(struct mt_defs *defs, const char *text, size_t size)
 {
 	uint32_t id = add_text(defs, text, size, 0);
@@ -481,7 +481,7 @@ uint32_t mt_defs_add_node(struct mt_defs *defs, uint32_t parent, uint32_t frame)
 	return mt_defs_add_node_in(defs, parent, frame, 0);
 }
 
-/* The node comes before its variant: nothing else may be added while a slot is held. */
+/* Adds the node before its variant, because no definition may be added while a slot is held. */
 uint32_t mt_defs_add_node_in(struct mt_defs *defs, uint32_t parent, uint32_t frame, uint32_t nest)
 {
 	const struct node_entry *around = defs_node_at(defs, parent);
@@ -603,7 +603,7 @@ int mt_defs_is_spare(const struct mt_defs *defs, uint32_t id, const uint8_t *wan
 	return id < count && !wanted[id] && text_at(defs, id)->is_name;
 }
 
-/* Puts all texts into one new block. Without memory for it they stay where they are. */
+/* Moves all texts into one new block. Out of memory: they stay. */
 static void gather_texts(struct mt_defs *defs)
 {
 	uint32_t id, count = mt_defs_count(defs, MT_DEF_STRING);

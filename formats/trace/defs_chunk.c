@@ -5,10 +5,10 @@
 #include "memtrace/error.h"
 #include "memtrace/reader.h"
 
-/* Definitions of one chunk stop beyond this; the longest one on top stays far below MT_CHUNK_BYTES_MAX. */
+/* A chunk takes no further definitions beyond this size. One more of the longest stays far below MT_CHUNK_BYTES_MAX. */
 #define PAYLOAD_BYTES (8u << 20)
 
-/* Strings that are to be written; the others are written as "". */
+/* Strings to write; all others are written as "". */
 struct wanted {
 	const uint8_t *by_id;
 	uint32_t count;
@@ -78,7 +78,7 @@ static void encode_nest(struct mt_buffer *out, const struct mt_nest *nest, uint3
 	mt_buffer_put_varint(out, nest->instance);
 }
 
-/* Nodes of one stack come one after the other: the distance from the node of the nest before is small. */
+/* Nested nodes of one stack follow each other, so the difference to the node before is small. */
 static void encode_nested(struct mt_buffer *out, const struct mt_defs *defs, uint32_t id)
 {
 	const struct mt_nested *nested = mt_defs_nested(defs, id), *before = mt_defs_nested(defs, id - 1);
@@ -97,13 +97,13 @@ static void encode_node(struct mt_buffer *out, const struct mt_defs *defs, uint3
 	mt_buffer_put_varint(out, node->frame);
 }
 
-/* Nodes between this variant and the one before. */
+/* Number of nodes between this variant and the one before. */
 static uint32_t nodes_between(const struct mt_defs *defs, uint32_t id)
 {
 	return mt_defs_id_told(defs, MT_DEF_VARIANT, id) - mt_defs_id_told(defs, MT_DEF_VARIANT, id - 1) - 1;
 }
 
-/* The variants of one stack come one after the other, as its nodes do: differences to the one before are small. */
+/* Variants of one stack follow each other like its nodes, so differences are small. */
 static void encode_variant(struct mt_buffer *out, const struct mt_defs *defs, uint32_t id)
 {
 	struct mt_variant variant = mt_defs_variant(defs, id), before = mt_defs_variant(defs, id - 1);
@@ -156,7 +156,7 @@ static void encode_one(struct mt_buffer *out, const struct mt_defs *defs, enum m
 	}
 }
 
-/* Appends the section of one kind: ids after *done, as far as they fit. */
+/* Appends the section of one kind: as many ids after *done as fit. */
 static void encode_section(struct mt_buffer *payload, const struct mt_defs *defs, enum mt_def kind, uint32_t *done,
 			   const struct wanted *wanted)
 {
@@ -293,7 +293,7 @@ static void decode_nested(struct mt_cursor *in, struct mt_nested *nested, const 
 	nested->nest = mt_cursor_u32(in);
 }
 
-/* Behind the number of nodes between it and the variant before. */
+/* Decodes a variant; the number of nodes before it was read. */
 static void decode_variant(struct mt_cursor *in, struct mt_variant *variant, const struct mt_defs *defs, uint32_t id)
 {
 	struct mt_variant before = mt_defs_variant(defs, id - 1);
@@ -352,13 +352,13 @@ static int decode_one(struct mt_defs *defs, enum mt_def kind, uint32_t id, struc
 	return in->error ? in->error : mt_defs_append(defs, kind, &definition);
 }
 
-/* The definitions of a section that are not read yet. */
+/* The unread definitions of a section. */
 struct rest {
 	struct mt_cursor in;
 	uint64_t count;
 };
 
-/* 0 or the error: the section's definitions do not follow those that are known. */
+/* Begins a section. Its first definition must follow the known ones. 0 or an error. */
 static int begin_section(struct rest *rest, const struct mt_defs *defs, enum mt_def kind, const struct mt_cursor *in)
 {
 	uint64_t first;
@@ -389,8 +389,8 @@ static int decode_rest(struct mt_defs *defs, enum mt_def kind, struct rest *rest
 }
 
 /*
- * Nodes and variants get their ids in the order in which their writer defined them. So its ids are the reader's, but where
- * definitions are missing, or take more than one chunk.
+ * Decodes variants and, between them, nodes, in the order of their definition, so the ids are the writer's. They differ
+ * only if definitions are missing or take several chunks.
  */
 static int decode_variants(struct mt_defs *defs, struct rest *rest, struct rest *nodes)
 {

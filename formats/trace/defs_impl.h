@@ -13,20 +13,20 @@ struct store {
 };
 
 /*
- * A node, or a variant of one. Both have ids of one sequence, in order of definition, and a number of their kind in the
- * file. A node knows its depth and its nest: no chain is followed to know them.
+ * A node or a variant. Ids of both form one sequence, by order of definition; each has also a number of its kind in the
+ * file. A node has its depth and nest, so no chain is followed for them.
  */
 struct node_entry {
 	struct mt_node node;
 	uint32_t depth;
-	uint32_t in;     /* nest: its own, or the one it inherits */
-	uint32_t plain;  /* variant: id of its node; 0: this is no variant */
-	uint32_t number; /* counts from 1 in its kind */
+	uint32_t in;     /* nest: own or inherited */
+	uint32_t plain;  /* variant: id of its node; 0: no variant */
+	uint32_t number; /* number within its kind, from 1 */
 };
 
 struct mt_defs {
 	struct store of[MT_DEF_END]; /* VARIANT: ids, by number */
-	struct mt_table plain;       /* nodes that are no variants: ids, by number */
+	struct mt_table plain;       /* ids of nodes that are no variants, by number */
 	struct text_block *blocks;
 	size_t block_left; /* bytes at the end of the newest block */
 	uint64_t text_bytes;
@@ -61,7 +61,7 @@ int defs_knows_node(const struct mt_defs *defs, enum mt_def kind, const union mt
 /* 0, -MT_E_LIMIT, -MT_E_MEMORY. */
 int defs_append_node(struct mt_defs *defs, enum mt_def kind, const union mt_definition *definition);
 
-/* The first nest of a node counts: the node is interned by it from then on. */
+/* Sets the nest of a node; only the first one counts. The node is interned with it from then on. */
 void defs_nest_node(struct mt_defs *defs, const struct mt_nested *nested);
 
 #endif

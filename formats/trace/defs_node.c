@@ -6,7 +6,7 @@
  *               variant 1 <── variant 2    in layers.0
  *               variant 3 <── variant 4    in layers.1
  *
- * mt_defs_node hands out variants as nodes: the parent of variant 2 is variant 1.
+ * mt_defs_node returns a variant as a node: the parent of variant 2 is variant 1.
  */
 #include "defs_impl.h"
 #include "memtrace/error.h"

@@ -9,14 +9,16 @@
 
 #define ROOM 1024u /* events to make room for at a time */
 
-/* Columns of one chunk may grow to this; headers, one more round of events and filler stay below MT_CHUNK_BYTES_MAX. */
+/*
+ * Most bytes of a chunk's columns: with headers, one more round of events and filler, still below MT_CHUNK_BYTES_MAX.
+ */
 #define COLUMN_BYTES_MAX (MT_CHUNK_BYTES_MAX - (4u << 20))
 
 #define AGAIN_SLOTS (2 * MT_AGAIN_MAX)
 
 /*
- * The last place of each address. One that falls into the slot of another takes its place: an address that is not
- * found is written in full.
+ * The last position of each address. An address replaces another one in its slot. An address that is not found is
+ * written in full.
  */
 struct mt_again {
 	uint64_t number; /* number of the next address, from 1; goes on from chunk to chunk */
@@ -69,7 +71,7 @@ void mt_encoder_clear(struct mt_encoder *encoder)
 	encoder->room = 0;
 }
 
-/* Makes every column long enough for ROOM events, so that mt_encoder_add need not look. */
+/* Makes room for ROOM events in every column, so mt_encoder_add need not check. */
 int mt_encoder_room(struct mt_encoder *encoder)
 {
 	size_t bytes = encoder->kinds.size + encoder->again_column.size + encoder->variants.size;
@@ -103,7 +105,7 @@ static inline void put(struct mt_buffer *column, uint64_t value)
 	column->size = (size_t)(mt_varint_put(at, value) - column->data);
 }
 
-/* The number of the stack's node; which of its variants it is goes into a section of its own. */
+/* Returns the number of the stack's node. Its variant goes into another section. */
 static inline uint64_t encode_stack(struct mt_encoder *encoder, uint64_t stack)
 {
 	struct mt_stack_told told = mt_defs_stack_told(encoder->defs, (uint32_t)stack);
@@ -137,7 +139,9 @@ static inline void encode_DELTA(struct mt_encoder *encoder, unsigned field, uint
 	encoder->predictor.last[field] = value;
 }
 
-/* How far back `addr` was in this chunk, 0: not within reach. From now on it was here. */
+/*
+ * Returns the distance back to the last position of `addr` in this chunk; 0: too far or none. Notes the new position.
+ */
 static uint64_t look_back(struct mt_again *again, uint64_t addr)
 {
 	size_t at = (size_t)(addr * 0x9e3779b97f4a7c15ull >> 40) % AGAIN_SLOTS;

@@ -70,7 +70,7 @@ int mt_index_encode(const struct mt_chunk_info *chunks, uint32_t count, struct m
 	return out->error;
 }
 
-/* The size of the whole frame, from the footer; 0: it cannot be. */
+/* The size of the whole frame by its footer; 0: impossible. */
 static uint64_t frame_size(const uint8_t *footer, uint64_t file_bytes, uint64_t first)
 {
 	uint64_t count = mt_load_u32(footer), entry_size = mt_load_u32(footer + 4);
@@ -82,7 +82,7 @@ static uint64_t frame_size(const uint8_t *footer, uint64_t file_bytes, uint64_t 
 	return size;
 }
 
-/* Do the chunks lie one after the other from `first` to `end`? */
+/* 1: the chunks lie one after the other from `first` to `end`. */
 static int tiles(const struct mt_chunk_info *chunks, uint32_t count, uint64_t first, uint64_t end)
 {
 	uint32_t i;
@@ -95,7 +95,7 @@ static int tiles(const struct mt_chunk_info *chunks, uint32_t count, uint64_t fi
 	return first == end;
 }
 
-/* Takes the entries out of a frame whose size fits and whose hash must be shown to fit. */
+/* Reads the entries of a frame whose size is plausible, and checks the hash. */
 static int read_frame(const uint8_t *frame, uint64_t size, struct mt_chunk_info **chunks, uint32_t *count)
 {
 	const uint8_t *footer = frame + size - FOOTER_SIZE;

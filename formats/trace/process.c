@@ -68,7 +68,7 @@ static char *take_copy(struct mt_cursor *in)
 	return text;
 }
 
-/* READ_<type>(member): members differ in width, so what does not come back as it was is beyond the limit. */
+/* READ_<type>(member): a value that does not fit into the member's width is beyond the limit. */
 #define READ_number(member)                                    \
 	number = mt_cursor_varint(in);                         \
 	process->member = (__typeof__(process->member))number; \
@@ -96,7 +96,7 @@ static int read_field(struct mt_process *process, uint32_t section, struct mt_cu
 	return in->error;
 }
 
-/* Texts that the file does not have are "", like those that it has as nothing. */
+/* Missing texts become "", like empty ones. */
 static int fill_texts(struct mt_process *process)
 {
 	int error = 0;

@@ -1,4 +1,4 @@
-/* process.h - the PROCESS chunk: who was recorded (trace-v1.md, "PROCESS"). */
+/* process.h - the PROCESS chunk: the recorded process (trace-v1.md, "PROCESS"). */
 #ifndef FORMATS_PROCESS_H
 #define FORMATS_PROCESS_H
 
@@ -36,7 +36,7 @@ void mt_process_encode(const struct mt_process *process, struct mt_buffer *paylo
  */
 int mt_process_decode(struct mt_process *process, struct mt_cursor *payload);
 
-/* For structs that mt_process_decode filled, or all zero. */
+/* Frees a struct that mt_process_decode filled, or that is all zero. */
 void mt_process_release(struct mt_process *process);
 
 #endif
