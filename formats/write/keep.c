@@ -1,4 +1,4 @@
-/* keep.c - what a flight recorder remembers of its chunks; see keep.h. */
+/* keep.c - the data that a flight recorder keeps about its chunks; see keep.h. */
 #include "keep.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "memtrace/error.h"
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
-#define WINDOW_STEPS 2u /* before the one it happened in */
+#define WINDOW_STEPS 2u /* whole steps of a window before the step with the error */
 
 enum keep_rank { RANK_NONE, RANK_DRIVER, RANK_TENSOR };
 
@@ -37,7 +37,7 @@ void keep_free(struct keep *keep)
 	free(keep);
 }
 
-/* ---- what is open ------------------------------------------------------------------------------------------------ */
+/* ---- open ranges and phases -------------------------------------------------------------------------------------- */
 
 static void open_one(struct keep_state *state, const struct mt_event *event)
 {
@@ -45,7 +45,7 @@ static void open_one(struct keep_state *state, const struct mt_event *event)
 		state->open[state->opens++] = *event;
 }
 
-/* The newest of `kind` that goes with what ends now: of the same thread and domain, or of the same handle. */
+/* Removes the newest open event of `kind` that this event closes: same thread and domain, or same handle. */
 static void close_one(struct keep_state *state, const struct mt_event *end, uint32_t kind)
 {
 	uint32_t i = state->opens;
@@ -90,7 +90,7 @@ static void note_state(struct keep_state *state, const struct mt_event *event)
 		if (event->flags < MT_SOURCE_COUNT)
 			state->source[event->flags] = *event;
 		break;
-	case MT_CUT: /* open ranges and phases say so again */
+	case MT_CUT: /* events behind the CUT open all again that is open */
 		state->opens = 0;
 		break;
 	}
@@ -98,7 +98,7 @@ static void note_state(struct keep_state *state, const struct mt_event *event)
 
 /* ---- strings ----------------------------------------------------------------------------------------------------- */
 
-/* The strings that an event names, up to two. */
+/* Gets the strings that an event names, at most two. */
 static uint32_t names_of(const struct mt_event *event, uint64_t names[2])
 {
 	uint32_t count = 0;
@@ -258,15 +258,15 @@ static uint64_t bytes_between(const struct mt_chunk_info *list, uint32_t first, 
 	return list[last].offset + list[last].size - list[first].offset;
 }
 
-/* May a stretch begin at this chunk? At a checkpoint, or where the file has everything. */
+/* 1: a stretch may begin at this chunk: a checkpoint, or the beginning of the file. */
 static int may_begin(const struct keep *keep, const struct mt_chunk_info *list, uint32_t i)
 {
 	return (list[i].kind == MT_CHUNK_CHECKPOINT && keep->chunks.item[i].state) || i == 1;
 }
 
 /*
- * The begin of the window of an error in chunk `last`: as late as it can with the whole of the steps wanted, later
- * when that is too much. Never behind the last checkpoint before the error, never before a cut.
+ * Finds the begin of the window of an error in chunk `last`: the latest begin with all wanted steps, or later if these
+ * are too large. The window begins at the last checkpoint before the error or earlier, and never before a cut.
  */
 static uint32_t window_begin(const struct keep *keep, const struct mt_chunk_info *list, uint32_t last)
 {
@@ -278,7 +278,7 @@ static uint32_t window_begin(const struct keep *keep, const struct mt_chunk_info
 			break;
 		if (may_begin(keep, list, i))
 			begin = i;
-		/* A step that runs at a chunk's end has begun before the next one. */
+		/* The step that runs at a chunk's end began before the next chunk. */
 		if (keep->chunks.item[i].carry || (begin == i && i > 1 && keep->chunks.item[i - 1].step < from))
 			break;
 	}
@@ -312,13 +312,12 @@ static uint32_t index_of(const struct keep *keep, uint64_t number)
 	while (i-- > 1)
 		if (keep->chunks.item[i].number <= number)
 			break;
-	while (i > 1 &&
-	       keep->chunks.item[i - 1].number == keep->chunks.item[i].number) /* a checkpoint and its events */
+	while (i > 1 && keep->chunks.item[i - 1].number == keep->chunks.item[i].number) /* checkpoint and events */
 		i--;
 	return i;
 }
 
-/* Chunk `last` is the newest with events: new windows begin, open ones grow or end. */
+/* Updates the windows after chunk `last`, the newest with events: begins, extends or ends them. */
 static void follow_windows(struct keep *keep, const struct mt_chunk_info *list, uint32_t last)
 {
 	uint32_t i;

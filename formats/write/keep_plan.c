@@ -1,4 +1,4 @@
-/* keep_plan.c - which chunks of a flight recorder stay, and what is said of those that go; see keep.h. */
+/* keep_plan.c - chooses the chunks of a flight recorder that stay, and makes the carries for the others; see keep.h. */
 #include <stdlib.h>
 #include "keep.h"
 
@@ -9,7 +9,7 @@ static uint64_t bytes_of(const struct mt_chunk_info *list, const struct keep_ran
 	return list[range->last].offset + list[range->last].size - list[range->first].offset;
 }
 
-/* The first chunk with this number or a later one: it is the checkpoint where there is one. */
+/* The first chunk with at least this number: of a checkpoint and its events, the checkpoint. */
 static uint32_t find_number(const struct keep *keep, uint64_t number)
 {
 	uint32_t i = 1;
@@ -19,7 +19,7 @@ static uint32_t find_number(const struct keep *keep, uint64_t number)
 	return i;
 }
 
-/* The last chunk of this number. */
+/* The last chunk with this number. */
 static uint32_t find_end(const struct keep *keep, uint64_t number)
 {
 	uint32_t i = keep->chunks.count - 1;
@@ -34,7 +34,7 @@ static int begins_stretch(const struct keep *keep, const struct mt_chunk_info *l
 	return list[i].kind == MT_CHUNK_CHECKPOINT && keep->chunks.item[i].state;
 }
 
-/* The first place from `i` on where a stretch can begin; the number of chunks when there is none. */
+/* The first checkpoint from `i` on that a stretch can begin with; the number of chunks: none. */
 static uint32_t next_stretch(const struct keep *keep, const struct mt_chunk_info *list, uint32_t i)
 {
 	while (i < keep->chunks.count && !begins_stretch(keep, list, i))
@@ -60,7 +60,7 @@ static uint32_t add_windows(const struct keep *keep, const struct mt_chunk_info 
 	return count;
 }
 
-/* The earliest checkpoint behind which there are at most `most` bytes; at least the newest one. */
+/* Adds the earliest checkpoint with at most `most` bytes from it to the end, or else the newest checkpoint. */
 static int add_newest(const struct keep *keep, const struct mt_chunk_info *list, uint64_t most,
 		      struct keep_range *range)
 {
@@ -81,7 +81,7 @@ static int by_place(const void *a, const void *b)
 	return (one->first > two->first) - (one->first < two->first);
 }
 
-/* Those that touch become one. */
+/* Joins ranges that touch. */
 static uint32_t join(struct keep_range *ranges, uint32_t count)
 {
 	uint32_t i, kept = 0;
@@ -119,7 +119,7 @@ static void add(struct mt_event *events, uint32_t *count, uint32_t room, const s
 		events[(*count)++] = *event;
 }
 
-/* Adds up what goes between the chunks `previous` and `index`. */
+/* Sums up the chunks between `previous` and `index`, which go. */
 static struct keep_chunk sum_up(const struct keep *keep, uint32_t previous, uint32_t index)
 {
 	struct keep_chunk sum = { 0 };

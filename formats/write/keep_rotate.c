@@ -1,7 +1,6 @@
 /*
- * keep_rotate.c - lets go of the old chunks of a flight recorder. Chunks that stay are written into a new file beside
- * the old one, as they are, and the new file then takes the old name. Whenever the process dies, the name stands for
- * a whole trace.
+ * keep_rotate.c - drops old chunks of a flight recorder. The chunks that stay are copied into a new file beside the old
+ * one, and the new file then takes the old name. So at each moment the name leads to a whole trace.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 
 struct rotation {
 	struct mt_writer *writer;
-	char path[4096]; /* path of the new file, until it has its name */
+	char path[4096]; /* path of the new file until it is renamed */
 	int fd;
 	uint64_t end;
 	struct mt_chunk_list list;
@@ -29,7 +28,7 @@ struct rotation {
 	struct mt_event carry[KEEP_CARRY_MAX];
 };
 
-/* How large the file will be when it is closed now. */
+/* Size of the file if it is closed now. */
 static uint64_t file_bytes(const struct mt_writer *writer)
 {
 	return writer->end + mt_index_size(writer->list.count);
@@ -38,8 +37,8 @@ static uint64_t file_bytes(const struct mt_writer *writer)
 /* ---- the new file ------------------------------------------------------------------------------------------------ */
 
 /*
- * The lock keeps others from taking the file away while it is written. It is the writer's own, because the caller's
- * lock, if any, is on the old file.
+ * Creates the new file and locks it, so that no other process takes it meanwhile. A lock of the caller is on the old
+ * file only.
  */
 static int open_beside(struct rotation *rotation)
 {
@@ -49,11 +48,11 @@ static int open_beside(struct rotation *rotation)
 
 	if (n < 0 || (size_t)n >= sizeof(rotation->path) || fstat(writer->fd, &st) || !S_ISREG(st.st_mode))
 		return -MT_E_ARGUMENT;
-	unlink(rotation->path); /* left by a writer that died */
+	unlink(rotation->path); /* a writer that died has left it */
 	rotation->fd = open(rotation->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, st.st_mode & 0777);
 	if (rotation->fd < 0)
 		return mt_write_error();
-	(void)!flock(rotation->fd, LOCK_EX | LOCK_NB); /* some file systems have none */
+	(void)!flock(rotation->fd, LOCK_EX | LOCK_NB); /* some file systems have no locks */
 	return 0;
 }
 
@@ -81,7 +80,7 @@ static int write_packed(struct rotation *rotation, struct mt_chunk_info *info, c
 	return error ? error : add_entry(rotation, info, chunk);
 }
 
-/* Recognition frame and PROCESS chunk, which is the first of the list. */
+/* Copies the recognition frame and the PROCESS chunk, which is the first of the list. */
 static int copy_head(struct rotation *rotation)
 {
 	const struct mt_chunk_info *process = &rotation->writer->list.info[0];
@@ -104,7 +103,7 @@ static int write_defs(struct rotation *rotation)
 	return error;
 }
 
-/* The records of all steps, of those whose events go, too. */
+/* Writes the records of all steps, also of steps without events. */
 static int write_history(struct rotation *rotation)
 {
 	struct mt_chunk_info info = { .kind = MT_CHUNK_SUMMARIES };
@@ -121,7 +120,7 @@ static uint64_t last_seq(const struct mt_chunk_list *list)
 	return list->count ? list->info[list->count - 1].last_seq : 0;
 }
 
-/* The facts that a reader must know about the chunks between `previous` and `first`, which are left out. */
+/* Writes the carry for the chunks between `previous` and `first`, which are left out. */
 static int write_carry(struct rotation *rotation, uint32_t first, uint32_t previous)
 {
 	struct mt_writer *writer = rotation->writer;
@@ -150,7 +149,7 @@ static int write_carry(struct rotation *rotation, uint32_t first, uint32_t previ
 	return write_packed(rotation, &info, &chunk);
 }
 
-/* Everything but definitions and records, which are at the front. */
+/* Copies a range without its definitions and records, which are at the front. */
 static int copy_range(struct rotation *rotation, const struct keep_range *range)
 {
 	const struct mt_writer *writer = rotation->writer;
@@ -196,7 +195,7 @@ static int find_wanted(struct rotation *rotation, const struct keep_range *range
 	return 0;
 }
 
-/* States of checkpoints that are not in the new file. */
+/* Frees the states of checkpoints that the new file lacks. */
 static void free_states(struct keep_chunks *chunks, const struct keep_range *ranges, uint32_t count)
 {
 	uint32_t i, range;
@@ -266,7 +265,7 @@ static void release(struct rotation *rotation)
 	free(rotation);
 }
 
-/* Is less than all there is to stay? */
+/* 1: some chunks would go. */
 static int lets_go(const struct mt_writer *writer, const struct keep_range *ranges, uint32_t count)
 {
 	uint64_t stays = 0, all = writer->end;

@@ -1,4 +1,4 @@
-/* reopen.c - going on with a trace whose writer is gone. */
+/* reopen.c - continues a trace whose writer has ended. */
 #include <fcntl.h>
 #include <unistd.h>
 #include "base/copy.h"
@@ -6,7 +6,7 @@
 #include "read/reader_impl.h"
 #include "writer_impl.h"
 
-/* One batch of events. *step is the one that runs, from 1. */
+/* Replays one batch. *step: the running step, from 1. */
 static int replay_batch(struct mt_writer *writer, const struct mt_event *events, size_t count, int batch,
 			uint32_t *step)
 {
@@ -69,7 +69,7 @@ static int take_record(void *context, const struct mt_summary *record)
 	return writer_remember(context, record);
 }
 
-/* Takes over what the index will say of the chunks that are there. */
+/* Copies the list of the file's chunks, for its index. */
 static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *reader)
 {
 	uint32_t i, count;
@@ -77,7 +77,7 @@ static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *re
 	int error = 0;
 
 	for (i = 0; i < count && !error; i++) {
-		/* The index of a file that goes on could not say that a chunk is missing. */
+		/* The index of a continued file could not show that a chunk is missing. */
 		error = chunks[i].size ? mt_chunk_list_add(&writer->list, &chunks[i]) : -MT_E_CORRUPT;
 		writer->end = chunks[i].offset + chunks[i].size;
 		if (chunks[i].last_seq > writer->seq)
@@ -92,7 +92,7 @@ static int take_over_chunks(struct mt_writer *writer, const struct mt_reader *re
 	return error;
 }
 
-/* Reads all of the file. A torn end is forgiven, and damage that a checkpoint follows. */
+/* Reads the whole file. A torn end is no error, nor is damage before a checkpoint. */
 static int take_over(struct mt_writer *writer, struct mt_reader *reader)
 {
 	const struct mt_writer_watch *watch = writer->options.watch;

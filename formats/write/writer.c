@@ -1,13 +1,12 @@
 /*
  * writer.c - writes a trace, streaming.
  *
- * Events wait in the encoder, a checkpoint that belongs before them waits packed. write_pending() puts everything that
- * waits into one piece,
+ * Events wait in the encoder. A checkpoint before them waits in packed form. write_pending() joins all that waits,
  *
  *     DEFS (what is new) | CHECKPOINT (if due) | EVENTS | SUMMARIES (if steps ended)
  *
- * and writes it at the end of the file. Only when all of it is there does anything count as written; otherwise the
- * file is cut back and the same is tried again later.
+ * and appends it to the file. All of it counts as written, or nothing: after an error the file is cut back, and the
+ * next call tries again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +25,12 @@
 #define DEFAULT_CHUNK_EVENTS 65536u
 #define DEFAULT_CHECKPOINT_EVENTS (1u << 20)
 #define KEEP_CHUNK_EVENTS_MIN 1024u
-#define KEEP_EVENT_BYTES 4u     /* bytes that an event takes in a file, when it takes many */
-#define KEEP_CHUNKS 64u         /* chunks that a flight recorder's file shall have at least */
-#define KEEP_STRETCHES 16u      /* checkpoints that it shall have at least, */
-#define KEEP_CHECKPOINT_PART 4u /* unless they took more than a fourth of what the events take */
+#define KEEP_EVENT_BYTES 4u     /* rough size of an event in a file of many events */
+#define KEEP_CHUNKS 64u         /* least number of chunks in a flight recorder's file */
+#define KEEP_STRETCHES 16u      /* least number of checkpoints in it, ... */
+#define KEEP_CHECKPOINT_PART 4u /* ... unless they take more than a fourth of the events' bytes */
 
-/* The ledger says that bytes changed hands. */
+/* Callback of the ledger: bytes changed hands. */
 static void moved(void *context, uint32_t device, uint64_t tag, int slack, int64_t bytes)
 {
 	struct mt_writer *writer = context;
@@ -61,7 +60,7 @@ void writer_free(struct mt_writer *writer)
 	free(writer);
 }
 
-/* Chunks are what a flight recorder lets go: small ones where the file is small. */
+/* Events of a chunk. A flight recorder drops whole chunks, so a small file gets small chunks. */
 static uint32_t chunk_events_of(uint64_t keep)
 {
 	uint64_t events = keep / (KEEP_CHUNKS * KEEP_EVENT_BYTES);
@@ -115,7 +114,7 @@ struct mt_writer *writer_new(const char *path, const struct mt_writer_options *o
 	return writer;
 }
 
-/* Puts `out` at the end of the file, all of it or nothing. errno is that of the failure. */
+/* Appends `out` to the file, all of it or nothing. After an error errno is set. */
 static int append_out(struct mt_writer *writer)
 {
 	size_t done = 0;
@@ -130,7 +129,7 @@ static int append_out(struct mt_writer *writer)
 			done += (size_t)got;
 		} else if (!got || errno != EINTR) {
 			saved = got ? errno : ENOSPC;
-			/* If this fails as well a torn end stays: readers cope, the next attempt writes over it. */
+			/* If this fails, a torn end stays: readers accept it, and the next attempt overwrites it. */
 			(void)!ftruncate(writer->fd, (off_t)writer->end);
 			errno = saved;
 			return mt_write_error();
@@ -140,7 +139,7 @@ static int append_out(struct mt_writer *writer)
 	return 0;
 }
 
-/* Packs `payload` behind what `out` has and lists it. */
+/* Packs `payload` behind the content of `out` and lists the chunk. */
 static int pack(struct mt_writer *writer, const struct mt_chunk_info *figures)
 {
 	struct mt_chunk_info info = *figures;
@@ -205,7 +204,7 @@ static int add_records(struct mt_writer *writer)
 	return error ? error : mt_chunk_list_add(&writer->list, &info);
 }
 
-/* Writes what waits. 0: nothing waits any more. */
+/* Writes all that waits. 0: nothing waits any more. */
 static int write_pending(struct mt_writer *writer)
 {
 	uint32_t done[MT_DEF_END], listed = writer->list.count;
@@ -306,7 +305,7 @@ static int ids_defined(const struct mt_writer *writer, const struct mt_event *ev
 	       text <= mt_defs_count(writer->defs, MT_DEF_STRING);
 }
 
-/* May this event come next? */
+/* 0: this event may come next; or an error. */
 static int check_event(const struct mt_writer *writer, const struct mt_event *event)
 {
 	uint32_t fields = mt_kind_fields(event->kind);
@@ -329,7 +328,10 @@ int writer_feed(struct mt_writer *writer, const struct mt_event *event, uint32_t
 	return error;
 }
 
-/* A flight recorder begins at checkpoints: there is one for each part of the file, as long as they are cheap. */
+/*
+ * A flight recorder's file can only begin at a checkpoint. So each part of the file gets one, unless checkpoints get
+ * too large.
+ */
 static int keep_wants_checkpoint(const struct mt_writer *writer)
 {
 	uint32_t i = writer->list.count;
@@ -397,8 +399,8 @@ static int encode_list(struct mt_encoder *encoder, const struct live_list *list,
 }
 
 /*
- * Makes the payload of a checkpoint chunk. Seq, time and live bytes of *info are the caller's and go into the SUMMARY;
- * events and phases are filled in. 0, -MT_E_MEMORY, -MT_E_LIMIT: the set does not fit into one chunk.
+ * Makes the payload of a checkpoint. The caller has set seq, time and live bytes in *info, for the SUMMARY; events and
+ * phases are filled in. 0, -MT_E_MEMORY, -MT_E_LIMIT: the live set is too large for a chunk.
  */
 static int live_encode(const struct mt_ledger *ledger, const struct mt_defs *defs, struct mt_chunk_info *info,
 		       struct mt_buffer *payload)
@@ -413,7 +415,7 @@ static int live_encode(const struct mt_ledger *ledger, const struct mt_defs *def
 	if (!list.live)
 		return -MT_E_MEMORY;
 	mt_ledger_each(ledger, collect, &list);
-	/* Memory stays in the ledger's order, which is the one to build it from; tensors pack best in that of birth. */
+	/* Memory keeps the ledger's order, in which it must be read. Tensors are sorted by birth, which packs best. */
 	qsort(list.live + list.memories, list.count - list.memories, sizeof(*list.live), older);
 	mt_encoder_init(&encoder);
 	encoder.defs = defs;
@@ -428,7 +430,7 @@ static int live_encode(const struct mt_ledger *ledger, const struct mt_defs *def
 	return error ? error : payload->error;
 }
 
-/* The live set as it is now, packed. One that does not fit into a chunk is left out: see the spec. */
+/* Packs the current live set. A set that is too large for a chunk is left out (trace-v1.md). */
 static int make_checkpoint(struct mt_writer *writer)
 {
 	struct mt_chunk_info *info = &writer->checkpoint_info;
@@ -455,7 +457,7 @@ static int make_checkpoint(struct mt_writer *writer)
 	return 0;
 }
 
-/* Makes sure that the encoder takes one more event. */
+/* Makes room for one more event in the encoder. */
 static int make_way(struct mt_writer *writer)
 {
 	int error = mt_encoder_room(&writer->encoder);
@@ -501,12 +503,12 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 		info->phases |= MT_CHUNK_HAS_CENSUS;
 	if (info->events < writer->options.chunk_events)
 		return 0;
-	if (info->events % writer->options.chunk_events) /* an overfull chunk: it is tried again now and then */
+	if (info->events % writer->options.chunk_events) /* an overfull chunk is retried now and then */
 		return writer->error;
 	return write_pending(writer);
 }
 
-/* The event is not in the file, but the live set knows of it: a checkpoint says so. */
+/* Adds an event to the live set alone. A checkpoint will show the change. */
 static int leave_out(struct mt_writer *writer, const struct mt_event *event, uint32_t phase, uint32_t step)
 {
 	int born, error = writer_feed(writer, event, phase, step, &born);
@@ -526,7 +528,7 @@ int mt_writer_skip(struct mt_writer *writer, const struct mt_event *event, uint3
 {
 	int error = check_event(writer, event);
 
-	if (!error && writer->encoder.info.events) /* the checkpoint to come stands after these */
+	if (!error && writer->encoder.info.events) /* the next checkpoint comes behind these events */
 		error = write_pending(writer);
 	return error ? error : leave_out(writer, event, phase, step);
 }
@@ -586,7 +588,7 @@ static int write_index(struct mt_writer *writer)
 	return append_out(writer);
 }
 
-/* Facts are only for speed: a file without them is as good. */
+/* Facts only save time: a file without them is complete. */
 static void write_facts(struct mt_writer *writer)
 {
 	const struct mt_chunk_info info = { .kind = MT_CHUNK_FACTS };
@@ -602,7 +604,7 @@ void mt_writer_facts(struct mt_writer *writer, const struct mt_facts_maker *make
 	writer->facts = maker;
 }
 
-/* Names of native functions come last, as definitions alone. The index has their room where both do not fit. */
+/* Names of native functions are the last chunks. If they and the index do not fit, the index replaces them. */
 static int write_index_alone(struct mt_writer *writer)
 {
 	if (ftruncate(writer->fd, (off_t)writer->needed_end))

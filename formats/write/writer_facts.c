@@ -1,4 +1,4 @@
-/* writer_facts.c - the facts of a trace that is being closed (memtrace/facts.h), and the file that they are of. */
+/* writer_facts.c - writes the facts of a trace at its end (memtrace/facts.h), with the identity of the file. */
 #include <stdlib.h>
 #include "memtrace/error.h"
 #include "memtrace/facts.h"

@@ -1,14 +1,16 @@
-/* writer_summary.c - the records of memtrace/summary.h: when one is due, and which stay when a flight recorder lets events go. */
+/*
+ * writer_summary.c - makes the records of memtrace/summary.h, and thins them out when a flight recorder drops events.
+ */
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "trace/chunk.h"
 #include "writer_impl.h"
 
-#define EVENTS_MAX (1u << 20) /* between two records, as long as no step has ended: as between checkpoints */
-#define SECONDS_MAX 10u       /* the same: a screen that follows is not older than that */
-#define DUE_EVENTS 65536u     /* between two chunks of records: as many as an EVENTS chunk has */
+#define EVENTS_MAX (1u << 20) /* events between two records while no step has ended; as between checkpoints */
+#define SECONDS_MAX 10u       /* s between two records while no step has ended, so `memana live` shows no older state */
+#define DUE_EVENTS 65536u     /* events between two chunks of records; as in an EVENTS chunk */
 #define RECORDS_MAX 1024u     /* a flight recorder has no more: a screen has as many dots */
-#define WAITING_MAX 16384u    /* records that wait, such as for room on a disk; more are thinned out */
+#define WAITING_MAX 16384u    /* most waiting records, such as with a full disk; more are thinned out */
 #define HISTORY_PART 8u       /* an eighth of a flight recorder's bytes, before they are packed: some 4 % of the file */
 
 /* Without memory there are no summaries from here on: readers read the events. */
