@@ -26,15 +26,15 @@ static void open_gap(struct mt_reader *reader, const struct mt_chunk_info *chunk
 		reader->gap.seq = chunk->last_seq;
 }
 
-/* A checkpoint of these figures stands for events that are not in the file, or could not be read. */
+/* 1: a checkpoint with these figures replaces events that the file lacks or that could not be read. */
 static int begins_anew(const struct mt_reader *reader, const struct mt_chunk_info *figures)
 {
 	return !reader->begun || reader->cut || figures->last_seq > reader->seq;
 }
 
 /*
- * The chunk at `at` cannot be read, or its events only up to `good`. Definitions that are missing show where they are
- * named, and a checkpoint that says nothing new is not missed.
+ * Counts a damaged chunk, whose events are readable only up to `good`. A lost DEFS chunk opens no gap: its damage shows
+ * where an event names a missing definition. Nor does a checkpoint that only repeats known events.
  */
 static void pass_damaged(struct mt_reader *reader, const struct mt_chunk_info *chunk)
 {
@@ -59,7 +59,7 @@ static int note_damage(struct mt_reader *reader, uint32_t at, int error, uint32_
 	return is_fatal(error) ? error : 0;
 }
 
-/* After a scan: a stretch that cannot be read and that the index knows is what the index says. */
+/* After a scan: the index describes each unreadable stretch that it knows. */
 static int name_damaged(struct mt_chunk_list *found, const struct mt_chunk_list *index)
 {
 	uint64_t end = 0;
@@ -76,7 +76,7 @@ static int name_damaged(struct mt_chunk_list *found, const struct mt_chunk_list 
 		index->info[j].error = found->info[i].error;
 		found->info[i] = index->info[j];
 	}
-	for (j = 0; found->end_error && j < index->count && !error; j++) { /* behind the last that can be read */
+	for (j = 0; found->end_error && j < index->count && !error; j++) { /* chunks behind the last readable one */
 		if (index->info[j].offset < end)
 			continue;
 		index->info[j].error = found->end_error;
@@ -85,7 +85,7 @@ static int name_damaged(struct mt_chunk_list *found, const struct mt_chunk_list 
 	return error;
 }
 
-/* The index is not true of the chunk at `at`: what comes from there on is looked for in the file itself. */
+/* The index is wrong about the chunk at `at`: this chunk and those behind it are found by a scan of the file. */
 static int disprove_index(struct mt_reader *reader)
 {
 	struct mt_chunk_list found = { 0 };
@@ -103,7 +103,7 @@ static int disprove_index(struct mt_reader *reader)
 		mt_chunk_list_release(&found);
 		return error;
 	}
-	for (i = 0; i < reader->at; i++) /* a scan begins its own account of damage */
+	for (i = 0; i < reader->at; i++) /* the scan counted damage anew: add the damage before it */
 		if (found.info[i].error)
 			mt_chunk_list_damage(&found, found.info[i].error, found.info[i].offset);
 	reader->disproved = reader->list.info;
@@ -121,7 +121,7 @@ void mt_reader_share(struct mt_reader *reader, _Atomic uint64_t *budget)
 	reader->large = 0;
 }
 
-/* The chunk that was found is about to be unpacked. */
+/* Takes the bytes of a large chunk from the shared budget, before the chunk is unpacked. */
 static int count_large(struct mt_reader *reader)
 {
 	size_t size = mt_unpacker_size(reader->file.source.unpacker);
@@ -153,7 +153,7 @@ static int same_figures(const struct mt_chunk_info *a, const struct mt_chunk_inf
 	       a->live_max == b->live_max && a->phases == b->phases;
 }
 
-/* Reads the payload of a known kind. *figures: its SUMMARY, all 0 when it has none. */
+/* Begins the payload of a known kind. *figures: its SUMMARY; all 0 without one. */
 static int begin_payload(struct mt_reader *reader, uint32_t kind, struct mt_cursor *payload,
 			 struct mt_chunk_info *figures)
 {
@@ -171,7 +171,7 @@ static int begin_payload(struct mt_reader *reader, uint32_t kind, struct mt_curs
 	}
 }
 
-/* Finds the chunk at `at`. *lies: the index says otherwise of it. */
+/* Finds the chunk at `at`. *lies 1: the index contradicts the file. */
 static int find_chunk(struct mt_reader *reader, int *lies)
 {
 	const struct mt_chunk_info *info = &reader->list.info[reader->at];
@@ -182,7 +182,7 @@ static int find_chunk(struct mt_reader *reader, int *lies)
 	return error;
 }
 
-/* Unpacks the chunk at `at`, which was found, and begins its payload. *lies as above. */
+/* Unpacks the chunk that was found and begins its payload. *lies as above. */
 static int open_chunk(struct mt_reader *reader, int *lies)
 {
 	const struct mt_chunk_info *info = &reader->list.info[reader->at];
@@ -205,13 +205,16 @@ static int open_chunk(struct mt_reader *reader, int *lies)
 	return error;
 }
 
-/* Without an index that knows the chunk, numbers tell what is gone: a ring's events follow each other (trace-v1.md, "Numbers"). */
+/*
+ * 1: missing chunks show in the numbers, because no index knows the chunk, and events of a ring have consecutive
+ * numbers (trace-v1.md, "Numbers").
+ */
 static int numbers_tell(const struct mt_reader *reader)
 {
 	return *reader->process.ring_path && !reader->list.indexed && reader->at > reader->vouched && reader->begun;
 }
 
-/* Chunks are gone before this one. A CUT, which begins its chunk, is the one event that leaves out numbers before itself. */
+/* 1: numbers before this chunk are missing. Only a CUT, which begins its chunk, leaves out numbers on purpose. */
 static int skips_numbers(const struct mt_reader *reader)
 {
 	const struct mt_decoder *decoder = &reader->decoder;
@@ -220,13 +223,13 @@ static int skips_numbers(const struct mt_reader *reader)
 	       decoder->info.first_seq >> 6 > (reader->seq >> 6) + 1;
 }
 
-/* The same of a checkpoint, which makes up for what is gone. */
+/* 1: numbers before this checkpoint are missing; the checkpoint replaces their events. */
 static int stands_for_numbers(const struct mt_reader *reader, const struct mt_chunk_info *figures)
 {
 	return numbers_tell(reader) && !reader->gap.open && !reader->cut && figures->last_seq >> 6 > reader->seq >> 6;
 }
 
-/* Nobody has said so before the chunk at `at` - 1 came. */
+/* Opens a gap for events that are missing before the chunk at `at` - 1, without any other sign of damage. */
 static void find_gap(struct mt_reader *reader)
 {
 	mt_chunk_list_damage(&reader->list, -MT_E_CORRUPT, reader->list.info[reader->at - 1].offset);
@@ -272,7 +275,7 @@ static int begin_open_chunk(struct mt_reader *reader, int *wait)
 	return 0;
 }
 
-/* Begins the next chunk, or finds that it has to wait. 0: go on with mt_reader_next's loop. */
+/* Begins the next chunk, or sets *wait. 0: go on with mt_reader_next's loop. */
 static int begin_chunk(struct mt_reader *reader, int *wait)
 {
 	int error = reader_file_wake(&reader->file);
@@ -285,7 +288,7 @@ static int begin_chunk(struct mt_reader *reader, int *wait)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-/* Has room for `count` events in the batch. A checkpoint's live set is not kept for batches of events. */
+/* Makes room for `count` events in the batch. The large array of a checkpoint is not kept for batches of events. */
 static int make_room(struct mt_reader *reader, size_t count)
 {
 	size_t room = count > BATCH ? count : BATCH;
@@ -344,8 +347,8 @@ static int decode_events(struct mt_reader *reader, size_t *count)
 }
 
 /*
- * How many events a gap has swallowed. Without figures, numbers tell: those of the ring are 64 apart (trace-v1.md,
- * "Numbers").
+ * The number of events that a gap has swallowed. Without figures the numbers show it, because those of a ring are 64
+ * apart (trace-v1.md, "Numbers").
  */
 static uint64_t gap_size(const struct mt_reader *reader, uint64_t seq)
 {
@@ -356,7 +359,7 @@ static uint64_t gap_size(const struct mt_reader *reader, uint64_t seq)
 	return numbers > reader->gap.missed ? numbers : reader->gap.missed + 1;
 }
 
-/* The LOST event of a gap: the only place where events that damage has taken are counted. */
+/* Makes the LOST event of a gap. Only this function counts the events that damage has taken. */
 static void tell_gap(struct mt_reader *reader, uint64_t seq, uint64_t time)
 {
 	reader->lost = (struct mt_event){
@@ -367,7 +370,7 @@ static void tell_gap(struct mt_reader *reader, uint64_t seq, uint64_t time)
 	reader->told = 1;
 }
 
-/* A checkpoint is there: the gap before it, if there is one, ends. 1: it has to be told of first. */
+/* Ends an open gap at a checkpoint. 1: the LOST event of the gap comes first. */
 static int close_gap(struct mt_reader *reader, const struct mt_chunk_info *figures)
 {
 	int tell = reader->gap.open && reader->gap.untold && figures->last_seq > reader->seq;
@@ -378,7 +381,7 @@ static int close_gap(struct mt_reader *reader, const struct mt_chunk_info *figur
 	return tell;
 }
 
-/* The end of the file is there, and no checkpoint has ended the gap: it stays open. 1: it has to be told of. */
+/* The file ends inside a gap, which stays open. 1: its LOST event comes first. */
 static int end_in_gap(struct mt_reader *reader)
 {
 	uint64_t seq = reader->gap.seq > reader->seq ? reader->gap.seq : reader->seq + (reader->seq < UINT64_MAX);
@@ -391,7 +394,7 @@ static int end_in_gap(struct mt_reader *reader)
 	return 1;
 }
 
-/* A live set comes in one piece, and never as nothing at all. The events that the gap before it swallowed come first. */
+/* Decodes a checkpoint: its live set comes in one batch of at least one event. The LOST event of a gap comes first. */
 static int decode_checkpoint(struct mt_reader *reader, size_t *count, int *checkpoint, const struct mt_event **events)
 {
 	struct mt_decoder *decoder = &reader->decoder;
@@ -429,7 +432,7 @@ static int decode(struct mt_reader *reader, size_t *count, int *checkpoint, cons
 	return decode_events(reader, count);
 }
 
-/* Do not read ahead for the next call, as far as one can tell before looking at the chunk. */
+/* 1: the next call should not read ahead, as far as this is known before the chunk is read. */
 static int must_wait(const struct mt_reader *reader)
 {
 	const struct mt_chunk_info *next = &reader->list.info[reader->at];

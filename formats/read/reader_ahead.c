@@ -1,4 +1,4 @@
-/* reader_ahead.c - threads that fill a short queue of batches for each of several readers. */
+/* reader_ahead.c - threads that read ahead for several readers, each with a short queue of batches. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,24 +8,24 @@
 #include "reader_impl.h"
 
 /*
- * One is used, one is filled, two wait: a thread that slept needs that long to wake up. No more, for then they would not
- * stay in a core's cache between one turn of the ring and the next (a batch takes 45 KiB).
+ * Batches of a reader: one in use, one being filled, two waiting for as long as a thread takes to wake up. More batches
+ * of 45 KiB would not stay in a core's cache from one turn of the ring to the next.
  */
 #define SLOTS 4u
 #define LARGE_ALL (256u << 20) /* bytes of large chunks of all readers together */
 
 /* The result of one mt_reader_next, with its tracker. */
 struct slot {
-	struct mt_event *own; /* traded with the reader, which decodes into the other one */
+	struct mt_event *own; /* exchanged with the reader's array at each batch */
 	size_t room;
-	struct mt_event one; /* an event that is not in the reader's array */
+	struct mt_event one; /* an event outside the reader's array */
 	struct mt_label *label;
 	size_t label_room;
 	struct mt_ahead_batch batch;
 	int error;
 };
 
-/* One reader. Whoever sets `busy` owns the reader and the slot behind the last filled one until it is cleared. */
+/* One reader. The thread that sets `busy` owns the reader and the next free slot until it clears `busy`. */
 struct lane {
 	struct mt_reader *reader;
 	struct mt_tracker *tracker; /* NULL: none */
@@ -33,18 +33,18 @@ struct lane {
 	uint32_t first, filled; /* ring of slots */
 	int used;               /* the first is in the user's hands */
 	int busy;
-	int ended; /* no more batches after those in the ring */
+	int ended; /* 1: the batches in the ring are the last ones */
 	int waits; /* the user reads the next chunk only when the ring is empty */
 	int queued;
 	struct lane *next; /* in the queue */
 };
 
 struct mt_ahead {
-	pthread_mutex_t lock; /* guards all below, but for the fields that `busy` protects */
+	pthread_mutex_t lock; /* guards all fields below, except those that `busy` protects */
 	pthread_cond_t work, ready;
 	struct lane *lane;
 	uint32_t lanes, slots;
-	struct lane *queue, **queue_end; /* lanes that can read on, the one that waits longest first */
+	struct lane *queue, **queue_end; /* lanes that can read on, longest wait first */
 	/* Bytes left of LARGE_ALL: only the user's thread takes some, for large chunks; any thread gives them back. */
 	_Atomic uint64_t large;
 	int stop;
@@ -52,7 +52,7 @@ struct mt_ahead {
 	pthread_t thread[MT_AHEAD_THREADS];
 };
 
-/* A checkpoint may have made it bigger than batches of events need: many of those would add up. */
+/* Frees an array that a checkpoint made larger than events need; otherwise many such arrays add up. */
 static void drop_large(struct slot *slot)
 {
 	if (slot->room > MT_READER_BATCH) {
@@ -85,7 +85,7 @@ static int label_events(struct mt_tracker *tracker, struct slot *slot)
 	return 0;
 }
 
-/* Reads and labels one batch. *wait NULL: whatever comes; else see mt_reader_next_until. */
+/* Reads and labels one batch. *wait as in mt_reader_next_until; NULL: read any chunk. */
 static void fill(struct lane *lane, struct slot *slot, int *wait)
 {
 	struct mt_ahead_batch *batch = &slot->batch;
@@ -129,7 +129,7 @@ static void join_queue(struct mt_ahead *ahead, struct lane *lane)
 	ahead->queue_end = &lane->next;
 }
 
-/* With the lock; gives it up while reading. */
+/* Called with the lock, which is released while reading. */
 static void read_on(struct mt_ahead *ahead, struct lane *lane, int ahead_of_user)
 {
 	struct slot *slot = next_slot(ahead, lane);
@@ -148,7 +148,7 @@ static void read_on(struct mt_ahead *ahead, struct lane *lane, int ahead_of_user
 	join_queue(ahead, lane);
 }
 
-/* The lane whose turn comes first. A lane may have been read since it joined the queue. NULL: nothing to do. */
+/* Returns the next lane of the queue that can still read on; NULL: nothing to do. */
 static struct lane *choose(struct mt_ahead *ahead)
 {
 	struct lane *lane;
@@ -219,7 +219,7 @@ int mt_ahead_next(struct mt_ahead *ahead, uint32_t which, struct mt_ahead_batch 
 	return lane->used ? slot->error : 0;
 }
 
-/* For a lane with an end that the user has seen: with the lock, which is given up meanwhile. As mt_reader_more. */
+/* mt_reader_more for a lane whose end the user has seen. Called with the lock, which is released meanwhile. */
 static int more_of(struct mt_ahead *ahead, struct lane *lane)
 {
 	int more;
@@ -236,7 +236,7 @@ static int more_of(struct mt_ahead *ahead, struct lane *lane)
 	return more;
 }
 
-/* The user holds the batch of 0 events that says the end, or has let go of it. */
+/* 1: the user has seen the batch of 0 events, which is the end. */
 static int is_at_end(const struct lane *lane)
 {
 	return lane->ended && !lane->busy &&
@@ -258,7 +258,7 @@ int mt_ahead_more(struct mt_ahead *ahead)
 	return any;
 }
 
-/* The user's thread takes one processor. */
+/* Returns the processors without the one of the user's thread. */
 static uint32_t spare_processors(void)
 {
 	cpu_set_t set;
@@ -267,7 +267,7 @@ static uint32_t spare_processors(void)
 	return count - 1 < (int)MT_AHEAD_THREADS ? (uint32_t)(count - 1) : MT_AHEAD_THREADS;
 }
 
-/* Signals are for the thread that was there before. */
+/* Starts threads with all signals blocked: signals are for the program's own thread. */
 static void start(struct mt_ahead *ahead, uint32_t threads)
 {
 	uint32_t wanted = spare_processors();

@@ -1,4 +1,7 @@
-/* reader_facts.c - the facts of a trace (memtrace/facts.h): whether they are of exactly this file, and all definitions. */
+/*
+ * reader_facts.c - reads the facts of a trace (memtrace/facts.h) if they belong to exactly this file, and all
+ * definitions.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
@@ -8,7 +11,7 @@
 #include "trace/chunk.h"
 #include "trace/defs.h"
 
-/* Finds and unpacks a chunk, whose kind the index tells. */
+/* Finds and unpacks a chunk; the index has its kind. */
 static int unpack(struct mt_reader *reader, const struct mt_chunk_info *info, struct mt_cursor *payload)
 {
 	struct mt_unpacker *unpacker = reader->file.source.unpacker;
@@ -24,7 +27,7 @@ static int unpack(struct mt_reader *reader, const struct mt_chunk_info *info, st
 	return error;
 }
 
-/* A copy of the content, if the facts are of this identity. hash[2]: of the file before them, and of its index. */
+/* Copies the content if the facts have this identity. hash[2]: hash of the file before the facts, and of its index. */
 static int take_content(struct mt_cursor *payload, uint64_t identity, uint64_t hash[2], uint8_t **data, size_t *size)
 {
 	struct mt_section section = { 0 };

@@ -1,6 +1,6 @@
 /*
- * reader_file.h - the file of a trace that is read. A file may rest: it is open only while a chunk is read, so thousands of
- * traces need one descriptor.
+ * reader_file.h - the open file of a trace. A file may rest: it is then open only while a chunk is read, so thousands
+ * of traces need one descriptor.
  */
 #ifndef FORMATS_READER_FILE_H
 #define FORMATS_READER_FILE_H
@@ -10,7 +10,7 @@
 
 struct reader_file {
 	struct mt_chunk_source source;
-	const char *rests; /* the path of a file that rests; NULL: the file is open all the time */
+	const char *rests; /* path of a file that rests; NULL: the file is always open */
 	dev_t device;      /* device and inode of a file that rests */
 	ino_t inode;
 };
@@ -19,10 +19,13 @@ struct reader_file {
 int reader_file_open(struct reader_file *file, const char *path);
 void reader_file_release(struct reader_file *file);
 
-/* From now on the file rests. `path` lives as long as the file. Nothing happens where the file cannot be looked at. */
+/* Lets the file rest from now on. `path` must outlive the file. Does nothing if fstat fails. */
 void reader_file_rest(struct reader_file *file, const char *path);
 
-/* Around the reading of a chunk. 0 or -MT_E_SYSTEM; ESTALE: another file has the name by now. The second keeps errno. */
+/*
+ * Call before and after reading a chunk. reader_file_wake: 0 or -MT_E_SYSTEM; ESTALE: another file has the name now.
+ * reader_file_sleep keeps errno.
+ */
 int reader_file_wake(struct reader_file *file);
 void reader_file_sleep(struct reader_file *file);
 

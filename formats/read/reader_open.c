@@ -8,7 +8,7 @@
 #include "trace/chunk.h"
 #include "trace/defs.h"
 
-/* Most readers never touch these 64 KiB. */
+/* The part of a reader that is cleared: most readers never touch the 64 KiB behind it. */
 #define READER_CLEARED (offsetof(struct mt_reader, decoder) + offsetof(struct mt_decoder, addr))
 
 /* The chunk behind the recognition frame. */

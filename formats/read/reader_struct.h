@@ -11,13 +11,13 @@
 #include "trace/codec.h"
 #include "trace/process.h"
 
-/* Events cannot be read, or make no sense without those before; a checkpoint ends it. */
+/* Chunks whose events are unreadable, or useless without the events before. A checkpoint ends a gap. */
 struct gap {
 	int open;
-	int untold;      /* since the newest LOST that stands for it, chunks were passed */
-	int uncounted;   /* the number of events in one of the chunks is unknown */
-	uint64_t missed; /* in the others */
-	uint64_t seq;    /* the largest that one of the chunks has, as far as is known */
+	int untold;      /* 1: chunks were passed since the newest LOST event for the gap */
+	int uncounted;   /* 1: a chunk with an unknown number of events was passed */
+	uint64_t missed; /* events in chunks with a known number */
+	uint64_t seq;    /* largest known seq of the chunks */
 };
 
 struct mt_reader {
@@ -25,28 +25,28 @@ struct mt_reader {
 	struct mt_process process;
 	struct mt_defs *defs;
 	struct mt_chunk_list list;
-	struct mt_chunk_info *disproved; /* from an index: callers may still look at it */
-	uint32_t vouched;                /* chunks before this one are as the disproved index has them */
+	struct mt_chunk_info *disproved; /* list of an index that proved wrong; kept, because callers may hold it */
+	uint32_t vouched;                /* number of chunks in front that match the disproved index */
 	uint32_t at;                     /* chunk to begin next */
-	uint32_t defs_done;              /* chunks whose definitions are in `defs` */
-	uint64_t seq;                    /* the newest event's, missing ones included */
+	uint32_t defs_done;              /* number of chunks whose definitions are in `defs` */
+	uint64_t seq;                    /* seq of the newest event, missing events included */
 	int begun;                       /* there were events */
-	int cut;                         /* one of them a CUT, and no checkpoint since */
+	int cut;                         /* 1: a CUT has come, and no checkpoint since */
 	struct gap gap;
 	int decoding; /* decoder is inside chunk at - 1 */
 	struct mt_event *events;
 	size_t events_room;
 	_Atomic uint64_t *budget; /* see mt_reader_share */
-	uint64_t large;           /* bytes taken off it for the chunk that is being read */
-	struct mt_event lost;     /* stands for a gap, */
-	int told;                 /* and is the newest batch */
+	uint64_t large;           /* bytes taken from the budget for the current chunk */
+	struct mt_event lost;     /* LOST event for a gap */
+	int told;                 /* 1: `lost` is the newest batch */
 	uint64_t time;            /* the newest event's */
-	size_t held;              /* events of a checkpoint that come after `lost` */
+	size_t held;              /* events of a checkpoint to hand out after `lost` */
 	struct mt_trace_state state;
-	struct mt_decoder decoder; /* last, for its addresses are not cleared: see reader_open.c */
+	struct mt_decoder decoder; /* last, because its addresses are not cleared: see reader_open.c */
 };
 
-/* The state of the trace is what the chunk list says of the file. */
+/* Sets the trace's state from the chunk list. */
 void reader_take_over(struct mt_reader *reader);
 
 #endif

@@ -6,12 +6,12 @@
 #include "summary/history.h"
 #include "trace/chunk.h"
 
-/* Records after damage say what changed since records that are gone. */
+/* The state of handing out records. After damage, a record's changes refer to a lost record. */
 struct handing {
 	int (*take)(void *context, const struct mt_summary *summary);
 	void *context;
 	struct history_reading reading;
-	int broken; /* the next record that begins anew ends it */
+	int broken; /* 1: damage; records wait for one that begins anew */
 };
 
 static int begin_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info *info, const struct mt_defs *defs,
@@ -30,7 +30,7 @@ static int begin_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info 
 	return error ? error : history_reading_begin(reading, defs, &payload);
 }
 
-/* The records of the chunk that was begun, up to damage. *result: what `take` says. 0 or -MT_E_x. */
+/* Hands out the records of the current chunk, up to damage. *result: the result of `take`. 0 or -MT_E_x. */
 static int hand_out(struct handing *handing, int *result)
 {
 	int more = 0;
@@ -55,7 +55,7 @@ int mt_reader_summaries(struct mt_reader *reader, int (*take)(void *context, con
 	list = mt_reader_chunks(reader, &count);
 	for (i = 0; i < count && !error; i++) {
 		if (list[i].error && !list[i].kind)
-			handing.broken = 1; /* it may have been one */
+			handing.broken = 1; /* an unreadable chunk may have held records */
 		if (list[i].kind != MT_CHUNK_SUMMARIES)
 			continue;
 		damage = list[i].error ? list[i].error
