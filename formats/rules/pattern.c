@@ -1,13 +1,13 @@
 /*
- * pattern.c - a pattern becomes a graph of states, and matching follows all ways through it at once.
+ * pattern.c - compiles a pattern into a graph of states. A match follows all ways through the graph at once.
  *
  *     ab*|c        ┌─ a ─> fork ──────┐
  *            fork ─┤        │ ^       ├─> join ─> match
  *                  │        b ┘       │
  *                  └─ c ──────────────┘
  *
- * Each byte of the pattern makes two states at most, and each state is entered at most once for each byte of the
- * text. These bound time and memory. The parser keeps open groups on a stack of its own.
+ * Each byte of the pattern makes two states at most, and each byte of the text enters each state at most once. This
+ * bounds time and memory. The parser keeps open groups on a stack of its own.
  */
 #include "pattern_impl.h"
 
@@ -39,31 +39,31 @@ int pattern_fault_is_choice(enum pattern_fault_kind kind)
 	return choice[kind];
 }
 
-/* A piece of the graph: one way in, and one state at its end whose `next` is still open. */
+/* A part of the graph with one start, and one end state whose `next` is open. */
 struct piece {
 	uint16_t start, end;
-	uint32_t longest; /* bytes of the longest text that it matches */
+	uint32_t longest; /* bytes of its longest match */
 };
 
 static const struct piece nothing = { NOWHERE, NOWHERE, 0 };
 
 /* The parsed part of a group, or of the pattern itself. */
 struct group {
-	struct piece sequence;       /* the part read of the alternative; start NOWHERE: nothing yet */
-	struct piece alternatives;   /* those before it */
-	const unsigned char *opened; /* the place of its parenthesis */
+	struct piece sequence;       /* parsed part of the current alternative; start NOWHERE: none */
+	struct piece alternatives;   /* earlier alternatives */
+	const unsigned char *opened; /* position of its parenthesis */
 };
 
 struct parser {
 	struct pattern *pattern;
 	const unsigned char *text, *at;
-	struct group *group; /* the innermost open one */
+	struct group *group; /* innermost open group */
 	struct group *groups;
 	struct pattern_fault *fault;
 	int failed;
-	char *run; /* the literal that is being read, at the top of the pattern */
+	char *run; /* current literal at the top level */
 	size_t run_size, literal_size;
-	uint32_t run_before; /* bytes that may come before the run */
+	uint32_t run_before; /* most bytes of a match before the literal */
 	int no_literal;      /* there are alternatives at the top */
 };
 
@@ -106,7 +106,7 @@ static void connect(struct parser *parser, struct piece *to, struct piece piece)
 	to->longest = add_lengths(to->longest, piece.longest);
 }
 
-/* The run ends here; the longest one is kept. */
+/* Ends the current literal. The longest one is kept. */
 static void end_run(struct parser *parser)
 {
 	if (parser->run_size > parser->literal_size) {
@@ -117,7 +117,9 @@ static void end_run(struct parser *parser)
 	parser->run_size = 0;
 }
 
-/* A literal was read with what repeats it. Under other roofs than the top it may be missing from a match. */
+/*
+ * Adds bytes to the current literal. Below the top level, or if optional, they may be missing from a match and end it.
+ */
 static void note_literal(struct parser *parser, const unsigned char *bytes, size_t size, int optional, int repeated)
 {
 	if (parser->group != parser->groups || optional) {
@@ -132,8 +134,7 @@ static void note_literal(struct parser *parser, const unsigned char *bytes, size
 		end_run(parser);
 }
 
-/* Take all of *, + and ? at this place. Together they say no more than whether a piece may be missing, and
- * come again. */
+/* Reads all *, + and ? at this place. Together they say whether a piece may be missing and whether it may repeat. */
 static void read_repeats(struct parser *parser, int *optional, int *repeated)
 {
 	*optional = *repeated = 0;
@@ -161,7 +162,7 @@ static struct piece repeat(struct parser *parser, struct piece piece, int option
 	return (struct piece){ fork.start, join.end, piece.longest };
 }
 
-/* Takes the repeats behind the piece, and puts it at the end of the sequence. */
+/* Reads the repeats behind the piece and appends the piece to the sequence. */
 static void append(struct parser *parser, struct piece piece)
 {
 	int optional, repeated;
@@ -171,7 +172,7 @@ static void append(struct parser *parser, struct piece piece)
 	connect(parser, &parser->group->sequence, repeat(parser, piece, optional, repeated));
 }
 
-/* How many bytes the character here has: those of UTF-8 are repeated as a whole. */
+/* Bytes of the character here, because a repeat applies to the whole UTF-8 character. */
 static size_t character_size(const unsigned char *at)
 {
 	size_t size = 1;
@@ -197,7 +198,7 @@ static void append_literal(struct parser *parser, const unsigned char *bytes, si
 	connect(parser, &parser->group->sequence, repeat(parser, piece, optional, repeated));
 }
 
-/* Takes the set over, or finds the one that is equal. */
+/* Adds the set to the pattern, or uses an equal one. */
 static void append_set(struct parser *parser, const struct set *set)
 {
 	struct pattern *pattern = parser->pattern;
@@ -220,7 +221,7 @@ static void set_invert(struct set *set)
 		set->word[i] = ~set->word[i];
 }
 
-/* ASCII only: what is_x says of other bytes depends on the locale. */
+/* Adds an ASCII class. For other bytes, is_x depends on the locale. */
 static void set_add_class(struct set *set, int (*is_in)(int))
 {
 	int byte;
@@ -234,7 +235,7 @@ static void set_add_class(struct set *set, int (*is_in)(int))
 #define CLASS_LIST(X) \
 	X(alnum) X(alpha) X(blank) X(cntrl) X(digit) X(graph) X(lower) X(print) X(punct) X(space) X(upper) X(xdigit)
 
-/* "[:alpha:]" at the parser's place, which moves behind it. */
+/* Reads "[:alpha:]" and moves behind it. */
 static void read_class(struct parser *parser, struct set *set)
 {
 	static const struct {
@@ -259,7 +260,7 @@ static void read_class(struct parser *parser, struct set *set)
 	fail(parser, PATTERN_FAULT_CLASS, parser->at);
 }
 
-/* May this character be an element of a bracket expression, or the end of a range? */
+/* 1: this character may be an element of a bracket expression, or the end of a range. */
 static int check_element(struct parser *parser, const unsigned char *at)
 {
 	if (*at >= 0x80)
@@ -271,7 +272,7 @@ static int check_element(struct parser *parser, const unsigned char *at)
 	return !parser->failed;
 }
 
-/* "a" or "a-z". `inside`: other elements stand before it. */
+/* Reads "a" or "a-z". `inside` 1: not the first element. */
 static void read_element(struct parser *parser, struct set *set, int inside)
 {
 	const unsigned char *at = parser->at;
@@ -305,7 +306,7 @@ static void set_fold(struct set *set)
 			set_add(set, fold_byte((unsigned char)upper));
 }
 
-/* From "[" to "]". A backslash in it is one. */
+/* Reads from "[" to "]". Inside, a backslash is a plain character. */
 static void read_bracket(struct parser *parser)
 {
 	const unsigned char *open = parser->at, *first;
@@ -368,7 +369,7 @@ static void open_group(struct parser *parser, struct group *group, const unsigne
 	group->opened = at;
 }
 
-/* The alternative that was being read goes to those before it. They end in one state together. */
+/* Ends the current alternative. All alternatives of a group share one end state. */
 static void end_alternative(struct parser *parser)
 {
 	struct piece *all = &parser->group->alternatives, one = parser->group->sequence;
@@ -392,7 +393,7 @@ static void end_alternative(struct parser *parser)
 	state[one.end].next = all->end;
 }
 
-/* The kind of the group. Most have no alternatives, and then nothing is added. */
+/* The group as one piece. Without alternatives no state is added. */
 static struct piece whole_group(struct parser *parser)
 {
 	if (parser->group->alternatives.start == NOWHERE && parser->group->sequence.start != NOWHERE)
@@ -485,7 +486,7 @@ static void parse(struct parser *parser)
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
-/* Gives back what was reserved for the worst. */
+/* Frees the memory that was reserved for the worst case. */
 static void trim(struct pattern *pattern, const struct parser *parser)
 {
 	struct state *state = realloc(pattern->state, pattern->states * sizeof(*state));
@@ -504,7 +505,7 @@ static void trim(struct pattern *pattern, const struct parser *parser)
 	pattern->literal = literal ? literal : pattern->literal;
 }
 
-/* Room for the worst that `size` bytes can be. */
+/* Reserves memory for the worst pattern of `size` bytes. */
 static int reserve(struct parser *parser, size_t size)
 {
 	struct pattern *pattern = parser->pattern;

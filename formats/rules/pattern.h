@@ -1,11 +1,11 @@
 /*
- * pattern.h - regular expressions with bounded time and memory. A compiled pattern takes memory in proportion to
- * its length, and matching takes time in proportion to pattern times text.
+ * pattern.h - regular expressions with bounded time and memory. A compiled pattern takes memory in proportion to its
+ * length. A match takes time in proportion to pattern times text.
  *
- * The syntax is the part of POSIX extended regular expressions that a set of states can follow: literals, `.`,
- * bracket expressions, groups, `|`, `*`, `+`, `?`, `^` and `$`. It adds \w \W \s \S as many know them. The rest
- * (counted repetition, back references, word boundaries) is refused. Patterns and texts are bytes in every locale:
- * `.` is one byte, upper and lower case are those of ASCII.
+ * The syntax is the part of POSIX extended regular expressions that a set of states can follow: literals, `.`, bracket
+ * expressions, groups, `|`, `*`, `+`, `?`, `^` and `$`, and also \w \W \s \S. Counted repetition, back references and
+ * word boundaries are refused. Patterns and texts are bytes in every locale: `.` is one byte, upper and lower case are
+ * those of ASCII.
  */
 #ifndef FORMATS_PATTERN_H
 #define FORMATS_PATTERN_H
@@ -36,30 +36,30 @@ enum pattern_fault_kind {
 
 struct pattern_fault {
 	enum pattern_fault_kind kind;
-	size_t at; /* bytes before it */
+	size_t at; /* bytes of the pattern before the error */
 };
 
 /* Static storage. */
 const char *pattern_fault_words(enum pattern_fault_kind kind);
 
-/* 1: POSIX knows it, and this does not. 0: nobody does. */
+/* 1: POSIX has this syntax and memana refuses it. 0: the pattern is an error everywhere. */
 int pattern_fault_is_choice(enum pattern_fault_kind kind);
 
-struct pattern; /* never changes: any number of threads may match with it */
+struct pattern; /* A compiled pattern. It never changes, so any number of threads may use it. */
 
 /*
- * `fold`: upper and lower case are equal. 0; -MT_E_RULES: it is refused, see *fault; -MT_E_LIMIT: it is longer than
- * PATTERN_MAX; -MT_E_MEMORY. *pattern is the caller's, NULL on error.
+ * Compiles a pattern. `fold` 1: upper and lower case are equal. Returns 0; -MT_E_RULES: refused, see *fault;
+ * -MT_E_LIMIT: longer than PATTERN_MAX; -MT_E_MEMORY. The caller frees *pattern, which is NULL on error.
  */
 int pattern_new(struct pattern **pattern, const char *text, int fold, struct pattern_fault *fault);
 void pattern_free(struct pattern *pattern); /* NULL is fine */
 
-/* Is there a match anywhere in the text? */
+/* 1: the pattern matches at any place of the text. */
 int pattern_matches(const struct pattern *pattern, const char *text);
 
 /*
- * A text that every match holds, the longest known: looking for it first is much cheaper than matching, and
- * pattern_matches does. NULL: none is sure. Lives as long as the pattern.
+ * Returns the longest known text that each match contains; NULL: none. Finding it is much cheaper than matching, and
+ * pattern_matches looks for it first. Valid until pattern_free.
  */
 const char *pattern_literal(const struct pattern *pattern);
 

@@ -1,4 +1,4 @@
-/* pattern_impl.h - what a compiled pattern is: for formats/pattern*.c only. */
+/* pattern_impl.h - a compiled pattern and its states; for formats/pattern*.c only. */
 #ifndef FORMATS_PATTERN_IMPL_H
 #define FORMATS_PATTERN_IMPL_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define STATES_MAX \
-	(2 * PATTERN_MAX + 4) /* one state for each byte, and for the whole an empty one, a join and the match */
+	(2 * PATTERN_MAX + 4) /* one state for each byte; for the whole pattern an empty state, a join and the match */
 #define NOWHERE 0xffffu       /* no state */
 #define ENDLESS UINT32_MAX    /* bytes */
 
@@ -22,10 +22,10 @@ enum move {
 	MOVE_BYTE,  /* the next byte of the text is `byte` */
 	MOVE_SET,   /* .. is in the set of number `other` */
 	MOVE_FREE,  /* nothing */
-	MOVE_FORK,  /* nothing, and it goes on at `other`, too */
-	MOVE_BEGIN, /* this is the beginning of the text */
+	MOVE_FORK,  /* no byte: go on at `next` and at `other` */
+	MOVE_BEGIN, /* no byte: only at the beginning of the text */
 	MOVE_END,   /* .. the end */
-	MOVE_MATCH, /* it has matched */
+	MOVE_MATCH, /* the text matches */
 };
 
 struct state {
@@ -36,13 +36,16 @@ struct state {
 struct pattern {
 	struct state *state;
 	struct set *set;
-	char *literal;   /* in every match; NULL: none */
-	uint32_t before; /* most bytes of a match that come before the literal */
+	char *literal;   /* text in every match; NULL: none */
+	uint32_t before; /* most bytes of a match before the literal */
 	uint32_t states, sets;
 	uint16_t start;
 	uint8_t fold;          /* `byte` and sets are lower case */
 	uint8_t only_at_begin; /* every match begins at the beginning of the text */
-	/* The first two bytes of matches; all, where one may end before. [1]: of those at the beginning of the text. */
+	/*
+	 * Possible first two bytes of a match; all bytes if a match may end before. Index 1: matches at the text's
+	 * beginning.
+	 */
 	struct set first[2], second[2];
 };
 
@@ -61,7 +64,7 @@ static inline unsigned char fold_byte(unsigned char byte)
 	return byte >= 'A' && byte <= 'Z' ? (unsigned char)(byte + ('a' - 'A')) : byte;
 }
 
-/* Fills in what is known of the beginnings of matches; all else of the pattern is there. */
+/* Fills in `first`, `second` and `only_at_begin` of a pattern that is complete otherwise. */
 void pattern_know_beginnings(struct pattern *pattern);
 
 #endif

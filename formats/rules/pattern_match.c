@@ -1,8 +1,8 @@
 /*
- * pattern_match.c - follows all ways through the graph of a pattern at once, one byte of the text after the other.
+ * pattern_match.c - matches a text: follows all ways through the graph of a pattern at once, byte by byte.
  *
- * Most texts match nothing, and most places of a text are no beginning. The literal, if there is one, says near which
- * places to look, and two bytes say where to begin. A single way is walked without any bookkeeping.
+ * Most texts do not match, and a match can begin at few places. The literal, if there is one, bounds these places, and
+ * the first two bytes of a match exclude most others. A single way is followed without any bookkeeping.
  */
 #include "pattern_impl.h"
 
@@ -13,13 +13,13 @@
 struct run {
 	const struct pattern *pattern;
 	const unsigned char *text;
-	/* All ways at one place of the text: the states that wait for a byte, and which of all states have been entered. */
+	/* All ways at one place of the text: the states that wait for a byte, and a bit for each state entered here. */
 	uint32_t count;
 	uint16_t waiting[STATES_MAX];
 	uint64_t entered[MARK_WORDS];
-	/* Matches begin between these, or behind the second; NULL: they do not. */
+	/* A match can begin from `from` to `until`, and again behind `until`; NULL: nowhere. */
 	const unsigned char *from, *until;
-	uint16_t before[STATES_MAX]; /* the states that waited for the byte before */
+	uint16_t before[STATES_MAX]; /* states that waited for the previous byte */
 	uint16_t stack[STATES_MAX];
 };
 
@@ -33,7 +33,7 @@ static void enter(struct run *run, uint32_t *depth, uint16_t state)
 	run->stack[(*depth)++] = state;
 }
 
-/* Enters `state` and what can be reached from it without a byte. 1: that is a match. */
+/* Enters `state` and all states reachable without a byte. 1: a match. */
 static int follow(struct run *run, uint16_t state, int at_begin, int at_end)
 {
 	const struct state *now;
@@ -91,7 +91,7 @@ static unsigned char byte_at(const struct pattern *pattern, const unsigned char 
 	return pattern->fold ? fold_byte(*at) : *at;
 }
 
-/* Goes all ways that the byte at `at` opens. 1: a match. */
+/* Follows the byte at `at` from all waiting states. 1: a match. */
 static int step(struct run *run, const unsigned char *at)
 {
 	const struct pattern *pattern = run->pattern;
@@ -107,7 +107,7 @@ static int step(struct run *run, const unsigned char *at)
 	return 0;
 }
 
-/* A match holds the literal, and begins a known number of bytes before it at most. */
+/* Finds the next literal. A match contains it and begins at most pattern->before bytes earlier. */
 static void find_window(struct run *run, const unsigned char *at)
 {
 	const struct pattern *pattern = run->pattern;
@@ -118,7 +118,7 @@ static void find_window(struct run *run, const unsigned char *at)
 		run->from = run->until - pattern->before;
 }
 
-/* Can a match begin at `at`? Asked of places in ascending order. */
+/* 1: a match can begin at `at`. Call for places in ascending order. */
 static int may_begin(struct run *run, const unsigned char *at)
 {
 	int begin = at == run->text;
@@ -129,7 +129,7 @@ static int may_begin(struct run *run, const unsigned char *at)
 	       (!*at || (set_has(&run->pattern->first[begin], *at) && set_has(&run->pattern->second[begin], at[1])));
 }
 
-/* The next place where a match can begin, NULL: there is none. */
+/* The next place where a match can begin; NULL: none. */
 static const unsigned char *next_begin(struct run *run, const unsigned char *at)
 {
 	if (run->pattern->only_at_begin)
@@ -142,7 +142,7 @@ static const unsigned char *next_begin(struct run *run, const unsigned char *at)
 	return at;
 }
 
-/* Goes on while there is one way only, as most are. */
+/* Follows a single way, the usual case. */
 static const unsigned char *walk(struct run *run, const unsigned char *at)
 {
 	const struct pattern *pattern = run->pattern;
@@ -201,7 +201,7 @@ int pattern_matches(const struct pattern *pattern, const char *text)
 
 /* ---- beginnings -------------------------------------------------------------------------------------------------- */
 
-/* The bytes that the open ways wait for, in upper and lower case if these are equal. `all`: that is not all. */
+/* Collects the bytes that the waiting states accept, in both cases if equal. `all` 1: any byte is accepted. */
 static void collect_bytes(const struct run *run, struct set *set, int all)
 {
 	const struct pattern *pattern = run->pattern;
@@ -222,7 +222,7 @@ static void collect_bytes(const struct run *run, struct set *set, int all)
 			set_add(set, (unsigned char)byte);
 }
 
-/* The end of the text may come after one byte, so 0 is one of the second ones. */
+/* The text may end after one byte, so 0 is a possible second byte. */
 static void find_beginnings(struct run *run, struct pattern *pattern, int at_begin)
 {
 	uint32_t count, i;

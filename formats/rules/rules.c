@@ -1,6 +1,6 @@
 /*
- * rules.c - read rule files (formats/rules/README.md). Somebody else may have written them: every size is limited,
- * aliases are refused, and a file counts as a whole or not at all.
+ * rules.c - reads rule files (formats/rules/README.md). A file may be a stranger's: every size is limited, aliases are
+ * refused, and after an error nothing of the file counts.
  */
 #include "rules.h"
 
@@ -21,7 +21,7 @@ struct source {
 	char *message;
 	size_t message_size;
 	yaml_parser_t yaml;
-	yaml_event_t event; /* the current one */
+	yaml_event_t event; /* the current event */
 	struct rule_file *file;
 	size_t rules_max;
 };
@@ -129,7 +129,7 @@ static int expect(struct source *source, yaml_event_type_t type, const char *wha
 	return error;
 }
 
-/* The text of the current event, which must be a scalar without NUL; NULL: it is not. Lives until the next event. */
+/* The text of the current event; NULL: no scalar, or one with NUL. Valid until the next event. */
 static const char *text_of(const struct source *source)
 {
 	const char *text = (const char *)source->event.data.scalar.value;
@@ -159,7 +159,7 @@ static int unknown_word(struct source *source, const char *key, const struct wor
 	return fail(source, line_of(source), "unknown %s \"%.64s\" (one of: %s)", key, text, list);
 }
 
-/* One of the words; its index into *value. */
+/* Reads one of the words. *value: its index. */
 static int read_word(struct source *source, const char *key, const struct words *words, uint8_t *value)
 {
 	int error = next(source), index;
@@ -200,7 +200,7 @@ static int read_pattern(struct source *source, struct rule *rule, int pattern)
 	return error;
 }
 
-/* Text for people: it is there, and that is all. */
+/* Reads and ignores a note for people. */
 static int read_note(struct source *source, const char *key)
 {
 	int error = next(source);
@@ -214,7 +214,7 @@ static int read_note(struct source *source, const char *key)
 	return 0;
 }
 
-/* One key of a rule, its value and what it must not be. */
+/* Reads one key of a rule and checks its value. */
 static int read_rule_key(struct source *source, struct rule *rule)
 {
 	const char *key = text_of(source);
@@ -263,7 +263,7 @@ static void say_by_default(struct rule_match *match, enum rule_saying saying, ui
 	match->said |= 1u << saying;
 }
 
-/* Whoever runs the optimizer ends a step by it, where nothing else is said. */
+/* A rule for the optimizer ends a step, if it does not say otherwise. */
 static void complete_rule(struct rule *rule)
 {
 	struct rule_match *match = &rule->match;
@@ -299,7 +299,7 @@ static int add_rule(struct source *source, struct rule **rule)
 	return 0;
 }
 
-/* From the current event, the beginning of a mapping, to its end. */
+/* Reads a rule, from the current event (begin of a mapping) to its end. */
 static int read_rule(struct source *source)
 {
 	struct rule *rule = NULL;
@@ -482,10 +482,7 @@ void mt_rules_free(struct mt_rules *rules)
 	free(rules);
 }
 
-/*
- * The built-in rule files, carried inside the program as they are. Paths are relative to the source
- * root, where make runs.
- */
+/* Embeds the built-in rule files in the program. Paths are relative to the source root, where make runs. */
 
 #define EMBED(symbol, file)                                                \
 	__asm__(".pushsection .rodata\n" #symbol ":\n"                     \

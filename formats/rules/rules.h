@@ -1,5 +1,5 @@
 /*
- * rules.h - what the rule files say of a frame or a mark; for formats/rules*.c and formats/phase*.c only.
+ * rules.h - matches frames and marks with the rule files; for formats/rules*.c and formats/phase*.c only.
  */
 #ifndef FORMATS_RULES_H
 #define FORMATS_RULES_H
@@ -67,7 +67,10 @@ enum rule_step {
 #undef RULE_STEP_ENUM
 };
 
-/* Does a thread that began in this frame work for others? X(NAME, number, word) - START: the next frame inwards tells. */
+/*
+ * Tells whether a thread that began in this frame works for others. X(NAME, number, word) - START: the next frame
+ * inwards decides.
+ */
 #define RULE_HELPER_LIST(X)  \
 	X(NONE, 0, "false")  \
 	X(START, 1, "start") \
@@ -79,7 +82,10 @@ enum rule_helper {
 #undef RULE_HELPER_ENUM
 };
 
-/* One value per saying, and which of them were said: bit 1 << RULE_SAYS_x (8 are in use). "none" is something said. */
+/*
+ * One value for each RULE_SAYS_x, and a bit 1 << RULE_SAYS_x in `said` for each value that is set (8 in use). "none" is
+ * a set value.
+ */
 struct rule_match {
 	uint16_t said;
 	uint8_t value[RULE_SAYINGS];
@@ -88,26 +94,26 @@ struct rule_match {
 struct rule {
 	struct pattern *pattern[RULE_PATTERNS]; /* owned; NULL: anything matches */
 	struct rule_match match;
-	uint8_t noted; /* bits: which of RULE_NOTE_LIST it has */
-	size_t line;   /* in its file */
+	uint8_t noted; /* bits of RULE_NOTE_LIST that the rule has */
+	size_t line;   /* line in its file */
 };
 
-/* The rules of one file, in its order. Later files come first in the list. */
+/* The rules of one file, in its order. A later file is nearer to the head of the list. */
 struct rule_file {
 	struct rule_file *next;
 	char *name; /* owned */
 	struct rule *rule;
 	size_t rules;
 	int8_t part_category[MT_PART_OPTIMIZER + 1],
-		role_category[MT_ROLE_OTHER + 1]; /* enum mt_category, -1: not said */
+		role_category[MT_ROLE_OTHER + 1]; /* enum mt_category, -1: not set */
 };
 
 struct mt_rules {
 	struct rule_file *files;
-	int more; /* some are not the built-in ones */
+	int more; /* 1: not only built-in files */
 };
 
-/* The files that the program carries. X(symbol, file name in formats/rules) - later ones go before earlier ones. */
+/* The built-in files. X(symbol, file name in formats/rules) - a later file goes before an earlier one. */
 #define RULES_BUILTIN_LIST(X)                \
 	X(rules_pytorch, "pytorch.yaml")     \
 	X(rules_marks, "marks.yaml")         \
@@ -130,13 +136,13 @@ struct rules_builtin {
 /* All of RULES_BUILTIN_LIST; *count of them. Static storage. */
 const struct rules_builtin *rules_builtin(size_t *count);
 
-/* Frees what the file owns and itself. */
+/* Frees the file and all that it owns. */
 void rule_file_free(struct rule_file *file);
 
-/* Does the rule match the frame? Texts as in rules_match_frame. */
+/* 1: the rule matches the frame. Texts as in rules_match_frame. */
 int rule_fits(const struct rule *rule, const char *function, const char *file, const char *module);
 
-/* Adds what the rule says and nobody said before. Bits of what was added. */
+/* Adds the values that the rule sets and *match lacks. Returns their bits. */
 unsigned int rule_add(struct rule_match *match, const struct rule *rule);
 
 /* The rules' answer for a frame. Texts may be "", never NULL; `module` is "" for Python frames. */
