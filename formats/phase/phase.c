@@ -19,7 +19,7 @@ struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_
 		for (part = 0; part < PARTS; part++)
 			tracker->category[role][part] = (uint8_t)mt_rules_category(rules, (enum mt_role)role,
 										   (enum mt_part)part);
-	/* Thread 0 stands for all that are not defined. */
+	/* Thread 0 stands for all undefined threads. */
 	if (tracker_grow(&tracker->thread, &tracker->threads, 0, sizeof(*tracker->thread))) {
 		free(tracker);
 		return NULL;
@@ -76,7 +76,7 @@ static uint8_t flat_phase(uint8_t role, uint8_t part)
 	return of_role[role];
 }
 
-/* The role of the backward that runs: autograd threads work for whoever waits in Engine::execute. */
+/* The role of the running backward: autograd threads work for the thread that waits in Engine::execute. */
 static uint8_t window_role(const struct mt_tracker *tracker)
 {
 	uint8_t role = tracker->window_thread ? tracker->thread[tracker->window_thread - 1].window_role : MT_ROLE_NONE;
@@ -84,13 +84,13 @@ static uint8_t window_role(const struct mt_tracker *tracker)
 	return role == MT_ROLE_INIT ? MT_ROLE_NONE : role;
 }
 
-/* Graphs of a backward are captured by running it. */
+/* 1: the running backward is captured as a graph. */
 static int window_captures(const struct mt_tracker *tracker)
 {
 	return tracker->window_thread && tracker->thread[tracker->window_thread - 1].window_captures;
 }
 
-/* The newest open role function: the thread's own, else that of the process. */
+/* The newest open role function: of the thread itself, else of the process. */
 static uint8_t open_role(const struct mt_tracker *tracker, const struct track_thread *own)
 {
 	if (own->span.outermost == MT_ROLE_NONE && tracker->span_thread)
@@ -98,21 +98,21 @@ static uint8_t open_role(const struct mt_tracker *tracker, const struct track_th
 	return own->span.outermost == MT_ROLE_NONE ? MT_ROLE_NONE : own->span.role;
 }
 
-/* An open mark is believed; where it leaves something open, the stack has the word. */
+/* Labels by the open marks; the stack fills in the rest. */
 static void label_own(struct mt_label *label, const struct mark_state *marks, const struct stack_state *stack)
 {
 	int backward = marks->part == MT_PART_BACKWARD &&
 		       (stack->part == MT_PART_FORWARD || stack->part == MT_PART_RECOMPUTE);
 
 	label->role = marks->role;
-	/* A module that is built on the way does not make a forward an init. */
+	/* A module that is built inside a forward does not make it an init. */
 	if (!marks->role && !(marks->part && stack->span.role == MT_ROLE_INIT))
 		label->role = stack->span.role;
 	label->part = backward ? MT_PART_RECOMPUTE : marks->part ? marks->part : stack->part;
 	label->category = marks->category ? marks->category : stack->category;
 }
 
-/* A backward runs on this thread: allocations without a phase of their own are part of it. */
+/* Inside a backward, an allocation without a part belongs to the backward. */
 static void label_backward(struct mt_label *label, const struct mark_state *marks)
 {
 	if (label->part == MT_PART_NONE)
@@ -121,7 +121,7 @@ static void label_backward(struct mt_label *label, const struct mark_state *mark
 		label->part = MT_PART_RECOMPUTE;
 }
 
-/* The process answers for a thread that does not tell. `bare`: no Python frame could have told. */
+/* Labels an allocation whose thread says nothing by the process. `bare`: the stack has no Python frame. */
 static void label_inherited(struct mt_label *label, const struct mt_tracker *tracker, const struct track_thread *thread,
 			    int bare, int alone)
 {
@@ -141,7 +141,7 @@ static void label_inherited(struct mt_label *label, const struct mt_tracker *tra
 	label->category = process.category;
 }
 
-/* Was the thread started to work for others? Stacks that lack their outermost frames do not tell. */
+/* 1: the thread was started to work for others. Stacks without their outermost frames do not show this. */
 static int is_helper(struct track_thread *thread, const struct stack_state *stack)
 {
 	if (stack->begun && !stack->cut)
@@ -150,15 +150,15 @@ static int is_helper(struct track_thread *thread, const struct stack_state *stac
 }
 
 /*
- * A helper does what the thread does that woke it. No event tells that thread: it is the thread of the newest backward,
- * else the newest thread with such work, which waits meanwhile. 1: there is one.
+ * Labels a helper by the thread that woke it. No event names this thread, so take the thread of the newest backward,
+ * else the newest thread with such work, which waits meanwhile. 1: found one.
  */
 static int label_helper(struct mt_label *label, const struct mt_tracker *tracker)
 {
 	uint32_t id = tracker->window_thread ? tracker->window_thread : tracker->work_thread;
 	struct track_work work = id ? tracker->thread[id - 1].work : (struct track_work){ 0 };
 
-	/* The newest work of that thread may be from before the backward. */
+	/* The newest work of this thread may be from before its backward. */
 	if (tracker->window_thread && work.part != MT_PART_BACKWARD && work.part != MT_PART_RECOMPUTE)
 		work = (struct track_work){ .role = window_role(tracker), .part = MT_PART_BACKWARD };
 	label->role = work.role;
@@ -168,7 +168,7 @@ static int label_helper(struct mt_label *label, const struct mt_tracker *tracker
 	return id != 0;
 }
 
-/* Helpers of this thread do this from now on. A thread that goes on with something else wakes none for its old work. */
+/* Sets the work of this thread's helpers. A thread that now does something else has no helpers with old work. */
 static void note_work(struct mt_tracker *tracker, uint32_t id, const struct mt_label *label)
 {
 	int works = label->part || (label->role && label->role != MT_ROLE_OTHER);
@@ -180,14 +180,14 @@ static void note_work(struct mt_tracker *tracker, uint32_t id, const struct mt_l
 		tracker->work_thread = 0;
 }
 
-/* Threads with a word of their own on their work: not helpers, not those that take everything from the process. */
+/* 1: the thread's own events say what it does: no helper, and no thread that takes all from the process. */
 static int tells_work(const struct track_thread *thread, const struct stack_state *stack,
 		      const struct mark_state *marks)
 {
 	return !thread->is_autograd && (stack->python || thread->windows || marks->serial);
 }
 
-/* The frame that decided: the frame of the role if it gives the name, else the frame of the part. */
+/* The deciding frame: the frame of the role if the role gives the phase's name, else the frame of the part. */
 static uint32_t deciding_frame(const struct mt_label *label, const struct stack_state *stack)
 {
 	if (label->role != MT_ROLE_NONE && label->role != MT_ROLE_TRAIN)
@@ -205,7 +205,7 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, 
 	label_own(label, marks, stack);
 	if (autograd)
 		label_backward(label, marks);
-	/* Byte by byte, as they were written: one load of all would wait for the stores. */
+	/* Byte by byte, as they were written: a load of all three at once would wait for the stores. */
 	alone = !(label->role | label->part | label->category);
 	helped = is_helper(thread, stack) && !(label->role | label->part) && label_helper(label, tracker);
 	if (!label->role && !helped)
@@ -227,20 +227,20 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, 
 		tracker_loss_note(tracker, thread, stack, label);
 }
 
-/* Its role is that of an inner frame; the thread's, which may be among those that are missing, goes before it. */
+/* 1: the stack's role is that of an inner frame and gives way to the thread's role, whose frame may be missing. */
 static int gives_way(const struct stack_state *state, const struct role_span *span)
 {
 	return state->inner && role_is_of_the_loop(span->role) && span->role != state->over;
 }
 
-/* Its role is that of a frame outside of what was left out; the thread's took over from the same one not long ago. */
+/* 1: the stack's role is that of a frame outside the missing ones, and the thread's role took over from it lately. */
 static int is_taken_over(const struct stack_state *state, const struct role_span *span)
 {
 	return state->outer && role_is_of_the_loop(span->role) && span->around == state->span.role &&
 	       span->role != state->span.role;
 }
 
-/* The stack as it would be with the frames that the thread's newest whole one had. */
+/* The stack with the roles of the thread's newest whole stack. */
 static const struct stack_state *mend(struct stack_state *mended, const struct stack_state *state,
 				      const struct role_span *span)
 {
@@ -252,9 +252,9 @@ static const struct stack_state *mend(struct stack_state *mended, const struct s
 }
 
 /*
- * The meaning of an event's stack. Deep stacks lack frames in their middle: then the role function is that of the
- * thread's newest stack that could tell; `mended` is room for that. A checkpoint's events are from long ago, and tell
- * nothing of now.
+ * The meaning of an event's stack. A deep stack lacks frames in its middle, so its role function is that of the
+ * thread's newest stack that could tell; `mended` is room for the result. Events of a checkpoint are old and say
+ * nothing about now.
  */
 static const struct stack_state *stack_of(struct mt_tracker *tracker, const struct mt_event *event, uint32_t id,
 					  struct stack_state *mended)
@@ -274,7 +274,10 @@ static const struct stack_state *stack_of(struct mt_tracker *tracker, const stru
 	return state;
 }
 
-/* Is it the forward or the optimizer of a thread whose backward is over? Then its end is missing from the trace. */
+/*
+ * 1: a forward or an optimizer of a thread inside a backward, called by no backward. The trace lacks the backward's
+ * end.
+ */
 static int is_past_backward(const struct track_thread *thread, const struct stack_state *stack)
 {
 	return thread->windows && !thread->is_autograd && stack_is_whole(stack) && !stack->backward &&

@@ -1,5 +1,6 @@
 /*
- * phase_loss.c - what is computed of a model's output before its backward: log-probs, ratios, penalties, the loss itself.
+ * phase_loss.c - labels work on a model's output before its backward as forward: log-probs, ratios, penalties, the
+ * loss.
  *
  *     def losses(out): ...        <- 2
  *     def train_step(batch):
@@ -8,11 +9,11 @@
  *         loss.backward()         the function that calls a forward and then its backward: the same, wherever in it the
  *                                 forward was called from (known from the first backward on)
  *
- * No frame says so, and nothing tells when a function returns; therefore the function must be on the stack.
+ * No frame says this, and no event shows the return of a function, so the function must be on the stack.
  */
 #include "phase_impl.h"
 
-/* The function of a node's frame; 0: it is no Python frame. The line is left out: it moves on while the function runs. */
+/* The function of a node's Python frame; 0: none. Without the line, which moves while the function runs. */
 static uint64_t function_at(const struct mt_tracker *tracker, const struct mt_node *node)
 {
 	const struct mt_frame *frame = mt_defs_frame(tracker->defs, node->frame);
@@ -20,7 +21,7 @@ static uint64_t function_at(const struct mt_tracker *tracker, const struct mt_no
 	return frame && frame->kind == MT_FRAME_PYTHON ? (uint64_t)frame->function << 32 | frame->file : 0;
 }
 
-/* The node around `node`; parents are older, anything else is damage. NULL: there is none. */
+/* The node around `node`; NULL: none. A parent is always older, so another order is damage. */
 static const struct mt_node *around(const struct mt_tracker *tracker, uint32_t *node)
 {
 	const struct mt_node *def = mt_defs_node(tracker->defs, *node);
@@ -31,7 +32,7 @@ static const struct mt_node *around(const struct mt_tracker *tracker, uint32_t *
 	return mt_defs_node(tracker->defs, *node);
 }
 
-/* Does `function` run, at `node` or around it? */
+/* 1: `function` runs at `node` or around it. */
 static int runs(const struct mt_tracker *tracker, uint32_t node, uint64_t function)
 {
 	const struct mt_node *def = mt_defs_node(tracker->defs, node);
@@ -45,7 +46,7 @@ static int runs(const struct mt_tracker *tracker, uint32_t node, uint64_t functi
 	return 0;
 }
 
-/* The innermost function that runs at both; 0: none. */
+/* The innermost function that runs at both nodes; 0: none. */
 static uint64_t common_function(const struct mt_tracker *tracker, uint32_t a, uint32_t b)
 {
 	const struct mt_node *def = mt_defs_node(tracker->defs, a);

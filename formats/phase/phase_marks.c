@@ -5,7 +5,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-/* An explicit phase by its exact word: what the lists of phase.h call it. */
+/* Matches an explicit phase by its exact word in the lists of phase.h. */
 static int match_word(const char *name, struct rule_match *match)
 {
 #define ROLE(name_, number, word, flat)                                       \
@@ -44,7 +44,10 @@ static struct rule_match match_name(struct mt_tracker *tracker, uint64_t id)
 	return match;
 }
 
-/* The innermost mark that says something wins; a forward inside a backward is a recomputation. */
+/*
+ * Adds a mark to those around it. The innermost mark with a meaning wins. A forward inside a backward is a
+ * recomputation.
+ */
 static struct mark_state add_mark(struct mark_state sum, const struct mark *mark)
 {
 	const uint8_t *value = mark->match.value;
@@ -74,7 +77,7 @@ static struct mark make_mark(struct mt_tracker *tracker, const struct mt_event *
 	return mark;
 }
 
-/* Is it the only step mark that is open on the thread? */
+/* 1: the thread has no other open step mark. */
 static int is_outermost(const struct track_thread *thread)
 {
 	uint32_t i, steps = 0;
@@ -111,7 +114,7 @@ static void push(struct mt_tracker *tracker, const struct mt_event *event, uint3
 		tracker_step_range(tracker, &mark, id, 1, is_outermost(thread));
 }
 
-/* Sums from position `i` on, after one was taken out there. */
+/* Computes the sums from position `i` on again, after a removal there. */
 static void sum_again(struct track_thread *thread, uint32_t i)
 {
 	struct mark_state sum = { 0 };
@@ -122,7 +125,7 @@ static void sum_again(struct track_thread *thread, uint32_t i)
 		sum = thread->mark[i].sum = add_mark(sum, &thread->mark[i]);
 }
 
-/* The newest of its domain goes, wherever it lies; one too many is no mark of ours. */
+/* Removes the newest mark of the domain, at any depth. A pop without a push is ignored. */
 static void pop(struct mt_tracker *tracker, uint32_t domain, uint32_t id)
 {
 	struct track_thread *thread = &tracker->thread[id];
@@ -221,7 +224,7 @@ void tracker_window_lost(struct mt_tracker *tracker, uint32_t id)
 	window(tracker, id, 0);
 }
 
-/* After events were let go, closings are unknown: the events that follow open again all that is still open. */
+/* After a CUT the ends of old ranges are unknown. The events behind the CUT open the ranges that are still open. */
 static void forget_open(struct mt_tracker *tracker)
 {
 	size_t i;
@@ -269,7 +272,7 @@ void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event
 	}
 }
 
-/* Process-wide ranges that the thread itself opened lie around its own. */
+/* The marks of a thread: process-wide ranges that the thread opened, and inside of them its own. */
 struct mark_state tracker_marks(const struct mt_tracker *tracker, uint32_t thread)
 {
 	const struct track_thread *own = &tracker->thread[thread];
@@ -290,7 +293,7 @@ struct mark_state tracker_marks(const struct mt_tracker *tracker, uint32_t threa
 	return sum;
 }
 
-/* The newest that says something: the main thread's, or a process-wide range. */
+/* The newest mark with a meaning: of the main thread, or a process-wide range. */
 struct mark_state tracker_process_marks(const struct mt_tracker *tracker)
 {
 	struct mark_state newest = { 0 };

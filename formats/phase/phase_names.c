@@ -1,4 +1,4 @@
-/* phase_names.c - what the files of the tracker share: words, how parts nest, arrays that grow. */
+/* phase_names.c - helpers of the tracker: words, nesting of parts, growing arrays. */
 #include "phase_impl.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * phase_roles.c - where the steps of RL programs end, by the roles that frames say; the picture is in phase.h.
+ * phase_roles.c - finds the ends of steps of RL programs by the roles of frames; phase.h has the picture.
  *
- * A process of an RL framework calls role functions in turn, from the same few threads. Nothing tells when one of them
- * returns: it has returned when the same thread allocates or frees outside of it.
+ * A process of an RL framework calls role functions in turn, from the same few threads. No event shows the return of a
+ * function. It has returned when its thread allocates or frees outside of it.
  */
 #include "phase_impl.h"
 
@@ -14,7 +14,7 @@ static const char *const next_words[] = {
 #undef NEXT
 };
 
-/* Frames of the role are there, or it is sure that none is. */
+/* 1: the stack shows the role, or surely has none. */
 static int can_tell(const struct stack_state *stack)
 {
 	return stack->span.role != MT_ROLE_NONE || stack_is_whole(stack);
@@ -40,7 +40,7 @@ static int has_trained(const struct track_roles *roles)
 	return 0;
 }
 
-/* Has it, and is it all over? */
+/* 1: training ran in this step, and all of it has been left. */
 static int is_trained(const struct track_roles *roles)
 {
 	uint32_t i;
@@ -52,8 +52,8 @@ static int is_trained(const struct track_roles *roles)
 }
 
 /*
- * Is this what a step begins with, after one that has trained? A weight update may begin with a rollout, so wait for
- * the update.
+ * 1: after training, this span begins a new step. A weight update may begin with a rollout, so in a process that
+ * updates weights the update counts instead.
  */
 static int begins_next(struct track_roles *roles, const struct role_span *span)
 {
@@ -121,7 +121,7 @@ static void note_update(struct track_roles *roles, uint32_t thread)
 		roles->update_thread = thread + 1;
 }
 
-/* An engine gets its weights piece by piece, in many calls: they have all come when it goes on generating. */
+/* An engine gets its weights in many calls. All have come when the engine generates again. */
 static void note_engine(struct track_roles *roles, uint32_t thread, uint8_t step)
 {
 	roles->sleeps |= step == RULE_STEP_OPENS || step == RULE_STEP_CLOSES;
@@ -133,7 +133,7 @@ static void note_engine(struct track_roles *roles, uint32_t thread, uint8_t step
 		roles->renewed = 1;
 }
 
-/* A critic's function trains when it runs a backward or an optimizer; else it computes values. */
+/* 1: the function trains. A critic's function trains if it runs a backward or an optimizer; else it computes values. */
 static int trains(const struct stack_state *stack, int in_backward)
 {
 	if (stack->span.outermost == MT_ROLE_TRAIN)

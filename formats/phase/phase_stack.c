@@ -10,7 +10,7 @@ static const char *plain_name(const char *function)
 	return dot ? dot + 1 : function;
 }
 
-/* A --step-mark function replaces what rules say of steps. */
+/* A --step-mark function replaces the rules about steps. */
 static struct rule_match match_frame(const struct mt_tracker *tracker, const struct mt_frame *frame)
 {
 	const struct mt_module *module = mt_defs_module(tracker->defs, frame->module);
@@ -43,7 +43,7 @@ static struct rule_match frame_says(struct mt_tracker *tracker, uint32_t id)
 	return tracker->frame[id];
 }
 
-/* The outermost role stays, unless an inner frame insists, always or over just this one. */
+/* Adds a frame's role. The outermost role stays, unless an inner frame insists: always, or over just this role. */
 static void add_role(struct role_span *span, const struct rule_match *match, const struct mt_frame *frame, uint32_t id)
 {
 	uint8_t role = match->value[RULE_SAYS_ROLE];
@@ -71,8 +71,10 @@ static int is_done_for(uint8_t category, uint8_t part)
 	return part == MT_PART_FORWARD || (category == MT_CATEGORY_GRAPHS && part != MT_PART_OPTIMIZER);
 }
 
-/* Parts and categories are said best by the innermost. The category of a forward is not the category of the backward
- * inside it. */
+/*
+ * Adds a frame's part and category. The innermost frame wins. The category of a forward does not apply to the backward
+ * inside it.
+ */
 static void add_part(struct stack_state *state, const struct rule_match *match, uint32_t id)
 {
 	uint8_t part = match->value[RULE_SAYS_PART], category = match->value[RULE_SAYS_CATEGORY];
@@ -88,7 +90,10 @@ static void add_part(struct stack_state *state, const struct rule_match *match, 
 		state->category = category;
 }
 
-/* An engine that a framework's function puts to sleep is part of that function: only the engine's own count. */
+/*
+ * Adds a frame's rule about steps. An engine that a framework's function puts to sleep belongs to this function, so
+ * only the engine's own frames count.
+ */
 static void add_step(struct stack_state *state, const struct rule_match *match, uint32_t id)
 {
 	uint8_t step = match->value[RULE_SAYS_STEP];
@@ -99,7 +104,7 @@ static void add_step(struct stack_state *state, const struct rule_match *match, 
 		state->step = step;
 }
 
-/* A role that would give way to one further outside, where frames are missing: who knows whether one is among those. */
+/* Notes a role that gives way to a role further outside: frames outside are missing, and one may have such a role. */
 static void add_inner(struct stack_state *state, const struct rule_match *match)
 {
 	if (match->value[RULE_SAYS_ROLE] == MT_ROLE_NONE || state->span.role != MT_ROLE_NONE || !state->cut)
@@ -108,7 +113,7 @@ static void add_inner(struct stack_state *state, const struct rule_match *match)
 	state->over = match->value[RULE_SAYS_OVER];
 }
 
-/* A role that is said outside of where frames are missing: they may have said more. */
+/* Notes a role outside of missing frames: a missing frame may have another role. */
 static void add_outer(struct stack_state *state, const struct rule_match *match, uint8_t before)
 {
 	if (state->span.role != before)
@@ -119,7 +124,10 @@ static void add_outer(struct stack_state *state, const struct rule_match *match,
 	}
 }
 
-/* The outermost frames tell why a thread was started. Those of the C library leave that to the next one inwards. */
+/*
+ * Notes why the thread was started, by its outermost frames. Frames of the C library leave the answer to the next
+ * frame.
+ */
 static void add_start(struct stack_state *state, const struct rule_match *match, const struct mt_frame *frame)
 {
 	uint8_t says = frame->kind == MT_FRAME_NATIVE ? match->value[RULE_SAYS_HELPER] : RULE_HELPER_NONE;
@@ -162,7 +170,7 @@ const struct stack_state *tracker_climb(struct mt_tracker *tracker, uint64_t nod
 	if (!node || node > mt_defs_count(tracker->defs, MT_DEF_NODE) ||
 	    tracker_grow(&tracker->node, &tracker->nodes, node, sizeof(*tracker->node)))
 		return &nothing;
-	/* Parents are older: anything else is damage, and ends the climb like the outermost frame does. */
+	/* A parent is older than its node. Another order is damage and ends the climb like the outermost frame. */
 	while ((def = mt_defs_node(tracker->defs, at)) && !tracker->node[at].known && depth < MT_STACK_DEPTH_MAX) {
 		path[depth++] = at;
 		at = def->parent < at ? def->parent : 0;

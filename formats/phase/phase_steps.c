@@ -1,10 +1,16 @@
 /*
- * phase_steps.c - where a step ends; specified in phase.h.
+ * phase_steps.c - finds the ends of steps, as specified in phase.h.
  *
- * In order of trust (enum step_source): memrec_step; a range that is named like a step, when it is closed; a mark
- * that is. Then the role functions of a framework (phase_roles.c); the first event outside the optimizer after events
- * inside; the end of a backward window. A source that is seen for the first time takes over, and does not count again
- * what the one before it has counted.
+ * Sources, the most trusted first (enum step_source):
+ *
+ *     memrec_step                          its call
+ *     range named like a step              its end
+ *     mark named like a step               its place
+ *     role functions of a framework        see phase_roles.c
+ *     optimizer                            the first event outside after events inside
+ *     backward window                      its end
+ *
+ * A new source takes over at its first report, and does not count a step that the earlier source has counted.
  */
 #include "phase_impl.h"
 
@@ -14,8 +20,9 @@
 #include "memtrace/error.h"
 
 /*
- * Backward windows count when the optimizer does not show up. Without Python stacks it cannot: two windows settle it.
- * With them it will, but only after as many windows as gradients are accumulated over.
+ * Closed backward windows before windows count as steps, because no optimizer was seen. Without Python stacks an
+ * optimizer is never seen: two windows are enough. With stacks an optimizer is seen, but only after all backward passes
+ * of one accumulation.
  */
 #define PATIENCE_BLIND 2u
 #define PATIENCE_SEEING 1024u
@@ -74,8 +81,8 @@ int tracker_step_due(struct mt_tracker *tracker, int follow)
 }
 
 /*
- * Does an end that `source` reports count? When it takes over from another one, only if the running step is not just
- * the rest of one that was counted.
+ * 1: an end that `source` reports counts. A source that takes over counts only if the running step is more than the
+ * rest of a counted step.
  */
 static int counts(struct track_steps *steps, enum step_source source)
 {
@@ -91,7 +98,7 @@ static int counts(struct track_steps *steps, enum step_source source)
 	return steps->backward || steps->inside || roles_pending(&steps->roles);
 }
 
-/* The event that ends the running step unless something follows that belongs to it; NULL: it is not over. */
+/* The reason if the running step is over, unless more events of the step follow; NULL: it is not over. */
 static const char *finished(const struct track_steps *steps)
 {
 	if (steps->inside)
@@ -99,7 +106,7 @@ static const char *finished(const struct track_steps *steps)
 	return steps->pattern[0] ? NULL : roles_finished(&steps->roles);
 }
 
-/* A step range is there: from now on ranges decide. Work that was finished before it is a step of its own. */
+/* A step range has opened: from now on ranges decide. Work that was finished before is a step of its own. */
 static void range_opened(struct track_steps *steps)
 {
 	if (steps->pattern[0] || steps->source >= STEP_BY_RANGE)
@@ -126,7 +133,10 @@ void tracker_step_range(struct mt_tracker *tracker, const struct mark *mark, uin
 			      mt_defs_string(tracker->defs, mark->name));
 }
 
-/* A mark may stand at the beginning of each step: the first one, while all was init, ends nothing. */
+/*
+ * An instant mark ends a step. A mark may stand at the beginning of each step, so the first mark after nothing but init
+ * ends none.
+ */
 void tracker_step_instant(struct mt_tracker *tracker, uint32_t name, int is_step)
 {
 	struct track_steps *steps = &tracker->steps;
@@ -139,7 +149,7 @@ void tracker_step_instant(struct mt_tracker *tracker, uint32_t name, int is_step
 		end_with_next(steps, "mark", mt_defs_string(tracker->defs, name));
 }
 
-/* Inside a framework's role function its end decides. */
+/* 1: the thread is in a framework's role function, whose end decides. */
 static int is_in_span(const struct mt_tracker *tracker, uint32_t thread)
 {
 	return tracker->thread[thread].span.outermost != MT_ROLE_NONE;
@@ -171,7 +181,7 @@ static void told(struct mt_tracker *tracker, const struct mt_event *event, uint3
 		end_with_next(steps, "memrec_step", "");
 }
 
-/* Leaving the function that --step-mark names. A left-out frame may be among them. */
+/* Ends a step when the thread leaves the function of --step-mark. A stack with left-out frames may still have it. */
 static int follow_function(struct track_steps *steps, uint32_t thread, const struct stack_state *stack, int follow)
 {
 	if (stack->step == RULE_STEP_ENDS) {
@@ -184,7 +194,10 @@ static int follow_function(struct track_steps *steps, uint32_t thread, const str
 	return end_step(steps, "function", follow);
 }
 
-/* On a GPU the thread that runs a backward allocates nothing meanwhile: that it begins is an event, too. */
+/*
+ * Ends a step by roles. The begin of a backward counts as an event, because on a GPU its thread allocates nothing
+ * meanwhile.
+ */
 static int follow_roles(struct mt_tracker *tracker, const struct mt_event *event, uint32_t id,
 			const struct stack_state *stack, int follow)
 {
@@ -218,13 +231,13 @@ static int follow_roles(struct mt_tracker *tracker, const struct mt_event *event
 	return ended;
 }
 
-/* An optimizer that works in place is not seen; that gradients are thrown away after a backward shows that it ran. */
+/* Ends a step by the optimizer. One that works in place is not seen: zero_grad after a backward shows that it ran. */
 static int follow_optimizer(struct track_steps *steps, uint32_t thread, int inside, int clears, int follow)
 {
 	if (inside) {
 		steps->optimizer_seen = 1;
 		if (!steps->backward)
-			return 0; /* one more optimizer of the step that was counted */
+			return 0; /* a further optimizer of a counted step */
 		steps->inside = 1;
 		steps->inside_thread = thread;
 		return 0;
@@ -258,7 +271,7 @@ int tracker_step_event(struct mt_tracker *tracker, const struct mt_event *event,
 	return follow_optimizer(steps, thread, inside, clears, follow) || ended;
 }
 
-/* The end of the program closes what the next event would have closed. */
+/* Ends the step that the next event would have ended. */
 int mt_tracker_finish(struct mt_tracker *tracker)
 {
 	struct track_steps *steps = &tracker->steps;
