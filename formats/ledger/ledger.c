@@ -53,7 +53,7 @@ void mt_ledger_free(struct mt_ledger *ledger)
 	free(ledger);
 }
 
-/* Tells of every byte that is held that it is not any more. */
+/* Reports all held bytes as given back. */
 static void give_back(struct mt_ledger *ledger)
 {
 	const struct memory *memory;
@@ -79,7 +79,7 @@ void mt_ledger_clear(struct mt_ledger *ledger)
 	memset((char *)ledger + begin, 0, end - begin);
 }
 
-/* `bytes` is modulo 2^64: what leaves is the negative. */
+/* `bytes` is modulo 2^64: bytes that leave are negative. */
 void ledger_move(struct mt_ledger *ledger, uint32_t device, uint64_t tag, int slack, uint64_t bytes)
 {
 	struct ledger_device *figures = &ledger->device[device];
@@ -181,10 +181,12 @@ static int bear(struct mt_ledger *ledger, const struct birth *birth, struct mt_l
 }
 
 /*
- * The allocator's total and ours differ by the bytes from before the recording: a constant. The first event tells it;
- * it is 0 when that event is the first allocation at all. Lost events change it: learn it again. Threads that report
- * outside the allocator's lock may make the first event not the first: any total that is exactly ours says that
- * nothing was alive before.
+ * 1: the allocator's total contradicts the ledger. The two differ by a constant, the bytes from before the recording.
+ * The first event shows the constant: 0 if this event is the first allocation at all. After lost events the constant is
+ * learned again.
+ *
+ * With threads that report outside the allocator's lock, the first event may not be the first one. So a total equal to
+ * the ledger's sets the constant to 0.
  */
 static int total_differs(struct mt_ledger *ledger, const struct mt_event *event, int unknown)
 {
@@ -193,7 +195,7 @@ static int total_differs(struct mt_ledger *ledger, const struct mt_event *event,
 	if (!figures->anchored)
 		figures->ahead = event->total - figures->counted;
 	else if (unknown)
-		figures->ahead -= event->size; /* it was one of those */
+		figures->ahead -= event->size; /* the block was one from before the recording */
 	figures->anchored = 1;
 	if (event->total == figures->counted)
 		figures->ahead = 0;
@@ -201,8 +203,8 @@ static int total_differs(struct mt_ledger *ledger, const struct mt_event *event,
 }
 
 /*
- * Does the event have a total to compare with? A free does when the block's allocation did: a shared-memory map goes
- * with a total of 0, and so does the last of all other blocks.
+ * 1: the event has a total to compare with. A free has one if its allocation had. A free of a shared-memory map has a
+ * total of 0; the last free of all other blocks has 0 as well.
  */
 static int has_total(const struct mt_event *event, const struct mt_ledger_change *change)
 {
@@ -248,7 +250,7 @@ static int apply(struct mt_ledger *ledger, const struct mt_event *event, struct 
 	}
 }
 
-/* The kind of what begins to live with this event; 0: nothing does. */
+/* The kind of the thing that this event brings to life; 0: none. */
 static uint32_t kind_born(const struct mt_event *event)
 {
 	switch (event->kind) {
@@ -376,8 +378,8 @@ static int each_memory(const struct memory *memory, int named, int (*visit)(void
 }
 
 /*
- * Mappings come after their memory and before other memory that goes by the same handle now: a ledger that is fed in
- * this order finds the same owners.
+ * A mapping comes after its memory, and before other memory that has the handle now. So a ledger fed in this order
+ * finds the same owners.
  */
 int mt_ledger_each(const struct mt_ledger *ledger, int (*visit)(void *context, const struct mt_live *live),
 		   void *context)

@@ -1,5 +1,5 @@
 /*
- * ledger_check.c - every figure once more, from what is alive. Nothing here trusts a sum that events kept.
+ * ledger_check.c - computes each figure again from the live set and compares it. No sum that events kept is used.
  */
 #include "ledger_impl.h"
 
@@ -30,7 +30,7 @@ static int is_found(const struct mt_ledger *ledger, const struct region *region)
 	       rangemap_first(&ledger->regions, region->end - 1, region->end) == region;
 }
 
-/* The chain of its context begins with the newest memory and leads to this one. */
+/* 1: the chain of the memory's context contains this memory and begins with the newest. */
 static int is_with_context(const struct mt_ledger *ledger, const struct memory *memory)
 {
 	const struct memory *prev = memory->context_prev, *next = memory->context_next;

@@ -1,5 +1,5 @@
 /*
- * ledger_impl.h - how the ledger keeps what is alive; for formats/ledger*.c only.
+ * ledger_impl.h - the data structures of the ledger; for formats/ledger*.c only.
  *
  *     memory (physical)         region (addresses)        piece                    tensor
  *     cuMemAlloc, cuMemCreate   the allocation itself,    bytes of one region      own: bytes outside every region
@@ -8,9 +8,10 @@
  *     │ memory │───regions─────>│ region │───pieces──────>│ piece │<───pieces──────│ tensor │
  *     └────────┘                └────────┘                └───────┘                └────────┘
  *
- * A block of an expandable segment spans many mappings, so a tensor may have many pieces; the first lies in itself.
- * Memory holds its size while it has a reference or a mapping. Its residual is size - used: tensors never take more
- * than there is. A tensor that is not wholly inside regions is "loose"; a region that appears looks for those.
+ * A block of an expandable segment spans many mappings, so a tensor can have many pieces. The first piece is inside
+ * struct tensor. Memory holds its size while it has a reference or a mapping. Its residual is size - used: tensors
+ * never take more than the size. A tensor that is not wholly inside regions is "loose". A new region takes in loose
+ * tensors.
  */
 #ifndef FORMATS_LEDGER_IMPL_H
 #define FORMATS_LEDGER_IMPL_H
@@ -21,10 +22,10 @@
 #include "rangemap.h"
 #include "rangetree.h"
 
-/* A size beyond any address space is nonsense: cut, so that sums stay far from the end of 64 bits. */
+/* Longest size in bytes. A larger one is damage and is cut, so sums stay far below 2^64. */
 #define LEDGER_SIZE_MAX (1ull << 48)
 
-/* Nothing lies at address 0, nor at the last one: an end, which is 64 bits as well, could not lie behind it. */
+/* 1: no memory is at this address: 0, or the last address, whose end would not fit in 64 bits. */
 static inline int ledger_is_nowhere(uint64_t addr)
 {
 	return !addr || addr == UINT64_MAX;
@@ -35,8 +36,8 @@ static inline int ledger_is_nowhere(uint64_t addr)
 #define LEDGER_UNDO 64u
 
 /*
- * Tensors come and go in the same few segments, in turn. Segments of a caching allocator are 2 MiB and more: the region
- * of an address is looked for first where the newest one of its 2 MiB is kept.
+ * A cache of regions. Tensors come and go in the same few segments, and segments of a caching allocator have at least 2
+ * MiB. So each 2 MiB of addresses has a place for its newest region.
  */
 #define LEDGER_RECENT 64u
 #define LEDGER_RECENT_SHIFT 21
@@ -48,18 +49,18 @@ struct memory {
 	struct mt_live live; /* DRIVER_ALLOC or VMM_CREATE */
 	uint64_t used;
 	uint64_t references, mappings;
-	int named;                                  /* VMM_CREATE: the handle still means this memory */
+	int named;                                  /* VMM_CREATE: 1: the handle still names this memory */
 	struct memory *prev, *next;                 /* in the ledger's list */
-	struct memory *context_prev, *context_next; /* DRIVER_ALLOC with a context: in that context's chain */
+	struct memory *context_prev, *context_next; /* DRIVER_ALLOC with a context: chain of this context */
 	struct region *regions;
 };
 
 struct region {
 	uint64_t addr, end;
 	struct mt_live live;        /* VMM_MAP; unused when memory is linear */
-	struct memory *memory;      /* NULL: mapping of a handle that was never seen; it holds nothing */
+	struct memory *memory;      /* NULL: mapping of an unknown handle, which holds no bytes */
 	struct region *prev, *next; /* in the list of the memory, or in ledger->strays */
-	int is_recent;              /* it has been in ledger->recent */
+	int is_recent;              /* 1: was put into ledger->recent */
 	struct piece *pieces;
 };
 
@@ -74,12 +75,12 @@ struct piece {
 struct tensor {
 	struct mt_live live;
 	uint64_t own, inside;
-	uint64_t told; /* own + inside, as the watcher knows it */
+	uint64_t told; /* own + inside, as last reported to the watcher */
 	struct piece *pieces;
 	struct piece first;
 	int is_loose;
 	struct range loose;
-	struct tensor *found; /* chain of one search */
+	struct tensor *found; /* next tensor found by the current search */
 };
 
 struct ledger_device {
@@ -89,16 +90,16 @@ struct ledger_device {
 	struct rangetree loose;                 /* tensors; kept only once `indexed` */
 	int indexed;                            /* a region has been seen: loose tensors must be found by address */
 	int anchored;                           /* `ahead` is known */
-	uint64_t counted;                       /* tensors that the allocator's total includes */
+	uint64_t counted;                       /* bytes of tensors that the allocator's total includes */
 	uint64_t ahead;                         /* allocator's total minus counted */
 };
 
 struct undo {
 	uint64_t key;          /* address or handle of the free; 0: empty */
-	uint64_t serial;       /* the event's: one unmap may leave several */
+	uint64_t serial;       /* serial of the event; one unmap can fill several entries */
 	struct mt_live map;    /* kind 0: the event was no unmap */
 	struct mt_live memory; /* kind 0: unknown handle */
-	int gone;              /* the memory went with it */
+	int gone;              /* 1: the memory ended with this free */
 };
 
 struct mt_ledger {
@@ -107,7 +108,7 @@ struct mt_ledger {
 	mt_ledger_reside *reside; /* NULL: no watcher */
 	void *watcher;
 	struct pool tensor_pool, piece_pool, memory_pool, region_pool;
-	struct rangemap regions; /* they never overlap: what is handed out anew takes the place of older ones */
+	struct rangemap regions; /* regions, which never overlap: a new one replaces older ones */
 	struct ledger_device device[MT_LEDGER_DEVICES]; /* from here to `undo`: cleared by mt_ledger_clear */
 	uint64_t pinned;
 	size_t count;
@@ -115,16 +116,16 @@ struct mt_ledger {
 	struct region *strays;   /* regions without memory */
 	struct addrmap contexts; /* the newest memory of each context */
 	struct addrmap handles;  /* VMM memory by handle */
-	struct addrmap objects;  /* by address alone: pinned and host memory, arrays, and what has no size */
+	struct addrmap objects;  /* by address alone: pinned and host memory, arrays, and things without a size */
 	struct region *recent[LEDGER_RECENT]; /* in `regions`, by 2 MiB of addresses modulo LEDGER_RECENT; or NULL */
 	struct mt_live *died;                 /* in the newest event */
 	size_t died_count, died_max;
 	uint64_t serial;               /* the newest event's, from 1 */
 	uint64_t undos;                /* ever */
-	struct undo undo[LEDGER_UNDO]; /* the newest; last and not cleared: few processes touch it */
+	struct undo undo[LEDGER_UNDO]; /* newest entries; last and not cleared, because few processes touch them */
 };
 
-/* A thing that begins to live, with the caller's words for it. */
+/* A thing that comes to life, with the caller's tag, phase and step. */
 struct birth {
 	const struct mt_event *event;
 	uint64_t tag;
@@ -136,7 +137,7 @@ void ledger_fill(struct mt_live *live, const struct birth *birth);
 void ledger_move(struct mt_ledger *ledger, uint32_t device, uint64_t tag, int slack, uint64_t bytes);
 int ledger_died_grow(struct mt_ledger *ledger, size_t count);
 
-/* Room for `count` that die of one event. 0 or -MT_E_MEMORY. */
+/* Makes room for `count` things that one event ends. 0 or -MT_E_MEMORY. */
 static inline int ledger_died_reserve(struct mt_ledger *ledger, size_t count)
 {
 	return count <= ledger->died_max ? 0 : ledger_died_grow(ledger, count);
@@ -151,8 +152,7 @@ int ledger_tensor_free(struct mt_ledger *ledger, uint32_t device, uint64_t addr)
 void ledger_index_tensors(struct mt_ledger *ledger, uint32_t device);
 
 /*
- * Tensors are put in order by address only once their device has regions: CPU tensors and runs without driver events
- * never pay for it.
+ * Sorts tensors by address once their device has regions. CPU tensors and runs without driver events are never sorted.
  */
 static inline void ledger_index_loose(struct mt_ledger *ledger, uint32_t device)
 {
@@ -162,15 +162,15 @@ static inline void ledger_index_loose(struct mt_ledger *ledger, uint32_t device)
 
 int ledger_reserve_pieces(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end);
 void ledger_attract(struct mt_ledger *ledger, struct region *region); /* loose tensors enter a new region */
-void ledger_expel(struct mt_ledger *ledger, struct region *region);   /* its tensors are left without it */
+void ledger_expel(struct mt_ledger *ledger, struct region *region);   /* its tensors stay, without the region */
 
 /* ledger_memory.c */
 int ledger_memory_on_device(const struct memory *memory);
-uint64_t ledger_memory_capacity(const struct memory *memory); /* bytes that it can hold */
+uint64_t ledger_memory_capacity(const struct memory *memory); /* bytes that the memory can hold */
 int ledger_memory_holds(const struct memory *memory);
-int ledger_is_taken(const struct mt_ledger *ledger, const struct mt_live *live); /* by something else that is known */
+int ledger_is_taken(const struct mt_ledger *ledger, const struct mt_live *live); /* 1: known memory has it */
 int ledger_driver_alloc(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born);
-int ledger_open_again(struct mt_ledger *ledger, const struct mt_live *live); /* 1: an import that is open already */
+int ledger_open_again(struct mt_ledger *ledger, const struct mt_live *live); /* 1: a further opening */
 int ledger_driver_free(struct mt_ledger *ledger, uint64_t addr, int *unknown);
 int ledger_context_gone(struct mt_ledger *ledger, uint64_t context);
 int ledger_vmm_create(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born);

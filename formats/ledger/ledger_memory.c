@@ -12,7 +12,9 @@ int ledger_memory_on_device(const struct memory *memory)
 	return !is_host(&memory->live);
 }
 
-/* Imported memory belongs to its exporter; a multicast object is a second way to bytes that others hold. */
+/*
+ * Bytes that the memory can hold. Imported memory counts in its exporter; a multicast object has no bytes of its own.
+ */
 uint64_t ledger_memory_capacity(const struct memory *memory)
 {
 	if (memory->live.flags == MT_SPACE_IMPORTED || memory->live.flags == MT_SPACE_MULTICAST)
@@ -21,8 +23,8 @@ uint64_t ledger_memory_capacity(const struct memory *memory)
 }
 
 /*
- * Memory of another process, opened at an address. Opening it again gives the same address and counts: it is there
- * until it was closed as often. `references` are its openings.
+ * 1: memory of another process, opened at an address. A further opening gives the same address, and the memory stays
+ * until as many closings. `references` counts the openings.
  */
 static int is_opened(const struct mt_live *live)
 {
@@ -34,7 +36,7 @@ int ledger_memory_holds(const struct memory *memory)
 	return memory->references || memory->mappings;
 }
 
-/* The memory begins (or ends) to hold its bytes; no tensor is in it. */
+/* Adds the memory's bytes to the figures (`begins` 1) or takes them off. The memory must have no tensor. */
 static void account(struct mt_ledger *ledger, const struct memory *memory, int begins)
 {
 	uint64_t bytes = ledger_memory_capacity(memory);
@@ -80,7 +82,7 @@ static void leave_context(struct mt_ledger *ledger, struct memory *memory)
 		addrmap_remove(&ledger->contexts, memory->live.handle);
 }
 
-/* Changes the counts and what follows from them; memory that nothing holds any more is gone afterwards. */
+/* Sets the counts and updates the figures. Ends memory without references and mappings. */
 static void recount(struct mt_ledger *ledger, struct memory *memory, uint64_t references, uint64_t mappings)
 {
 	int held = ledger_memory_holds(memory);
@@ -107,12 +109,15 @@ static void recount(struct mt_ledger *ledger, struct memory *memory, uint64_t re
 	pool_give(&ledger->memory_pool, memory);
 }
 
-/* Needs room in the pool and in `contexts`. Holds nothing yet. */
+/* Adds memory with counts of 0. The pool and `contexts` must have room. */
 static struct memory *memory_add(struct mt_ledger *ledger, const struct mt_live *live)
 {
 	struct memory *memory = pool_take(&ledger->memory_pool);
 
-	/* Member by member, here and in region_add: compilers clear the whole first, which takes longer than all else. */
+	/*
+	 * Each member is set by itself, here and in region_add, because compilers clear the whole struct first, which
+	 * takes most of the time.
+	 */
 	memory->live = *live;
 	memory->used = memory->references = memory->mappings = 0;
 	memory->named = 0;
@@ -157,7 +162,7 @@ static struct region *region_add(struct mt_ledger *ledger, struct memory *memory
 	return region;
 }
 
-/* It may be kept for each 2 MiB that it has addresses in. */
+/* Takes the region out of the cache, at each 2 MiB of its addresses. */
 static void forget_recent(struct mt_ledger *ledger, const struct region *region)
 {
 	uint64_t at = region->addr >> LEDGER_RECENT_SHIFT, last = (region->end - 1) >> LEDGER_RECENT_SHIFT;
@@ -187,7 +192,7 @@ static void region_drop(struct mt_ledger *ledger, struct region *region)
 	rangemap_remove(&ledger->regions, region->addr);
 	forget_recent(ledger, region);
 	pool_give(&ledger->region_pool, region);
-	if (memory) /* an allocation goes with its addresses, whatever is left of its count */
+	if (memory) /* an allocation ends with its addresses, whatever its counts */
 		recount(ledger, memory, is_map ? memory->references : 0, memory->mappings - 1);
 }
 
@@ -197,8 +202,8 @@ static struct region *region_in(const struct mt_ledger *ledger, uint64_t addr, u
 }
 
 /*
- * Room for what dies when every region in the range (and an object at its start) goes, and for what takes its place.
- * *regions: how many there are.
+ * Makes room for the end of all regions in the range, of an object at its start, and for their replacement. *regions:
+ * number of regions in the range.
  */
 static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end, size_t *regions)
 {
@@ -216,7 +221,7 @@ static int reserve(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uin
 	return ledger_reserve_pieces(ledger, device, addr, end);
 }
 
-/* The lowest region in the range; with `exact` only if it begins at `addr`. */
+/* Returns the lowest region in the range. `exact` 1: only a region that begins at `addr`. */
 static struct region *rival(const struct mt_ledger *ledger, uint64_t addr, uint64_t end, int exact)
 {
 	struct region *region = region_in(ledger, addr, end);
@@ -224,7 +229,10 @@ static struct region *rival(const struct mt_ledger *ledger, uint64_t addr, uint6
 	return region && exact && region->addr != addr ? NULL : region;
 }
 
-/* Host memory and arrays are known by their address alone: no tensor of a device lies in them. */
+/*
+ * 1: the thing has a range of addresses. Host memory and arrays have only an address, because no tensor of a device
+ * lies in them.
+ */
 static int has_range(const struct mt_live *live)
 {
 	return live->kind == MT_VMM_MAP || (live->size && !is_host(live) && live->flags != MT_SPACE_ARRAY);
@@ -237,8 +245,7 @@ int ledger_is_taken(const struct mt_ledger *ledger, const struct mt_live *live)
 	return addrmap_find(&ledger->objects, live->addr) || rival(ledger, live->addr, end, !has_range(live));
 }
 
-/* Memory that the driver hands out now was free before: a thing still known there was freed unseen. `regions`: at
- * most. */
+/* Ends known memory in the range of new memory: its free was not seen. `regions`: most regions to end. */
 static void drop_older(struct mt_ledger *ledger, const struct mt_live *live, size_t regions)
 {
 	uint64_t end = ledger_end(live->addr, has_range(live) ? live->size : 1);
@@ -251,7 +258,7 @@ static void drop_older(struct mt_ledger *ledger, const struct mt_live *live, siz
 		region_drop(ledger, region);
 }
 
-/* Driver memory by the address it was handed out at; NULL: there is none. */
+/* Driver memory that was handed out at this address; NULL: none. */
 static struct memory *allocated_at(struct mt_ledger *ledger, uint64_t addr)
 {
 	struct memory *object = addrmap_find(&ledger->objects, addr);
@@ -298,7 +305,7 @@ int ledger_driver_alloc(struct mt_ledger *ledger, const struct mt_live *live, st
 	return 0;
 }
 
-/* Memory that was handed out at an address goes, with its addresses. */
+/* Ends memory that was handed out at an address, with its addresses. */
 static void memory_drop(struct mt_ledger *ledger, struct memory *memory)
 {
 	if (memory->regions) {
@@ -315,7 +322,7 @@ int ledger_driver_free(struct mt_ledger *ledger, uint64_t addr, int *unknown)
 	struct undo *undo;
 
 	*unknown = !memory;
-	undo = ledger_undo_slot(ledger, addr); /* also when there is nothing to undo: it is the newest free of `addr` */
+	undo = ledger_undo_slot(ledger, addr); /* an entry even without memory: this is the newest free of `addr` */
 	if (*unknown)
 		return 0;
 	undo->memory = memory->live;
@@ -343,7 +350,7 @@ int ledger_context_gone(struct mt_ledger *ledger, uint64_t context)
 	return 0;
 }
 
-/* A handle is imported that the process has already, its own or from an earlier import: one reference more. */
+/* 1: the imported handle was already known (own, or imported before); it has one reference more. */
 static int imported_again(struct mt_ledger *ledger, const struct mt_live *live)
 {
 	struct memory *memory = live->flags == MT_SPACE_IMPORTED ? addrmap_find(&ledger->handles, live->handle) : NULL;
@@ -354,7 +361,10 @@ static int imported_again(struct mt_ledger *ledger, const struct mt_live *live)
 	return 1;
 }
 
-/* The handle may be the name of older memory: that lost its last reference, seen or not, and lives by its mappings. */
+/*
+ * Adds memory with a handle. Older memory with the same handle has lost its last reference, seen or unseen, and lives
+ * on by its mappings alone.
+ */
 int ledger_vmm_create(struct mt_ledger *ledger, const struct mt_live *live, struct mt_live **born)
 {
 	struct memory *memory, *older;
@@ -383,7 +393,7 @@ int ledger_vmm_release(struct mt_ledger *ledger, uint64_t handle, int *unknown)
 	struct undo *undo;
 
 	*unknown = !memory || !memory->references;
-	undo = ledger_undo_slot(ledger, handle); /* also when there is nothing to undo */
+	undo = ledger_undo_slot(ledger, handle); /* an entry even without memory to restore */
 	if (*unknown)
 		return 0;
 	undo->memory = memory->live;
@@ -392,7 +402,7 @@ int ledger_vmm_release(struct mt_ledger *ledger, uint64_t handle, int *unknown)
 	return 0;
 }
 
-/* Memory that had lost its references gets a name again, maybe another one than before. */
+/* Gives memory without references a handle again, which may be a new one. */
 static int rename_memory(struct mt_ledger *ledger, struct memory *memory, uint64_t handle)
 {
 	struct memory *older;
@@ -444,7 +454,7 @@ int ledger_vmm_map(struct mt_ledger *ledger, const struct mt_live *live, struct 
 	map.device = memory ? memory->live.device : 0;
 	if (reserve(ledger, map.device, live->addr, end, &regions))
 		return -MT_E_MEMORY;
-	/* An older mapping of the same memory that goes now must not take the memory along: count one more meanwhile. */
+	/* A mapping in the range may be the last one of the same memory: count one more during the exchange. */
 	if (memory)
 		recount(ledger, memory, memory->references, memory->mappings + 1);
 	drop_older(ledger, live, regions);
@@ -467,7 +477,10 @@ static void unmap_one(struct mt_ledger *ledger, struct region *region, uint64_t 
 	region_drop(ledger, region);
 }
 
-/* The driver unmaps whole mappings only, so one that is touched is gone. Size 0: what begins at `addr`. */
+/*
+ * Ends each mapping that the range touches, because the driver unmaps whole mappings only. Size 0: the mapping at
+ * `addr`.
+ */
 int ledger_vmm_unmap(struct mt_ledger *ledger, uint64_t addr, uint64_t size, int *unknown)
 {
 	uint64_t at = addr, end = ledger_end(addr, size ? size : 1);

@@ -33,7 +33,7 @@ static uint64_t overlap(const struct region *region, const struct mt_live *live)
 	return high > low ? high - low : 0;
 }
 
-/* A tensor is in: from now on what the memory has left is the allocator's slack. */
+/* The memory holds its first tensor: from now on its other bytes are the allocator's slack. */
 static void mark_seen(struct mt_ledger *ledger, struct memory *memory)
 {
 	uint64_t residual = ledger_memory_capacity(memory) - memory->used;
@@ -81,8 +81,8 @@ static void piece_unlink(struct mt_ledger *ledger, struct piece *piece)
 }
 
 /*
- * The part of `tensor` that lies in `region` is filled from its memory, as far as that has bytes left. Bytes that the
- * tensor held by itself turn out to be these.
+ * Puts the overlap of `tensor` and `region` into the region's memory, as far as it has bytes left. The tensor's own
+ * bytes shrink by the overlap.
  */
 static void enter(struct mt_ledger *ledger, struct tensor *tensor, struct region *region)
 {
@@ -128,7 +128,7 @@ static void tell(struct mt_ledger *ledger, struct tensor *tensor)
 		ledger->reside(ledger->watcher, &tensor->live, tensor->told);
 }
 
-/* Brings what depends on `own` and `inside` up to date. */
+/* Updates all that depends on `own` and `inside`. */
 static void settle(struct mt_ledger *ledger, struct tensor *tensor)
 {
 	struct ledger_device *figures = &ledger->device[tensor->live.device];
@@ -192,7 +192,10 @@ static void hold_own(struct mt_ledger *ledger, struct tensor *tensor, uint64_t b
 	ledger_move(ledger, tensor->live.device, tensor->live.tag, 0, bytes);
 }
 
-/* Outside every region a tensor holds its own bytes; one out of a checkpoint knows how many these are. */
+/*
+ * Finds the regions of a new tensor. Bytes outside all regions are the tensor's own. A tensor from a checkpoint
+ * (`restored`) has the number of its own bytes.
+ */
 static void place(struct mt_ledger *ledger, struct tensor *tensor, int restored)
 {
 	uint64_t addr = tensor->live.addr, end = ledger_end(addr, tensor->live.size);
@@ -212,7 +215,7 @@ static void place(struct mt_ledger *ledger, struct tensor *tensor, int restored)
 	settle(ledger, tensor);
 }
 
-/* Room for one tensor and its pieces; the first piece lies in the tensor. */
+/* Makes room for one tensor and its pieces beyond the first, which is inside the tensor. */
 static int reserve(struct mt_ledger *ledger, const struct mt_event *event, uint32_t device)
 {
 	uint64_t size = event->size < LEDGER_SIZE_MAX ? event->size : LEDGER_SIZE_MAX;
@@ -289,14 +292,14 @@ static void add_found(void *context, struct range *range)
 	search->count++;
 }
 
-/* By address: who comes first takes first, where there is not enough for all. */
+/* Collects the loose tensors by address. If memory is short, the lower address gets the bytes. */
 static void find_loose(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end, struct search *search)
 {
 	*search = (struct search){ .tail = &search->found };
 	rangetree_each(&ledger->device[device].loose, addr, end, add_found, search);
 }
 
-/* Room for the pieces of those that ledger_attract will find. */
+/* Makes room for the pieces of all tensors that ledger_attract will find. */
 int ledger_reserve_pieces(struct mt_ledger *ledger, uint32_t device, uint64_t addr, uint64_t end)
 {
 	struct search search;

@@ -2,7 +2,7 @@
 
 #include "memtrace/error.h"
 
-/* A fresh record of the newest event that frees driver memory; the oldest is forgotten. */
+/* Returns an empty entry for the newest free of driver memory. The entry replaces the oldest one. */
 struct undo *ledger_undo_slot(struct mt_ledger *ledger, uint64_t key)
 {
 	struct undo *undo = &ledger->undo[ledger->undos++ % LEDGER_UNDO];
@@ -16,13 +16,13 @@ struct undo *ledger_undo_slot(struct mt_ledger *ledger, uint64_t key)
 	return undo;
 }
 
-/* Entries of `undo` that have been filled. */
+/* Number of entries in use. */
 static uint32_t filled(const struct mt_ledger *ledger)
 {
 	return ledger->undos < LEDGER_UNDO ? (uint32_t)ledger->undos : LEDGER_UNDO;
 }
 
-/* The newest event that freed `key`; 0: not known any more. */
+/* Serial of the newest event that freed `key`; 0: no longer known. */
 static uint64_t newest(const struct mt_ledger *ledger, uint64_t key)
 {
 	uint64_t serial = 0;
@@ -41,7 +41,7 @@ static struct memory *same_memory(const struct mt_ledger *ledger, const struct m
 	return memory && memory->live.seq == live->seq ? memory : NULL;
 }
 
-/* Memory with a handle: gone and to be made again, or there and one reference short. */
+/* Undoes the release of a handle: makes the memory again, or adds one reference to it. */
 static int keep_reference(struct mt_ledger *ledger, const struct undo *undo, struct mt_live **born, int *unknown)
 {
 	struct mt_live live = undo->memory;
@@ -54,7 +54,7 @@ static int keep_reference(struct mt_ledger *ledger, const struct undo *undo, str
 	return *unknown ? 0 : ledger_vmm_create(ledger, &live, born);
 }
 
-/* Memory that went with its last mapping is made again; it had no reference. */
+/* Undoes an unmap. Memory that ended with its last mapping is made again; it had no reference. */
 static int keep_mapping(struct mt_ledger *ledger, const struct undo *undo, struct mt_live **born, int *unknown)
 {
 	int is_there = same_memory(ledger, &undo->memory) != NULL;
@@ -75,13 +75,13 @@ static int keep_mapping(struct mt_ledger *ledger, const struct undo *undo, struc
 	return error;
 }
 
-/* With a newer thing in its place the free did happen, regardless of its result. */
+/* Undoes one entry. If newer memory is in its place, the free did happen, whatever its result says. */
 static int keep(struct mt_ledger *ledger, const struct undo *undo, struct mt_live **born, int *unknown)
 {
 	if (undo->map.kind)
 		return keep_mapping(ledger, undo, born, unknown);
 	*unknown = !undo->memory.kind;
-	if (*unknown) /* the free was of nothing that is known */
+	if (*unknown) /* the freed memory was unknown */
 		return 0;
 	if (undo->memory.kind == MT_VMM_CREATE)
 		return keep_reference(ledger, undo, born, unknown);
@@ -89,7 +89,7 @@ static int keep(struct mt_ledger *ledger, const struct undo *undo, struct mt_liv
 	return *unknown || !undo->gone ? 0 : ledger_driver_alloc(ledger, &undo->memory, born);
 }
 
-/* Newest first: what went last comes back first, memory before its other mappings. */
+/* Undoes the newest free of `key`, last entry first, so memory comes back before its other mappings. */
 int ledger_keep(struct mt_ledger *ledger, uint64_t key, struct mt_live **born, int *unknown)
 {
 	uint64_t serial = newest(ledger, key);

@@ -6,11 +6,13 @@
 #define WIDTH 64u
 #define BLOCK 8u           /* addresses of a node between two fences */
 #define HEIGHT_MAX 20u     /* a node splits into halves: more than 16 levels would take 2^64 ranges */
-#define NOWHERE UINT64_MAX /* no range begins there, for its end lies behind it */
+#define NOWHERE UINT64_MAX /* address at which no range begins, because its end could not be larger */
 
 struct rangemap_node {
 	uint32_t count;
-	/* Ascending, NOWHERE behind them; of an inner node's first child 0, for what comes may lie below all others. */
+	/*
+	 * Ascending, then NOWHERE. The first child of an inner node has 0, because a new range can be below all others.
+	 */
 	uint64_t addr[WIDTH];
 	uint64_t fence[WIDTH / BLOCK]; /* the last address of each block */
 	union {
@@ -35,7 +37,7 @@ void rangemap_release(struct rangemap *map)
 	rangemap_init(map);
 }
 
-/* Every node on the way may split, and the root have one above it. */
+/* Makes room: each node on the way may split, and the root may get a new parent. */
 int rangemap_reserve(struct rangemap *map)
 {
 	return pool_reserve(&map->pool, (size_t)map->height + 1);
@@ -49,7 +51,9 @@ static inline uint32_t rank_in(const uint64_t *block, uint64_t addr)
 }
 _Static_assert(BLOCK == 8 && WIDTH == BLOCK * BLOCK, "rank_in has the 8 of a block, and as many fences");
 
-/* How many of the node's addresses are not above `addr`: two cache lines are read, where halving reads four, one after the other. */
+/*
+ * Number of the node's addresses up to `addr`. Reads two cache lines; a binary search reads four, one after the other.
+ */
 static inline uint32_t rank(const struct rangemap_node *node, uint64_t addr)
 {
 	uint32_t blocks = rank_in(node->fence, addr);
@@ -67,7 +71,7 @@ static inline void set_fences(struct rangemap_node *node, uint32_t from)
 		node->fence[i] = node->addr[i * BLOCK + BLOCK - 1];
 }
 
-/* Which child of an inner node `addr` belongs to. */
+/* The child of an inner node that `addr` belongs to. */
 static inline uint32_t child_of(const struct rangemap_node *node, uint64_t addr)
 {
 	uint32_t i = rank(node, addr);
@@ -87,11 +91,10 @@ static struct rangemap_node *leaf_of(const struct rangemap *map, uint64_t addr)
 
 /* ---- looking ---- */
 
-/* The lowest range that overlaps [addr, end); `i`: the rank of `addr` in its leaf. */
+/* The lowest range that overlaps [addr, end). `i`: rank of `addr` in its leaf. */
 static void *overlapping(const struct rangemap_node *leaf, uint32_t i, uint64_t addr, uint64_t end)
 {
-	const struct rangemap_node *before = i ? leaf
-					       : leaf->leaf.prev; /* has the range that begins at `addr` or below */
+	const struct rangemap_node *before = i ? leaf : leaf->leaf.prev; /* leaf of the range before */
 	uint32_t last = (i ? i : before ? before->count : 0) - 1;
 
 	if (before && before->leaf.end[last] > addr)
@@ -120,7 +123,7 @@ void *rangemap_seek(struct rangemap *map, uint64_t addr, uint64_t end)
 	return overlapping(map->newest.leaf, map->newest.rank, addr, end);
 }
 
-/* Whether the newest rangemap_seek was for `addr`: its leaf and rank hold until the map changes. */
+/* 1: the newest rangemap_seek was for `addr`; its leaf and rank are valid until the map changes. */
 static int was_sought(const struct rangemap *map, uint64_t addr)
 {
 	return map->newest.leaf && map->newest.addr == addr;
@@ -164,7 +167,7 @@ static void link_after(struct rangemap_node *leaf, struct rangemap_node *right)
 	leaf->leaf.next = right;
 }
 
-/* The upper half of child number `at`, which is full, becomes the next child. */
+/* Splits the full child number `at`: its upper half becomes the next child. */
 static void split(struct rangemap *map, struct rangemap_node *parent, uint32_t at, int is_leaf)
 {
 	struct rangemap_node *left = parent->child[at], *right = new_node(map);
@@ -188,7 +191,7 @@ static void split(struct rangemap *map, struct rangemap_node *parent, uint32_t a
 		right->addr[0] = 0;
 }
 
-/* The root gets another one above it, so that it can split. */
+/* Adds a root above the root, so that the old root can split. */
 static void grow(struct rangemap *map)
 {
 	struct rangemap_node *root = new_node(map);
@@ -202,7 +205,7 @@ static void grow(struct rangemap *map)
 	map->height++;
 }
 
-/* The leaf where `addr` belongs, with room. Full nodes are split on the way down: there is room in the one above. */
+/* Returns the leaf for `addr`, with room. Full nodes are split on the way down, so each parent has room. */
 static struct rangemap_node *leaf_with_room(struct rangemap *map, uint64_t addr)
 {
 	struct rangemap_node *node;
@@ -245,7 +248,7 @@ void rangemap_insert(struct rangemap *map, uint64_t addr, uint64_t end, void *va
 
 /* ---- taking out ---- */
 
-/* Closes place `at` of an array that has `count` items left. */
+/* Removes place `at` of an array with `count` items after the removal. */
 static void unshift(void *items, uint32_t at, uint32_t count, size_t size)
 {
 	memmove((char *)items + at * size, (char *)items + (at + 1) * size, (count - at) * size);
@@ -269,7 +272,7 @@ static void remove_child(struct rangemap_node *node, uint32_t at)
 	node->addr[0] = 0;
 }
 
-/* A root with one child is not needed, and neither is one without. */
+/* Removes a root with at most one child. */
 static void shrink(struct rangemap *map)
 {
 	struct rangemap_node *root = map->root;
@@ -305,7 +308,7 @@ static void drop_empty(struct rangemap *map, struct rangemap_node *leaf, struct 
 	shrink(map);
 }
 
-/* Number `i` of the leaf goes. Its value. */
+/* Removes range number `i` of the leaf. Returns its value. */
 static void *take_out(struct rangemap *map, struct rangemap_node *leaf, uint32_t i)
 {
 	void *value = leaf->leaf.value[i];

@@ -1,5 +1,5 @@
 /*
- * rangemap.h - address ranges that do not overlap, in order, each with a pointer: a B+ tree.
+ * rangemap.h - a B+ tree of address ranges that do not overlap, each with a pointer.
  *
  *                  ┌────────┬────────┐                  inner nodes: the lowest address of each child but the first
  *                  │   0    │  0x60  │
@@ -7,8 +7,8 @@
  *     ┌────────────────┘        └───────────────┐
  *     │ [0x10,0x20) a  [0x20,0x50) b │<───────> │ [0x60,0x61) c  [0x90,0xa0) d │   leaves, chained
  *
- * Nodes split when they are full and go when they are empty; what is left of others stays as it is. So every leaf holds
- * something, memory is proportional to the ranges, and the height to the logarithm of how many were ever put in.
+ * A full node splits, and an empty node is removed; other nodes stay as they are. So each leaf has at least one range.
+ * Memory is proportional to the ranges, and the height to the logarithm of the ranges ever added.
  */
 #ifndef FORMATS_RANGEMAP_H
 #define FORMATS_RANGEMAP_H
@@ -21,13 +21,13 @@ struct rangemap_node;
 
 struct rangemap {
 	struct rangemap_node *root; /* NULL: empty */
-	uint32_t height;            /* nodes on the way to a leaf, with it */
+	uint32_t height;            /* number of levels, the leaves included */
 	size_t count;               /* ranges */
 	struct {
 		uint64_t addr;
 		struct rangemap_node *leaf; /* NULL: the map has changed since */
 		uint32_t rank;
-	} newest; /* the way rangemap_seek went */
+	} newest; /* path of the newest rangemap_seek */
 	struct pool pool;
 };
 
@@ -40,13 +40,13 @@ int rangemap_reserve(struct rangemap *map);
 /* Needs room that rangemap_reserve made, addr < end, a value, and no other range in [addr, end). */
 void rangemap_insert(struct rangemap *map, uint64_t addr, uint64_t end, void *value);
 
-/* Takes out the range that begins at `addr`. Its value, or NULL: there is none. */
+/* Removes the range that begins at `addr`. Returns its value, or NULL. */
 void *rangemap_remove(struct rangemap *map, uint64_t addr);
 
-/* The value of the lowest range that overlaps [addr, end), addr < end; or NULL. */
+/* Returns the value of the lowest range that overlaps [addr, end), or NULL. addr < end. */
 void *rangemap_first(const struct rangemap *map, uint64_t addr, uint64_t end);
 
-/* The same, by somebody who may put in or take out at `addr` next: that does not look for the place again. */
+/* As rangemap_first, and remembers the place: an insertion or removal at `addr` right after it needs no search. */
 void *rangemap_seek(struct rangemap *map, uint64_t addr, uint64_t end);
 
 #endif

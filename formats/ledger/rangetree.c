@@ -12,7 +12,7 @@ static struct range *update(struct range *node)
 	return node;
 }
 
-/* Cuts `node` into what starts before `addr` and the rest. */
+/* Splits `node` into ranges that start before `addr` and the rest. */
 static void split(struct range *node, uint64_t addr, struct range **before, struct range **after)
 {
 	if (!node) {
@@ -51,7 +51,7 @@ static struct range *insert(struct range *node, struct range *range)
 	return update(node);
 }
 
-/* The depth is that of a random tree whatever the addresses are, because priorities do not come from them. */
+/* Priorities do not come from addresses, so the depth is that of a random tree for all addresses. */
 void rangetree_insert(struct rangetree *tree, struct range *range)
 {
 	tree->random = tree->random * 1664525u + 1013904223u;
@@ -75,7 +75,7 @@ void rangetree_remove(struct rangetree *tree, struct range *range)
 	tree->root = without(tree->root, range);
 }
 
-/* If the left subtree reaches beyond `addr`, the answer lies in it, or right of `end` and there is none. */
+/* If the left subtree ends behind `addr`, it has the answer, or there is none. */
 struct range *rangetree_first(const struct rangetree *tree, uint64_t addr, uint64_t end)
 {
 	struct range *node = tree->root;

@@ -1,7 +1,7 @@
 /*
- * rangetree.h - address ranges in order, embedded in the things that have them: no memory of its own, O(log n).
+ * rangetree.h - a tree of address ranges, embedded in the structs that have them. It allocates no memory; O(log n).
  *
- * A treap. Each node knows the largest end below it, so that subtrees which end before a query are left out:
+ * A treap. Each node has the largest end below it, so a search skips subtrees that end before the query:
  *
  *                 [40,60) max 90
  *                ╱              ╲
@@ -32,10 +32,10 @@ struct rangetree {
 void rangetree_insert(struct rangetree *tree, struct range *range);
 void rangetree_remove(struct rangetree *tree, struct range *range);
 
-/* The lowest range that overlaps [addr, end), or NULL. */
+/* Returns the lowest range that overlaps [addr, end), or NULL. */
 struct range *rangetree_first(const struct rangetree *tree, uint64_t addr, uint64_t end);
 
-/* Calls `visit` for every range that overlaps [addr, end), lowest first. It must not change the tree. */
+/* Calls `visit` for each range that overlaps [addr, end), lowest first. `visit` must not change the tree. */
 void rangetree_each(const struct rangetree *tree, uint64_t addr, uint64_t end,
 		    void (*visit)(void *context, struct range *range), void *context);
 
