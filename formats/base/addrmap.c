@@ -8,7 +8,7 @@
 /* Bytes of a table: two huge pages. A look-up in a larger table misses the TLB nearly always. */
 #define ADDRMAP_HUGE (4u << 20)
 #define ADDRMAP_PAGE (64u << 10) /* bytes: the largest page of any machine here; madvise wants a page's begin */
-#define ADDRMAP_AHEAD 12u        /* slots: a walk asks for their values early, which lie anywhere in memory */
+#define ADDRMAP_AHEAD 12u        /* slots whose values a walk prefetches, because values lie anywhere in memory */
 
 static size_t home(const struct addrmap *map, uint64_t key)
 {
@@ -32,7 +32,7 @@ void addrmap_release(struct addrmap *map)
 	*map = (struct addrmap){ 0 };
 }
 
-/* Keys are spread over the whole table, so huge pages take no memory that small pages would spare. */
+/* A table spreads its keys over all of its memory, so huge pages waste none. */
 static void ask_for_huge_pages(const struct addrmap *map)
 {
 	const uintptr_t mask = ADDRMAP_PAGE - 1;

@@ -30,7 +30,7 @@ static inline int addrmap_reserve(struct addrmap *map)
 	return map->used + 1 <= map->capacity / 8 * 5 ? 0 : addrmap_grow(map);
 }
 
-/* The slot of `key`, or the empty one where it belongs. There is a table. */
+/* Returns the slot of `key`, or the empty slot for it. The map must have a table. */
 struct addrmap_slot *addrmap_probe(const struct addrmap *map, uint64_t key);
 
 /* NULL: not there. */
@@ -39,10 +39,10 @@ static inline void *addrmap_find(const struct addrmap *map, uint64_t key)
 	return map->used ? addrmap_probe(map, key)->value : NULL;
 }
 
-/* Needs room that addrmap_reserve made. Returns the value that `value` (not NULL) replaced, or NULL. */
+/* Call after addrmap_reserve, which makes room. Returns the value that `value` (not NULL) replaced, or NULL. */
 void *addrmap_put(struct addrmap *map, uint64_t key, void *value);
 
-/* Returns what was there, or NULL. */
+/* Returns the removed value, or NULL. */
 void *addrmap_remove(struct addrmap *map, uint64_t key);
 
 /* Walks the values: start with *cursor 0; NULL at the end. The map must not change on the way. */

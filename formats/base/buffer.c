@@ -1,4 +1,4 @@
-/* buffer.c - bytes that grow. */
+/* buffer.c - a growing array of bytes. */
 #include "buffer.h"
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 struct mt_buffer {
 	uint8_t *data;
 	size_t size, capacity;
-	int error; /* -MT_E_MEMORY once something did not fit; the buffer then takes nothing more */
+	int error; /* 0, or -MT_E_MEMORY after a failed growth: from then on the buffer takes nothing */
 };
 
 void mt_buffer_release(struct mt_buffer *buffer);

@@ -1,4 +1,4 @@
-/* copy.c - lets the kernel copy as far as it can, then goes on by hand. */
+/* copy.c - copies bytes between files: by the kernel if possible, else through a buffer. */
 #include "copy.h"
 
 #include <errno.h>

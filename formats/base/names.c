@@ -57,7 +57,7 @@ uint32_t mt_kind_fields(uint32_t kind)
 	return kind <= MT_KIND_MAX ? kind_fields[kind] : 0;
 }
 
-/* The list has the kinds as identifiers; people get them as words, made once. */
+/* The list has the kinds as identifiers. Words for people are made from them once. */
 static char kind_words[MT_KIND_MAX + 1][24];
 static pthread_once_t kind_words_once = PTHREAD_ONCE_INIT;
 

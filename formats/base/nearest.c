@@ -15,7 +15,7 @@ static int same(char a, char b)
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Changes that make one of the other (optimal string alignment); both have at most MT_NEAREST_MAX bytes. */
+/* The number of changes from one word to another (optimal string alignment). Both have at most MT_NEAREST_MAX bytes. */
 static size_t distance(const char *one, size_t one_size, const char *two, size_t two_size)
 {
 	uint8_t row[3][MT_NEAREST_MAX + 1];

@@ -1,7 +1,8 @@
 /*
- * pool.h - equal-sized items in slabs: one malloc for many, the newest given back is the next handed out.
+ * pool.h - allocates items of equal size in slabs: one malloc for many items. The item freed last is handed out first.
  *
- * Not zeroed. Each slab is twice as large as the one before, up to 64 KiB: many processes have small pools. Slabs are returned to libc by pool_release only.
+ * Items are not zeroed. Each slab is twice as large as the slab before, up to 64 KiB, because many processes have small
+ * pools. Only pool_release returns slabs to libc.
  */
 #ifndef FORMATS_POOL_H
 #define FORMATS_POOL_H
@@ -33,7 +34,7 @@ static inline int pool_reserve(struct pool *pool, size_t count)
 	return pool->available >= count ? 0 : pool_grow(pool, count);
 }
 
-/* Needs room that pool_reserve made. */
+/* Call after pool_reserve, which makes room. */
 static inline void *pool_take(struct pool *pool)
 {
 	struct pool_item *item = pool->items;

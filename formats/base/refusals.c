@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
-#define SAME_REQUEST 1000000000u /* ns between a refusal and its outcome */
+#define SAME_REQUEST 1000000000u /* ns: longest time between a refusal and its outcome */
 
 /* Removes the refusal at `i`. */
 static void take_out(struct mt_refusals *refusals, size_t i)
@@ -48,7 +48,7 @@ static void given(struct mt_refusals *refusals, const struct mt_event *event)
 	}
 }
 
-/* All refusals of the device are the allocator's on its way to this failure. */
+/* The allocator failed: all open refusals of the device belong to this one failure. */
 static void failed(struct mt_refusals *refusals, const struct mt_event *event)
 {
 	size_t i;

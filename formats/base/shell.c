@@ -34,7 +34,7 @@ static int is_plain(char byte)
 	       (byte && strchr("_./:@%+,=-", byte));
 }
 
-/* Bytes of the character that a terminal shows as itself; 0: it is harmful. */
+/* Returns the bytes of a character that a terminal shows as itself; 0: the character is harmful. */
 static size_t shown(const char *at)
 {
 	uint32_t code;
@@ -54,7 +54,7 @@ static void add_harmful(struct word *word, char byte)
 		add(word, text, (size_t)snprintf(text, sizeof(text), "\"$(printf '\\%03o')\"", (unsigned char)byte));
 }
 
-/* Returns the bytes of the text that were taken. */
+/* Adds one character. Returns the bytes of text that were read. */
 static size_t add_character(struct word *word, const char *at)
 {
 	size_t length = shown(at);

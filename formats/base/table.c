@@ -19,7 +19,7 @@ void mt_table_release(struct mt_table *table)
 	memset(table, 0, sizeof(*table));
 }
 
-/* Its memory is touched entry by entry: most of a small trace's tables stays unused. */
+/* The page is not cleared at once: most entries of a small trace's tables stay unused. */
 static int add_page(struct mt_table *table)
 {
 	uint32_t slots = table->page_slots ? 2 * table->page_slots : 16;

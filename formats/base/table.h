@@ -1,6 +1,6 @@
 /*
- * table.h - an array that grows without moving: entries lie in pages, so pointers to them stay valid. Used for
- * definitions, whose ids count from 1.
+ * table.h - an array that grows without moving. Entries lie in pages, so pointers to them stay valid. Definitions use
+ * such arrays; their ids count from 1.
  */
 #ifndef FORMATS_TABLE_H
 #define FORMATS_TABLE_H
@@ -20,10 +20,10 @@ struct mt_table {
 void mt_table_init(struct mt_table *table, size_t entry_size);
 void mt_table_release(struct mt_table *table);
 
-/* Room for one more entry, zeroed, not counted yet: `count++` takes it. NULL: out of memory. */
+/* Returns room for one more entry, zeroed. `count++` adds the entry. NULL: out of memory. */
 void *mt_table_next(struct mt_table *table);
 
-/* Entry `id`; NULL when there is none. */
+/* Returns entry `id`, or NULL. */
 static inline void *mt_table_at(const struct mt_table *table, uint32_t id)
 {
 	uint32_t index = id - 1;

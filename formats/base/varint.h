@@ -1,5 +1,6 @@
 /*
- * varint.h - the numbers of a payload: varints, zigzag, little-endian words; and a cursor that reads them with bounds.
+ * varint.h - reads and writes the numbers of a payload: varints, zigzag, little-endian words. A cursor reads them
+ * within bounds.
  */
 #ifndef FORMATS_VARINT_H
 #define FORMATS_VARINT_H
@@ -66,7 +67,7 @@ static inline uint64_t mt_load_u64(const uint8_t *at)
 	return mt_load_u32(at) | (uint64_t)mt_load_u32(at + 4) << 32;
 }
 
-/* A place in bytes that are read front to back. An error sticks: what is read after it is 0. */
+/* A position in bytes that are read front to back. After an error all further reads give 0. */
 struct mt_cursor {
 	const uint8_t *at, *end;
 	int error; /* 0, -MT_E_CORRUPT or -MT_E_LIMIT */
@@ -82,7 +83,7 @@ static inline size_t mt_cursor_left(const struct mt_cursor *cursor)
 	return (size_t)(cursor->end - cursor->at);
 }
 
-/* The next `size` bytes; NULL when fewer are there. */
+/* Returns the next `size` bytes; NULL: there are fewer. */
 static inline const uint8_t *mt_cursor_bytes(struct mt_cursor *cursor, uint64_t size)
 {
 	const uint8_t *bytes = cursor->at;
@@ -113,7 +114,7 @@ static inline uint64_t mt_cursor_varint(struct mt_cursor *cursor)
 	return overlong ? 0 : value;
 }
 
-/* A number that is kept in 32 bits; -MT_E_LIMIT beyond. */
+/* Reads a number that must fit in 32 bits; else the error is -MT_E_LIMIT. */
 static inline uint32_t mt_cursor_u32(struct mt_cursor *cursor)
 {
 	uint64_t value = mt_cursor_varint(cursor);

@@ -13,7 +13,7 @@ struct yaml_cursor {
 	char *message;
 	size_t message_size;
 	yaml_parser_t yaml;
-	yaml_event_t event; /* the current one */
+	yaml_event_t event; /* the current event */
 	enum yaml_node node;
 	int allow; /* aliases, and texts of any length */
 };

@@ -10,7 +10,7 @@
 #include "memtrace/error.h"
 #include "ring/emitter.h"
 
-#define BLOCK_MIN 512u           /* bytes: PyTorch's blocks are a multiple of it */
+#define BLOCK_MIN 512u           /* bytes; the size of a PyTorch block is a multiple */
 #define RANGES_MAX 256u          /* open at once */
 #define NO_TIME_STEP 1000u       /* ns between events of a snapshot without times */
 #define ENTRY_cuMemAlloc_v2 243u /* ids of CUPTI's driver callbacks */
@@ -20,7 +20,7 @@
 #define ENTRY_cuMemFreeHost 38u
 #define ENTRY_cuMemHostAlloc 39u
 
-/* An address at which a range that is unmapped begins or ends. */
+/* An address at which an unmapped range begins or ends. */
 struct cut {
 	uint64_t addr;
 	uint8_t device;
@@ -37,11 +37,11 @@ struct import {
 	uint64_t handles;         /* given to pieces of expandable segments */
 	struct import_device {    /* one for each device of PyTorch's allocator */
 		uint64_t bytes;   /* bytes of its blocks in use */
-		uint64_t rounded; /* how many of these are only known to be at least so large */
+		uint64_t rounded; /* number of blocks whose bytes are a lower bound */
 	} blocks[IMPORT_DEVICES];
-	struct addrmap block;        /* those in use: bytes * 2, plus 1 for the latter, by device and address */
+	struct addrmap block;        /* blocks in use, by device and address: bytes * 2, plus 1 for a lower bound */
 	int before;                  /* the blocks handed over now were there before the snapshot began */
-	pickle_id range[RANGES_MAX]; /* names of those open */
+	pickle_id range[RANGES_MAX]; /* names of the open ranges */
 	uint32_t ranges;
 	struct cut *cut; /* by device and address */
 	size_t cuts;
@@ -67,7 +67,7 @@ static int emit(struct import *import, struct mt_event *event)
 	return mt_emitter_event(import->emitter, import->number, event);
 }
 
-/* An event about memory, with the stack that `frames` are. */
+/* Returns a new memory event with the stack of `frames`. */
 static struct mt_event about(struct import *import, enum mt_kind kind, uint32_t device, pickle_id frames)
 {
 	struct mt_event event = { .kind = kind };
@@ -94,8 +94,8 @@ static void give_back(struct import *import, uint32_t device, uint64_t addr)
 }
 
 /*
- * PyTorch rounds up to 512 bytes, or more (roundup_power2_divisions). A rest that is not worth splitting off stays in
- * the block. Without the block itself in the snapshot, the rounded size is the least that it can be.
+ * Adds the block's bytes. PyTorch rounds a size up to 512 bytes, or more (roundup_power2_divisions), and keeps a rest
+ * that is too small to split off. The rounded size is a lower bound for a block that is not in the snapshot.
  */
 static int take_block(struct import *import, const struct import_thing *block)
 {
@@ -107,7 +107,7 @@ static int take_block(struct import *import, const struct import_thing *block)
 		return -MT_E_LIMIT;
 	if (addrmap_reserve(&import->block))
 		return -MT_E_MEMORY;
-	give_back(import, block->device, block->addr); /* its free is not in the snapshot */
+	give_back(import, block->device, block->addr); /* the snapshot lacks the free of an older block here */
 	addrmap_put(&import->block, block_key(block->device, block->addr),
 		    (void *)(uintptr_t)(bytes * 2 + !block->block));
 	import->blocks[block->device].bytes += bytes;
@@ -143,7 +143,7 @@ static int emit_segment(struct import *import, const struct import_thing *segmen
 
 	event.addr = segment->addr;
 	event.size = segment->size;
-	event.reserved = 1; /* the caching allocator's, though no tensor may be seen in what it had before */
+	event.reserved = 1; /* memory of the caching allocator, even if no tensor was seen in it */
 	event.entry = ENTRY_cuMemAlloc_v2;
 	event.flags = MT_SPACE_DEVICE;
 	return emit(import, &event);
@@ -169,7 +169,7 @@ static int emit_host(struct import *import, const struct import_thing *memory, i
 	return emit(import, &event);
 }
 
-/* Physical memory that only its mapping holds: it goes when the range is unmapped. */
+/* Emits one piece: physical memory that only its mapping holds. Unmapping the range frees the piece. */
 static int emit_piece(struct import *import, const struct import_thing *piece)
 {
 	struct mt_event create = about(import, MT_VMM_CREATE, piece->device, piece->frames), map = create, release;
@@ -201,7 +201,7 @@ static int by_address(const void *a, const void *b)
 	return (one->addr > two->addr) - (one->addr < two->addr);
 }
 
-/* Mapped memory is unmapped in parts: the pieces are those parts. 0 or -MT_E_MEMORY. */
+/* Finds the borders of all unmapped parts. They cut mapped memory into pieces. 0 or -MT_E_MEMORY. */
 static int find_cuts(struct import *import, const struct import_entries *entries)
 {
 	const struct import_entry *entry;
@@ -223,7 +223,7 @@ static int find_cuts(struct import *import, const struct import_entries *entries
 	return 0;
 }
 
-/* The first cut behind `addr`, or `end` if that comes first. */
+/* Returns the first cut behind `addr`, at most `end`. */
 static uint64_t next_cut(const struct import *import, uint8_t device, uint64_t addr, uint64_t end)
 {
 	const struct cut after = { addr, device };
@@ -272,7 +272,7 @@ static int emit_gone(struct import *import, enum mt_kind kind, const struct impo
 	return emit(import, &event);
 }
 
-/* PyTorch asks the driver what is free and then gives up. */
+/* The driver's answer to PyTorch (free bytes) comes first, then PyTorch's failure. */
 static int emit_oom(struct import *import, const struct import_entry *entry)
 {
 	struct mt_event asked = about(import, MT_DRIVER_NOTE, entry->device, entry->frames);
@@ -315,7 +315,7 @@ static int push_range(struct import *import, pickle_id name)
 	return emit_range(import, MT_RANGE_PUSH, name);
 }
 
-/* Closes the newest range of that name, and what was opened inside and never closed. */
+/* Closes the newest range with this name, and the ranges inside that were never closed. */
 static int pop_range(struct import *import, pickle_id name)
 {
 	uint32_t at = import->ranges;
@@ -386,7 +386,7 @@ static int take_entry(struct import *import, const struct import_entry *entry)
 		return push_range(import, entry->name);
 	case IMPORT_RANGE_END:
 		return pop_range(import, entry->name);
-	case IMPORT_FREE_REQUESTED: /* it lives until the streams that use it are done */
+	case IMPORT_FREE_REQUESTED: /* the block lives until the streams that use it are done */
 	case IMPORT_ACTIONS:
 		return 0;
 	}
@@ -412,7 +412,7 @@ static int write_events(struct import *import, const struct import_entries *entr
 	return error;
 }
 
-/* "...rank3..." or "...rank_3..." in the file's name; -1: none. */
+/* Returns the rank in a file name such as "...rank3..." or "...rank_3..."; -1: none. */
 static int32_t rank_in_name(const char *path)
 {
 	const char *name = strrchr(path, '/'), *at;
@@ -427,7 +427,7 @@ static int32_t rank_in_name(const char *path)
 	return -1;
 }
 
-/* Times of a snapshot are those of the wall clock. */
+/* Returns the time of the first entry. Times of a snapshot are those of the wall clock. */
 static uint64_t first_time(const struct import_entries *entries)
 {
 	size_t i;

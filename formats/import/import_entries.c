@@ -49,8 +49,8 @@ enum key {
 #define PAIRS_KNOWN 16u
 
 /*
- * Which word of a list a text is. Picklers write a text once and then its number, so the number that a word had last
- * tells it, without a look at the text.
+ * Finds a text in a list of words. A pickle has each text once and then its number, so a cache by number mostly saves
+ * the comparison of texts.
  */
 struct words {
 	const struct pickle *pickle;
@@ -62,7 +62,7 @@ struct words {
 	} known[WORDS_KNOWN];
 };
 
-/* words->count: none of them. */
+/* Returns the index of the word; words->count: not in the list. */
 static uint32_t look_up(struct words *words, pickle_id text)
 {
 	uint32_t i = 0;
@@ -81,7 +81,7 @@ static inline uint32_t number_of(struct words *words, pickle_id text)
 	return look_up(words, text);
 }
 
-/* The container that is being read, and how its words are known. */
+/* The state of reading a container: a cache of its words. */
 struct entry_reader {
 	struct import_entries *entries;
 	const struct pickle *pickle;
@@ -124,7 +124,7 @@ static uint32_t key_of(struct entry_reader *reader, uint32_t i, pickle_id text)
 	return key;
 }
 
-/* The values of a dict by enum key, 0 where it has none; the last one of a key that is repeated. */
+/* Reads the values of a dict by enum key; 0: the dict lacks the key. The last value of a repeated key counts. */
 static void read_fields(struct entry_reader *reader, pickle_id from, pickle_id field[KEYS + 1])
 {
 	uint32_t pairs, i, key;
@@ -150,8 +150,8 @@ static uint64_t time_of(const struct pickle *pickle, pickle_id from, uint64_t la
 }
 
 /*
- * The allocator of pinned memory tells of segments, which are what is pinned, and of the blocks in them. If it tells of blocks alone, the
- * blocks stand for the memory. IMPORT_ACTIONS: the entry moves no memory.
+ * Returns the action of an entry of the pinned-memory allocator. The allocator reports pinned segments and the blocks
+ * inside; the segments count. If it reports blocks alone, the blocks count. IMPORT_ACTIONS: the entry moves no memory.
  */
 static uint32_t host_action(uint32_t action, int has_segments)
 {
@@ -260,7 +260,7 @@ static int read_host(struct entry_reader *reader, pickle_id traces)
 	return error;
 }
 
-/* Ranges that programs opened with record_function. */
+/* Reads the ranges that programs opened with record_function. */
 static int read_ranges(struct entry_reader *reader, pickle_id ranges)
 {
 	const struct pickle *pickle = reader->pickle;
@@ -296,7 +296,7 @@ static int by_time(const void *a, const void *b)
 	return one->order < two->order ? -1 : one->order > two->order;
 }
 
-/* Merges what is in order up to `middle` and from there on; entries at the same time stay in the file's order. */
+/* Merges two sorted parts, which meet at `middle`. Entries of the same time stay in the file's order. */
 static int merge(struct import_entries *entries, size_t middle)
 {
 	struct import_entry *entry = entries->entry, *later;

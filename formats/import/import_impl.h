@@ -1,5 +1,5 @@
 /*
- * import_impl.h - the parts of importing a snapshot; for formats/import*.c only.
+ * import_impl.h - declarations shared by the parts of the snapshot import; for formats/import*.c only.
  *
  *     pickle ──import_entries──> entries by time ──import_start──> what was alive before the first
  *                                       │                                   │
@@ -38,9 +38,9 @@ enum import_action {
 };
 
 struct import_entry {
-	uint64_t addr, size; /* oom: bytes that were free, bytes asked for */
+	uint64_t addr, size; /* out of memory: free bytes, requested bytes */
 	uint64_t time;       /* ns since 1970; 0: the snapshot has no times */
-	uint64_t block;      /* alloc that is there to the end: bytes of its block; 0: not known */
+	uint64_t block;      /* for an allocation that is alive at the end: bytes of its block; 0: unknown */
 	uint32_t order;      /* in the file */
 	pickle_id frames, name;
 	uint8_t action; /* enum import_action */
@@ -64,22 +64,25 @@ enum import_thing_kind { IMPORT_SEGMENT, IMPORT_PIECE_OF_SEGMENT, IMPORT_BLOCK, 
 struct import_thing {
 	uint64_t addr, size;
 	uint64_t block;   /* the block's bytes, with `size` bytes asked for; 0: not known */
-	pickle_id frames; /* stack of its allocation; 0: unknown */
+	pickle_id frames; /* stack of the allocation; 0: unknown */
 	uint8_t device, kind;
-	uint8_t gone; /* it is not: it came later */
+	uint8_t gone; /* 1: not alive at the beginning; the place is free */
 };
 
 struct import_start {
 	struct import_thing *thing; /* segments, pieces, blocks, pinned memory; each by device and address */
 	size_t count, room;
-	int cut; /* something is there whose allocation was recorded, and the history does not have it (any more) */
+	int cut; /* 1: the snapshot holds a recorded allocation that its history lacks */
 };
 
-/* Fills in `block` of the entries, too. 0, -MT_E_MEMORY, -MT_E_LIMIT. Release it in any case. */
+/*
+ * Finds the live set before the first entry, and fills in `block` of the entries. 0, -MT_E_MEMORY, -MT_E_LIMIT. The
+ * caller releases *start in any case.
+ */
 int import_start_find(struct import_start *start, const struct pickle *pickle, struct import_entries *entries);
 void import_start_release(struct import_start *start);
 
-/* The end of the piece at `addr`, or `end` if that comes first. */
+/* Returns the end of the piece at `addr`, at most `end`. */
 uint64_t import_piece_end(uint64_t addr, uint64_t end);
 
 /* From stack frames of the snapshot to definitions; each list of frames is looked at once, and so is each frame. */

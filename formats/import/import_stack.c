@@ -36,7 +36,7 @@ static int begins(const char *text, size_t size, const char *with)
 	return size >= strlen(with) && !memcmp(text, with, strlen(with));
 }
 
-/* Python's files are called something.py, or <something> where there is none. */
+/* 1: a Python file: something.py, or <something> for code without a file. */
 static int is_python(const char *file, size_t size)
 {
 	return begins(file, size, "<") || (size > 3 && !memcmp(file + size - 3, ".py", 3));
@@ -51,7 +51,7 @@ static int is_of_windows(const char *file, size_t size)
 	       begins(file, size, "\\\\");
 }
 
-/* Rules, packages and reports know paths with slashes: all paths have them from here on. */
+/* Adds a path with slashes: rules, packages and reports know only these. */
 static uint32_t add_file(struct import_stacks *stacks, const char *file, size_t size)
 {
 	char path[PATH_BYTES];
@@ -95,7 +95,7 @@ static uint32_t add_frame(struct import_stacks *stacks, pickle_id from, uint32_t
 	return known->id > 1 ? mt_defs_add_node(stacks->defs, parent, known->id - 1) : parent;
 }
 
-/* Innermost are the functions that took the stack: they say nothing about the program. */
+/* Skips the innermost functions, which took the stack and say nothing about the program. */
 static uint32_t skip_unwinder(const struct pickle *pickle, pickle_id frames)
 {
 	static const char *const unwinder[] = { "torch::unwind::", "torch::CapturedTraceback::",
@@ -113,8 +113,8 @@ static uint32_t skip_unwinder(const struct pickle *pickle, pickle_id frames)
 }
 
 /*
- * Frames come innermost first; the outermost ones beyond the depth of a trace are left out. A recording of Python
- * frames alone finds none on autograd's threads, and on no others.
+ * Builds a stack from frames, innermost first. Outermost frames beyond the depth of a trace are left out. A recording
+ * without native frames has empty stacks on autograd's threads alone.
  */
 static void build(struct import_stacks *stacks, pickle_id frames, struct import_stack *stack)
 {

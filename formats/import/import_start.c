@@ -1,7 +1,8 @@
 /*
- * import_start.c - what was alive before the first entry of a snapshot: what is alive in it, less what came since, and
- * what went since. Found by walking from the end to the beginning: an allocation makes a thing not be there before, a
- * free makes it be there.
+ * import_start.c - finds the live set before the first entry of a snapshot.
+ *
+ * The walk starts with the live set at the dump and goes through the entries from last to first. An allocation removes
+ * its thing from the set; a free adds its thing to the set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,9 @@
 struct finder {
 	struct import_start *start;
 	const struct pickle *pickle;
-	struct addrmap there[IMPORT_THING_KINDS]; /* number of the thing, plus 1, by device and address */
+	struct addrmap there[IMPORT_THING_KINDS]; /* by device and address: number of the thing, plus 1 */
 	uint64_t pieces;                          /* number walked over */
-	uintptr_t spare; /* a thing that is gone, plus 1; its size leads to the next, 0: none */
+	uintptr_t spare;                          /* a free place, plus 1; its `size` has the next one; 0: none */
 };
 
 uint64_t import_piece_end(uint64_t addr, uint64_t end)
@@ -46,7 +47,7 @@ static int grow(struct import_start *start)
 	return 0;
 }
 
-/* Its place is for the next one that appears: there are as many as are there at once, not as there are entries. */
+/* Frees the place of a thing for the next one, so memory grows with things alive at once and not with entries. */
 static void set_gone(struct finder *finder, uintptr_t number)
 {
 	struct import_thing *thing = &finder->start->thing[number - 1];
@@ -84,7 +85,7 @@ static int appear(struct finder *finder, const struct import_thing *thing)
 	return 0;
 }
 
-/* Bytes of the block that it was, 0: not known. */
+/* Removes a thing. Returns the bytes of its block; 0: unknown. */
 static uint64_t vanish(struct finder *finder, const struct import_thing *thing)
 {
 	uintptr_t number = (uintptr_t)addrmap_remove(&finder->there[thing->kind], key_of(thing->device, thing->addr));
@@ -102,7 +103,7 @@ static int each_piece(struct finder *finder, const struct import_thing *range, i
 	uint64_t end = range->addr + range->size < range->addr ? UINT64_MAX : range->addr + range->size, next;
 	int error = 0;
 
-	/* No GPU has this number of bytes: the size is nonsense. */
+	/* No GPU has so large a range: the size is damage. */
 	if (range->size / IMPORT_PIECE > 1u << 20 || finder->pieces > PIECES_MAX)
 		return -MT_E_LIMIT;
 	finder->pieces += range->size / IMPORT_PIECE + 1;
@@ -117,14 +118,14 @@ static int each_piece(struct finder *finder, const struct import_thing *range, i
 	return error;
 }
 
-/* ---- the end: what the snapshot found ---- */
+/* ---- the live set at the dump ---- */
 
-/* 0: none are known. An item older than the recording has an empty list. */
+/* Returns the frames; 0: unknown. An item from before the recording has an empty list. */
 static pickle_id frames_of(const struct pickle *pickle, pickle_id block)
 {
 	pickle_id frames = pickle_get(pickle, block, "frames");
 
-	if (!frames) /* PyTorch 2.0 keeps them in the block's history */
+	if (!frames) /* PyTorch 2.0 keeps the frames in the block's history */
 		frames = pickle_get(pickle, pickle_item(pickle, pickle_get(pickle, block, "history"), 0), "frames");
 	return pickle_count(pickle, frames) ? frames : 0;
 }
@@ -150,7 +151,7 @@ static int add_blocks(struct finder *finder, pickle_id segment, struct import_th
 		size = bytes_of(pickle, from, "size");
 		block.addr = bytes_of(pickle, from, "address");
 		if (!block.addr)
-			block.addr = next; /* PyTorch 2.0: they lie one behind the other */
+			block.addr = next; /* PyTorch 2.0: blocks have no address and follow each other */
 		next = block.addr + size;
 		block.size = bytes_of(pickle, from, "requested_size");
 		if (!block.size || block.size > size)

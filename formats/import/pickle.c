@@ -1,4 +1,4 @@
-/* pickle.c - a pickle's file, and what can be asked of the values in it. */
+/* pickle.c - opens the file of a pickle and answers questions about its values. */
 #include "pickle_impl.h"
 
 #include <errno.h>
@@ -101,7 +101,7 @@ pickle_id pickle_root(const struct pickle *pickle)
 	return pickle->stack.id[0];
 }
 
-/* A value that is not there is None. */
+/* A missing value counts as None. */
 static const struct value *value_of(const struct pickle *pickle, pickle_id value)
 {
 	return &pickle->value[value < pickle->values ? value : VALUE_NONE];

@@ -1,14 +1,13 @@
 /*
- * pickle.h - reads a Python pickle of plain data: numbers, texts, lists, tuples, dicts. Anything that would make a real
- * unpickler run code (classes, functions, reductions) is refused. The file is hostile until shown otherwise.
+ * pickle.h - reads a Python pickle of plain data: numbers, texts, lists, tuples, dicts. The file may be hostile. A
+ * pickle that would make a real unpickler run code (classes, functions, reductions) is refused.
  *
- * PyTorch shares what is equal: a stack that a thousand events have is in the file once. So values are a graph, not a
- * tree, and are kept as one:
+ * Values form a graph and not a tree, because PyTorch writes equal values once, such as a stack of a thousand events:
  *
  *     value 9: list ──items──> 4, 7, 4        value 4: dict ──items──> key 1, value 2, key 3, value 6
  *
- * Values are numbers into one array; containers may hold themselves, so whoever descends bounds the depth.
- * Memory: 16 bytes per value and 4 to 16 per item; texts stay in the file, which is mapped.
+ * A value is an index into one array. A container can hold itself, so a caller that descends must bound the depth.
+ * Memory: 16 bytes per value and 4 to 16 bytes per item. Texts stay in the mapped file.
  */
 #ifndef FORMATS_PICKLE_H
 #define FORMATS_PICKLE_H
@@ -17,7 +16,7 @@
 #include <stdint.h>
 
 enum pickle_type {
-	PICKLE_NONE, /* also what is not there */
+	PICKLE_NONE, /* also for missing values */
 	PICKLE_BOOL,
 	PICKLE_INT,
 	PICKLE_FLOAT,
@@ -31,22 +30,22 @@ typedef uint32_t pickle_id; /* 0 is None */
 struct pickle;
 
 /*
- * Reads `path`. A file that ends early or is damaged further on gives what stands before: *damage is then -MT_E_x and
- * *offset where. Errors (*pickle NULL): -MT_E_SYSTEM, -MT_E_MEMORY, -MT_E_MAGIC (no pickle), -MT_E_VERSION (protocol
- * above 5), -MT_E_REFUSED (holds a class or function: *offset is where), -MT_E_LIMIT.
+ * Opens and reads `path`. From a damaged file, the part before the damage is read: *damage is then -MT_E_x and *offset
+ * the place of the damage. Errors (*pickle is NULL): -MT_E_SYSTEM, -MT_E_MEMORY, -MT_E_MAGIC (no pickle), -MT_E_VERSION
+ * (protocol above 5), -MT_E_REFUSED (a class or function, at *offset), -MT_E_LIMIT. Free with pickle_free.
  */
 int pickle_open(struct pickle **pickle, const char *path, int *damage, uint64_t *offset);
 void pickle_free(struct pickle *pickle);
 
-/* Values are below this number. */
+/* Returns the number of values; every pickle_id is smaller. */
 size_t pickle_values(const struct pickle *pickle);
 
-/* The one value of the file, which STOP left. */
+/* Returns the root: the value on the stack at STOP. */
 pickle_id pickle_root(const struct pickle *pickle);
 
 enum pickle_type pickle_type(const struct pickle *pickle, pickle_id value);
 
-/* An int or bool as 64 bits (Python's are unbounded: what does not fit is cut); anything else: `missing`. */
+/* Returns an int or bool as 64 bits; a larger Python int is cut. For any other type: `missing`. */
 int64_t pickle_int(const struct pickle *pickle, pickle_id value, int64_t missing);
 double pickle_float(const struct pickle *pickle, pickle_id value, double missing);
 
@@ -56,17 +55,17 @@ const char *pickle_text(const struct pickle *pickle, pickle_id value, size_t *si
 /* 1: the value is exactly this text. */
 int pickle_is(const struct pickle *pickle, pickle_id value, const char *text);
 
-/* Number of items of a list, of pairs of a dict; 0 for anything else. */
+/* Returns the number of items of a list, or of pairs of a dict; 0 for any other type. */
 uint32_t pickle_count(const struct pickle *pickle, pickle_id value);
 
 /* Item `i` of a list; of a dict the value of pair `i`. Beyond the end: 0. */
 pickle_id pickle_item(const struct pickle *pickle, pickle_id value, uint32_t i);
 pickle_id pickle_key(const struct pickle *pickle, pickle_id value, uint32_t i); /* the key of pair `i` */
 
-/* All pairs of a dict, key and value by turns, valid as long as the pickle. Anything else has none: *pairs is 0. */
+/* Returns all pairs of a dict, key and value in turns, valid until pickle_free. For any other type *pairs is 0. */
 const pickle_id *pickle_pairs(const struct pickle *pickle, pickle_id value, uint32_t *pairs);
 
-/* The value of `key` in a dict, the last one where it is repeated; 0: there is none. */
+/* Returns the value of `key` in a dict, the last one of a repeated key; 0: no such key. */
 pickle_id pickle_get(const struct pickle *pickle, pickle_id value, const char *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* pickle_impl.h - what the two halves of pickle share: the values that the machine made, and what it makes them with. */
+/* pickle_impl.h - the values of a pickle and the machine's state, shared by the files of pickle. */
 #ifndef FORMATS_PICKLE_IMPL_H
 #define FORMATS_PICKLE_IMPL_H
 

@@ -9,13 +9,13 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define FIRST_ROOM 4u /* items of a new container; doubled whenever it is full */
+#define FIRST_ROOM 4u /* items of a new container; doubled when full */
 #define BLOCK_ITEMS (64u << 10)
 
 /* The argument that follows an opcode. */
 enum argument { ARG_NONE, ARG_U1, ARG_U2, ARG_U4, ARG_S4, ARG_U8, ARG_TEXT1, ARG_TEXT4, ARG_TEXT8, ARG_REAL };
 
-/* Which of them counts is the opcode's. */
+/* The opcode decides which member counts. */
 struct operand {
 	int64_t number;
 	double real;
@@ -79,7 +79,7 @@ static int is_container(const struct value *value)
 	return value->type == PICKLE_LIST || value->type == PICKLE_DICT;
 }
 
-/* The room that a container of `count` items has. */
+/* Returns the allocated items of a container with `count` items. */
 static size_t room_for(size_t count)
 {
 	if (count <= FIRST_ROOM)
@@ -100,7 +100,7 @@ static pickle_id *take_items(struct pickle *pickle, size_t count)
 		*block = (struct block){ .next = pickle->blocks, .left = room };
 		pickle->blocks = block;
 	}
-	/* Counted from the end, so that it need not be known how long the block is. */
+	/* Items are taken from the block's end, so `left` is enough and the block's size is not needed. */
 	block->left -= count;
 	return &block->item[block->left];
 }
@@ -129,13 +129,13 @@ static inline int add_items(struct pickle *pickle, struct value *container, cons
 
 /* ---- the machine ---------------------------------------------------------------------------------------------- */
 
-/* The place at which the items of the newest mark begin; without a mark the whole stack is above it. */
+/* Returns the stack height of the newest mark; without a mark, 0. */
 static size_t mark_height(const struct pickle *pickle)
 {
 	return pickle->marks.count ? pickle->marks.id[pickle->marks.count - 1] : 0;
 }
 
-/* Moves what lies from `from` up into the container `id`. */
+/* Moves the stack from `from` up into the container `id`. */
 static inline int gather(struct pickle *pickle, pickle_id id, size_t from)
 {
 	struct value *container = &pickle->value[id];
@@ -145,7 +145,7 @@ static inline int gather(struct pickle *pickle, pickle_id id, size_t from)
 		return -MT_E_CORRUPT;
 	if (container->type == PICKLE_DICT && count % 2)
 		return -MT_E_CORRUPT;
-	if (!count) /* a stack on which nothing ever was has no memory */
+	if (!count) /* an unused stack has no memory */
 		return 0;
 	pickle->stack.count = from;
 	return add_items(pickle, container, pickle->stack.id + from, count);
@@ -178,7 +178,7 @@ static int do_long(struct pickle *pickle, const struct operand *operand)
 	size_t i = operand->size < 8 ? operand->size : 8;
 	uint64_t number = operand->size && byte[operand->size - 1] & 0x80 ? UINT64_MAX : 0;
 
-	if (i && pickle->data + pickle->size - byte >= 8) /* mostly: one look at what follows, too */
+	if (i && pickle->data + pickle->size - byte >= 8) /* the usual case: one load of eight bytes */
 		number = (uint64_t)((int64_t)(mt_load_u64(byte) << (64 - 8 * i)) >> (64 - 8 * i));
 	else
 		while (i--)
@@ -215,7 +215,7 @@ static int do_mark(struct pickle *pickle, const struct operand *operand MT_UNUSE
 	return push(&pickle->marks, (uint32_t)pickle->stack.count);
 }
 
-/* A new container of `type` takes the place of what lies from `from` up. */
+/* Replaces the stack from `from` up by a new container of `type`. */
 static int wrap(struct pickle *pickle, enum pickle_type type, size_t from)
 {
 	int error = add_value(pickle, &(struct value){ .type = type });
@@ -267,7 +267,7 @@ static int do_marked_dict(struct pickle *pickle, const struct operand *operand M
 	return wrap_marked(pickle, PICKLE_DICT);
 }
 
-/* The last `count` values go into the container below them. */
+/* Moves the last `count` values into the container below them. */
 static inline int take_in(struct pickle *pickle, enum pickle_type type, size_t count)
 {
 	size_t height = pickle->stack.count;
@@ -373,7 +373,7 @@ static int do_refuse(struct pickle *pickle MT_UNUSED, const struct operand *oper
 	return -MT_E_REFUSED;
 }
 
-/* Opcodes: X(byte, argument, what to do). Python's pickletools documents them all. */
+/* Opcodes: X(byte, argument, action). Python's pickletools documents all of them. */
 #define OPCODE_LIST(X)                                                                             \
 	X(0x80, U1, nothing) /* PROTO; looked at when the file is opened */                        \
 	X(0x95, U8, nothing) /* FRAME: how many bytes may be read ahead */                         \
@@ -470,7 +470,7 @@ static inline int read_text(struct pickle *pickle, size_t length_bytes, struct o
 	return 0;
 }
 
-/* Big-endian, unlike everything else. */
+/* Reads a float, which is big-endian; all else in a pickle is little-endian. */
 static int read_real(struct pickle *pickle, double *real)
 {
 	uint64_t number;
@@ -493,7 +493,10 @@ static inline int read_unsigned(struct pickle *pickle, size_t bytes, struct oper
 	return error;
 }
 
-/* A case for each size, so that compilers know it: this runs a dozen times for each entry of a history. */
+/*
+ * Reads an opcode's argument. Each size has its own case, so that the compiler knows the size: this code runs a dozen
+ * times for each entry of a history.
+ */
 static inline int read_operand(struct pickle *pickle, enum argument argument, struct operand *operand)
 {
 	int error;
@@ -526,7 +529,7 @@ static inline int read_operand(struct pickle *pickle, enum argument argument, st
 	return -MT_E_CORRUPT;
 }
 
-/* One opcode. Its operand and what it does are known where it is met: the loop jumps once for each. */
+/* Runs one opcode. The case of each opcode has its operand and its action, so the loop jumps once. */
 static inline int step(struct pickle *pickle)
 {
 	struct operand operand;
@@ -549,7 +552,7 @@ static inline int step(struct pickle *pickle)
 
 /* ---- from the first opcode to the last ---------------------------------------------------------------------------- */
 
-/* Whatever is open when the file breaks off is closed as it is, from the inside out: nothing that was read is lost. */
+/* Closes the open containers of a file that breaks off, from the inside out, so nothing that was read is lost. */
 static int close_open(struct pickle *pickle)
 {
 	const struct value *container;
@@ -565,7 +568,7 @@ static int close_open(struct pickle *pickle)
 		if (!is_container(container))
 			pickle->stack.count = from; /* the beginning of a long tuple */
 		else if (container->type == PICKLE_DICT && (pickle->stack.count - from) % 2)
-			pickle->stack.count--; /* a key whose value never came */
+			pickle->stack.count--; /* drop a key without its value */
 		if (is_container(container))
 			error = gather(pickle, pickle->stack.id[from - 1], from);
 	}

@@ -1,19 +1,19 @@
 /*
- * pickle_plain.c - the opcodes that nearly all of a snapshot consists of, in one loop that has its state at hand.
+ * pickle_plain.c - a fast loop for the few opcodes that make up nearly all of a snapshot.
  *
- * The entry of a history is a dict of known keys and of numbers: 16 opcodes, all but the last of which are here. They do what they do
- * in pickle_machine.c, which has all opcodes. The loop stops before anything else: another opcode, a full array, a number out of
- * range, the last bytes of the file.
+ * An entry of a history is a dict of known keys and numbers and takes 16 opcodes. This file has all but the last of
+ * them. They do the same as in pickle_machine.c, which has all opcodes. The loop stops before another opcode, at a full
+ * array, at a number out of range and before the last bytes of the file.
  */
 #include "base/varint.h"
 #include "pickle_impl.h"
 
-#define LOOKED_AT 10u /* bytes of an opcode with its argument, at most */
+#define LOOKED_AT 10u /* most bytes of an opcode with its argument */
 
 struct plain {
 	const unsigned char *at;
 	uint32_t *top;                        /* the end of the stack */
-	uint32_t *memo, *memo_top, *memo_end; /* the memo, its end, the end of its room */
+	uint32_t *memo, *memo_top, *memo_end; /* the memo: its begin, its end, the end of its room */
 	struct value *value;                  /* the place of the next value */
 	uint32_t id;                          /* the number of the next value */
 };
@@ -39,7 +39,7 @@ static inline int push_new(struct plain *plain, enum pickle_type type, int64_t n
 	return 1;
 }
 
-/* Two's complement of `size` bytes, little-endian. 0: more than a number of 64 bits, or none. */
+/* Pushes a number in two's complement, little-endian, of `size` bytes. 0: not 1 to 8 bytes. */
 static inline int push_long(struct plain *plain, size_t size)
 {
 	if (!size || size > 8)
@@ -68,7 +68,7 @@ static inline int mark(struct plain *plain, struct pickle *pickle, const uint32_
 	return 1;
 }
 
-/* One opcode. 0: it is not for this loop. */
+/* Runs one opcode. 0: the opcode is not for this loop. */
 static inline int step(struct plain *plain, struct pickle *pickle, const uint32_t **floor)
 {
 	const unsigned char *at = plain->at;

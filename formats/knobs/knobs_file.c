@@ -1,6 +1,6 @@
 /*
- * knobs_file.c - reads a knob file: what it says of all its rows, its rows, and whether they fit together. A constraint about a key
- * that is not there is an error with file and line.
+ * knobs_file.c - reads a knob file: its head, its rows, and checks that they fit together. A constraint on a missing
+ * key is an error with file and line.
  */
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static int read_texts(struct knobs_source *source, const struct knobs_field *fie
 	return knobs_read_list(source, field->key, MT_KNOB_FRAMES_MAX, add_text, field);
 }
 
-/* All of the mapping that comes next: `add` is called with the cursor on each of its keys. */
+/* Reads the mapping that comes next. Calls `add` with the cursor on each key. */
 static int read_map(struct knobs_source *source, const struct knobs_field *field,
 		    int (*add)(struct knobs_source *source, const struct knobs_field *field))
 {
@@ -135,7 +135,7 @@ static int add_named_seen(struct knobs_source *source, const struct knobs_field 
 	return knobs_add_text(source, field, wrapper->seen, &wrapper->seens);
 }
 
-/* "axolotl: [axolotl/cli]", one of a list of the file. */
+/* Reads "axolotl: [axolotl/cli]", one item of a list of the file. */
 static int add_named(struct knobs_source *source, const struct knobs_field *field)
 {
 	struct mt_knob_wrapper *list = (struct mt_knob_wrapper *)((char *)source->file + field->at);
@@ -206,7 +206,7 @@ static int check_references(struct knobs_source *source, const struct mt_knob *k
 	return error;
 }
 
-/* The file's words for all rows that have none of their own. */
+/* Sets the file's words for rows without words of their own. */
 static int check_written(struct knobs_source *source, struct mt_knob *knob)
 {
 	if (knob->written == MT_KNOB_WRITTENS)

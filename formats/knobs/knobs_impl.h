@@ -1,4 +1,4 @@
-/* knobs_impl.h - what the files of struct mt_knobs share: for formats/knobs*.c only. */
+/* knobs_impl.h - declarations shared by the files behind struct mt_knobs; for formats/knobs*.c only. */
 #ifndef FORMATS_KNOBS_IMPL_H
 #define FORMATS_KNOBS_IMPL_H
 
@@ -10,10 +10,10 @@ struct knobs_text {
 	char text[];
 };
 
-/* A copy that lives as long as the knobs; NULL: out of memory. */
+/* Copies a text for as long as the knobs live; NULL: out of memory. */
 const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size);
 
-/* Reads `text` into *file, which is all zeros; its name is there. The caller owns its memory in any case. */
+/* Reads `text` into *file, which is zero except for its name. The caller frees it in any case. */
 int knob_file_read(struct mt_knobs *knobs, struct mt_knob_file *file, const char *text, size_t size, char *message,
 		   size_t message_size);
 

@@ -1,6 +1,6 @@
 /*
- * knobs_row.c - reads a row of a knob file: a setting's names, what it moves, by how much, and what it needs (README.md). A word
- * that is on no list and a release that is not listed are errors with file and line.
+ * knobs_row.c - reads a row of a knob file: a setting's names, effect, saving and needs (README.md). An unknown word or
+ * release is an error with file and line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int read_name_text(struct knobs_source *source, const struct knobs_field 
 	return knobs_read_kept(source, field->key, (const char **)((char *)source->name + field->at));
 }
 
-/* One word, its number into an enum. */
+/* Reads one word. Its number goes into an enum. */
 static int read_word(struct knobs_source *source, const struct knobs_field *field)
 {
 	size_t number;
@@ -59,7 +59,7 @@ static int read_words(struct knobs_source *source, const struct knobs_field *fie
 	return error;
 }
 
-/* The release that the cursor's text names. */
+/* Finds the release named by the cursor's text. */
 static int release_here(struct knobs_source *source, uint32_t *release)
 {
 	const char *text = yaml_cursor_text(source->yaml);
@@ -80,7 +80,7 @@ static int read_release(struct knobs_source *source, const struct knobs_field *f
 	return error ? error : release_here(source, (uint32_t *)((char *)source->name + field->at));
 }
 
-/* A default, whose text the cursor stands on; it may be empty. */
+/* Adds a default, the cursor's text; may be empty. */
 static int add_default(struct knobs_source *source, uint32_t since)
 {
 	struct mt_knob_name *name = source->name;
@@ -96,7 +96,7 @@ static int add_default(struct knobs_source *source, uint32_t since)
 	return knobs_keep_text(source, text, &name->by_release[name->defaults++].value);
 }
 
-/* One value, or a mapping of releases to values. */
+/* Reads one value, or a mapping of releases to values. */
 static int read_default(struct knobs_source *source, const struct knobs_field *field)
 {
 	int error = yaml_cursor_next(source->yaml);

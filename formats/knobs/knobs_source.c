@@ -1,6 +1,6 @@
 /*
- * knobs_source.c - reads what all parts of a knob file are made of (README.md): mappings with fields, lists, texts. A field that
- * nobody knows and one that is there twice are errors with file and line.
+ * knobs_source.c - reads the building blocks of a knob file (README.md): mappings with fields, lists, texts. An unknown
+ * or repeated field is an error with file and line.
  */
 #include "knobs_source.h"
 
@@ -70,7 +70,7 @@ static int read_field(struct knobs_source *source, const char *what, const struc
 	return field[i].read(source, &field[i]);
 }
 
-/* From inside of a mapping to its end; all that it must have is there then. */
+/* Reads the rest of a mapping and checks that all required fields came. */
 int knobs_read_fields(struct knobs_source *source, const char *what, const struct knobs_field *field, size_t fields)
 {
 	size_t line = yaml_cursor_line(source->yaml), i;
@@ -113,7 +113,7 @@ int knobs_read_kept(struct knobs_source *source, const char *key, const char **k
 	return error ? error : knobs_keep_text(source, text, kept);
 }
 
-/* A text of a list, one more into an array of whoever it is of. */
+/* Adds a text of a list to an array. */
 int knobs_add_text(struct knobs_source *source, const struct knobs_field *field, const char **array, uint32_t *count)
 {
 	const char *text = yaml_cursor_text(source->yaml);

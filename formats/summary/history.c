@@ -124,7 +124,7 @@ static int says_nothing(const struct mt_summary_row *row)
 	return !row->plain && !row->slack && !row->count;
 }
 
-/* Rows of one key become one, rows that have become 0 go. How many there are. */
+/* Joins rows of equal keys and drops rows that are all 0. Returns the number of rows. */
 static uint32_t join_rows(struct mt_summary_row *row, uint32_t rows)
 {
 	uint32_t i, kept = 0;
@@ -200,7 +200,7 @@ static void put_difference(struct mt_buffer *buffer, uint64_t value, uint64_t ba
 	put(buffer, mt_zigzag(value - base));
 }
 
-/* Figures of a device as differences from those of the record before. */
+/* Writes the figures of a device as differences from the record before. */
 static void put_device(struct mt_buffer *buffer, const struct mt_summary_device *device,
 		       const struct mt_summary_device *base, const struct mt_summary *record)
 {
@@ -215,7 +215,7 @@ static void put_device(struct mt_buffer *buffer, const struct mt_summary_device 
 	put_difference(buffer, record->time, device->peak_time);
 }
 
-/* A file numbers stacks in its own way: the node, and which modules it runs in. */
+/* Writes a stack with the file's numbers: of its node and of its nest variant. */
 static uint32_t put_stack(struct mt_buffer *buffer, const struct mt_defs *defs, uint32_t stack, uint32_t base)
 {
 	struct mt_stack_told told = mt_defs_stack_told(defs, stack);
@@ -332,7 +332,7 @@ static void take_row(struct mt_cursor *cursor, const struct mt_defs *defs, struc
 	row->count = (int64_t)mt_unzigzag(mt_cursor_varint(cursor));
 }
 
-/* How many things come, `most` at most, of at least `bytes` bytes each. */
+/* Reads a count of items, at most `most`, of at least `bytes` bytes each. */
 static uint32_t take_count(struct mt_cursor *cursor, uint32_t most, size_t bytes)
 {
 	uint32_t count = mt_cursor_u32(cursor);

@@ -27,26 +27,32 @@ void history_clear(struct history *history); /* memory of the array is kept */
 void history_release(struct history *history);
 
 /*
- * Makes one record of each two neighbours in the older half, but of no two with an out-of-memory error. 1: there are fewer now; 0:
- * nothing more can be thinned; -MT_E_MEMORY: some may be.
+ * Thins the older half of the records: two neighbours become one, but a record of an out-of-memory error stays. 1:
+ * there are fewer records; 0: no record can be joined; -MT_E_MEMORY: some may be joined.
  */
 int history_thin(struct history *history);
 
-/* The payload of a chunk with these records, whose stacks are nodes of `defs`. Out of memory shows in payload->error. */
+/*
+ * Writes the payload of a chunk with these records. Their stacks are nodes of `defs`. Out of memory shows in
+ * payload->error.
+ */
 void history_encode(const struct history *history, const struct mt_defs *defs, struct mt_buffer *payload);
 
-/* One record of a payload at a time. Zeroed: nothing is read yet. Memory of the rows is used again for the next record and payload. */
+/*
+ * Reads the records of a payload one by one. Begin with zeros. Later records and payloads use the memory of the rows
+ * again.
+ */
 struct history_reading {
 	struct mt_summary record; /* the newest, until the next call */
 	const struct mt_defs *defs;
 	struct mt_cursor rest;
-	struct mt_summary_device device[2][HISTORY_DEVICES_MAX]; /* the record and the one before, in turns */
+	struct mt_summary_device device[2][HISTORY_DEVICES_MAX]; /* the current record and the one before, in turns */
 	uint32_t row_room;
 };
 
 /*
- * Begins a payload, which lives as long as it is read; the cursor stands behind the kind. Stacks that `defs` does not have
- * become 0. 0; -MT_E_CORRUPT; -MT_E_LIMIT: nothing of it is read.
+ * Begins a payload, which must stay until all records are read; the cursor stands behind the kind. Stacks that `defs`
+ * lacks become 0. 0; -MT_E_CORRUPT or -MT_E_LIMIT: nothing can be read.
  */
 int history_reading_begin(struct history_reading *reading, const struct mt_defs *defs, struct mt_cursor *payload);
 

@@ -16,13 +16,13 @@ struct cohort {
 };
 
 struct tally {
-	struct cohort *cohort; /* cohort[0]: of bytes that have none */
+	struct cohort *cohort; /* cohort[0]: bytes without a cohort */
 	uint32_t cohorts, room;
 	uint32_t *slot; /* hash table of numbers, 0: free */
 	uint32_t slots, filled;
 	uint32_t *free_number; /* numbers to use again */
 	uint32_t frees, free_room;
-	uint32_t *dirty; /* numbers of those that have changed since the newest record */
+	uint32_t *dirty; /* numbers of cohorts that changed since the newest record */
 	uint32_t dirties, dirty_room;
 	struct mt_summary_device device[MT_LEDGER_DEVICES]; /* the peaks */
 	uint8_t seen[MT_LEDGER_DEVICES], moved[MT_LEDGER_DEVICES];
@@ -105,7 +105,7 @@ static int grow(struct tally *tally)
 	return 0;
 }
 
-/* Takes a cohort out of the table; those behind it that its slot was in the way of move up. */
+/* Removes a cohort from the table. Cohorts behind it that had to pass its slot move up. */
 static void erase(struct tally *tally, const struct cohort *key)
 {
 	uint32_t mask = tally->slots - 1, hole = (uint32_t)(find(tally, key) - tally->slot), at, home;
@@ -199,7 +199,7 @@ uint64_t tally_tag(struct tally *tally, const struct mt_event *event, uint32_t p
 	return (uint64_t)tally->cohort[number].generation << 32 | number;
 }
 
-/* The cohort of a tag. A free that failed may bring back what has an older one: its bytes are cohort 0's. */
+/* The cohort of a tag. An undone free can bring back bytes with an old tag: they go to cohort 0. */
 static struct cohort *cohort_of(struct tally *tally, uint64_t tag)
 {
 	uint32_t number = (uint32_t)tag;
@@ -288,7 +288,7 @@ static uint32_t fill_devices(struct tally *tally, const struct mt_ledger *ledger
 	return count;
 }
 
-/* A step begins with what is there: that is its first peak. */
+/* Starts new peaks with the bytes that are held now. */
 static void begin_peaks(struct tally *tally, const struct mt_summary *record)
 {
 	uint32_t i;
@@ -324,7 +324,7 @@ static struct mt_summary_row difference(const struct cohort *cohort)
 					.count = cohort->count - cohort->told_count };
 }
 
-/* The cohort is told; one that holds nothing any more is forgotten. */
+/* Marks a cohort as reported. A cohort without bytes is removed. */
 static void settle(struct tally *tally, uint32_t number)
 {
 	struct cohort *cohort = &tally->cohort[number];
