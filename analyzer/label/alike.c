@@ -4,7 +4,7 @@
 #include "base/tuple.h"
 #include "memtrace/error.h"
 
-/* A hash table of the first nodes of their kind; no more than half of it is used. */
+/* A hash table of the first node of each kind. At most half of the slots are used. */
 struct first_nodes {
 	uint32_t *slot; /* 0: free */
 	uint32_t mask;
@@ -17,7 +17,7 @@ static uint32_t hash_of(uint32_t parent, uint32_t frame)
 	return (uint32_t)(hash >> 32);
 }
 
-/* The slot of the node's kind: the frame, and the kind of the node around it. */
+/* The slot of the node's kind. A kind is the frame plus the kind of the parent node. */
 static uint32_t *find_kind(const struct first_nodes *first, const struct mt_defs *defs, const uint32_t *plain,
 			   const struct mt_node *node)
 {

@@ -55,8 +55,8 @@ struct key_words {
 };
 
 /*
- * A key in two words. Put together from the fields: those of a new key have just been written, one by one, and a load of
- * a whole word would wait for that.
+ * A key in two words, built from the fields. The fields of a new key were written one by one. A load of a whole word
+ * would stall until all stores have finished.
  */
 static inline struct key_words words_of(const struct site_key *key)
 {
@@ -69,7 +69,7 @@ static inline uint64_t hash_words(const struct key_words *words)
 {
 	uint64_t hash = words->where ^ words->what * 0x9e3779b97f4a7c15ull;
 
-	/* The size is in the highest byte, which a product alone never brings down to the bits of a slot. */
+	/* The size is in the highest byte. A product alone never moves the highest byte down to the bits of a slot. */
 	hash = (hash ^ hash >> 32) * 0xff51afd7ed558ccdull;
 	return hash ^ hash >> 32;
 }
@@ -81,7 +81,7 @@ static inline int has_words(const struct site *site, const struct key_words *wor
 	return own.where == words->where && own.what == words->what;
 }
 
-/* The slot that holds the key, or the free one where it belongs. */
+/* The slot that holds the key, or the free slot where the key belongs. */
 static uint32_t *find_slot(const struct attribution *attribution, const struct site_key *key)
 {
 	struct key_words words = words_of(key);
@@ -113,7 +113,7 @@ static void fill_slots(struct attribution *attribution)
 		*find_slot(attribution, &attribution->site[i].key) = i;
 }
 
-/* Half full at most, so that probes stay short. */
+/* Doubles the table. A table that is at most half full keeps probes short. */
 static int grow_slots(struct attribution *attribution)
 {
 	uint32_t *old = attribution->slot, slots = attribution->slots * 2;
@@ -152,7 +152,10 @@ uint32_t attribution_site(struct attribution *attribution, const struct site_key
 	return attribution->sites++;
 }
 
-/* Bytes may lie on another device than their event said (memory of a peer): they count where they are. */
+/*
+ * Bytes may lie on another device than their event said (memory of a peer). A twin site counts such bytes on their own
+ * device.
+ */
 static uint32_t make_twin(struct attribution *attribution, uint32_t device, uint32_t number)
 {
 	struct site_key key = attribution->site[number].key;

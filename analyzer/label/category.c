@@ -5,7 +5,7 @@
 #include "category_impl.h"
 #include "memtrace/error.h"
 
-/* ---- what is counted on the way ---- */
+/* ---- counting while events are read ---- */
 
 void categories_release(struct categories *categories)
 {
@@ -48,7 +48,7 @@ static struct category_sizes *make_sizes(struct categories *categories, uint32_t
 	return NULL;
 }
 
-/* NULL: out of memory; sizes are then just not told apart. */
+/* NULL: out of memory; the process then has no size classes. */
 static inline struct category_sizes *sizes_of(struct categories *categories, uint32_t process, int driver)
 {
 	struct category_sizes *sizes = NULL;
@@ -176,7 +176,10 @@ void category_passed(struct category_site *site, uint64_t epoch, uint64_t size)
 	site->passing.count++;
 }
 
-/* How it seemed to have died is not known any more; that it did not, is what counts. */
+/*
+ * Takes back the death alone. The other counts of the allocation (home, later and so on) stay, because its death is no
+ * longer known.
+ */
 void category_back(struct categories *categories, const struct mt_live *live)
 {
 	if (live->tag && live->tag < categories->room && categories->site[live->tag].died)
@@ -201,11 +204,11 @@ void category_phase_over(struct categories *categories, const struct attribution
 
 /* ---- the verdict on one site ---- */
 
-#define LAYERS_MIN 4u /* times as often as the head's, once in a forward, something of the layers is born */
-#define FEW 2u        /* births, of a recording that is over at once */
-#define HEAP 4u       /* alive at once, none gone: no workspace */
+#define LAYERS_MIN 4u /* least births of a layer's line for one birth of the head's line */
+#define FEW 2u        /* births in a recording of one or two steps */
+#define HEAP 4u       /* allocations alive at once and none freed: no workspace */
 
-/* With a census it is arithmetic. */
+/* Exact where a census tells the vocabulary, otherwise guessed from the sizes. */
 static int is_vocabulary(const struct judge *judge, uint64_t bytes, uint64_t figure[3])
 {
 	if (!judge->told->census->words[0])
@@ -213,7 +216,7 @@ static int is_vocabulary(const struct judge *judge, uint64_t bytes, uint64_t fig
 	return census_logits(judge->told->census, judge->sizes, bytes, figure);
 }
 
-/* It has the size of what another layer makes, too, and there are as many as there are layers. */
+/* The allocations have the size of another layer's output, and there is about one for each layer. */
 static int is_of_a_layer(const struct judge *judge)
 {
 	const struct census *census = judge->told->census;
@@ -227,15 +230,18 @@ static int is_of_a_layer(const struct judge *judge)
 }
 
 /*
- * Logits in two bytes, of which the same in four could not be had: that is asked for once, and of nothing in the layers. Or
- * as many bytes as that.
+ * Logits in two bytes, after the same logits in four bytes were refused. Or exactly the refused bytes. Layers never ask
+ * for a tensor of this size.
  */
 static int is_refused(const struct judge *judge, uint64_t bytes)
 {
 	return judge->sizes->refused && (bytes == judge->sizes->refused || bytes * 2 == judge->sizes->refused);
 }
 
-/* As the loss shows; of a process whose loss no rule names, by the weights, and only what comes once in a forward. */
+/*
+ * Uses the loss where a rule names the loss. Otherwise uses the sizes of the weights, and only for a line that
+ * allocates once in a forward.
+ */
 static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t figure[3])
 {
 	if (judge->sizes->losses)
@@ -247,8 +253,8 @@ static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t
 }
 
 /*
- * The rest of what such a line allocates is a number or two, a loss perhaps. A tensor with the size of a weight is
- * not logits. The gradient of an embedding is as large as the logits of as many tokens as a vector has elements.
+ * Apart from logits such a line allocates only a few numbers, such as a loss. A tensor with the size of a weight is not
+ * logits. The gradient of an embedding can have the size of logits: as many tokens as a vector has elements.
  */
 int category_has_logits(const struct judge *judge)
 {
@@ -257,7 +263,7 @@ int category_has_logits(const struct judge *judge)
 
 	if (is_sized(judge->site) || !judge->sizes || judge->told->census->words[0] ||
 	    !is_size_of_logits(judge, facts->largest, facts->figure))
-		return 0; /* with a census, what has the size is a site of its own */
+		return 0; /* with a census, tensors of the size have their own site */
 	return facts->smallest <= facts->largest / 1000 || is_size_of_logits(judge, facts->smallest, figure);
 }
 
@@ -269,7 +275,7 @@ static void say_logits(const struct judge *judge)
 						       : EVIDENCE_VOCABULARY);
 }
 
-/* For a rule's logits. */
+/* Finds the figures for logits that a rule names. */
 static int has_figures(const struct judge *judge)
 {
 	if (judge->site->key.size == SIZES_LOGITS && judge->told->census->words[0])
@@ -290,8 +296,10 @@ static void judge_weights(const struct judge *judge)
 		say(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_OPINION);
 }
 
-/* Several, all of which are there: a workspace goes before the next one comes. The sizes of whole layers, if weights
- * are shards. */
+/*
+ * Several allocations that are all alive. A workspace is freed before the next workspace comes. If weights are shards,
+ * these are the sizes of whole layers.
+ */
 static int is_heap(const struct category_site *facts)
 {
 	return facts->born >= HEAP && !facts->died && facts->smallest * 2 > facts->largest;
@@ -371,7 +379,10 @@ static void judge_by_life(const struct judge *judge)
 	}
 }
 
-/* The backward of a loss that has the head in it makes the head's gradient, too, which waits for the optimizer. */
+/*
+ * The backward of a loss that contains the head also makes the head's gradient. This gradient lives until the
+ * optimizer.
+ */
 static int is_gradient_of_loss(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;

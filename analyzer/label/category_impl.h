@@ -1,6 +1,6 @@
 /*
- * category_impl.h - a site before the judge: what category.c, which judges by how it lived, and category_settle.c, which holds
- * sites against each other, share.
+ * category_impl.h - a site before the judge. category.c judges a site by the lifetimes of its allocations.
+ * category_settle.c compares sites with each other. Both share this file.
  */
 #ifndef MEMANA_CATEGORY_IMPL_H
 #define MEMANA_CATEGORY_IMPL_H
@@ -15,7 +15,7 @@ struct judge {
 	const struct category_sizes *sizes; /* NULL: none */
 	uint64_t births;                    /* at its line: of all sites alike (alike.h) */
 	uint64_t most;                      /* births at one line of its process */
-	uint64_t at_peak;                   /* allocations of the site that were there then */
+	uint64_t at_peak;                   /* allocations of the site that were alive at the peak */
 	uint8_t opinion;
 };
 
@@ -32,16 +32,16 @@ static inline void say_of(const struct judge *judge, uint8_t category, enum evid
 	judge->facts->figure[1] = judge->facts->born;
 }
 
-/* It has the size of one of the weights. */
+/* Whether the site has the size of a weight. */
 static inline int is_sized(const struct site *site)
 {
 	return site->key.size && site->key.size < SIZES_LOGITS;
 }
 
-/* Whether what it allocates are logits by their sizes; fills the figures of its facts. */
+/* Whether the allocations have the sizes of logits. Fills the figures of the facts. */
 int category_has_logits(const struct judge *judge);
 
-/* Says what it is, by the site alone. */
+/* Sets the category of the site, from the site's own facts alone. */
 void category_judge(const struct judge *judge);
 
 #endif

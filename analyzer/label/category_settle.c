@@ -1,27 +1,28 @@
-/* After the last event: all sites, and what they tell of each other. */
+/* After the last event: compares all sites with each other. */
 #include <stdlib.h>
 #include "category_impl.h"
 #include "memtrace/error.h"
 
 /*
- * Counts for one size in one process: gradients, tensors of optimizer state, and tensors of unknown purpose. Among
- * those that the optimizer took some of: how many are there and how many are gone. And what came with a checkpoint.
+ * Counts for one size in one process: gradients, tensors of optimizer state, and tensors of unknown purpose. `left` and
+ * `taken`: tensors of unknown purpose that stayed, and tensors that the optimizer freed. `loaded`, `weights` and
+ * `restored` count memory from a checkpoint.
  */
 struct tally {
 	uint64_t gradients, state, bare;
-	uint64_t named; /* weights that something else than their number tells */
+	uint64_t named; /* weights with other evidence than their number */
 	uint64_t left, taken;
-	uint64_t loaded, weights; /* kept: state dicts of init, weights, */
+	uint64_t loaded, weights; /* still alive: state dicts of init, weights, */
 	uint64_t restored;        /* and optimizer state that was made in init */
 	struct moved {
 		uint64_t kept, gone;
-	} of_weights, of_state; /* tensors that were made, and went, such as to the host */
-	uint64_t nameless;      /* there, of no known purpose */
-	uint64_t died;          /* bare, and then freed */
+	} of_weights, of_state; /* tensors kept; tensors freed, such as moved to the host */
+	uint64_t nameless;      /* alive, of unknown purpose */
+	uint64_t died;          /* tensors of unknown purpose that were freed */
 	uint64_t trained;       /* gradients and states that were ever made */
 };
 
-/* There before anything was computed, and nobody saw it being made. */
+/* Memory from before the first computation, of unknown origin. */
 static int is_nameless(const struct judge *judge)
 {
 	return !judge->told->census->rows && judge->facts->category == MT_CATEGORY_OTHER &&
@@ -30,8 +31,8 @@ static int is_nameless(const struct judge *judge)
 }
 
 /*
- * Buffers of weights and gradients are made in init, and rules call all of them gradients. One half as large as
- * another has the weights, in two bytes while their gradients have four.
+ * Weights and gradients can share buffers made in init, and rules call all of these gradients. A buffer of half the
+ * size holds the weights: two bytes for each weight, four for each gradient.
  */
 static void judge_half(const struct categories *categories, const struct attribution *attribution,
 		       const struct judge *judge, uint32_t sites)
@@ -55,8 +56,8 @@ static void judge_half(const struct categories *categories, const struct attribu
 }
 
 /*
- * How many of the site were there while the program worked: those that are never freed, or, for a program that ends in order
- * frees all, those of the peak.
+ * Number of allocations of the site while the program worked: those that are never freed. A program that ends in order
+ * frees all: then the number at the peak counts.
  */
 static uint64_t staying(const struct judge *judge)
 {
@@ -65,7 +66,10 @@ static uint64_t staying(const struct judge *judge)
 	return mt_phase_is_early(judge->site->key.phase) && judge->at_peak > left ? judge->at_peak : left;
 }
 
-/* Candidates for weights and optimizer state: an optimizer that makes new state frees the old, and never a weight. */
+/*
+ * Candidates for weights and optimizer state. An optimizer that makes new state frees the old state, and never a
+ * weight.
+ */
 static int is_mixed(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
@@ -84,8 +88,8 @@ static int is_bare(const struct judge *judge)
 }
 
 /*
- * By a rule for what loads files or hands out what was loaded; whether a model uses it as it is, or takes it over, no
- * rule can know. A tensor that other rules call state dict is made to be copied.
+ * A rule names the function that loads files or hands out loaded data. A rule cannot know whether a model uses the
+ * tensor itself or copies it. Tensors that other rules call state dict are made to be copied.
  */
 static int is_loaded(const struct judge *judge)
 {
@@ -106,10 +110,11 @@ static void count_loaded(struct tally *tally, const struct judge *judge)
 		tally->restored += kept;
 }
 
-#define MODEL_SHARE 4 /* most pieces that were loaded for one new weight: a head, an adapter */
+#define MODEL_SHARE 4 /* most loaded pieces for one new weight, such as a head or an adapter */
 
 /*
- * FSDP gathers states whole to load the shards of them: an optimizer has been given some already, and there is a model, of other sizes.
+ * FSDP gathers whole states to load their shards. The optimizer has got some state already, and the model's weights
+ * have other sizes.
  */
 static int is_for_optimizer(const struct tally *tally, const struct site_key *key)
 {
@@ -125,7 +130,7 @@ static int is_for_optimizer(const struct tally *tally, const struct site_key *ke
 	return restored && weights > loaded / MODEL_SHARE;
 }
 
-/* A tensor that was taken over has the size of its taker. */
+/* A loaded tensor of a size without weights or state was not copied: the tensor itself is a weight. */
 static void judge_loaded(const struct judge *judge, const struct tally *tally)
 {
 	if (is_loaded(judge) && tally->loaded && !tally->weights && !tally->restored &&
@@ -154,8 +159,8 @@ static int came_back(const struct tally *tally, const struct moved *moved)
 }
 
 /*
- * NeMo-RL takes a model or its optimizer to the host and back, by functions that move anything. The copies that come
- * back are in as many pieces of the size as went for good.
+ * NeMo-RL moves a model or its optimizer to the host and back, with functions that move any tensor. The copies that
+ * come back are as many, of each size, as the tensors that were freed.
  */
 static int judge_back(const struct judge *judge, const struct tally *tally)
 {
@@ -193,7 +198,7 @@ static void count_site(struct tally *tally, const struct judge *judge)
 		tally->state += facts->after ? facts->after : facts->born - facts->died;
 }
 
-/* Every weight that is trained has one gradient of its size, and with Adam two tensors of state. */
+/* Every trained weight has one gradient of the same size, and with Adam two tensors of state. */
 static void judge_bare(const struct judge *judge, const struct tally *tally)
 {
 	if (!is_bare(judge))
@@ -210,7 +215,7 @@ static void judge_bare(const struct judge *judge, const struct tally *tally)
 	judge->facts->figure[1] = tally->bare + (tally->bare < tally->gradients ? tally->named : 0);
 }
 
-/* The ones that were taken become a site of their own. All have one size, so that it is known how many were there. */
+/* The freed tensors become a separate site. All tensors have one size: their number at the peak is known. */
 static void split(struct categories *categories, struct attribution *attribution, uint32_t number,
 		  const struct tally *tally)
 {
@@ -247,7 +252,7 @@ static void split(struct categories *categories, struct attribution *attribution
 	facts->share_count = left;
 }
 
-/* Some of it goes where it came, and some does not: in forward, if backward is what it waits for. */
+/* Whether some allocations die in their own phase and others live on. In forward the others must die in backward. */
 static int is_twofold(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
@@ -269,7 +274,7 @@ static int is_twofold(const struct judge *judge)
 	}
 }
 
-/* The part of the peak that died at home since; never more than the site held. */
+/* Moves the part of the peak that died at home afterwards to `twin`; at most the bytes that the site held. */
 static void share_peak(struct attribution *attribution, uint32_t number, uint32_t twin, struct category_site *facts)
 {
 	struct site_bytes held = attribution_at_peak(attribution, number);
@@ -286,7 +291,7 @@ static void share_peak(struct attribution *attribution, uint32_t number, uint32_
 	facts->share_count = held.count - count;
 }
 
-/* Those that died at home become a site of their own, of workspace. The rest is judged as if they had never been. */
+/* Allocations that died at home become a separate site of workspace. The others are judged without them. */
 static void split_home(struct categories *categories, struct attribution *attribution, uint32_t number)
 {
 	struct category_site *facts, *passing;
@@ -340,18 +345,18 @@ static size_t tally_index(const struct site_key *key)
 	return ((size_t)key->process * 2 + key->driver) * SIZES_KEYS + key->size;
 }
 
-/* ---- a model that nobody trains ---- */
+/* ---- a model that is not trained ---- */
 
-#define LAYERS_FEW 4   /* pieces of a size: as many layers, at least */
-#define LAYERS_SIZES 3 /* different ones: of attention, of the network behind it, and of vectors */
-#define LAYERS_APART 4 /* times as large as the next: no matrix of a layer is that */
+#define LAYERS_FEW 4   /* least tensors of a size, one for each layer */
+#define LAYERS_SIZES 3 /* least number of sizes: attention, feed-forward, vectors */
+#define LAYERS_APART 4 /* a tensor this many times larger than the next is no matrix of a layer */
 
-/* Facts of a process: the memory there before it did anything, and its first actions. */
+/* Facts of a process: its memory before the first action, and its first actions. */
 struct layers {
 	int trained, computed;
 	uint32_t sizes;         /* sizes with several tensors */
-	uint64_t least, matrix; /* bytes: the smallest of them, and the largest that is no cache's */
-	uint64_t cache;         /* bytes of one layer; 0: nothing looks like one */
+	uint64_t least, matrix; /* bytes: smallest of these sizes; largest that is not a cache */
+	uint64_t cache;         /* bytes of the cache of one layer; 0: none found */
 };
 
 static int is_of_before(const struct judge *judge)
@@ -365,7 +370,7 @@ static void note_work(struct layers *layers, const struct site_key *key)
 	layers->computed |= !mt_phase_is_early(key->phase) && key->phase != MT_PHASE_OTHER;
 }
 
-/* The gradients or states that are trained have the size, or that of the same tensor in another element. */
+/* Whether trained gradients or states have this size, or the size of the same tensor in another element type. */
 static int has_trained(const struct category_sizes *sizes, const struct tally *tally, uint64_t size)
 {
 	const struct tally *other;
@@ -379,7 +384,7 @@ static int has_trained(const struct category_sizes *sizes, const struct tally *t
 	return 0;
 }
 
-/* Several of the size were there, and if something was trained, it was not those. */
+/* Several tensors have the size, and training did not change tensors of this size. */
 static int is_frozen(const struct layers *layers, const struct category_sizes *sizes, const struct tally *tally,
 		     uint32_t number)
 {
@@ -387,7 +392,7 @@ static int is_frozen(const struct layers *layers, const struct category_sizes *s
 	       (!layers->trained || (!tally[number].died && !has_trained(sizes, tally, sizes->size[number])));
 }
 
-/* Sizes with at least one tensor for each layer; `below` it, 0: whichever. */
+/* The largest size with at least one tensor for each layer, less than `below` (0: no bound). */
 static uint64_t largest_of(const struct layers *layers, const struct category_sizes *sizes, const struct tally *tally,
 			   uint64_t below, uint64_t *count)
 {
@@ -404,8 +409,8 @@ static uint64_t largest_of(const struct layers *layers, const struct category_si
 }
 
 /*
- * A tensor that each layer has, far larger than any matrix of a layer and than an embedding, which is there once or
- * twice, is no weight.
+ * Finds the cache of a layer. Each layer has one, far larger than its other tensors, and larger than an embedding (one
+ * or two tensors). A cache is no weight.
  */
 static void note_sizes(struct layers *layers, const struct category_sizes *sizes, const struct tally *tally)
 {
@@ -434,8 +439,9 @@ static void note_sizes(struct layers *layers, const struct category_sizes *sizes
 }
 
 /*
- * A model that only computes, or is frozen, has neither gradients nor states to be held against. Layers tell it: many
- * tensors of each of a few sizes. A single tensor is an embedding, if it is as large as those and as wide.
+ * A model that only computes, or is frozen, has no gradients or states to compare with. Its layers identify its
+ * weights: many tensors of each of a few sizes. A single tensor is an embedding if its size is near the largest matrix
+ * and a multiple of the smallest tensor.
  */
 static void judge_layers(const struct judge *judge, const struct layers *layers, const struct tally *tally)
 {
@@ -477,7 +483,7 @@ static int settle_layers(struct categories *categories, struct attribution *attr
 	return 0;
 }
 
-/* By site: the births of all sites alike. NULL: out of memory. */
+/* For each site: the births of all sites alike. NULL: out of memory. */
 static uint64_t *births_of(const struct categories *categories, const uint32_t *first, uint32_t sites)
 {
 	uint64_t *births = calloc((size_t)sites + 1, sizeof(*births));
@@ -490,7 +496,7 @@ static uint64_t *births_of(const struct categories *categories, const uint32_t *
 	return births;
 }
 
-/* By process: the most births at a line of something computed, by those of each site's line. NULL: out of memory. */
+/* For each process: the most births of one line outside init and the optimizer. NULL: out of memory. */
 static uint64_t *most_births(const uint64_t *births, const struct attribution *attribution, uint32_t sites,
 			     uint32_t processes)
 {
@@ -506,7 +512,10 @@ static uint64_t *most_births(const uint64_t *births, const struct attribution *a
 	return most;
 }
 
-/* Each site by how it lived, which `tally` counts. Allocations that died at home are set apart first. */
+/*
+ * Judges each site by its own lifetimes, and counts the site in `tally`. Allocations that died at home become a
+ * separate site first.
+ */
 static void settle_sites(struct categories *categories, struct attribution *attribution,
 			 const struct category_told *told, struct tally *tally, uint32_t sites, const uint64_t *births,
 			 const uint64_t *most)
@@ -534,7 +543,7 @@ static void settle_sites(struct categories *categories, struct attribution *attr
 	}
 }
 
-/* Each site by what all sites of its size are. */
+/* Judges each site by all sites of the same size. */
 static void settle_sizes(struct categories *categories, struct attribution *attribution,
 			 const struct category_told *told, const struct tally *tally, uint32_t sites)
 {

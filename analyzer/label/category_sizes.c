@@ -12,9 +12,9 @@
 #define TOKEN_BYTES 8u       /* bytes of its number in the vocabulary */
 #define BLOCK 512u           /* bytes: PyTorch gives out multiples of them on a GPU */
 #define LOSS_MIN (1u << 16)  /* bytes of logits that matter */
-#define LOSS_RANGE 16u       /* the largest of the loss is logits; masks and rows of them are far smaller */
-#define LOGITS_MAX 2u        /* at one place, for each of the loss */
-#define WIDTHS_MIN 3u        /* weights of a size that has to do with the width of the model */
+#define LOSS_RANGE 16u       /* the largest loss has the size of logits; masks and rows are far smaller */
+#define LOGITS_MAX 2u        /* logits at one place for each loss */
+#define WIDTHS_MIN 3u        /* fewest weights of a size that depends on the model's width */
 
 /* The parts of a row of the embedding. */
 struct width {
@@ -24,7 +24,7 @@ struct width {
 
 #define SLOTS_FIRST 64u
 
-/* The slot of `size`, or the free one where it belongs. There are slots. */
+/* The slot of `size`, or the free slot where the size belongs. `sizes->slots` is not 0. */
 static struct sizes_slot *slot_of(const struct category_sizes *sizes, uint64_t size)
 {
 	uint32_t at = (uint32_t)(size * 0x9e3779b97f4a7c15ull >> 48) & (sizes->slots - 1);
@@ -34,7 +34,10 @@ static struct sizes_slot *slot_of(const struct category_sizes *sizes, uint64_t s
 	return &sizes->slot[at];
 }
 
-/* Most processes of a run of very many have few sizes. 0: there is room for one more. */
+/*
+ * Makes room for one more size. Returns 0 or -MT_E_MEMORY. Starts small: a run of very many processes has few sizes in
+ * most of them.
+ */
 static int make_room(struct category_sizes *sizes)
 {
 	struct category_sizes larger = { .slots = sizes->slots ? 2 * sizes->slots : SLOTS_FIRST };
@@ -91,9 +94,9 @@ int sizes_seen(const struct category_sizes *sizes, uint64_t size)
 }
 
 /*
- * `row`: bytes of one token's vector with the elements of the weights, whose size may be known. With weights of 4 bytes,
- * tensors of 2 have rows half as long, and logits of 4 may come from them. Logits of 2 bytes are believed only then: they
- * are as large as what half as wide a layer gives in 4.
+ * `row`: bytes of one token's vector in the element type of the weights. The type may be unknown. With weights of 4
+ * bytes, tensors of 2 have rows half as long; such tensors may lead to logits of 4. Logits of 2 bytes count only where
+ * the element type is known: a layer of half the width makes tensors of the same size in 4 bytes.
  */
 static int fits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, const struct width *width,
 		uint64_t figure[3])
@@ -122,7 +125,7 @@ static int fits(const struct category_sizes *sizes, uint64_t bytes, uint64_t wor
 	return 0;
 }
 
-/* The bytes of a row of a square matrix of elements of `element` bytes; 0: it is none. */
+/* The bytes of a row, if `bytes` are a square matrix with elements of `element` bytes; 0: they are not. */
 static uint64_t row_of_square(uint64_t bytes, uint64_t element)
 {
 	uint64_t rows = 0, bit;
@@ -134,8 +137,9 @@ static uint64_t row_of_square(uint64_t bytes, uint64_t element)
 }
 
 /*
- * `table`: of the embedding or the head, which has more rows than a row has elements (of 4 bytes, where that is not known). A
- * square one is a layer's: actor and critic have two, with a bias each, and what such a layer makes is as large as logits.
+ * `table`: bytes of the embedding or the head, with more rows than elements in a row (of 4 bytes, if unknown). A square
+ * table belongs to a layer: actor and critic have two, each with a bias, and the output of such a layer has the size of
+ * logits.
  */
 static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row,
 		      uint64_t element, uint64_t figure[3])
@@ -147,8 +151,8 @@ static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64
 }
 
 /*
- * The row of a square weight, which tells the size of an element, too. Other sizes look like squares by chance: there are
- * vectors of that width, too, or of two such (norms that are kept as one).
+ * The row of a square weight. The row also tells the size of an element. Other sizes look square by chance. A real one
+ * has vectors of the same width, or of twice the width (two norms kept as one).
  */
 static uint64_t square_row(const struct category_sizes *sizes, uint32_t number, uint64_t element)
 {
@@ -160,14 +164,14 @@ static uint64_t square_row(const struct category_sizes *sizes, uint32_t number, 
 	return row;
 }
 
-/* The bytes of something in a block, which is as long or rounded up. */
+/* Whether a tensor of the size exists, exactly or rounded up to a block. */
 static int seen_rounded(const struct category_sizes *sizes, uint64_t bytes)
 {
 	return sizes_seen(sizes, bytes) || sizes_seen(sizes, (bytes + BLOCK - 1) / BLOCK * BLOCK);
 }
 
 struct fit {
-	int sure; /* 2: there are the numbers of this many tokens, too, of 8 bytes each; 1: it fits; 0: nothing does */
+	int sure; /* 2: it fits, and a tensor holds the numbers of the tokens, 8 bytes each; 1: it fits; 0: no fit */
 	uint64_t figure[3];
 };
 
@@ -183,7 +187,10 @@ static void try_width(const struct category_sizes *sizes, uint64_t bytes, uint64
 		*best = fit;
 }
 
-/* Several widths may do: half as wide and twice as many tokens, where a weight looks like a square of wider elements. */
+/*
+ * Several widths may fit: a weight can look like a square of wider elements, with half the width and twice the tokens.
+ * The surest fit counts.
+ */
 static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t figure[3])
 {
 	struct fit best = { 0 };
@@ -294,7 +301,9 @@ static uint64_t common(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* As many elements, of 4 bytes or of 2; or those of some tokens more, of as many words. */
+/*
+ * Equal numbers of elements, of 4 bytes or of 2. Or the elements of a few more tokens, with the same number of words.
+ */
 static int is_as_large(uint64_t bytes, uint64_t loss)
 {
 	if (bytes == loss || bytes == loss * 2 || bytes * 2 == loss)
@@ -312,7 +321,7 @@ int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes)
 	return 0;
 }
 
-/* The words that the loss's size has: of tokens that there are, too, or of a part of these logits, of which it is made. */
+/* Whether the loss has this number of words. The loss is computed from these logits, or from a part of them. */
 static int is_of_its_words(const struct category_sizes *sizes, uint64_t bytes, uint64_t loss, uint64_t words)
 {
 	uint64_t figure[3];

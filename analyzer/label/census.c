@@ -8,7 +8,7 @@
 #include "memtrace/phase.h"
 
 #define ROWS_MAX (1u << 22)  /* rows of one process */
-#define BUDGET (1u << 28)    /* things alive that are looked at for all censuses of a process together */
+#define BUDGET (1u << 28)    /* most live things that are looked at, for all censuses of a process together */
 #define SEVERAL 3u           /* matrices of one shape */
 #define VOCABULARY_MIN 1000u /* rows */
 
@@ -147,7 +147,7 @@ static struct census_block *enter(struct census_block **table, uint32_t *slots, 
 	return block;
 }
 
-/* ---- the census against what is alive ---- */
+/* ---- comparing the census with live memory ---- */
 
 struct pass {
 	struct census *census;
@@ -155,7 +155,7 @@ struct pass {
 	uint32_t resolved; /* rows before this one have been looked up */
 	uint32_t steps;    /* ended so far */
 	uint64_t budget;
-	struct mt_live *live; /* tensors, then driver memory; both by address */
+	struct mt_live *live; /* tensors, then driver memory; each by address */
 	size_t count, tensors, room;
 };
 
@@ -200,7 +200,7 @@ static int by_row_seq(const void *a, const void *b)
 	return one->seq < two->seq ? -1 : one->seq > two->seq;
 }
 
-/* The one of live[first .. end) that the address lies in. */
+/* The thing in live[first .. end) that contains the address. NULL: none. */
 static const struct mt_live *covering(const struct pass *pass, size_t first, size_t end, uint64_t addr)
 {
 	size_t begin = first, middle;
@@ -217,7 +217,7 @@ static const struct mt_live *covering(const struct pass *pass, size_t first, siz
 	return &pass->live[first - 1];
 }
 
-/* The kind of most of the named bytes. */
+/* Sets the category that most named bytes have; 0 where less than half of the bytes are named. */
 static void judge(struct census_block *block)
 {
 	uint64_t sum = 0, most = 0;
@@ -235,7 +235,7 @@ static void judge(struct census_block *block)
 		block->category = 0;
 }
 
-/* Rows by address: `until`, where what has been counted of each kind ends. */
+/* Names live memory from rows sorted by address. until[kind]: end of the bytes of the kind that are counted already. */
 static int name_rows(struct pass *pass, struct census_row *row, uint32_t count)
 {
 	uint64_t until[MT_CENSUS_COUNT] = { 0 }, end, newest = 0;
@@ -255,7 +255,7 @@ static int name_rows(struct pass *pass, struct census_row *row, uint32_t count)
 		block = enter(&pass->census->known, &pass->census->known_slots, &pass->census->known_used, live->seq);
 		if (!block)
 			return -MT_E_MEMORY;
-		if (newest != live->seq) /* a later census says it anew */
+		if (newest != live->seq) /* a later census replaces an earlier one */
 			*block = (struct census_block){ .key = live->seq,
 							.bytes = live->size,
 							.like = census_like(live->stack, live->size),
@@ -274,7 +274,7 @@ static int name_rows(struct pass *pass, struct census_row *row, uint32_t count)
 	return 0;
 }
 
-/* One stack, one size: live[first .. end). */
+/* Sets the category of live[first .. end), all of one stack and size. */
 static int note_alike(struct pass *pass, size_t first, size_t end)
 {
 	const struct mt_live *live = &pass->live[first];
@@ -330,7 +330,7 @@ static int look_at_live(struct pass *pass)
 	return 0;
 }
 
-/* The rows that have come since, against what is alive now. */
+/* Compares the new rows with the memory that is alive now. */
 static int resolve(struct pass *pass)
 {
 	struct census_row *row = &pass->census->row[pass->resolved];
@@ -383,7 +383,7 @@ static int add_row(struct census *census, const struct mt_event *event)
 	return 0;
 }
 
-/* Only births leave everything where it is. */
+/* Whether a memory event can free or move memory: any but births, mappings, reservations and driver notes. */
 static int may_take_away(uint32_t kind)
 {
 	return kind < MT_RANGE_PUSH && kind != MT_TENSOR_ALLOC && kind != MT_DRIVER_ALLOC && kind != MT_VMM_CREATE &&
@@ -429,7 +429,7 @@ static int read_events(struct pass *pass, struct mt_reader *reader, uint64_t las
 
 /* ---- the vocabulary ---- */
 
-/* Parts of names of what turns tokens into vectors, and back. */
+/* Whether a name belongs to a module that turns tokens into vectors or back. */
 static int is_embedding(const char *module, const char *name)
 {
 	static const char *const parts[] = { "Embedding", "embed_tokens", "wte", "lm_head" };
@@ -441,7 +441,7 @@ static int is_embedding(const char *module, const char *name)
 	return 0;
 }
 
-/* The number of matrices with `rows` rows. 0 or -MT_E_MEMORY. */
+/* Counts one more matrix with `rows` rows. Returns 0 or -MT_E_MEMORY. */
 static int count_matrix(struct census_layer **table, uint32_t *used, uint64_t rows)
 {
 	struct census_layer *grown;
@@ -452,7 +452,7 @@ static int count_matrix(struct census_layer **table, uint32_t *used, uint64_t ro
 			(*table)[i].count++;
 			return 0;
 		}
-	if (*used >= 256) /* no model has more shapes */
+	if (*used >= 256) /* no model has more shapes; further ones are ignored */
 		return 0;
 	grown = realloc(*table, (*used + 1) * sizeof(*grown));
 	if (!grown)
@@ -462,7 +462,7 @@ static int count_matrix(struct census_layer **table, uint32_t *used, uint64_t ro
 	return 0;
 }
 
-/* The rows of matrices that come several times, but for those of the vocabulary, and of tokens themselves. */
+/* Keeps the rows of matrices that come several times, without the rows of the vocabulary and of a token's vector. */
 static int keep_others(struct census *census, const struct census_layer *table, uint32_t used)
 {
 	uint32_t i;
@@ -476,7 +476,7 @@ static int keep_others(struct census *census, const struct census_layer *table, 
 	return 0;
 }
 
-/* The highest number of a census. Each tells of all models. */
+/* The highest census number. Each census names the tensors of all models. */
 static uint32_t newest_of(const struct census *census)
 {
 	uint32_t i, newest = 0;
@@ -517,7 +517,7 @@ static int find_vocabulary(struct census *census, const struct mt_defs *defs)
 
 /* ---- the whole ---- */
 
-/* The last seq that could be of a census; 0: there is none. */
+/* The last seq that can belong to a census; 0: none. */
 static uint64_t last_seq(const struct mt_reader *reader)
 {
 	const struct mt_chunk_info *chunk;

@@ -1,8 +1,9 @@
 /*
- * census.h - what the framework said of its memory: the census events of a trace (formats/trace/trace-v1.md, "Census").
+ * census.h - the framework's own names for its memory: the census events of a trace (formats/trace/trace-v1.md,
+ * "Census").
  *
- * A category is wanted when something is born, and the census tells of it later. So it is read first, up to the last chunk
- * that has any of it, which is early in most traces; those without are not touched:
+ * A birth needs a category, and the census comes later. The census is therefore read first, up to the last chunk that
+ * has census events. This chunk is early in most traces. A trace without census events is not read:
  *
  *     birth 17   stack A, 4 MiB ────────────┐                      known: 17 is a weight
  *     birth 43   stack B, 4 MiB ─────────┐  │                             43 is a gradient
@@ -11,11 +12,11 @@
  *     birth 90   stack B, 4 MiB          like 43: alike (a gradient of a later step)
  *
  * Allocations of one stack in one size are alike when at least half of those alive at the census had that one name. A
- * block that holds many tensors (all weights of a file, a flat buffer) has the kind of most of its bytes, if the
- * named ones are at least half of it.
+ * block may hold many tensors (all weights of a file, a flat buffer). Such a block has the kind of most named bytes, if
+ * at least half of its bytes are named.
  *
- * Memory: the census's events and what they name. Time: of the events read; a trace that says more than it could mean is
- * believed up to a budget.
+ * Memory grows with the census's events and the memory that they name. Time grows with the events read, up to a budget
+ * for traces with absurdly many.
  */
 #ifndef MEMANA_CENSUS_H
 #define MEMANA_CENSUS_H
@@ -30,7 +31,7 @@
 
 #define CENSUS_WORD_MAX 256u /* bytes with NUL */
 #define CENSUS_DIMS_MAX 8u
-#define CENSUS_ELEMENTS_MAX (1ull << 48) /* one tensor, and each dimension: no GPU has as many bytes */
+#define CENSUS_ELEMENTS_MAX (1ull << 48) /* in a tensor, and in a dimension: no GPU has as many bytes */
 #define CENSUS_ELEMENT_MAX 16            /* bytes of an element: a complex number of two doubles */
 
 struct census_text {
@@ -42,33 +43,33 @@ struct census_text {
 struct census_row {
 	uint64_t seq, time;
 	uint64_t addr, bytes;
-	uint64_t block; /* seq of the birth of the allocation it lies in, 0: none was recorded */
+	uint64_t block; /* seq of the birth of the allocation that contains it, 0: none was recorded */
 	uint64_t block_bytes;
 	uint32_t device, name, text; /* definitions of the process */
-	uint32_t flags;              /* as in the event */
+	uint32_t flags;              /* flags of the event */
 };
 
-/* A number of matrices with the same number of rows. */
+/* Number of matrices that have `rows` rows. */
 struct census_layer {
 	uint64_t rows, count;
 };
 
 enum census_certainty {
 	CENSUS_SILENT,
-	CENSUS_KNOWN, /* it was named */
-	CENSUS_ALIKE, /* the kind of the same stack's allocations in the same size */
+	CENSUS_KNOWN, /* the census named this allocation */
+	CENSUS_ALIKE, /* the census named other allocations of the same stack and size */
 };
 
-/* The facts of one birth, or of a group that is alike. */
+/* The facts of one birth, or of a group of births that are alike. */
 struct census_block {
 	uint64_t key;                    /* seq of the birth, or a hash of stack and size; 0: a free slot */
 	uint64_t named[MT_CENSUS_COUNT]; /* bytes */
 	uint64_t bytes;
-	uint64_t like;    /* a birth: key of those of the same stack and size */
-	uint32_t site;    /* a birth: its site, once it was met; 0: it was not */
-	uint32_t census;  /* a birth: number of the census that named it */
-	uint32_t step;    /* a birth: steps that had ended by then */
-	uint8_t category; /* 0: it could not be told */
+	uint64_t like;    /* births: key of the group (same stack and size) */
+	uint32_t site;    /* births: the site; 0: not met yet */
+	uint32_t census;  /* births: number of the census that named it */
+	uint32_t step;    /* births: steps that had ended at the census */
+	uint8_t category; /* 0: unknown */
 };
 
 /* The census of one process. Zeroed: empty, and silent. */
@@ -77,43 +78,49 @@ struct census {
 	uint32_t rows, room;
 	struct census_block *known, *alike; /* hash tables */
 	uint32_t known_slots, known_used, alike_slots, alike_used;
-	uint64_t words[2];          /* rows of the vocabulary: all, and the part that is here; 0: not known */
+	uint64_t words[2];          /* rows of the whole vocabulary, and of the part on this process; 0: unknown */
 	uint64_t width;             /* width of a token's vector */
-	struct census_layer *other; /* matrices of which there are several: other things that a token is multiplied by */
+	struct census_layer *other; /* matrices that come several times: other factors of a token's vector */
 	uint32_t others;
 };
 
-/* Reads the census of a trace at its beginning, and goes back there. 0 or -MT_E_MEMORY; damage just ends it. */
+/*
+ * Reads the census of a trace that is at its beginning, and rewinds the trace. Damage ends the census early. Returns 0
+ * or -MT_E_MEMORY.
+ */
 int census_read(struct census *census, struct mt_reader *reader);
 void census_release(struct census *census);
 
-/* The birth with that seq, which a census named; the group of those with that stack and size. NULL: there is none. */
+/*
+ * census_known finds a birth that a census named, by seq. census_alike and census_find_alike find the group of a stack
+ * and size, the latter by census_like(). NULL: none.
+ */
 const struct census_block *census_known(const struct census *census, uint64_t seq);
 const struct census_block *census_alike(const struct census *census, uint64_t stack, uint64_t size);
-const struct census_block *census_find_alike(const struct census *census, uint64_t like); /* by `like` of a birth, */
-uint64_t census_like(uint64_t stack, uint64_t size);                                      /* which is this */
+const struct census_block *census_find_alike(const struct census *census, uint64_t like); /* `like` is of census_like */
+uint64_t census_like(uint64_t stack, uint64_t size);
 
-/* An enum mt_category for what `event` brings to life; *how says whether there is one. */
+/* Returns the enum mt_category of the memory that `event` brings to life. *how says how certain the category is. */
 uint8_t census_category(const struct census *census, const struct mt_event *event, enum census_certainty *how);
 
 /*
- * The birth with that seq, which a census names, is of that site; the answer is its site, 0: not known. Sites get new
- * numbers: `number`, by the old ones.
+ * census_found notes the site of a named birth. census_site returns the site, 0: unknown. census_reorder gives sites
+ * new numbers: number[old] is the new one.
  */
 void census_found(struct census *census, uint64_t seq, uint32_t site);
 uint32_t census_site(const struct census *census, uint64_t seq);
 void census_reorder(struct census *census, const uint32_t *number);
 
-/* Takes a description apart. 1, or 0: it is none, and all words are "-". */
+/* Splits a description into words. Returns 1; or 0 for text that is no description: all words are "-". */
 int census_parse(struct census_text *words, const char *text);
 
 /*
- * Sizes of tensors come from files, traces and databases: here is what is believed of them. The dimensions of a shape; how
- * many, 0: of none, no shape, or one of more than CENSUS_ELEMENTS_MAX elements.
+ * The dimensions of a shape. Returns their number; 0 for no dimensions, no shape, or more than CENSUS_ELEMENTS_MAX
+ * elements. Shapes come from files, traces and databases: they are hostile input.
  */
 uint32_t census_dims(uint64_t dims[CENSUS_DIMS_MAX], const char *shape);
 
-/* A number of rows or words, and the bytes of an element, as a database has them; 0: it cannot be. */
+/* A number of rows, words or bytes from a database; 0 where the number is impossible. */
 static inline uint64_t census_count(int64_t count)
 {
 	return count > 0 && (uint64_t)count <= CENSUS_ELEMENTS_MAX ? (uint64_t)count : 0;

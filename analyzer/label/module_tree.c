@@ -8,7 +8,7 @@
 
 #define FIRST_ROOM 64u
 #define CHANGES UINT32_MAX      /* in `steady` */
-#define WRAPPER_OF_ALL "module" /* DistributedDataParallel and others call what they are around so */
+#define WRAPPER_OF_ALL "module" /* DistributedDataParallel and others give this name to the module that they wrap */
 
 /* Names that other wrappers have for the module inside of them. */
 static const char *const wrappers[] = { "_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module" };
@@ -106,7 +106,7 @@ static uint32_t append(struct module_tree *tree, const struct key *key, enum mod
 	return tree->rows++;
 }
 
-/* The new row among its sisters. */
+/* Numbers the new row among its sisters. */
 static void number_row(struct module_tree *tree, uint32_t number, uint32_t *eldest)
 {
 	struct module_row *row = &tree->row[number];
@@ -119,7 +119,7 @@ static void number_row(struct module_tree *tree, uint32_t number, uint32_t *elde
 	row->number = ++tree->row[*eldest].sisters;
 }
 
-/* A row of the key in its free slot. 0: out of memory. */
+/* Makes the row of the key in its free slot. 0: out of memory. */
 static uint32_t make_row(struct module_tree *tree, uint32_t *slot, const struct key *key, enum module_kind kind)
 {
 	uint32_t row = append(tree, key, kind);
@@ -131,7 +131,7 @@ static uint32_t make_row(struct module_tree *tree, uint32_t *slot, const struct 
 	return row;
 }
 
-/* The row of the key, made if there was none. 0: out of memory. */
+/* Returns the row of the key, and makes the row if it is new. 0: out of memory. */
 static uint32_t enter(struct module_tree *tree, const struct key *key, enum module_kind kind)
 {
 	uint32_t *slot;
@@ -193,7 +193,7 @@ uint32_t module_tree_of_parameter(struct module_tree *tree, const char *model, c
 	return enter_name(tree, model, name, end ? (size_t)(end - name) : 0, 1);
 }
 
-/* A part of a told name is "module": then the census means a module by that, too. */
+/* Whether a told name has a part "module". The census then means a module by this part, too. */
 static int has_module(const struct module_tree *tree)
 {
 	const char *name, *at;
@@ -214,7 +214,7 @@ static int has_module(const struct module_tree *tree)
 
 /* ---- nests ---- */
 
-/* The nest of each stack node: its own, or that of the node around it. */
+/* Sets the nest of each stack node: its own nest, or the nest of its parent node. */
 static void fill_stacks(struct module_tree *tree)
 {
 	const struct mt_node *node;
@@ -259,10 +259,10 @@ uint32_t module_tree_nest(const struct module_tree *tree, uint32_t stack)
 
 /* A nest from its innermost module outwards, up to the first with a name. */
 struct walk {
-	uint32_t instance[MT_NEST_DEPTH_MAX]; /* those without */
+	uint32_t instance[MT_NEST_DEPTH_MAX]; /* modules without a name */
 	uint32_t count;
 	struct telling_name name;
-	uint32_t type; /* class of the named one; 0: none has a name */
+	uint32_t type; /* class of the named module; 0: no module has a name */
 };
 
 static void walk_out(struct walk *walk, const struct module_tree *tree, uint32_t nest, uint64_t first, uint64_t last)
@@ -283,7 +283,7 @@ static void walk_out(struct walk *walk, const struct module_tree *tree, uint32_t
 	}
 }
 
-/* Whether the names on the way, of the interval, are those of all time. */
+/* Whether the names of the walk hold for all time. */
 static int is_steady(const struct module_tree *tree, const struct walk *walk, uint32_t nest)
 {
 	const struct mt_nest *at = mt_defs_nest(tree->defs, nest);
@@ -343,7 +343,10 @@ uint32_t module_tree_steady(const struct module_tree *tree, uint32_t nest)
 	return nest < tree->nests && tree->steady[nest] != CHANGES ? tree->steady[nest] : 0;
 }
 
-/* No class gets a number here: a module without a name has its row from a nest inside of it. 0 or -MT_E_MEMORY. */
+/*
+ * Gives the nest around a row its steady row. No class gets a number here: the row of a module without a name comes
+ * from an inner nest. Returns 0 or -MT_E_MEMORY.
+ */
 static int step_out(struct module_tree *tree, uint32_t row, uint32_t parent)
 {
 	struct walk walk;

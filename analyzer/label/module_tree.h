@@ -10,10 +10,10 @@
  *     Transformer                            no name at all
  *     └─ EncoderLayer 3                      Transformer > EncoderLayer 3
  *
- * A module without a name stands by its class below what it ran in. Its number is that of its first appearance among its
- * sisters of that class. The bytes of a stack belong to the module of its innermost nest.
+ * A module without a name stands, by its class, below the module that called it. Its number is that of its first
+ * appearance among its sisters of that class. The bytes of a stack belong to the module of its innermost nest.
  *
- * Memory: of the rows that were asked for. Time: of the names; a nest is looked at once if its names never change.
+ * Memory grows with the rows asked for, time with the names. A nest whose names never change is looked at once.
  */
 #ifndef MEMANA_MODULE_TREE_H
 #define MEMANA_MODULE_TREE_H
@@ -66,7 +66,10 @@ struct module_tree {
 	int is_module_told; /* a name that was told has a part "module": it is no wrapper's */
 };
 
-/* When all of `defs` and `tellings` is there; both are needed as long as the tree. 0 or -MT_E_MEMORY; release in any case. */
+/*
+ * Call it when `defs` and `tellings` are complete. Both must outlive the tree. Returns 0 or -MT_E_MEMORY; the caller
+ * releases the tree in any case.
+ */
 int module_tree_init(struct module_tree *tree, const struct mt_defs *defs, const struct tellings *tellings);
 void module_tree_release(struct module_tree *tree);
 

@@ -5,14 +5,14 @@
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
 
-/* Libraries on the way to the driver: they hand on what somebody else asked for. */
+/* Libraries on the way to the driver. They pass requests of other modules on. */
 static const char *const passers[] = { "libcuda", "libcudart", "libcupti", "libmemrec", "libnvidia" };
 
 /*
  * The owners of driver memory, by the module that called: X(test, pattern, owner, category). The first line that fits
- * counts; a module that none fits owns by its own name. NAME: the short name begins with the pattern; PATH: the
- * pattern is in the path of a shared library. Category: what such an owner takes driver memory for, OWNER_ANY: for
- * several things.
+ * counts. A module without a line owns the memory by its own name. NAME: the short name begins with the pattern. PATH:
+ * the path of a shared library contains the pattern. Category: the only purpose of the owner's driver memory;
+ * OWNER_ANY: several purposes.
  */
 #define OWNER_LIST(X)                                                                      \
 	X(NAME, "libc10", OWNER_PYTORCH, OWNER_ANY)                                        \

@@ -1,6 +1,4 @@
-/*
- * owner.h - whose memory it is: "pytorch" for tensors, the library that called the driver for everything else.
- */
+/* owner.h - the owner of memory: "pytorch" for tensors, otherwise the library that called the driver. */
 #ifndef MEMANA_OWNER_H
 #define MEMANA_OWNER_H
 
@@ -19,15 +17,17 @@
  */
 void owner_of_stack(char name[OWNER_NAME_MAX], const struct mt_defs *defs, uint32_t stack);
 
-/* The owner that a module stands for, by its path. 0: none, it only hands on what somebody else asked for. */
+/*
+ * Sets the owner that a module stands for, by its path. Returns 0 for a module that only passes requests of others on.
+ */
 int owner_of_path(char name[OWNER_NAME_MAX], const char *path);
 
-/* Whether a module (by path) only hands on what somebody else asked for: the driver's libraries and the recorder. */
+/* Whether a module (by path) only passes requests of others on: the driver's libraries and the recorder. */
 int owner_passes_on(const char *path);
 
 #define OWNER_ANY (-1)
 
-/* The enum mt_category of driver memory that this owner takes for one thing only, else OWNER_ANY. */
+/* The enum mt_category of this owner's driver memory, if the owner has one purpose; else OWNER_ANY. */
 int owner_purpose(const char *name);
 
 #endif

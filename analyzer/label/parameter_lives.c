@@ -7,7 +7,7 @@
 
 #define ALIVE UINT64_MAX
 #define FIRST_ROOM 16u
-#define BIRTHS_MAX (1u << 20) /* kept of one group */
+#define BIRTHS_MAX (1u << 20) /* most births of a group that are kept */
 
 int parameter_lives_init(struct parameter_lives *lives, const struct census *census)
 {
@@ -43,7 +43,7 @@ static int is_there(const struct parameter_birth *birth, const struct parameter_
 
 /* ---- births and deaths ---- */
 
-/* Those that can be at no peak, and survived nothing, are dropped. */
+/* Drops the births that died at home and are not part of the peak. */
 static void drop_gone(struct parameter_group *group, const struct parameter_moment *peak)
 {
 	uint32_t i, kept = 0;
@@ -83,7 +83,9 @@ static int make_room(struct parameter_group *group, const struct parameter_momen
 	return 0;
 }
 
-/* A step ended since the last birth. The births that tell of the peak are kept; those that are there go on. 0 or -MT_E_MEMORY. */
+/*
+ * Begins a step of a group. Saves the births that explain the peak, and keeps the live ones. Returns 0 or -MT_E_MEMORY.
+ */
 static int begin_step(struct parameter_group *group, const struct parameter_moment *peak)
 {
 	uint32_t i, kept = 0;
@@ -194,7 +196,7 @@ void parameter_lives_reorder(struct parameter_lives *lives, const struct census 
 	}
 }
 
-/* ---- whose they are ---- */
+/* ---- the modules of the bytes ---- */
 
 /* A named tensor in a block. */
 struct told {
@@ -304,8 +306,9 @@ static int tell_rows(struct whose *whose)
 }
 
 /*
- * told[first .. end) is of one census and one block: the bytes of each module. A lone tensor has the whole block. In a block of
- * several a rest that none covers goes by the stack: a file of weights that was read into the block has a head.
+ * told[first .. end) belong to one census and one block. Adds the bytes of each module. A lone tensor has the whole
+ * block. Bytes of a block that no tensor covers go to the stack's module: a file of weights, read into one block, has a
+ * header.
  */
 static int take_block(struct whose *whose, const struct census_block *block, size_t first, size_t end)
 {
@@ -367,7 +370,7 @@ static int take_blocks(struct whose *whose)
 	return error;
 }
 
-/* ---- those that are alike ---- */
+/* ---- births that are alike ---- */
 
 /* A named birth of a group. */
 struct member {
@@ -376,7 +379,7 @@ struct member {
 	struct parameter_member part;
 };
 
-/* The trained weights and the gradients of a census with one number of elements. */
+/* Numbers of trained weights and of gradients, for one census and one number of elements. */
 struct shape {
 	uint64_t elements, trained, gradients;
 	uint32_t census;
@@ -470,7 +473,7 @@ static int has_all_gradients(const struct whose *whose, uint64_t block, const st
 	return found && found->trained == found->gradients;
 }
 
-/* A birth has the bytes that a named one has; they were there at the peak. */
+/* Gives a birth of the peak the modules of a named birth that is like it. */
 static int add_like(struct whose *whose, uint32_t site, const struct parameter_member *member)
 {
 	struct parameter_bytes bytes;
@@ -512,7 +515,7 @@ static int take_group(struct whose *whose, const struct parameter_group *group, 
 	return error;
 }
 
-/* member[first .. end) is of one stack and size, and one census. */
+/* Sets the order of member[first .. end), all of one stack, size and census. */
 static int take_alike(struct whose *whose, size_t first, size_t end, const struct shape *shape, size_t shapes)
 {
 	const struct member *member = &whose->member[first];
@@ -540,7 +543,10 @@ static int take_alike(struct whose *whose, size_t first, size_t end, const struc
 	return take_group(whose, &whose->lives->group[block - whose->census->alike], known->bytes, order);
 }
 
-/* The census that names most of member[first .. until), which are of one stack and size; of equals the newest. *first and *end are its. */
+/*
+ * Finds the census that names most of member[first .. until), all of one stack and size. The newest wins a tie. Sets
+ * *first and *end to its members.
+ */
 static void find_fullest(const struct whose *whose, size_t *first, size_t *end, size_t until)
 {
 	size_t from = *first, to, begin = *first, stop = *first;

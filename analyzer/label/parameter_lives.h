@@ -1,15 +1,15 @@
 /*
- * parameter_lives.h - which module the memory belongs to that the census names, and when that memory was there.
+ * parameter_lives.h - the module of memory that the census names, and the times when that memory was alive.
  *
- * Weights, gradients and states of all layers come from a few stacks: a site (a stack, a phase, a category) holds those of many
- * modules. Sites are not split by module. A mixture of experts has 18 432 linear layers: each would have five sites of its own
- * in every list, table and chart. The moments of a birth and a death are kept instead, of births the census names alone. The
- * peak's bytes of each module follow at the end: what was born before the peak and died after it.
+ * Weights, gradients and states of all layers come from a few stacks: a site (a stack, a phase, a category) holds those
+ * of many modules. Sites are not split by module: a mixture of experts has 18 432 linear layers, and five sites each
+ * would fill every list. The births and deaths that the census names are kept instead. They give the peak's bytes of
+ * each module at the end: memory that was born before the peak and died after it.
  *
  * Cost: 96 bytes for each named birth; at its birth and death one look-up. Other allocations cost one comparison.
  *
- * Gradients are born anew in each step, and most peaks come after the census. Later births of the same stack and size belong to
- * the same modules, in the same order, as the backward pass is the same:
+ * Each step makes new gradients, and most peaks come after the census. Later births of the same stack and size belong
+ * to the same modules, in the same order, as the backward pass is the same:
  *
  *     census, step 1    births  a  b  c       of layers.2, layers.1, layers.0
  *     step 2            births  d  x  e  f    x goes at home, in the phase that made it: d, e, f are of layers.2, .1, .0
@@ -32,12 +32,12 @@
 /* A moment of a device, as a process sees it. */
 struct parameter_moment {
 	uint64_t epoch; /* number of the peak that stands; 0: none does */
-	uint64_t seq;   /* event after which it stood, where the process made the peak itself; 0: another one did */
+	uint64_t seq;   /* event of this process that made the peak; 0: another process made it */
 	int64_t time;   /* ns since the run began */
 };
 
 struct parameter_birth {
-	uint64_t seq, died_seq; /* died_seq UINT64_MAX: it is there */
+	uint64_t seq, died_seq; /* died_seq UINT64_MAX: still alive */
 	int64_t time, died;     /* ns since the run began */
 	uint32_t site;
 	int home; /* it died in the phase and step in which it was born */
@@ -45,18 +45,18 @@ struct parameter_birth {
 
 /* Births of one stack and size. */
 struct parameter_group {
-	struct parameter_birth *birth; /* those of the newest step with any, and older ones that are still there */
-	struct parameter_birth *saved; /* the same, as of the end of the step in which the peak stood */
+	struct parameter_birth *birth; /* births of the newest step that has any, and older ones that are alive */
+	struct parameter_birth *saved; /* copy of `birth` at the end of the step with the peak */
 	uint32_t births, room, saves, saved_room;
 	uint32_t step, device;
 	uint64_t saved_epoch;
-	int is_lost; /* they are too many, or on two devices: nothing is kept */
+	int is_lost; /* too many births, or births on two devices: none is kept */
 };
 
 /* The lives of one process. Zeroed: empty. */
 struct parameter_lives {
 	struct parameter_birth *known; /* by slot of the census's table; seq 0: not born yet */
-	struct parameter_group *group; /* by slot of the other one */
+	struct parameter_group *group; /* by slot of the census's other table */
 	uint32_t groups;
 };
 
@@ -64,8 +64,8 @@ struct parameter_lives {
 struct parameter_bytes {
 	uint32_t site, row; /* row of the module tree; 0: of none */
 	uint64_t bytes, count;
-	uint64_t birth; /* seq of the named birth; 0: one that is like others */
-	int here;       /* they were there at the peak */
+	uint64_t birth; /* seq of the named birth; 0: a birth that is like a named one */
+	int here;       /* alive at the peak */
 };
 
 /* A named birth: its bytes are item[first .. first + count) of the answer. */
@@ -74,11 +74,11 @@ struct parameter_member {
 	uint32_t count;
 };
 
-/* The modules of the births of one stack and size in a step, in their order. */
+/* Modules, in order, for the births of one stack and size in a step. */
 struct parameter_order {
 	uint64_t like;  /* census_like() of them */
-	size_t first;   /* member; as many survivors as members: each is like its own, */
-	uint32_t count; /* and with is_ordered 0, or of another number, all have `common` */
+	size_t first;   /* if is_ordered and survivors == count: survivor i has the bytes of member first + i, */
+	uint32_t count; /* otherwise each survivor belongs to row `common` */
 	uint32_t common;
 	int is_ordered;
 };
@@ -92,27 +92,28 @@ struct parameter_answer {
 	size_t members;
 };
 
-/* `census` has been read, and does not change. 0 or -MT_E_MEMORY; release in any case. */
+/* `census` is complete and does not change. Returns 0 or -MT_E_MEMORY; the caller releases `lives` in any case. */
 int parameter_lives_init(struct parameter_lives *lives, const struct census *census);
 void parameter_lives_release(struct parameter_lives *lives);
 
 /*
- * `live`, whose tag is its site, was born at `time` on the device, whose peak that stands is `peak`. Only of sites that the
- * census tells of. 0 or -MT_E_MEMORY.
+ * Notes a birth at `time` on `device`. `live->tag` is the site. `peak` is the current peak of the device. Births of a
+ * stack and size that the census does not know are ignored. Returns 0 or -MT_E_MEMORY.
  */
 int parameter_lives_born(struct parameter_lives *lives, const struct census *census, const struct mt_live *live,
 			 int64_t time, uint32_t device, const struct parameter_moment *peak);
 
-/* It died at event `seq`; `home`: in the phase and step in which it was born. */
+/* Notes the death at event `seq`. `home`: in the phase and step of the birth. */
 void parameter_lives_died(struct parameter_lives *lives, const struct census *census, const struct mt_live *live,
 			  uint64_t seq, int64_t time, int home);
 
-/* Sites have new numbers: `number`, by the old ones. */
+/* Gives sites new numbers: number[old] is the new one. */
 void parameter_lives_reorder(struct parameter_lives *lives, const struct census *census, const uint32_t *number);
 
 /*
- * Adds to the answer what each named birth has of which module, and what those like them had at the peak of their device;
- * `peak`: by device. Sets the orders. Rows of modules are made in the tree. 0 or -MT_E_MEMORY. Release the answer in any case.
+ * Adds to the answer the module bytes of each named birth, and of births like them at the peak of their device. `peak`
+ * is by device. Sets the orders. Makes rows in the tree. Returns 0 or -MT_E_MEMORY. The caller releases the answer in
+ * any case.
  */
 int parameter_lives_answer(struct parameter_answer *answer, const struct parameter_lives *lives,
 			   const struct census *census, struct module_tree *tree, const struct attribution *attribution,

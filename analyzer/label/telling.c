@@ -78,7 +78,9 @@ static struct telling_look *telling_of(struct tellings *tellings, const struct m
 	return last;
 }
 
-/* Complete tellings from `from` up to the one before `to`: those should have mentioned the address. */
+/*
+ * Number of complete tellings from `from` up to the one before `to`. These tellings should have mentioned the address.
+ */
 static uint32_t whole_from(const struct tellings *tellings, uint32_t from, uint32_t to)
 {
 	const struct telling_look *before = from ? &tellings->telling[from - 1] : NULL,
@@ -113,7 +115,7 @@ static int add_run(struct tellings *tellings, struct telling_address *slot, stru
 	return 0;
 }
 
-/* A module of two models is told of twice in one telling: its first name counts. */
+/* A module of two models appears twice in one telling. Its first name counts. */
 static int add_name(struct tellings *tellings, const struct mt_event *event)
 {
 	struct telling_name name = { .model = (uint32_t)event->value, .name = (uint32_t)event->name };
@@ -146,7 +148,7 @@ int tellings_add(struct tellings *tellings, const struct mt_event *event)
 		return -MT_E_MEMORY;
 	if (!event->addr) {
 		telling->is_whole = telling->told == event->size;
-		telling->number = telling->is_whole ? telling->number : UINT32_MAX; /* its end has come, all the same */
+		telling->number = telling->is_whole ? telling->number : UINT32_MAX; /* ends, too */
 		return 0;
 	}
 	error = add_name(tellings, event);
@@ -171,7 +173,10 @@ static uint32_t telling_after(const struct tellings *tellings, uint64_t seq)
 	return first;
 }
 
-/* The name just before telling `next`: the runs on both sides of the moment have one. 1, or 0: none. */
+/*
+ * The name just before telling `next`. The runs on both sides of the moment must agree on the name. Returns 1, or 0:
+ * none.
+ */
 static int name_before(const struct tellings *tellings, const struct telling_address *slot, uint32_t next,
 		       struct telling_name *name)
 {

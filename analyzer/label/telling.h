@@ -1,5 +1,5 @@
 /*
- * telling.h - what the modules of a program were called, and when: the INSTANCE_NAME events of a process.
+ * telling.h - the names of a program's modules over time, from the INSTANCE_NAME events of a process.
  *
  * A telling is one look of the recorder at all modules. A name holds between two tellings that agree:
  *
@@ -12,10 +12,10 @@
  *     from 2 to 3                                        none, none
  *     after 3                                                         none, head
  *
- * A telling that ended early proves nothing by what it does not mention. An address with more than TELLING_NAMES_MAX names
- * has none: objects come and go there.
+ * A telling that ended early proves nothing about the addresses that it does not mention. An address with more than
+ * TELLING_NAMES_MAX names has none: several objects have used the address.
  *
- * Memory: one run for each address and name that follow one another, however often they are told.
+ * Memory: one run for each change of an address's name, not for each telling.
  */
 #ifndef MEMANA_TELLING_H
 #define MEMANA_TELLING_H
@@ -43,7 +43,7 @@ struct telling_look {
 	uint64_t told;         /* events with an address */
 	uint32_t number;       /* as in the events */
 	uint32_t whole_before; /* complete tellings among those before this one */
-	int is_whole;          /* it has its end, and all that its end counts */
+	int is_whole;          /* its end was recorded, and no event of it is missing */
 };
 
 struct telling_address {
@@ -62,11 +62,14 @@ struct tellings {
 	uint32_t slots, used;
 };
 
-/* Takes one INSTANCE_NAME event; in the order of their seq. 0 or -MT_E_MEMORY. */
+/* Takes one INSTANCE_NAME event. Events must come in the order of seq. Returns 0 or -MT_E_MEMORY. */
 int tellings_add(struct tellings *tellings, const struct mt_event *event);
 void tellings_release(struct tellings *tellings);
 
-/* The name that held for the address from event `first` to event `last` (their seq). 1, or 0: none held all that time. */
+/*
+ * Finds the name that the address had from event `first` to event `last` (their seq). Returns 1, or 0: no name held all
+ * that time.
+ */
 int tellings_name(const struct tellings *tellings, uint64_t address, uint64_t first, uint64_t last,
 		  struct telling_name *name);
 
