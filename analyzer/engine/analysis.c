@@ -15,7 +15,7 @@ static int same_boot(const struct analysis_process *one, const struct analysis_p
 	return one == two || (*one->info->boot_id && !strcmp(one->info->boot_id, two->info->boot_id));
 }
 
-/* The run begins with its first process; everybody else's clock is set against that one's. */
+/* The run begins with its first process. The clocks of all other processes are set against the clock of the first. */
 static void join_clocks(struct analysis *analysis)
 {
 	struct analysis_process *first = &analysis->process[0], *process;
@@ -100,7 +100,7 @@ static int read_ahead(struct analysis *analysis, const struct analysis_input *in
 	return analysis->ahead ? 0 : -MT_E_MEMORY;
 }
 
-/* The kind of each site's bytes, now that all is read. */
+/* Sets the category of each site. Call it after the last event. */
 static int settle_categories(struct analysis *analysis)
 {
 	struct category_told *told = calloc(analysis->processes + 1, sizeof(*told));
@@ -124,7 +124,7 @@ int analysis_settle(struct analysis *analysis)
 	return error ? error : analysis_settle_modules(analysis);
 }
 
-/* 0 or an error. The streams are released in any case. */
+/* Returns 0 or an error. The caller releases the streams in any case. */
 static int begin_streams(struct analysis *analysis, const struct analysis_input *input, const struct mt_rules *rules,
 			 const struct analysis_sink *sink, struct stream *stream)
 {
@@ -219,7 +219,7 @@ int analysis_run(struct analysis *analysis, const struct analysis_input *input, 
 
 struct analysis_pass {
 	struct stream stream;
-	uint64_t told; /* seq of the newest census event that the pass knew from the beginning */
+	uint64_t told; /* seq of the newest census event that the pass knew at its beginning */
 };
 
 static int begin_pass(struct analysis_pass *pass, struct analysis *analysis, const struct analysis_input *input,

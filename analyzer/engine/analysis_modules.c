@@ -21,7 +21,7 @@ int analysis_alike(const struct analysis *analysis, uint32_t **first)
 	return error;
 }
 
-/* A row of the stack's module, by its names while the site had births. */
+/* The module row of a site's stack, by the names in the time of the site's births. */
 static uint32_t row_of_site(struct analysis *analysis, uint32_t number)
 {
 	const struct site *site = &analysis->attribution.site[number];
@@ -68,7 +68,7 @@ static int by_site_and_row(const void *a, const void *b)
 	return one->row < two->row ? -1 : one->row > two->row;
 }
 
-/* The named bytes at the peak, of all processes; equal sites and rows together. NULL: out of memory. */
+/* Collects the named bytes of the peak, of all processes, and adds up equal sites and rows. NULL: out of memory. */
 static struct parameter_bytes *join(const struct analysis *analysis, size_t *count)
 {
 	const struct parameter_answer *named;
@@ -99,7 +99,7 @@ static struct parameter_bytes *join(const struct analysis *analysis, size_t *cou
 	return part;
 }
 
-/* named[first .. end) of one site, and the rest, into part[]; how many. */
+/* Adds named[first .. end) of one site, and the remaining bytes of the site, to part[]. Returns the number of parts. */
 static size_t part_site(const struct analysis *analysis, uint32_t site, const struct parameter_bytes *named,
 			size_t count, struct parameter_bytes *part)
 {
@@ -118,7 +118,7 @@ static size_t part_site(const struct analysis *analysis, uint32_t site, const st
 		counted += named[i].count;
 	}
 	if (of->tensors_seen ||
-	    sum > bytes) { /* slack is of no module; of memory that sleeps the awake part is not known */
+	    sum > bytes) { /* slack belongs to no module; the awake part of sleeping memory is unknown */
 		part[used++] = (struct parameter_bytes){
 			.site = site, .row = of->tensors_seen ? 0 : common, .bytes = bytes, .count = held.count
 		};
@@ -151,7 +151,7 @@ static int part_all(struct analysis *analysis)
 	return modules->part ? 0 : -MT_E_MEMORY;
 }
 
-/* Sites alike, as alike_sites says, that are of one category and of modules whose paths differ in numbers alone. */
+/* Joins the sites that are alike (alike_sites) with one category and module paths that differ in numbers alone. */
 static int join_lines(struct analysis *analysis)
 {
 	struct analysis_modules *modules = &analysis->modules;

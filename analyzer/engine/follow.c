@@ -2,8 +2,8 @@
  * follow.c - taking in events of traces that are still being written.
  *
  * The pass goes on where it stopped, chunk by chunk: one second of a recording costs the same whether it runs for a
- * minute or a day. Results that need the end (stream_finish, categories) are left out: the caller reads the traces
- * once more when they are whole.
+ * minute or a day. Results that need the end (stream_finish, categories) are left out. The caller reads the complete
+ * traces once more for these.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "memtrace/error.h"
 #include "merge.h"
 
-/* An event that is so old is in the file: a collector writes its events after half a second. ns. */
+/* ns. An event of this age is in the file: a collector writes its events after half a second. */
 #define WRITTEN_AFTER 700000000
 
 static int64_t now_of(clockid_t clock)
@@ -36,7 +36,7 @@ static int is_this_boot(const char *boot_id)
 	return *text && !strcmp(text, boot_id);
 }
 
-/* The time on the clock of the process's machine, as well as it is known here, ns since the run began. */
+/* The time now, in ns since the run began, by the clock of the process's machine or the best estimate of this clock. */
 static int64_t now_of_run(const struct stream *stream)
 {
 	const struct analysis_process *process = stream_process(stream);
@@ -50,8 +50,8 @@ static int64_t now_of_run(const struct stream *stream)
 /* The streams that have a next event. */
 struct turn {
 	struct stream *first; /* the stream with the earliest event, NULL: none has one */
-	int64_t until;        /* it may go on so far before another one has its turn */
-	int asleep;           /* there are others, of which nothing is there */
+	int64_t until;        /* `first` may go on to this time before another stream comes first */
+	int asleep;           /* 1: other streams exist, with no event in the file */
 };
 
 static int find_turn(struct turn *turn, struct stream *stream, uint32_t count)
@@ -79,7 +79,7 @@ static int find_turn(struct turn *turn, struct stream *stream, uint32_t count)
 	return 0;
 }
 
-/* Takes in what there is, in order of time. `last`: nothing more comes. */
+/* Takes the events that are in the files, in order of time. `last`: no more events will come. */
 static int take_all(struct stream *stream, uint32_t count, int last)
 {
 	struct turn turn;

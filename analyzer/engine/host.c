@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define NEAR 20               /* within this part of the limit */
+#define NEAR 20               /* one part in 20 of the limit */
 #define LITTLE (512ull << 20) /* bytes left of a machine that count as none */
 #define JUST_NOW 5000000000   /* ns */
 
@@ -25,7 +25,7 @@ enum host_verdict host_pressure(const struct analysis_host *host)
 		return HOST_CGROUP;
 	if (!host->available)
 		return HOST_UNKNOWN;
-	/* Between two samples a process can take as much as a part of what it has. */
+	/* Between two samples a process can take a part of its own size. */
 	if (host->available < LITTLE || host->available < host->resident / NEAR ||
 	    host->available <= host->cgroup / (NEAR - 1)) /* 5 of 100 left: 1 for every 19 */
 		return HOST_MACHINE;
@@ -51,7 +51,10 @@ static int gpu_was_out(const struct analysis *analysis, uint32_t number)
 	return 0;
 }
 
-/* Whether its host was short when it went, by its own last sample or one that another process there took just then. */
+/*
+ * Whether the host was short of memory at the end of the process: by its own last sample, or by another process's
+ * sample from within JUST_NOW.
+ */
 static int host_was_short(const struct analysis *analysis, const struct analysis_process *process)
 {
 	const struct analysis_process *other;

@@ -5,7 +5,7 @@
 
 /* ---- by time ---- */
 
-/* A stream that has events; `time` of its next one lies here, so that the others are not looked at for it. */
+/* A stream that has events. `time` is a copy of its next event's time: the heap needs no look into streams. */
 struct waiting {
 	int64_t time;
 	uint32_t process;
@@ -18,7 +18,7 @@ static int goes_first(const struct waiting *one, const struct waiting *two)
 	return one->time != two->time ? one->time < two->time : one->process < two->process;
 }
 
-/* They are a heap: each goes before the two at twice its index plus 1 and 2. */
+/* The streams form a heap: each comes before those at index 2i + 1 and 2i + 2. */
 static void sift(struct waiting *heap, uint32_t count, uint32_t at)
 {
 	struct waiting sinking = heap[at];
@@ -35,7 +35,7 @@ static void sift(struct waiting *heap, uint32_t count, uint32_t at)
 	heap[at] = sinking;
 }
 
-/* How long the first stream may go on before one of the others has its turn. */
+/* Returns the time up to which the first stream may go on before another stream comes first. */
 static int64_t turn_of_first(const struct waiting *heap, uint32_t count)
 {
 	const struct waiting *second;
@@ -84,8 +84,8 @@ int merge_by_time(struct stream **open, uint32_t count)
 /* ---- in turns ---- */
 
 /*
- * Events. Short turns first: where processes are entangled after all, that shows soon, and little was done in vain. Long
- * ones then, next to which it is nothing to fill the cache anew.
+ * Events in a turn. The first turns are short: entangled processes show soon, with little work lost. Later turns are
+ * long: the cost of refilling the cache is small next to them.
  */
 #define TURN_FIRST 512u
 #define TURN_LONGEST (256u << 10)

@@ -1,4 +1,4 @@
-/* moment.h - the instant that an answer is about: the peak, or one that was asked for (memana top --at). */
+/* moment.h - the moment that an answer is about: the peak, or another one that the user asked for (memana top --at). */
 #ifndef MEMANA_MOMENT_H
 #define MEMANA_MOMENT_H
 
@@ -7,8 +7,8 @@
 enum moment_kind {
 	MOMENT_PEAK, /* peak of the whole run */
 	MOMENT_STEP, /* the peak inside a step */
-	MOMENT_OOM, /* the last out-of-memory error; one of the framework's goes before one that its allocator got over */
-	MOMENT_TIME, /* after the last event that is not later */
+	MOMENT_OOM,  /* the last out-of-memory error; an error that its allocator recovered from comes last */
+	MOMENT_TIME, /* after the last event up to `time` */
 };
 
 struct moment {
@@ -17,7 +17,7 @@ struct moment {
 	int64_t time; /* ns since the run began */
 };
 
-/* "peak", "oom", "step:3", "12.5s", "300ms", "7us", "1500ns", "2min". 0 or -MT_E_ARGUMENT. */
+/* Parses "peak", "oom", "step:3", "12.5s", "300ms", "7us", "1500ns" or "2min". Returns 0 or -MT_E_ARGUMENT. */
 int moment_parse(struct moment *moment, const char *word);
 
 /* A time alone, in ns since the run began. 0 or -MT_E_ARGUMENT. */

@@ -13,7 +13,7 @@ static size_t place_of(const struct outlived *outlived, uint32_t site, uint32_t 
 	return (size_t)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9ull >> 24) & (outlived->room - 1);
 }
 
-/* The row of the triple, or the free one where the row belongs. */
+/* The row of the triple, or the free row where the triple belongs. */
 static struct outlived_row *find(const struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until)
 {
 	size_t at = place_of(outlived, site, step, until);
@@ -26,7 +26,10 @@ static struct outlived_row *find(const struct outlived *outlived, uint32_t site,
 	}
 }
 
-/* A table of `room` rows with those of `from`, whose sites get new numbers where `number` is not NULL. 0 or -MT_E_MEMORY. */
+/*
+ * Makes a table of `room` rows with the rows of `from`. If `number` is not NULL, sites get new numbers by it. Returns 0
+ * or -MT_E_MEMORY.
+ */
 static int copy(struct outlived *to, size_t room, const struct outlived *from, const uint32_t *number)
 {
 	const struct outlived_row *row;

@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OUTLIVED_STAYS UINT32_MAX /* as the step of the end: there at the end of the recording */
+#define OUTLIVED_STAYS UINT32_MAX /* value of `until`: alive at the end of the recording */
 
 struct outlived_row {
-	uint32_t site, step, until; /* site 0: no row */
+	uint32_t site, step, until; /* site 0: empty row */
 	uint64_t bytes, count;
 };
 
@@ -31,10 +31,10 @@ struct outlived {
 /* Adds the allocations of `more`, whose site is not 0. 0 or -MT_E_MEMORY. */
 int outlived_add(struct outlived *outlived, const struct outlived_row *more);
 
-/* The newest allocation of such a row was not gone after all. */
+/* Takes back the newest allocation that was added to such a row. */
 void outlived_forget(struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until, uint64_t bytes);
 
-/* Sites have new numbers: `number` has the new one by the old one. 0 or -MT_E_MEMORY: nothing was changed. */
+/* Gives sites new numbers: number[old] is the new one. Returns 0 or -MT_E_MEMORY: nothing has changed. */
 int outlived_reorder(struct outlived *outlived, const uint32_t *number);
 
 /* The rows by site, step and end, in an array of `rows`. The caller frees. NULL: out of memory, or there are none. */

@@ -9,7 +9,7 @@ int sequential_possible(const struct analysis *analysis, const struct analysis_s
 	return analysis->processes > 1 && !sink;
 }
 
-/* Something that was made in a turn of a process: events are merged by turn, then in the order of the traces. */
+/* A thing and the turn in which a process made it. Turns are merged by time, then in the order of the traces. */
 struct made {
 	int64_t turn;
 	uint32_t process, number;
@@ -34,7 +34,7 @@ static void *make_room(uint32_t count, size_t size)
 
 /* ---- sites ---- */
 
-/* By the new number, what the old one was. NULL: out of memory. */
+/* Returns the old number by the new one. NULL: out of memory. */
 static uint32_t *order_sites(const struct attribution *attribution)
 {
 	struct made *made = make_room(attribution->sites, sizeof(*made));
@@ -73,7 +73,7 @@ static int reorder_facts(struct categories *categories, const uint32_t *site, ui
 
 /* ---- devices ---- */
 
-/* By the old number, what the new one is. NULL: out of memory. */
+/* Returns the new number by the old one. NULL: out of memory. */
 static uint32_t *number_devices(const struct analysis *analysis)
 {
 	struct made *made = make_room(analysis->devices, sizeof(*made));
@@ -109,7 +109,7 @@ static int reorder_devices(struct analysis *analysis, const uint32_t *number)
 	return 0;
 }
 
-/* `site`: by the new number, the old one. */
+/* `site` has the old number by the new one. */
 static int reorder_by_old_number(struct analysis *analysis, const uint32_t *site)
 {
 	uint32_t *number = make_room(analysis->attribution.sites, sizeof(*number)), i;
@@ -165,7 +165,7 @@ static int number_owners(struct analysis *analysis)
 			number[site[i].owner] = next++;
 		site[i].owner = number[site[i].owner];
 	}
-	for (i = 1; i < analysis->owners; i++) /* nobody's */
+	for (i = 1; i < analysis->owners; i++) /* no site belongs to this owner */
 		if (!number[i])
 			number[i] = next++;
 	for (i = 0; i < analysis->owners; i++)

@@ -7,9 +7,9 @@
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2
 #define ASKED_AGAIN 1000000000 /* ns */
-#define ASKED_AGAIN_MOST 16u   /* newest refusals that are looked at */
+#define ASKED_AGAIN_MOST 16u   /* newest refusals that are searched */
 
-/* ---- what a process says of itself ---- */
+/* ---- the recorder's own events ---- */
 
 static uint64_t add_capped(uint64_t sum, uint64_t more)
 {
@@ -18,7 +18,7 @@ static uint64_t add_capped(uint64_t sum, uint64_t more)
 
 static void note_loss(struct stream *stream, const struct mt_event *event)
 {
-	/* A reason this program has no word for is kept as the last one: the count is what matters. */
+	/* A reason that is unknown to this program counts as the last known reason. */
 	uint64_t why = event->flags < MT_LOSS_COUNT ? event->flags : MT_LOSS_COUNT - 1;
 	struct analysis_loss *loss = &stream_process(stream)->loss[why];
 
@@ -53,7 +53,7 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	analysis->oom_count++;
 	analysis->device[device].used = 1;
 	if (analysis->ooms == ANALYSIS_OOMS_MAX) {
-		analysis->entangled |= analysis->sequential; /* those that are kept are the first of all processes */
+		analysis->entangled |= analysis->sequential; /* the kept errors must be the first of all processes */
 		return 0;
 	}
 	if (!analysis->oom && !(analysis->oom = calloc(ANALYSIS_OOMS_MAX, sizeof(*oom))))
@@ -84,8 +84,9 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 }
 
 /*
- * An allocator that is refused lets go of what it keeps and asks again for the same (PyTorch's does, num_alloc_retries): where it then
- * has it, nothing failed. Memory of the host, or of another GPU, is something else: a program may take that instead.
+ * An allocator frees its cache after a refusal, and asks for the same again (PyTorch: num_alloc_retries). If the second
+ * request succeeds, there was no failure. Host memory, or memory of another GPU, does not count: a program may take it
+ * instead.
  */
 static void note_driver_memory(struct stream *stream, const struct mt_event *event)
 {
@@ -102,7 +103,10 @@ static void note_driver_memory(struct stream *stream, const struct mt_event *eve
 	}
 }
 
-/* The mark of a step that was skipped comes before anything that was recorded, that of one let go after a cut. */
+/*
+ * A skipped step has its mark before any recorded event. A dropped step has its mark after a cut. Neither counts as a
+ * step.
+ */
 static int note_step(struct stream *stream, const struct mt_event *event)
 {
 	int counts = stream->worked && !stream->carrying, error = 0;
@@ -115,7 +119,7 @@ static int note_step(struct stream *stream, const struct mt_event *event)
 	return error ? error : stream_step_end(stream, event, counts);
 }
 
-/* Events before this one were let go: what follows, up to the checkpoint, is what there is to know of them. */
+/* Events before this one were dropped. The events up to the checkpoint are all that is known of them. */
 static int note_cut(struct stream *stream, const struct mt_event *event)
 {
 	struct analysis_process *process = stream_process(stream);
@@ -177,8 +181,8 @@ static int note(struct stream *stream, const struct mt_event *event, const struc
 /* ---- one event ---- */
 
 /*
- * Time does not go back: an event of a thread that was late is as late as the one before it (see alive.h). A sample alone
- * keeps its time: it is written when what happened before it has been.
+ * Time does not go back: a late event of another thread gets the time of the event before it (see alive.h). A sample
+ * keeps its own time, because all earlier events are written before a sample.
  */
 static const struct mt_event *in_order(struct stream *stream, const struct mt_event *event)
 {

@@ -1,9 +1,17 @@
 /*
- * stream.h - one process's events on their way through tracker, ledger and attribution. Private to analysis.c,
- * stream.c (events), stream_change.c (what they do to memory), stream_phase.c (what the process is doing), stream_peak.c
- * (how full devices get), stream_checkpoint.c (where events are missing), stream_site.c (whose bytes they are about),
- * stream_sample.c and stream_import.c (what others count), stream_step.c (what a step did to a device),
- * stream_resident.c (tensors whose pages come and go), stream_over.c and stream_sums.c (the end of a process).
+ * stream.h - the events of one process, passed through tracker, ledger and attribution. Private to analysis.c and these
+ * files:
+ *
+ *     stream.c              events
+ *     stream_change.c       their effects on memory
+ *     stream_phase.c        the phase of the process
+ *     stream_peak.c         levels of devices
+ *     stream_checkpoint.c   missing events (and stream_gap.c)
+ *     stream_site.c         sites of the events' bytes
+ *     stream_sample.c       bytes that others count (and stream_import.c)
+ *     stream_step.c         effects of a step on a device
+ *     stream_resident.c     tensors whose pages come and go
+ *     stream_over.c         the end of a process (and stream_sums.c)
  */
 #ifndef MEMANA_STREAM_H
 #define MEMANA_STREAM_H
@@ -37,13 +45,13 @@ struct stream {
 	struct mt_ledger *ledger;
 
 	const struct mt_event *event; /* the batch being read */
-	const struct mt_label *label; /* one for each: mt_ahead feeds the tracker */
+	const struct mt_label *label; /* one label for each event; mt_ahead feeds the tracker */
 	size_t count, next;
 	uint64_t offset;      /* bytes of the file, read so far */
 	int started;          /* events have been read */
-	int carrying;         /* those after a cut that stand for the ones before it */
-	struct mt_event late; /* the newest one, where its time had to be set */
-	struct mt_event gap;  /* says that events are missing here; kind 0: none are */
+	int carrying;         /* 1: the events stand for events before a cut */
+	struct mt_event late; /* copy of the newest event, if its time had to be changed */
+	struct mt_event gap;  /* event that says that events are missing; kind 0: none */
 	struct {
 		struct mt_event *event; /* copies of the events between the gap and its checkpoint, and their labels */
 		struct mt_label *label;
@@ -51,14 +59,14 @@ struct stream {
 		int known, error;           /* `next` was read, with this result */
 		enum stream_gap_stage {
 			STREAM_NO_GAP,
-			STREAM_GAP_BEGINS, /* `next` is the checkpoint after a gap; what that does not have goes first */
-			STREAM_GAP_ENDS, /* the checkpoint comes next, at `time`; no event before the checkpoint tells a time */
+			STREAM_GAP_BEGINS, /* `next` is the checkpoint after a gap; other memory goes first */
+			STREAM_GAP_ENDS,   /* the checkpoint comes next, at `time`; events before it have no time */
 		} stage;
 		int64_t time; /* ns of the run: the newest birth in the checkpoint */
 	} ahead;              /* see stream_gap.c */
-	int worked;           /* one of them was more than the recorder's own word */
-	int64_t time;         /* time of the run; never goes back, unlike the events of two threads */
-	int64_t turn; /* turn of the newest event among those of all processes: its time, or a later one of an event before it */
+	int worked;           /* 1: the program did something; all events before were the recorder's own */
+	int64_t time;         /* time of the run; never goes back, although events of two threads may */
+	int64_t turn;         /* greatest time among the events of this process up to now: orders them in the run */
 
 	uint32_t device_of[MT_LEDGER_DEVICES]; /* the process's device id to the run's, or STREAM_NO_DEVICE */
 	uint32_t touched[MT_LEDGER_DEVICES];   /* the run's devices that this process has used */
@@ -67,43 +75,43 @@ struct stream {
 	uint32_t owner_room;
 
 	struct {
-		uint64_t count, first; /* events in a row whose total is not ours; the first is the how-manieth */
+		uint64_t count, first; /* events in a row with a total other than ours; number of the first */
 		uint64_t thread;       /* thread of the newest CPU tensor */
-		int several;           /* threads have CPU tensors */
+		int several;           /* 1: several threads have CPU tensors */
 	} unsettled;
 
-	uint64_t total[MT_LEDGER_DEVICES]; /* by the process's device id: bytes, by sample or driver; 0: not told */
+	uint64_t total[MT_LEDGER_DEVICES]; /* by the process's device id: bytes; 0: unknown */
 	enum analysis_total total_by[MT_LEDGER_DEVICES];
-	struct gpu_total *gpu[MT_LEDGER_DEVICES]; /* by the process's device id; NULL: nothing on it yet, or no GPU */
-	uint8_t no_gpu[MT_LEDGER_DEVICES];        /* the same: it is known, and none */
+	struct gpu_total *gpu[MT_LEDGER_DEVICES]; /* by the process's device id; NULL: unused, or not a GPU */
+	uint8_t no_gpu[MT_LEDGER_DEVICES];        /* by the process's device id: 1: known to be no GPU */
 	struct stream_import *import;             /* handles to memory of other processes */
 	uint32_t imports;
-	int resumed; /* the trace begins with what was alive: some of it is older than the recording */
-	uint32_t moved[MT_LEDGER_DEVICES]; /* device ids of which bytes changed hands in this event */
+	int resumed; /* 1: the trace begins with live memory, and some of it is older than the recording */
+	uint32_t moved[MT_LEDGER_DEVICES]; /* device ids with bytes that this event moved */
 	uint32_t moved_count;
 	uint32_t waiting[STREAM_WAITING_MAX]; /* out-of-memory errors whose free bytes are not known yet */
 	uint32_t waiting_count;
 	struct {
 		uint32_t device;     /* device of the process, 0: the program has not asked */
-		uint64_t free, held; /* free bytes by the driver's word, and the process's bytes then */
+		uint64_t free, held; /* free bytes that the driver reported, and the process's bytes then */
 		int64_t time;
 	} told;
 
 	struct {
-		const struct mt_event *event; /* the event that is booked, */
-		uint32_t step;                /* in this step */
-		int was_asleep;               /* LIVE: the tensor was known, and not all of it was there */
+		const struct mt_event *event; /* the event that is booked */
+		uint32_t step;                /* step of the event */
+		int was_asleep;               /* LIVE: the tensor was known, and a part of it was not resident */
 		int error;
 	} resident; /* see stream_resident.c */
 	struct stream_span span;
-	uint32_t spans; /* stretches that are over */
-	int64_t alive;  /* the newest sample that found the process there, of the run; INT64_MIN: none has */
+	uint32_t spans; /* stretches that have ended */
+	int64_t alive;  /* time of the newest sample that found the process alive; INT64_MIN: none */
 	enum stream_end {
 		STREAM_GOES_ON,
-		STREAM_ENDS, /* the trace is read: the process goes when the others have come so far, */
-		STREAM_OVER, /* as it has by now */
+		STREAM_ENDS, /* the trace is read; the process ends when the others have reached this time */
+		STREAM_OVER, /* the process has ended */
 	} end;
-	struct stream_sum *sum; /* while it goes: what its sites lose */
+	struct stream_sum *sum; /* at the end: losses of the process's sites */
 	size_t sums, sum_room;
 };
 
@@ -116,24 +124,24 @@ static inline struct analysis_process *stream_process(const struct stream *strea
 int stream_init(struct stream *stream, const struct mt_rules *rules);
 void stream_release(struct stream *stream);
 
-/* Makes sure that there is a next event: 1; the end: 0; or an error. */
+/* Makes the next event available. Returns 1; 0: the end of the trace; or an error. */
 int stream_ready(struct stream *stream);
 
 /*
- * Takes events, of which stream_ready has promised the first, while they are not later than `until`, at most `most`, and
- * none once the analysis is entangled. 1: there are more; 0: the end; or an error.
+ * Takes events up to the time `until`, at most `most`, and stops when the analysis is entangled. stream_ready must have
+ * returned 1. Returns 1: more events; 0: the end; or an error.
  */
 int stream_take(struct stream *stream, int64_t until, uint32_t most);
 
-/* A sample of a process that is gone: the collector looked once more, who knows how much later. */
+/* Whether a sample is of a process that has ended. The collector took it at an unknown time after the end. */
 static inline int stream_is_late_look(const struct mt_event *event)
 {
 	return event->kind == MT_HOST_SAMPLE && !event->size;
 }
 
 /*
- * When the next event counts; the time of a process never goes back. Memory goes 1 ns after the newest event before the end of the
- * process, or before a gap.
+ * The time at which the next event counts; the time of a process never goes back. Memory goes 1 ns after the newest
+ * event before the end of the process, or before a gap.
  */
 static inline int64_t stream_next_time(const struct stream *stream)
 {
@@ -154,18 +162,18 @@ int stream_finish(struct stream *stream);
 /* ---- stream_over.c: the end of a process ---- */
 
 /*
- * The trace is read. The process goes with it, unless it is known to go on. Then `end` is STREAM_ENDS, and stream_over is to
- * be called when the other processes have come so far.
+ * Call it when the trace is read. Unless the process is known to go on, `end` becomes STREAM_ENDS: call stream_over
+ * when the other processes have reached the time.
  */
 void stream_ends(struct stream *stream);
 
 /*
- * All that the process held goes. The sink is told before of its phase, step and samples, and what it never freed; so is
- * whoever counts. 0 or an error.
+ * Removes all memory of the process. Before, the sink gets the end of its phase and step, its samples, and the memory
+ * that was never freed. Returns 0 or an error.
  */
 int stream_over(struct stream *stream);
 
-/* The first part of that alone, of a process that goes on. 0 or an error. */
+/* Only tells the sink, for a process that goes on: the first part of stream_over. Returns 0 or an error. */
 int stream_over_tell(struct stream *stream);
 
 /* ---- stream_sums.c: the losses of sites at the end of a process ---- */
@@ -178,54 +186,54 @@ void stream_sums_tell(struct stream *stream);
 
 /* ---- stream_change.c ---- */
 
-/* Mappings are of memory that something else is counted for. */
+/* Whether `live` is counted itself. A mapping is not: its physical memory is counted. */
 static inline int stream_holds_bytes(const struct mt_live *live)
 {
 	return live->kind != MT_VMM_MAP;
 }
 
-/* Brings an event to the ledger; `site`: of what is born, 0: to be found. 0 or an error. */
+/* Books an event in the ledger. `site`: site of the birth, 0: find it. Returns 0 or an error. */
 int stream_book(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t site);
 
-/* One more (+1) or fewer (-1) at the site of `live`. */
+/* Adds one allocation (+1) to the site of `live`, or removes one (-1). */
 void stream_count(struct stream *stream, const struct mt_live *live, int change);
 
-/* Tells the sink that `live` is gone; `event` NULL: it was there at the end. 0 or the sink's result. */
+/* Tells the sink that `live` is gone. `event` NULL: alive at the end. Returns 0 or the sink's result. */
 int stream_gone(struct stream *stream, const struct mt_live *live, const struct mt_event *event, uint32_t step);
 
 /* `live` died at event `seq`, `time` ns into the run: the census may name the module that held it. */
 void stream_named_died(struct stream *stream, const struct mt_live *live, uint64_t seq, int64_t time);
 
-/* `live` is gone in step `until`: noted where that is a later one than its own. 0 or -MT_E_MEMORY. */
+/* Notes that `live` died in step `until`, if this is later than its own step. Returns 0 or -MT_E_MEMORY. */
 int stream_outlived(struct stream *stream, const struct mt_live *live, uint32_t until);
 
-/* The totals that differed: they were only in another order than the events (`explained`), or they are wrong. */
+/* Settles totals that differed. `explained`: only the order of events differed; otherwise the totals are wrong. */
 void stream_settle_totals(struct stream *stream, int explained);
 
 /* ---- stream_phase.c ---- */
 
-/* After an event: what the process is doing by it. 0 or an error of the sink. */
+/* After an event: updates the phase of the process. Returns 0 or an error of the sink. */
 int stream_phase(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
 
-/* The stretch of the running phase is over, if there is one. 0 or the sink's result. */
+/* Ends the stretch of the running phase, if there is one. Returns 0 or the sink's result. */
 int stream_phase_end(struct stream *stream);
 
 /* ---- stream_peak.c ---- */
 
-/* After an event: new peaks of the devices that it changed. */
+/* After an event: takes new peaks of the devices that the event changed. */
 void stream_settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
 
-/* Whether what the device holds now is more than its peak. */
+/* Whether the device is fuller than at its peak. */
 int stream_is_higher(const struct stream *stream, uint32_t device);
 
-/* The device's bytes now are its peak. */
+/* Makes the device's level its peak. */
 void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_event *event,
 		      const struct mt_label *label);
 
-/* For the phases of all processes that use the device: each of them runs while it is as big as now. */
+/* Takes the peaks of the device for the running phases of its users. */
 void stream_phase_peaks(struct stream *stream, uint32_t device);
 
-/* Reports may ask for the live set of now: the sink is told, for all processes that share a device with this one. */
+/* Tells the sink that reports may ask for the live set now, for all processes that share a device with this one. */
 static inline void stream_instant(const struct stream *stream)
 {
 	const struct analysis *analysis = stream->analysis;
@@ -246,41 +254,41 @@ static inline void stream_instant(const struct stream *stream)
 
 /* ---- stream_resident.c ---- */
 
-/* Tells the sink of tensors whose pages come and go, if it wants to know. Once, when the ledger is there. */
+/* Watches tensors whose pages come and go, if the sink wants it. Call it once, when the ledger exists. */
 void stream_resident_watch(struct stream *stream);
 
-/* Before the ledger has `event`, in `step`: what it tells is of then. */
+/* Call it before the ledger gets `event`, in `step`. Changes during the event are told with both. */
 void stream_resident_at(struct stream *stream, const struct mt_event *event, uint32_t step);
 
 /* ---- stream_checkpoint.c: checkpoints that stand for missing events ---- */
 
-/* Takes the checkpoint that was read; what it does not have any more is gone. 0 or an error. */
+/* Takes the checkpoint that was read. Memory that the checkpoint does not have is gone. Returns 0 or an error. */
 int stream_checkpoint(struct stream *stream);
 
-/* Memory that the checkpoint does not have goes; nothing is born yet. 0 or an error. */
+/* Removes the memory that the checkpoint does not have, without new births. Returns 0 or an error. */
 int stream_checkpoint_known(struct stream *stream);
 
 /* ---- stream_gap.c: the moment when a gap begins ---- */
 
 /*
- * The next batch of events. 0 or an error. While `ahead.stage` is set, stream_gap is to be called before the events of the batch
- * are taken.
+ * Reads the next batch of events. Returns 0 or an error. While `ahead.stage` is set, call stream_gap before taking
+ * events of the batch.
  */
 int stream_gap_batch(struct stream *stream, struct mt_ahead_batch *batch);
 
 /*
- * The gap begins: what the checkpoint after the gap does not have goes now, 1 ns after the newest event before the gap. The trace
- * does not say when in the gap it went; the begin is the earliest moment that agrees with the trace. Or the gap ends: time goes on
- * to the checkpoint. 0 or an error.
+ * Begins or ends a gap. At the beginning, memory that the checkpoint does not have goes, 1 ns after the newest event
+ * before the gap. The trace does not say when in the gap the memory went; the beginning is the earliest possible
+ * moment. At the end of the gap, the time moves on to the checkpoint. Returns 0 or an error.
  */
 int stream_gap(struct stream *stream);
 
-/* ---- stream_sample.c: what NVML and the host say ---- */
+/* ---- stream_sample.c: samples of NVML and of the host ---- */
 
 /* GPU_SAMPLE, HOST_SAMPLE, DRIVER_NOTE and CONTEXT_GONE. 0 or an error. */
 int stream_sample(struct stream *stream, const struct mt_event *event);
 
-/* Bytes of the process's device `id` changed hands. */
+/* Notes that bytes of the process's device `id` moved. */
 static inline void stream_moved(struct stream *stream, uint32_t id)
 {
 	uint32_t i;
@@ -294,24 +302,24 @@ static inline void stream_moved(struct stream *stream, uint32_t id)
 /* After an event that may have moved bytes. 0 or an error. */
 int stream_sample_held(struct stream *stream, const struct mt_event *event);
 
-/* Memory of a pool or a graph was handed out or taken back. */
+/* Memory of a pool or a graph was taken from, or given back to, a device. */
 void stream_sample_pool(struct stream *stream, const struct mt_live *live, const struct mt_event *event);
 
-/* The newest out-of-memory error of the analysis is this process's, of its device `id`. */
+/* The newest out-of-memory error of the analysis belongs to this process and its device `id`. */
 void stream_sample_oom(struct stream *stream, uint32_t id);
 
-/* Events are missing here: what grew meanwhile has no call that explains it. */
+/* Events are missing. No call explains memory that grew in the gap. */
 void stream_sample_checkpoint(struct stream *stream);
 
-/* Before what the process held goes. 0 or an error. */
+/* Call it before the memory of the process is removed. Returns 0 or an error. */
 int stream_sample_over(struct stream *stream);
 
-/* After the ends of all. */
+/* Call it after all processes have ended. */
 void stream_sample_finish(struct stream *stream);
 
 /* ---- stream_step.c ---- */
 
-/* How full the device (of the run) is. */
+/* The fill level of a device of the run. */
 static inline struct analysis_level stream_level(const struct stream *stream, uint32_t number)
 {
 	return (struct analysis_level){ .bytes = stream->analysis->attribution.device[number].held,
@@ -319,37 +327,37 @@ static inline struct analysis_level stream_level(const struct stream *stream, ui
 }
 
 /*
- * The device (of the run) may have changed, or the phase of a process that uses it. Sets `watched` and `quiet` of the
- * device as far as steps go.
+ * Call it when the device of the run, or the phase of a user, may have changed. Sets `watched` and `quiet` of the
+ * device for steps.
  */
 void stream_step_held(struct stream *stream, uint32_t number);
 
-/* A STEP event; `counts` 0: it ends nothing that was recorded. After it the next step begins. 0 or an error. */
+/* Takes a STEP event. `counts` 0: it ends no recorded step. The next step begins. Returns 0 or an error. */
 int stream_step_end(struct stream *stream, const struct mt_event *event, int counts);
 
 /* After the end. 0 or an error. */
 int stream_step_finish(struct stream *stream);
 
-/* The holders of the device at the newest out-of-memory error of the analysis. 0 or -MT_E_MEMORY. */
+/* Notes the holders of the device at the newest out-of-memory error of the analysis. Returns 0 or -MT_E_MEMORY. */
 int stream_step_oom(struct stream *stream);
 
 /* ---- stream_import.c ---- */
 
-/* Something was born (change 1) or died (-1), mappings included. 0 or -MT_E_MEMORY. */
+/* Notes a birth (1) or a death (-1), mappings included. Returns 0 or -MT_E_MEMORY. */
 int stream_import(struct stream *stream, const struct mt_live *live, int change);
 
 /* ---- stream_site.c ---- */
 
-/* Makes the process's device known to the run. Its number there, STREAM_NO_DEVICE: out of memory. */
+/* Makes the process's device known to the run. Returns its number in the run. STREAM_NO_DEVICE: out of memory. */
 uint32_t stream_meet_device(struct stream *stream, uint32_t id);
 
-/* A word for the total of a device of the run; bytes, 0: none. A more trusted word than the ones before counts. */
+/* Reports the total of a device of the run, in bytes, 0: unknown. The most trusted source counts. */
 void stream_total_tell(struct analysis *analysis, uint32_t number, uint64_t total, enum analysis_total by);
 
 /* Bounds the free bytes by the device's total, where no source tells them. */
 void stream_bound_free(struct analysis *analysis, struct analysis_oom *oom);
 
-/* The run's number of the process's device, made known when it is new. STREAM_NO_DEVICE: out of memory. */
+/* Returns the run's number of the process's device, and makes a new device known. STREAM_NO_DEVICE: out of memory. */
 static inline uint32_t stream_device(struct stream *stream, uint64_t device)
 {
 	uint32_t id = device < MT_LEDGER_DEVICES ? (uint32_t)device : 0;
@@ -357,10 +365,10 @@ static inline uint32_t stream_device(struct stream *stream, uint64_t device)
 	return stream->device_of[id] != STREAM_NO_DEVICE ? stream->device_of[id] : stream_meet_device(stream, id);
 }
 
-/* The site of what `event` brings to life: driver memory or a tensor. 0: out of memory. */
+/* Returns the site of the memory that `event` brings to life: driver memory or a tensor. 0: out of memory. */
 uint32_t stream_site(struct stream *stream, const struct mt_event *event, const struct mt_label *label, int driver);
 
-/* mt_ledger_move of this stream; failure is noted in the attribution. */
+/* mt_ledger_move of this stream. A failure sets attribution.failed. */
 void stream_move(void *context, uint32_t device, uint64_t tag, int slack, int64_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* The effects of an event on memory: births and deaths, and whether the allocator counts as we do. */
+/* The effects of an event on memory: births and deaths, and a check of the allocator's totals against ours. */
 #include "stream.h"
 
 #include "label/category_sizes.h"
@@ -58,7 +58,7 @@ int stream_outlived(struct stream *stream, const struct mt_live *live, uint32_t 
 										 .count = 1 });
 }
 
-/* It died where it was born: was it there at the peak of its device? */
+/* Notes a death in the phase and step of the birth, if the memory was part of the peak of its device. */
 static void note_passing(struct stream *stream, const struct mt_live *live)
 {
 	struct analysis *analysis = stream->analysis;
@@ -72,7 +72,7 @@ static void note_passing(struct stream *stream, const struct mt_live *live)
 				live->size);
 }
 
-/* The births and deaths of what the census names tell later which module held what at the peak. */
+/* Whether the census names memory of the site. Births and deaths of such memory later give the peak by module. */
 static int is_named(const struct stream *stream, const struct mt_live *live)
 {
 	const struct attribution *attribution = &stream->analysis->attribution;
@@ -169,8 +169,8 @@ static int is_cpu(const struct stream *stream, uint64_t id)
 }
 
 /*
- * PyTorch's CPU allocator counts under its lock and reports outside: a thread that waits in between, for Python's lock
- * perhaps, reports late. Then totals differ until it has, and agree again. The CUDA allocator reports under its lock.
+ * PyTorch's CPU allocator counts under its lock and reports outside. A thread that waits in between (for Python's lock,
+ * perhaps) reports late. Totals differ until then, and agree again. The CUDA allocator reports under its lock.
  */
 static void note_totals(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change)
 {
@@ -190,7 +190,7 @@ static void note_totals(struct stream *stream, const struct mt_event *event, con
 		stream->unsettled.first = process->events;
 }
 
-/* The kind of thing that this event brings to life: an enum mt_kind that holds bytes, or 0. */
+/* The enum mt_kind of the memory that this event brings to life, if it holds bytes; else 0. */
 static uint32_t kind_of_birth(const struct mt_event *event)
 {
 	uint64_t kind = event->kind == MT_LIVE ? event->value : event->kind;
@@ -198,7 +198,7 @@ static uint32_t kind_of_birth(const struct mt_event *event)
 	return kind == MT_TENSOR_ALLOC || kind == MT_DRIVER_ALLOC || kind == MT_VMM_CREATE ? (uint32_t)kind : 0;
 }
 
-/* A snapshot's sizes are those asked for, beside the sum of the blocks. Memory from before is told one by one. */
+/* A snapshot has requested sizes, and the sum of the blocks. Older memory is told one by one. */
 static void note_blocks(struct stream *stream, const struct mt_event *event)
 {
 	uint32_t number;
@@ -266,11 +266,11 @@ int stream_book(struct stream *stream, const struct mt_event *event, const struc
 }
 
 /*
- * Tensors whose pages come and go: those of pools that sleep. Changes that the ledger notices while it takes an event
- * are told to the sink with the event's time and step.
+ * Tensors of pools that sleep: their pages come and go. The ledger notices such changes while it takes an event. The
+ * sink gets them with the event's time and step.
  */
 
-/* Out of a checkpoint a tensor comes as it is then; what went or came unseen did so where the events are missing. */
+/* A checkpoint has a tensor in its present state. Pages that moved unseen moved in the gap. */
 static const struct mt_event *event_of(const struct stream *stream, const struct mt_live *tensor)
 {
 	const struct mt_event *event = stream->resident.event;

@@ -1,6 +1,6 @@
 /*
  * stream_checkpoint.c - a checkpoint that stands for events the trace does not have: the recording began late, events
- * were let go (--keep), or are damaged. Memory known to be alive before is either in it, or went in between.
+ * were let go (--keep), or are damaged. Memory that was alive before is in the checkpoint, or went in the gap.
  */
 #include "stream.h"
 
@@ -26,8 +26,10 @@ static enum mt_category category_of(const struct mt_rules *rules, uint8_t phase)
 	return MT_CATEGORY_OTHER;
 }
 
-/* The number of the next event. The phase at birth is known; what else the stack says is believed where it agrees
- * with that. */
+/*
+ * The label at birth of the next event. The phase at birth is known. Rules of the stack count only where they agree
+ * with the phase.
+ */
 static struct mt_label label_at_birth(struct stream *stream, const struct mt_event *event)
 {
 	struct mt_label label = stream->label[stream->next];
@@ -40,14 +42,14 @@ static struct mt_label label_at_birth(struct stream *stream, const struct mt_eve
 	return label;
 }
 
-/* ---- what was alive before --------------------------------------------------------------------------------------- */
+/* ---- memory that was alive before -------------------------------------------------------------------------------- */
 
 struct before {
 	struct mt_live *live;
 	uint8_t *stays;
 	size_t count, room;
-	int known;  /* the event looked up last is of something that was alive before: */
-	int asleep; /* a tensor that did not have all of its bytes */
+	int known;  /* the event looked up last belongs to memory that was alive before */
+	int asleep; /* this memory is a tensor that was not fully resident */
 };
 
 static int collect(void *context, const struct mt_live *live)
@@ -67,7 +69,10 @@ static int by_birth(const void *a, const void *b)
 				    : (one->kind > two->kind) - (one->kind < two->kind);
 }
 
-/* Takes everything out of the books, so that what the checkpoint has comes in again. Mappings first: see stream_import. */
+/*
+ * Takes all memory out of the books. The memory of the checkpoint comes in again afterwards. Mappings go first: see
+ * stream_import.
+ */
 static int take_out(struct stream *stream, const struct before *before)
 {
 	int error = 0;
@@ -98,7 +103,7 @@ static int begin(struct stream *stream, struct before *before)
 	return take_out(stream, before);
 }
 
-/* The site of something that was known before; it stays. 0: it was not. */
+/* Returns the site of memory that was alive before, and marks it as staying. 0: not alive before. */
 static uint32_t known_site(struct before *before, const struct mt_event *event)
 {
 	struct mt_live key = { .seq = event->seq, .kind = (uint32_t)event->value }, *found;
@@ -112,7 +117,10 @@ static uint32_t known_site(struct before *before, const struct mt_event *event)
 	return found->tag <= UINT32_MAX ? (uint32_t)found->tag : 0;
 }
 
-/* Memory that went unseen went where the gap begins (stream_gap), or at the gap's event where the checkpoint was read too late. */
+/*
+ * Tells the sink of memory that went unseen. It went where the gap begins (stream_gap); or at the gap's event, if the
+ * checkpoint was read too late.
+ */
 static int tell_gone(struct stream *stream, const struct before *before, uint32_t step)
 {
 	const struct mt_event *gap = stream->gap.kind ? &stream->gap : NULL;
@@ -134,7 +142,7 @@ static int tell_gone(struct stream *stream, const struct before *before, uint32_
 
 /* ---- the checkpoint ---------------------------------------------------------------------------------------------- */
 
-/* Whatever is in a checkpoint was born before what follows; nothing is said of the order in which it comes. */
+/* Memory of a checkpoint was born before the events that follow. A checkpoint has no order. */
 static void note_birth(struct stream *stream, const struct mt_event *event, int64_t *newest)
 {
 	struct analysis_process *process = stream_process(stream);
@@ -146,7 +154,7 @@ static void note_birth(struct stream *stream, const struct mt_event *event, int6
 		*newest = time;
 }
 
-/* `known`: without what was born since the gap began. */
+/* `known`: leave out memory that was born in the gap. */
 static int take_live(struct stream *stream, struct before *before, int known)
 {
 	int64_t newest = stream->started ? stream->time : INT64_MIN;
@@ -182,7 +190,7 @@ static int take_checkpoint(struct stream *stream, int known)
 	int error = begin(stream, &before);
 
 	stream_sample_checkpoint(stream);
-	stream->unsettled.count = 0; /* the books begin anew */
+	stream->unsettled.count = 0; /* the books are empty now */
 	if (!error)
 		error = take_live(stream, &before, known);
 	if (!error)

@@ -4,7 +4,7 @@
  *     events ──┐                gap                  ┌── CUT or LOST, CHECKPOINT ── events
  *              └ stream_gap: 1 ns later              └ stream_checkpoint
  *
- * Events of other processes lie in between. The checkpoint is therefore read before the gap's begin has its turn.
+ * Events of other processes lie in between. The checkpoint is therefore read before the time of the gap's beginning.
  */
 #include "stream.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-/* A gap matters where something was alive before. */
+/* Whether a batch opens a gap: memory must have been alive before. */
 static int opens_gap(const struct stream *stream, const struct mt_ahead_batch *batch)
 {
 	const struct mt_event *first = batch->events;
@@ -22,7 +22,7 @@ static int opens_gap(const struct stream *stream, const struct mt_ahead_batch *b
 		(first->kind == MT_LOST && first->flags == MT_LOSS_DAMAGED));
 }
 
-/* A batch is valid until the next one is read. 0 or -MT_E_MEMORY. */
+/* Copies a batch: the original is valid until the next is read. Returns 0 or -MT_E_MEMORY. */
 static int keep_copy(struct stream *stream, size_t count, const struct mt_ahead_batch *batch)
 {
 	size_t all = count + batch->count;
@@ -78,7 +78,7 @@ int stream_gap_batch(struct stream *stream, struct mt_ahead_batch *batch)
 	return error || !opens_gap(stream, batch) ? error : find_checkpoint(stream, batch);
 }
 
-/* Memory that the checkpoint does not have goes. The carry's events stay the next ones. */
+/* Removes the memory that the checkpoint does not have. The carried events stay the next ones. */
 static int begin_gap(struct stream *stream)
 {
 	const struct mt_ahead_batch *checkpoint = &stream->ahead.next;

@@ -1,4 +1,7 @@
-/* Memory that another process counts and this one uses, too: held nowhere here, but worth a line. */
+/*
+ * Memory that this process uses and another process counts. No device holds it a second time, but its bytes are
+ * reported.
+ */
 #include "stream.h"
 
 #include <stdlib.h>
@@ -41,7 +44,7 @@ static void drop(struct stream *stream, uint64_t handle)
 		*import = stream->import[--stream->imports];
 }
 
-/* The device may not be known: then it is the one that the process uses. */
+/* Counts imported bytes. An unknown device is the device that the process uses. */
 static void count(struct stream *stream, uint32_t id, int64_t bytes)
 {
 	uint32_t number = id ? stream_device(stream, id) : STREAM_NO_DEVICE, i;

@@ -1,19 +1,19 @@
 /*
- * stream_over.c - the end of a process: what it held goes, when nothing is known of it any more.
+ * stream_over.c - the end of a process: its memory is removed.
  *
  *     process 1   alloc 34 GiB ──────────── killed
  *     process 2                                      alloc 34 GiB ─────
  *     device                34 GiB            0             34 GiB
  *
- * A dead process frees nothing by itself. Without this file its bytes would stay in every sum of the device. Memory that the
- * process never freed has no death for the sink, which tells what outlives a step or a phase.
+ * A dead process frees nothing by itself. Without this file its bytes would stay in every sum of the device. The sink
+ * gets no death event for memory that the process never freed: the sink reports what outlives a step or a phase.
  */
 #include "stream.h"
 
 #include <stdlib.h>
 #include "memtrace/error.h"
 
-/* More is to come, or would be in the trace if that were whole. */
+/* Whether the process goes on, or its trace is incomplete. */
 static int goes_on(const struct stream *stream)
 {
 	const struct analysis_process *process = stream_process(stream);
@@ -32,7 +32,7 @@ void stream_ends(struct stream *stream)
 		stream->time = stream->alive;
 }
 
-/* ---- what it never freed ---- */
+/* ---- memory that was never freed ---- */
 
 struct survivors {
 	struct mt_live *live;
@@ -55,7 +55,7 @@ static int by_birth(const void *a, const void *b)
 	return one->seq < two->seq ? -1 : one->seq > two->seq;
 }
 
-/* A thing alive at the end is as old as the newest step lets it be. */
+/* Memory alive at the end counts as alive up to the newest step. */
 static int note_survivor(void *context, const struct mt_live *live)
 {
 	struct stream *stream = context;
@@ -65,7 +65,7 @@ static int note_survivor(void *context, const struct mt_live *live)
 	return stream_outlived(stream, live, OUTLIVED_STAYS);
 }
 
-/* In order of birth, so that the same trace always gives the same database. */
+/* Tells the survivors in order of birth: the same trace always gives the same database. */
 static int report_survivors(struct stream *stream)
 {
 	struct survivors survivors = { .room = mt_ledger_count(stream->ledger) };
@@ -102,7 +102,7 @@ int stream_over_tell(struct stream *stream)
 	return error;
 }
 
-/* ---- what goes ---- */
+/* ---- removing the memory ---- */
 
 static int take_out(void *context, const struct mt_live *live)
 {
@@ -113,7 +113,7 @@ static int take_out(void *context, const struct mt_live *live)
 	return live->kind == MT_VMM_MAP ? 0 : stream_import(stream, live, -1);
 }
 
-/* Before the memory that they are of: see stream_import. */
+/* Mappings go before their physical memory: see stream_import. */
 static int take_out_mapping(void *context, const struct mt_live *live)
 {
 	return live->kind == MT_VMM_MAP ? stream_import(context, live, -1) : 0;
@@ -134,7 +134,7 @@ int stream_over(struct stream *stream)
 	if (!error)
 		error = mt_ledger_each(stream->ledger, take_out, stream);
 	mt_ledger_clear(stream->ledger);
-	stream->moved_count = 0; /* no sample is held against it */
+	stream->moved_count = 0; /* no sample is compared with the removal */
 	if (!error && stream->analysis->attribution.failed)
 		error = -MT_E_MEMORY;
 	if (!error)

@@ -1,7 +1,7 @@
-/* How full devices were at most: in all, and while a phase ran. */
+/* The peaks of devices: overall, and during each phase. */
 #include "stream.h"
 
-/* The bytes held stay the same for long; tensors in them come and go. */
+/* Tensors come and go, often without a change of the bytes held. */
 static inline void take_phase_tensors(struct stream *stream, uint32_t number)
 {
 	const struct analysis_process *process = &stream->analysis->process[stream->process];
@@ -13,8 +13,8 @@ static inline void take_phase_tensors(struct stream *stream, uint32_t number)
 }
 
 /*
- * A change is held against the phase of its process. The others may only be waiting, in whatever phase they were
- * last: theirs count when they do something themselves.
+ * A change counts for the phase of its own process. Other processes may only wait, in their last phase; their phases
+ * count at their own events.
  */
 void stream_phase_peaks(struct stream *stream, uint32_t number)
 {
@@ -70,9 +70,9 @@ void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_ev
 }
 
 /*
- * A caching allocator keeps what it took from the driver: the device stays equally full for long while tensors come and
- * go inside. Among these moments the peak is the first of those with the most tensor bytes. The block that a segment was
- * taken for is in it with that, and so are tensors that waited for their pages (a pool that wakes up).
+ * A caching allocator keeps memory that it took from the driver: the device stays equally full while tensors come and
+ * go. Among these moments the peak is the first with the most tensor bytes. The peak then includes the block that a
+ * segment was taken for, and tensors that waited for their pages (a pool that wakes up).
  */
 int stream_is_higher(const struct stream *stream, uint32_t number)
 {

@@ -1,7 +1,7 @@
-/* Which phase a process is in: what tells, and the stretches of one phase. */
+/* The phase of a process: the events that tell it, and the stretches of one phase. */
 #include "stream.h"
 
-#define SPANS_LOOKED_AT 256u /* for what is left when they are over: the first ones tell it all */
+#define SPANS_LOOKED_AT 256u /* stretches with a look at the memory left at their ends: the first ones are enough */
 
 int stream_phase_end(struct stream *stream)
 {
@@ -19,8 +19,8 @@ int stream_phase_end(struct stream *stream)
 }
 
 /*
- * Memory events and the beginnings of ranges do: the end of a range is no work of what comes after it. A helper thread
- * that no rule knows does not change what the process is doing.
+ * Whether an event tells the phase. Memory events and beginnings of ranges do. The end of a range says nothing of the
+ * work after it. A helper thread without a rule does not change the phase of the process.
  */
 static int tells_phase(const struct stream *stream, const struct mt_event *event, const struct mt_label *label)
 {
@@ -36,7 +36,7 @@ static int tells_phase(const struct stream *stream, const struct mt_event *event
 	return thread && thread->flags & MT_THREAD_MAIN;
 }
 
-/* A phase begins: every device of the process counts for it. */
+/* Begins a stretch of a phase, on every device of the process. */
 static int begin_span(struct stream *stream, const struct mt_event *event, const struct mt_label *label)
 {
 	struct analysis_process *process = stream_process(stream);

@@ -1,4 +1,7 @@
-/* The samples beside the recorded calls: NVML's count of the GPU, the host's memory, what the program was told. */
+/*
+ * Samples beside the recorded calls: NVML's count of the GPU, the host's memory, and answers of the driver to the
+ * program.
+ */
 #include "stream.h"
 
 #include <stddef.h>
@@ -45,7 +48,7 @@ static struct analysis_gpu_total *gpu_totals_of(const struct stream *stream, con
 	return user < device->users ? &device->gpu[user * ANALYSIS_PEAKS] : NULL;
 }
 
-/* A newly settled sample: the first one after some peaks, perhaps. */
+/* A new settled sample: it may be the first after some peaks. */
 static void show_peaks(struct analysis_device *device, struct analysis_gpu_total *around, const struct gpu_total *gpu)
 {
 	uint32_t peak;
@@ -63,7 +66,7 @@ static void show_peaks(struct analysis_device *device, struct analysis_gpu_total
 	}
 }
 
-/* Without a sample at or after a peak that the process has seen, there is only the last one before it. */
+/* For a peak without a later sample: uses the last sample before the peak. */
 static void show_peaks_before(struct stream *stream, uint32_t id)
 {
 	const struct gpu_total *gpu = stream->gpu[id];
@@ -81,9 +84,9 @@ static void show_peaks_before(struct stream *stream, uint32_t id)
 	}
 }
 
-/* ---- what was free ---- */
+/* ---- free bytes ---- */
 
-/* `free` bytes when the process held `held`: at the time of the error it held oom->held. */
+/* `free` bytes were free when the process held `held`. At the error it held oom->held: the difference is corrected. */
 static void set_free(struct analysis_oom *oom, uint64_t free, uint64_t held, enum analysis_free by)
 {
 	int64_t then = (int64_t)free - (int64_t)(oom->held - held);
@@ -97,7 +100,7 @@ static int is_of(const struct stream *stream, const struct analysis_oom *oom, ui
 	return oom->device == stream->device_of[id];
 }
 
-/* The driver told the program: this is as good as it gets, unless something else said it before. */
+/* The driver told the program the free bytes. The first such answer is the best figure. */
 static void tell_waiting(struct stream *stream, uint32_t id, uint64_t free, uint64_t held)
 {
 	struct analysis_oom *oom;
@@ -111,7 +114,7 @@ static void tell_waiting(struct stream *stream, uint32_t id, uint64_t free, uint
 	}
 }
 
-/* A settled sample after the error. */
+/* Uses a settled sample after the error. */
 static void serve_waiting(struct stream *stream, uint32_t id, const struct gpu_total_parts *parts)
 {
 	const struct gpu_total_sample *sample = &parts->sample;
@@ -160,7 +163,7 @@ static void tell_total(struct stream *stream, uint32_t id, uint64_t total, enum 
 
 /* ---- samples ---- */
 
-/* The sample that was pending is judged. 0 or an error. */
+/* Uses a pending sample that is now judged. Returns 0 or an error. */
 static int judged(struct stream *stream, uint32_t id, const struct gpu_total *gpu)
 {
 	const struct analysis_sink *sink = stream->sink;
@@ -207,7 +210,9 @@ static int note_host(struct stream *stream, const struct mt_event *event)
 		host->resident = event->size;
 	if (event->size > host->most_resident)
 		host->most_resident = event->size;
-	/* After the process's end its cgroup has given its memory back: only a rise tells of the time before. */
+	/*
+	 * After the end of the process, the cgroup's memory has shrunk: only a rise says something of the time before.
+	 */
 	if (event->size || !host->samples || event->value > host->cgroup) {
 		host->time = time_of(stream, event);
 		host->available = event->handle;
@@ -232,7 +237,7 @@ static void ask(struct stream *stream, uint32_t id, const struct driver_cause *c
 		gpu_total_asked(gpu, cause->cause, 0, time);
 }
 
-/* A call that says of no device may be about any. */
+/* A call without a device may be about any device. */
 static void ask_device(struct stream *stream, uint64_t device, const struct driver_cause *cause, int64_t time)
 {
 	uint32_t id;
@@ -265,7 +270,7 @@ static void note_call(struct stream *stream, const struct mt_event *event)
 	tell_waiting(stream, id, stream->told.free, stream->told.held);
 }
 
-/* Everything that was in it goes, too. */
+/* All memory of the context goes, too. */
 static void note_context_gone(struct stream *stream, const struct mt_event *event)
 {
 	struct driver_cause cause = { .less = 1 };
@@ -342,7 +347,7 @@ void stream_sample_checkpoint(struct stream *stream)
 			gpu_total_asked(stream->gpu[id], GPU_TOTAL_EARLIER, 1, stream->time);
 }
 
-/* A GPU of which less than a twentieth was free by the newest sample, or is by what is known to be held. */
+/* Whether less than a twentieth of the GPU was free, by the newest sample or by the bytes that are known to be held. */
 static int is_full(const struct stream *stream, uint32_t id)
 {
 	const struct analysis_device *device = &stream->analysis->device[stream->device_of[id]];

@@ -10,8 +10,8 @@
 /* ---- devices ---- */
 
 /*
- * The device of the run that is the GPU of the UUID, or the CPU of the boot; TUPLE_NONE: the run has none. *key is then
- * free for it. A run of very many processes has as many devices.
+ * Finds the device of the run: the GPU by UUID, or the CPU by boot id. TUPLE_NONE: a new device; *key is then free for
+ * it. A table is needed: a run of very many processes has as many devices.
  */
 static uint32_t find_device(const struct analysis *analysis, uint32_t kind, const char *name, struct tuple *key)
 {
@@ -28,7 +28,10 @@ static uint32_t find_device(const struct analysis *analysis, uint32_t kind, cons
 	return TUPLE_NONE;
 }
 
-/* No two ranks of one run have the same GPU under one number, unless each sees other GPUs (CUDA_VISIBLE_DEVICES). */
+/*
+ * Whether two devices have different ranks. Ranks of one run do not share a GPU number, unless each sees other GPUs
+ * (CUDA_VISIBLE_DEVICES).
+ */
 static int other_rank(const struct analysis *analysis, const struct analysis_device *known, int rank)
 {
 	uint32_t i;
@@ -42,7 +45,10 @@ static int other_rank(const struct analysis *analysis, const struct analysis_dev
 	return 0;
 }
 
-/* One of the two has no UUID: the recorder was killed before the UUID was known. All else that is known agrees. */
+/*
+ * Whether two entries may be one device although one has no UUID (the recorder was killed too early). All else that is
+ * known must agree.
+ */
 static int may_be_device(const struct stream *stream, const struct analysis_device *known,
 			 const struct mt_device *device, const char *uuid)
 {
@@ -56,7 +62,7 @@ static int may_be_device(const struct stream *stream, const struct analysis_devi
 	       !other_rank(stream->analysis, known, info->rank);
 }
 
-/* The one device of the run that this may be; STREAM_NO_DEVICE: there is none, or more than one. */
+/* The single device of the run that this may be; STREAM_NO_DEVICE: none, or several. */
 static uint32_t likely_device(const struct stream *stream, const struct mt_device *device, const char *uuid)
 {
 	uint32_t i, found = STREAM_NO_DEVICE;
@@ -164,7 +170,7 @@ static int touch_device(struct stream *stream, uint32_t number)
 			return 0;
 	if (stream->analysis->sequential && device->users) {
 		stream->analysis->entangled = 1;
-		return -MT_E_MEMORY; /* nothing of what follows counts */
+		return -MT_E_MEMORY; /* the event does not count */
 	}
 	user = realloc(device->user, ((size_t)device->users + 1) * sizeof(*user));
 	if (!user)
@@ -250,7 +256,10 @@ static const struct stream_owner *driver_owner(struct stream *stream, uint32_t s
 	return owner;
 }
 
-/* A frame of it reads a file, or hands out what another rank has read: what it makes may be used as it is. */
+/*
+ * Whether the stack reads a file, or hands out data that another rank has read. Such tensors may be used without a
+ * copy.
+ */
 static int hands_out(const struct mt_defs *defs, uint32_t stack)
 {
 	static const char reader[] = "torch/serialization.py", sender[] = "torch/distributed/_state_dict_utils.py";
@@ -267,7 +276,7 @@ static int hands_out(const struct mt_defs *defs, uint32_t stack)
 	return 0;
 }
 
-/* The source of the first opinion, if it is not just the usual one in the phase. */
+/* Notes the source of the first opinion, unless it is the usual one of the phase. */
 static void note_opinion(const struct stream *stream, struct category_site *facts, const struct mt_label *label,
 			 uint32_t stack, int by_owner)
 {
@@ -280,7 +289,10 @@ static void note_opinion(const struct stream *stream, struct category_site *fact
 			   hands_out(stream_process(stream)->defs, stack);
 }
 
-/* The framework's word goes before everything; sizes tell about memory that it has not named. */
+/*
+ * Sets category and size class of the key. The framework's word comes first. Sizes count for memory that the framework
+ * has not named.
+ */
 static void tell_apart(const struct stream *stream, const struct mt_event *event, struct site_key *key)
 {
 	const struct census *census = &stream_process(stream)->census;
@@ -310,7 +322,7 @@ static uint32_t find_site(struct stream *stream, const struct mt_event *event, c
 	struct category_site *facts;
 	uint32_t site;
 
-	/* A reader lets no undefined id pass, but what indexes an array is checked where it does. */
+	/* A reader lets no undefined id pass. An index into an array is checked all the same. */
 	if (event->stack <= mt_defs_count(stream_process(stream)->defs, MT_DEF_NODE))
 		key.stack = (uint32_t)event->stack;
 	key.device = stream_device(stream, event->device);
@@ -341,8 +353,8 @@ static uint32_t find_site(struct stream *stream, const struct mt_event *event, c
 /* ---- sites that are known ---- */
 
 /*
- * A birth of a known stack, size, label and device has a known site, unless the census names this very block, or the sizes of the
- * process have changed. Before something was computed each birth counts among the weights.
+ * The cache key of a birth. Equal keys have one site, unless the census names this very block or the sizes of the
+ * process have changed. Before the first computation there is no key: each birth counts among the weights.
  */
 static struct analysis_site birth_of(const struct stream *stream, const struct mt_event *event,
 				     const struct mt_label *label, int driver)
@@ -388,7 +400,7 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 	if (is_known(stream, event, &birth, known))
 		return known->site;
 	birth.site = find_site(stream, event, label, driver);
-	/* A size that is new has changed what is known of all. */
+	/* A new size has changed the sizes: the entry would be out of date. */
 	if (birth.sizes && birth.site && birth.changes == birth.sizes->changes &&
 	    !census_known(&stream_process(stream)->census, event->seq))
 		*known = birth;

@@ -1,5 +1,5 @@
 /*
- * stream_step.c - what a device held while each step of each process that uses it ran, and at its end; and who held a
+ * stream_step.c - the bytes of a device during each step of each user, and at the step's end; and the holders of a
  * device when a request failed.
  */
 #include "stream.h"
@@ -19,7 +19,7 @@ static void take_level(const struct stream *stream, uint32_t number, struct anal
 	peak->role = stream_process(stream)->role;
 }
 
-/* A step begins with what the one before has left; its phase is that of the first work done in it. */
+/* A step begins at the level that the last step left. Its phase is the phase of its first work. */
 static void begin_peak(const struct stream *stream, uint32_t number, struct analysis_step_peak *peak)
 {
 	*peak = (struct analysis_step_peak){ .phase_known = 0 };
@@ -58,7 +58,7 @@ void stream_step_held(struct stream *stream, uint32_t number)
 
 /* ---- ends ---- */
 
-/* Bytes of this process alone, under all the numbers that it knows the device by. */
+/* Adds the bytes of this process alone, under all its ids of the device. */
 static void add_own(const struct stream *stream, uint32_t number, struct analysis_step_device *end)
 {
 	uint32_t id;
@@ -72,7 +72,7 @@ static void add_own(const struct stream *stream, uint32_t number, struct analysi
 	}
 }
 
-/* `counts` 0: nothing that was recorded ended. */
+/* `counts` 0: no recorded step ended. */
 static int end_device(struct stream *stream, uint32_t number, int counts)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
@@ -126,7 +126,7 @@ static int add_holder(struct analysis *analysis, uint32_t process)
 	size_t count = analysis->oom_holders, room = count ? count * 2 : 1;
 	struct analysis_oom_holder *grown;
 
-	/* There is always room for a power of two. */
+	/* The array has room up to the next power of two. */
 	if (!(count & (count - 1))) {
 		grown = realloc(analysis->oom_holder, room * sizeof(*grown));
 		if (!grown)

@@ -1,5 +1,5 @@
 /*
- * stream_sums.c - bytes and allocations that each site loses when a process ends. The sums are told to the sink at the end:
+ * stream_sums.c - bytes and allocations that each site loses when a process ends. The sink gets the sums at the end:
  * one call for each site, not one for each allocation.
  */
 #include "stream.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include "memtrace/error.h"
 
-/* Losses of a site, plainly or as slack; all allocations are with the plain ones. */
+/* Losses of a site, plain or as slack. All allocations are in the plain one. */
 struct stream_sum {
 	uint64_t cell; /* site * 2 + slack */
 	int64_t bytes, count;
@@ -21,7 +21,7 @@ static int by_cell(const void *a, const void *b)
 	return one->cell < two->cell ? -1 : one->cell > two->cell;
 }
 
-/* One for each cell, in their order. */
+/* Sorts the cells, and adds up equal ones. */
 static void join_sums(struct stream *stream)
 {
 	struct stream_sum *sum = stream->sum;
@@ -41,7 +41,7 @@ static void join_sums(struct stream *stream)
 	stream->sums = last + 1;
 }
 
-/* Room for one more. They grow with the sites, and not with the allocations. 0 or -MT_E_MEMORY. */
+/* Makes room for one more. The array grows with the sites, not with the allocations. Returns 0 or -MT_E_MEMORY. */
 static int sum_room(struct stream *stream)
 {
 	size_t room = stream->sum_room ? stream->sum_room * 2 : 256;
