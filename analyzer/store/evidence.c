@@ -4,7 +4,10 @@
 #include <string.h>
 #include "base/text.h"
 
-/* Sentences by what they count. X(NAME, figures, words); F1: count, F2: count of all, PHASE: in which they were born. */
+/*
+ * Sentences by the figures that they need: X(NAME, figures, words). F1: a count, F2: a count of all, PHASE: the phase
+ * of the births.
+ */
 #define SENTENCE_LIST(X)                                                                                              \
 	X(CENSUS, NOTHING, "known: PyTorch's census says so")                                                         \
 	X(AS_CENSUS, NOTHING, "known: PyTorch's census says so of others of this place and size")                     \
@@ -49,7 +52,7 @@ static const struct {
 #undef SENTENCE_ROW
 };
 
-/* The words are the table's, and each row's figures are those that its words ask for. */
+/* The format is a row's own, and the row's `figures` are the arguments that it needs. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 

@@ -8,7 +8,7 @@
 #include "memtrace/error.h"
 #include "store.h"
 
-/* Instants with a name, as rows: where reports and people look at what was alive. */
+/* Named instants as rows: the moments at which reports and people look at live memory. */
 
 static int store_moment(struct db_stmt *stmt, const char *name, uint32_t process, uint32_t device, int64_t time,
 			uint64_t seq)
@@ -21,7 +21,7 @@ static int store_moment(struct db_stmt *stmt, const char *name, uint32_t process
 	return db_run(stmt);
 }
 
-/* The ends of a process, on one device that it uses. */
+/* Ends of a process, on one device that the process uses. */
 static int store_ends(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number, uint32_t device)
 {
 	const struct analysis_process *process = &analysis->process[number];
@@ -70,7 +70,10 @@ static int load_moments(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
-/* The owner of mapped memory: of all that had the number of the handle, the one that had it then. */
+/*
+ * The owner of mapped memory. Several allocations may have had the handle's number; the owner is the one at the time of
+ * the mapping.
+ */
 static int load_handles(struct db *db)
 {
 	static const char *const find[] = {
@@ -97,7 +100,7 @@ static int load_handles(struct db *db)
 	return error;
 }
 
-/* Reports ask by device and process: without indices each of several would read the rows of all. */
+/* Reports ask by device and process. Without indices each question would read the rows of all devices and processes. */
 static int load_indices(struct db *db)
 {
 	static const char *const indices[] = {
@@ -123,7 +126,7 @@ static int load_indices(struct db *db)
 	return error < 0 ? error : 0;
 }
 
-/* Takes these parts from the facts of a trace. 1; 0: the events are to be read; or an error. */
+/* Takes these parts from the facts of a trace. Returns 1; 0: read the events instead; or an error. */
 static int take_facts(struct load_sink *load, struct analysis *analysis, const struct analysis_input *input,
 		      uint32_t inputs, const struct mt_rules *rules, enum load_parts parts)
 {

@@ -1,4 +1,4 @@
-/* The modules of allocations that the census names, and of those that are like them, of the whole run. */
+/* The modules of allocations that the census names, and of allocations like them, over the whole run. */
 #include <stdlib.h>
 #include "label/category_sizes.h"
 #include "load_sink.h"
@@ -30,7 +30,7 @@ static int add_named(struct db_stmt *stmt, const struct analysis *analysis)
 	return error;
 }
 
-/* ---- those like them ---- */
+/* ---- births like the named ones ---- */
 
 /* Survivors of one stack and size, born in one step. */
 struct batch {
@@ -42,7 +42,7 @@ struct batch {
 	int64_t bytes, step;
 };
 
-/* A birth like a named one has its modules. */
+/* Gives a birth the modules of the named birth that is like it. */
 static int add_like(struct batch *batch, const struct parameter_answer *named, uint64_t seq,
 		    const struct parameter_member *member)
 {
@@ -98,7 +98,7 @@ static int add_birth(struct batch *batch, const struct db_stmt *row)
 	return error;
 }
 
-/* The sites of births that are like named ones, in a table of their own. *count: how many. */
+/* Puts the sites of births that are like named ones into a temporary table. *count: number of these sites. */
 static int find_sites(struct db *db, const struct analysis *analysis, uint32_t *count)
 {
 	struct db_stmt *stmt;

@@ -1,6 +1,6 @@
 /*
- * The moment that a pass kept (rows/kept.h) as rows: what was alive, and the tables temp.kept_moment and temp.kept_sum, which
- * memana oom asks for.
+ * The moment that a pass kept (rows/kept.h) as rows: live memory, and the tables temp.kept_moment and temp.kept_sum,
+ * which memana oom asks for.
  */
 #include "load_sink.h"
 

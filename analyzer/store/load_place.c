@@ -1,11 +1,11 @@
 /*
- * load_place.c - the place of every stack that allocated, freed, or was refused: a line of the user's code, and the frame inside
- * of the line that tells things apart (callstack_inner_frame).
+ * load_place.c - the place of every stack that allocated, freed, or was refused: a line of the user's code, and the
+ * distinctive frame inside of the line (callstack_inner_frame).
  *
- * The line is the innermost frame of the user's own code. A helper that everybody allocates with is passed over for the next
- * frame outwards; in a module without names, for its next address. Such a line allocates while the model is set up, while the
- * model works and in the optimizer, and says nothing of any of them. Forward and backward, rollout and log-probs run the same
- * lines, and are one kind of work here.
+ * The line is the innermost frame of the user's own code. A helper that all parts of a program use is passed over for
+ * the next frame outwards; in a module without names, for its next address. Such a line allocates while the model is
+ * set up, while the model works, and in the optimizer: it identifies none of them. Forward and backward, rollout and
+ * log-probs run the same lines, and are one kind of work here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,15 +17,17 @@
 #include "query/stack_tree.h"
 #include "store.h"
 
-#define LEVELS 5    /* helpers that call helpers */
+#define LEVELS 5    /* most helpers that call helpers */
 #define USED_TOLD 2 /* a place has a row */
 
-/* Places, each once, by all columns of the view place. */
+/* Places without duplicates, by all columns of the view place. */
 static const char create_places[] =
 	"CREATE TEMP TABLE place_found (id INTEGER PRIMARY KEY, function TEXT, file TEXT, line INTEGER, place TEXT, "
 	"UNIQUE (function, file, line, place))";
 
-/* Stacks, and what the program did there as bits: it set up the model, stepped, sent weights, or worked. 0: none of these. */
+/*
+ * Stacks, and the kinds of work that they did, as bits: set up the model, step, send weights, work. 0: none of these.
+ */
 static const char all_nodes[] =
 	"SELECT node, sum(DISTINCT kind) FROM (SELECT node, CASE phase WHEN 'other' THEN 0 WHEN 'init' THEN 1 "
 	"WHEN 'optimizer' THEN 2 WHEN 'weight-update' THEN 4 ELSE 8 END AS kind FROM site "
@@ -43,7 +45,7 @@ static const char *const finish[] = { fill_lines, "DROP TABLE place_found", "DRO
 struct candidates {
 	int64_t node;
 	uint32_t at[LEVELS];  /* rows of the places to choose from, innermost first */
-	uint8_t count, level; /* level: of `at`, the one that is chosen so far */
+	uint8_t count, level; /* number of entries of `at`; index of the entry that is chosen so far */
 	uint8_t kinds;        /* bits, see all_nodes */
 	uint8_t own;          /* 1: it gets a row */
 };
@@ -53,12 +55,12 @@ struct finder {
 	struct candidates *stack;
 	size_t stacks, stack_room;
 	struct db_stmt *insert_place, *find_place;
-	struct tuple_table known; /* places by their frames: to make the words is dear, and to find them by these, too */
+	struct tuple_table known; /* places by their frames, because making the words is slow */
 	int64_t *row;             /* row of each */
 	uint32_t rows, row_room;
 };
 
-/* The id of the row with the words; one more, if there is none. */
+/* Returns the id of the row with these words, and adds the row if it is new. */
 static int place_row(struct finder *finder, const struct callstack *stack, size_t user,
 		     const struct callstack_frame *inner, int64_t *at)
 {
@@ -146,14 +148,17 @@ static int add_candidate(struct finder *finder, struct candidates *candidates, c
 	return error;
 }
 
-/* Without names the addresses of one module tell its places apart: nothing says which of them are the user's. */
+/*
+ * Whether an outer frame can replace an inner one as the user's: it is user code, or both are nameless frames of one
+ * module.
+ */
 static int is_like(const struct callstack_frame *inner, const struct callstack_frame *outer)
 {
 	return callstack_is_user(outer) ||
 	       (callstack_is_nameless(inner) && callstack_is_nameless(outer) && !strcmp(inner->module, outer->module));
 }
 
-/* The user's frame and those further out that are the user's as well. */
+/* Adds the user's frame, and the frames further out that are the user's, too. */
 static int add_candidates(struct finder *finder, int64_t node, uint8_t kinds, const struct callstack *stack)
 {
 	size_t user = callstack_user_frame(stack), at = user;
@@ -186,7 +191,7 @@ static int find_candidates(struct db *db, struct finder *finder)
 	return error ? error : more;
 }
 
-/* ---- the same of an analysis, whose sites need no rows ---- */
+/* ---- candidates of an analysis, whose sites need no rows ---- */
 
 #define KINDS 15u /* bits, see all_nodes */
 #define NODE_IS_THERE 16u
@@ -206,7 +211,7 @@ static uint8_t kind_of(uint8_t phase)
 						 : 8;
 }
 
-/* By node of the process, bits; the caller frees. NULL: out of memory. */
+/* Returns, by process and node, the bits of all_nodes. NULL: out of memory. The caller frees it. */
 static uint8_t **find_kinds(const struct all_sites *all)
 {
 	const struct analysis *analysis = all->analysis;
@@ -238,7 +243,7 @@ static uint8_t **find_kinds(const struct all_sites *all)
 	return error ? NULL : kinds;
 }
 
-/* For stack_tree_read. Ids are those of store_id. */
+/* A node, for stack_tree_read. Ids are those of store_id. */
 static void read_node(const void *context, int64_t id, int64_t *parent, int64_t *frame)
 {
 	const struct analysis *analysis = context;
@@ -249,7 +254,10 @@ static void read_node(const void *context, int64_t id, int64_t *parent, int64_t 
 	*frame = store_id(process, node->frame);
 }
 
-/* Native frames and others with a module are asked for: their names may lie elsewhere. */
+/*
+ * A frame, for stack_tree_read. Native frames and frames with a module are read from their rows: names may be stored
+ * elsewhere.
+ */
 static int read_frame(const void *context, int64_t id, struct callstack_frame *told)
 {
 	const struct analysis *analysis = context;
@@ -303,7 +311,7 @@ static int find_all(struct finder *finder, const struct all_sites *all)
 	return error;
 }
 
-/* `all` NULL: those of the database. */
+/* `all` NULL: the candidates of the database. */
 static int make_candidates(struct db *db, struct finder *finder, const struct all_sites *all)
 {
 	int error = db_prepare(db, &finder->insert_place,
@@ -326,7 +334,10 @@ static int is_helper(uint8_t kinds)
 	return (kinds & (kinds - 1)) != 0;
 }
 
-/* Stacks at a line of more than one kind go one frame outwards. `kinds`: for each place, zeroed. */
+/*
+ * Moves one frame outwards where the stacks of a line did more than one kind of work. `kinds` has a zeroed entry for
+ * each place.
+ */
 static void step_out(struct finder *finder, uint8_t *kinds)
 {
 	struct candidates *stack;
@@ -355,8 +366,8 @@ static int choose(struct finder *finder)
 }
 
 /*
- * Own stacks get rows, and so does the first stack of each of their places: places are told apart and put in order by it
- * (finding_same_places). Stacks come in the order of their nodes.
+ * Stores rows for own stacks, and for the first stack of each of their places. The first stack identifies and orders a
+ * place (finding_same_places). Stacks come in the order of their nodes.
  */
 static int store_rows(struct db_stmt *insert, const struct finder *finder, uint8_t *used)
 {

@@ -3,8 +3,8 @@
  *
  *   analysis ── fill: a lot for each table ── full ──> queue of lots ──> thread ── INSERT
  *
- * SQLite is never used by two threads at a time: drain before anything else touches the database. The order in which
- * lots get full decides on the order of writing: the same trace makes the same file.
+ * Only one thread uses SQLite at a time: drain before any other use of the database. Lots are written in the order in
+ * which they become full: the same trace makes the same file.
  */
 #ifndef MEMANA_LOAD_ROWS_H
 #define MEMANA_LOAD_ROWS_H
@@ -15,7 +15,7 @@
 #include "rows/load_table.h"
 
 #define LOAD_LOT_BYTES (128u << 10)
-#define LOAD_LOTS 8u /* in the queue */
+#define LOAD_LOTS 8u /* lots in the queue */
 
 /* Rows of one table, one after the other. */
 struct load_lot {
@@ -26,8 +26,8 @@ struct load_lot {
 
 struct load_rows {
 	struct db_feed *feed[LOAD_TABLE_COUNT];
-	struct load_lot fill[LOAD_TABLE_COUNT]; /* the analysis's rows */
-	pthread_mutex_t lock;                   /* guards all that follows */
+	struct load_lot fill[LOAD_TABLE_COUNT]; /* lots that the analysis fills */
+	pthread_mutex_t lock;                   /* guards all fields below */
 	pthread_cond_t handed, written;
 	struct load_lot queue[LOAD_LOTS]; /* a ring: `count` lots from `first`; the others are empty */
 	size_t first, count;
@@ -37,22 +37,22 @@ struct load_rows {
 	pthread_t thread;
 };
 
-/* 0, -MT_E_MEMORY or an error of the database; release in any case. */
+/* Returns 0, -MT_E_MEMORY or an error of the database. The caller releases `rows` in any case. */
 int load_rows_init(struct load_rows *rows, struct db *db);
 
 /* Rows that were not drained are lost. */
 void load_rows_release(struct load_rows *rows);
 
 /*
- * A row for the caller to fill before the next call: a struct load_<table>, all of its members. NULL: an earlier row
- * could not be written, or there is no memory; *error says why.
+ * Returns a row of type struct load_<table>. The caller fills all members before the next call. NULL: an earlier row
+ * could not be written, or memory is out; *error says which.
  */
 void *load_rows_new(struct load_rows *rows, enum load_table table, int *error);
 
-/* The newest allocation with this birth, if it is one of those in `fill`: out it goes and the result is 1. */
+/* Removes the newest allocation with this birth, if its row is still in `fill`. Returns 1 if it was removed. */
 int load_rows_forget(struct load_rows *rows, int64_t process, int64_t alloc_seq);
 
-/* All rows are in the database when this returns. 0, or the first error, with its errno. */
+/* Waits until all rows are in the database. Returns 0, or the first error, with its errno. */
 int load_rows_drain(struct load_rows *rows);
 
 #endif

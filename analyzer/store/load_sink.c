@@ -11,7 +11,7 @@ static void *new_row(void *context, enum load_table table, int *error)
 	return load_rows_new(&((struct load_sink *)context)->rows, table, error);
 }
 
-/* The row of a death is not written yet, or one of the newest. */
+/* Removes the row of a death. The row is among the newest, or not written yet. */
 static int forget(void *context, int64_t process, int64_t alloc_seq)
 {
 	struct load_sink *load = context;
@@ -89,7 +89,7 @@ static void hear_reached(void *context, uint32_t device, int oom)
 	watch->reached(watch->context, device, oom);
 }
 
-/* No allocation has a row: who watches hears of the bytes. */
+/* No allocation gets a row. The watcher still gets the bytes. */
 static void leave_out_lives(struct analysis_sink *sink)
 {
 	sink->gone = NULL;

@@ -1,4 +1,4 @@
-/* load_sink.h - what the analysis finds on its way, as rows of the database. Private to load*.c. */
+/* load_sink.h - the sink that turns the results of an analysis into rows of the database. Private to load*.c. */
 #ifndef MEMANA_LOAD_SINK_H
 #define MEMANA_LOAD_SINK_H
 
@@ -13,46 +13,49 @@
 #include "timeline/inflow.h"
 
 /*
- * Allocations of a site that held two kinds of things (category_site.twin) are of the one or of the other, which is known at
- * the end: their rows are moved. 0 or an error of the database.
+ * Moves rows of allocations to twin sites (category_site.twin). A site with two kinds of allocations has a twin, and
+ * only the end of the run tells the kind of each. Returns 0 or an error of the database.
  */
 int load_twins(struct db *db, const struct analysis *analysis);
 
-/* The stacks that freed something, as the table temp.freed (node): their places are looked up, too. 0 or an error of the database. */
+/*
+ * Writes the stacks that freed memory into the table temp.freed (node), because their places are needed, too. Returns 0
+ * or an error of the database.
+ */
 int load_freed_store(const struct row_freed *freed, struct db *db);
 
 /*
- * The moment that a pass kept (rows/kept.h): its lives as rows of the maker; then the tables temp.kept_moment and temp.kept_sum. The
- * tables are empty if no moment is there. 0, -MT_E_MEMORY or an error of the database.
+ * Writes the moment that a pass kept (rows/kept.h): its lives as rows, and the tables temp.kept_moment and
+ * temp.kept_sum. The tables stay empty if there is no moment. Returns 0, -MT_E_MEMORY or an error of the database.
  */
 int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker);
 int load_kept_store(const struct kept_moment *moment, struct db *db);
 
 /*
- * The table `resident`. Changes are written down as they come, in a temporary table; when every
- * allocation has its row they become stretches.
+ * The table `resident`. Changes go into a temporary table as they come. They become stretches when every allocation has
+ * its row.
  */
 
 struct load_resident {
 	struct db *db;
-	struct db_stmt *change; /* NULL: there was none yet */
+	struct db_stmt *change; /* NULL: no change yet */
 };
 
-/* A change of what is there of a tensor. 0 or -MT_E_SQL. */
+/* Adds a change of a tensor's resident bytes. Returns 0 or -MT_E_SQL. */
 int load_resident_add(struct load_resident *resident, const struct row_residence *change);
 
-/* After the last one: fills the table, if `fill`, and lets go what it needed. 0 or -MT_E_SQL. */
+/* After the last change: fills the table, if `fill`, and drops the temporary table. Returns 0 or -MT_E_SQL. */
 int load_resident_finish(struct load_resident *resident, int fill);
 
 /*
- * The table `timeline`: what the screen draws from, so that it opens a database as it opens traces. The
- * same sink fills it as fills the screen (timeline/inflow.h), beside that of the rows.
+ * The table `timeline`: the screen draws a database from it as it draws traces. The sink of the screen
+ * (timeline/inflow.h) fills it, next to the sink of the rows.
  */
 
 struct load_timeline {
 	struct model model;
 	struct inflow inflow;
-	struct analysis_sink sink; /* to be told of moves, counts, batches and what is reached */
+	struct analysis_sink sink; /* receives moves, counts, batches and `reached` */
 };
 
 /* 0 or -MT_E_MEMORY; release in any case. */
@@ -63,9 +66,7 @@ int load_timeline_store(struct load_timeline *timeline, struct db *db);
 
 void load_timeline_release(struct load_timeline *timeline);
 
-/*
- * The lives of some instants alone (load_instants.c): stands before the sink of the rows.
- */
+/* The lives of some instants alone (load_instants.c). This sink filters calls for the sink of the rows. */
 
 struct load_death_before;
 
@@ -82,19 +83,22 @@ struct load_at {
 /* ---- the sink ---- */
 
 struct load_sink {
-	struct row_sink sink; /* the first: it is the context of what the analysis calls */
+	struct row_sink sink; /* first member: it is the context of the sink's callbacks */
 	struct row_maker maker;
 	const struct load_watch *watch; /* NULL: no watcher */
-	struct load_rows rows;          /* drained before anything else touches the database */
+	struct load_rows rows;          /* drain it before any other use of the database */
 	struct load_resident resident;
-	struct load_timeline timeline; /* unused where it was not asked for */
+	struct load_timeline timeline; /* unused unless the timeline is wanted */
 	struct load_at at;
 	struct db_stmt *forget;
-	struct kept *kept;         /* LOAD_MOMENT: the pass's, else NULL */
-	struct kept_moment moment; /* the moment of the facts or of the pass; else not there */
+	struct kept *kept;         /* LOAD_MOMENT: the moment kept by the pass, else NULL */
+	struct kept_moment moment; /* moment of the facts or of the pass; empty otherwise */
 };
 
-/* 0, -MT_E_MEMORY or an error of the database; release in any case. `sink`: the calls, with `load` as their context. */
+/*
+ * Returns 0, -MT_E_MEMORY or an error of the database. The caller releases `load` in any case. Sets the callbacks of
+ * `sink`, with `load` as their context.
+ */
 int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db *db, struct analysis *analysis,
 		   enum load_parts parts, const struct load_watch *watch);
 
@@ -102,17 +106,23 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 void load_at_init(struct load_sink *load, struct analysis_sink *sink, struct analysis *analysis,
 		  const struct load_instants *instants);
 
-/* After the last event, before load_sink_finish: the rows that are left. 0 or an error. */
+/* After the last event, before load_sink_finish: writes the remaining rows. Returns 0 or an error. */
 int load_at_finish(struct load_sink *load);
 
-/* For LOAD_MOMENT, after load_sink_init: the pass keeps the moment (kept_new), and no life is a row. 0 or -MT_E_MEMORY. */
+/*
+ * For LOAD_MOMENT, after load_sink_init: the pass keeps the moment (kept_new), and lives get no rows. Returns 0 or
+ * -MT_E_MEMORY.
+ */
 int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const struct analysis *analysis,
 		   uint32_t failure);
 
-/* After the last event of a pass without facts: the moment of LOAD_MOMENT. 0; -MT_E_BUSY: none could be kept; -MT_E_MEMORY. */
+/*
+ * After the last event of a pass without facts: finds the moment of LOAD_MOMENT. Returns 0, -MT_E_MEMORY, or
+ * -MT_E_BUSY: no moment could be kept.
+ */
 int load_sink_find(struct load_sink *load);
 
-/* After the last event: all rows are in the database when this returns, but those of `freed` and `resident`. */
+/* After the last event: writes all rows, except those of `freed` and `resident`. */
 int load_sink_finish(struct load_sink *load);
 
 void load_sink_release(struct load_sink *load);

@@ -144,7 +144,10 @@ static int for_each_process(struct db *db, const struct analysis *analysis, cons
 
 /* ---- devices ---- */
 
-/* Order in which people count devices: GPUs by their ordinal, then the CPU. Pointers into one array: equal ones keep their order. */
+/*
+ * The order in which people count devices: GPUs by their ordinal, then the CPU. Equal devices keep their order in the
+ * array.
+ */
 static int in_order(const void *a, const void *b)
 {
 	const struct analysis_device *one = *(const struct analysis_device *const *)a;
@@ -160,8 +163,8 @@ static int in_order(const void *a, const void *b)
 }
 
 /*
- * GPUs keep their ordinal where it is free (two processes may each see another GPU as number 0); all others get
- * the next number. Devices on which nothing happened have -1. `order` has room for all devices.
+ * A GPU keeps its ordinal if no other device has it (two processes may each see another GPU as number 0). All others
+ * get the next number. Unused devices get -1. `order` has room for all devices.
  */
 static void number_devices(const struct analysis *analysis, const struct analysis_device **order, int64_t *number)
 {
@@ -224,7 +227,7 @@ static int store_devices(struct db *db, const struct analysis *analysis)
 
 /* ---- peaks ---- */
 
-/* Slack of every device at its peak, by number of the device. NULL: no memory. The caller frees. */
+/* Slack of every device at its peak, by number of the device. NULL: out of memory. The caller frees it. */
 static uint64_t *slack_at_peak(const struct analysis *analysis)
 {
 	uint64_t *slack = calloc((size_t)analysis->devices + 1, sizeof(*slack));
@@ -396,7 +399,7 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 	return db_run(stmt);
 }
 
-/* Slack is the allocator's, whoever's site asked for the segment. */
+/* Slack belongs to the allocator, not to the owner of the site. */
 static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number, int64_t id,
 		      const struct site_bytes *at_peak)
 {
@@ -413,7 +416,7 @@ static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uin
 	return db_run(stmt);
 }
 
-/* Sites that are not told one by one, as one row; `site`: any of them. */
+/* A row for sites that have no rows of their own; `site`: any of these sites. */
 struct sum {
 	uint32_t site;
 	struct site_bytes at_peak;
@@ -505,7 +508,7 @@ static int store_one(struct db_stmt *sites, struct db_stmt *parts, const struct 
 	return error;
 }
 
-/* row[site] of a site that is summed up becomes the id of its sum. */
+/* For a summed site, row[site] becomes the id of its sum. */
 static int store_sites(struct db *db, const struct analysis *analysis, const uint8_t *own, int64_t *row)
 {
 	struct db_stmt *sites, *parts = NULL;
@@ -536,7 +539,7 @@ static int store_ended(struct db_stmt *stmt, const struct analysis_process *proc
 	return db_run(stmt);
 }
 
-/* Growth alone asks for these rows where sites are summed up: the sites that may grow are all `own`. */
+/* Only the growth report needs these rows in a summary. All sites that may grow are `own` then. */
 static int store_outlived(struct db *db, const struct analysis *analysis, const uint8_t *own)
 {
 	struct outlived_row *row;

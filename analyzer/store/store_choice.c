@@ -13,7 +13,7 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site)
 	return at_peak.plain + at_peak.slack != 0;
 }
 
-/* Memory that went, of a site that held two kinds of things, belongs to its twin, as in load_twin.c. */
+/* Freed memory of a split site belongs to the twin, as in load_twin.c. */
 uint32_t store_outlived_site(const struct analysis *analysis, const struct outlived_row *row)
 {
 	const struct category_site *site = row->site < analysis->categories.room ? &analysis->categories.site[row->site]
@@ -22,7 +22,7 @@ uint32_t store_outlived_site(const struct analysis *analysis, const struct outli
 	return site && site->twin && !site->twin_home && row->until != OUTLIVED_STAYS ? site->twin : row->site;
 }
 
-/* The largest groups of a device, each by its first site, as a heap with the smallest of them on top. */
+/* The largest groups of a device, by their first sites: a heap with the smallest group on top. */
 struct largest {
 	uint32_t *site;
 	uint32_t count, room;
@@ -34,12 +34,12 @@ struct largest {
 struct choice {
 	const struct analysis *analysis;
 	struct largest *device;
-	const uint32_t *first; /* by site: the first of its group; NULL: each site is one */
-	uint64_t *bytes;       /* at the peak, by the first site of a group */
+	const uint32_t *first; /* by site: first site of its group; NULL: each site is a group */
+	uint64_t *bytes;       /* by the first site of a group: bytes at the peak */
 	size_t most;
 };
 
-/* The order of query_sites: more bytes first, then the lower number. */
+/* The reverse of the order of query_sites: more bytes first, then the lower number. */
 static int is_smaller(const struct choice *choice, uint32_t one, uint32_t two)
 {
 	uint64_t bytes = choice->bytes[one], other = choice->bytes[two];
@@ -80,7 +80,7 @@ static void sift_down(const struct choice *choice, struct largest *heap)
 	}
 }
 
-/* 0 or -1: out of memory. */
+/* Returns 0, or -1: out of memory. */
 static int offer(const struct choice *choice, struct largest *heap, uint32_t site)
 {
 	uint32_t room = heap->room ? 2 * heap->room : 8;
@@ -171,7 +171,7 @@ static void choose_growing(const struct analysis *analysis, uint8_t *own)
 			own[store_outlived_site(analysis, row)] = 1;
 }
 
-/* The largest groups, or the sites that are the largest one by one. */
+/* Chooses the largest groups, or the largest single sites. */
 static int choose(struct choice *choice, const uint32_t *first, uint8_t *own)
 {
 	uint32_t i;

@@ -1,4 +1,4 @@
-/* The things that events point to, as rows: modules, frames, the stack tree, threads. */
+/* The definitions that events refer to, as rows: modules, frames, the stack tree, threads. */
 #include "rows/row_id.h"
 #include "store.h"
 
@@ -33,7 +33,7 @@ void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)
 /* The rows that a definition gets. */
 enum need {
 	NEED_NOTHING,
-	NEED_FRAMES, /* none for a node, one for each of its frames that is not plain */
+	NEED_FRAMES, /* for a node: no row, but rows of its frames that are not plain */
 	NEED_ROW
 };
 
@@ -63,8 +63,10 @@ static void need(uint8_t *needed, uint8_t kind)
 		*needed = kind;
 }
 
-/* `needed` is that of process 0; the next ones follow. The frames of every stack are needed to tell helpers (load_place.c), which
- * reads plain ones itself. */
+/*
+ * `needed` belongs to process 0; those of the other processes follow. The frames of every stack are needed to find
+ * helpers. load_place.c reads plain frames itself.
+ */
 static void need_stacks(struct needed *needed, const struct analysis *analysis, const uint8_t *own)
 {
 	const struct site *site;
@@ -83,7 +85,7 @@ static void need_stacks(struct needed *needed, const struct analysis *analysis, 
 	}
 }
 
-/* A node needs its parent, which has a smaller id, its frame, and that the module. */
+/* A node needs its parent (which has a smaller id) and its frame; a frame needs its module. */
 static void need_closure(struct needed *needed, const struct mt_defs *defs)
 {
 	const struct mt_node *node;
@@ -123,7 +125,9 @@ static int store_module(struct db_stmt *stmt, const struct mt_defs *defs, uint32
 	return db_run(stmt);
 }
 
-/* The C++ name of a native frame that was named when the recording ended; malloc'd. NULL: its symbol is its name. */
+/*
+ * The C++ name of a native frame that the recorder named at its end. The caller frees it. NULL: the symbol is the name.
+ */
 static char *plain_name(const struct mt_defs *defs, const struct mt_frame *frame)
 {
 	return frame->symbol ? demangle(mt_defs_string(defs, frame->symbol)) : NULL;

@@ -12,7 +12,7 @@ struct newest {
 	uint32_t count;
 };
 
-#define OPTIMIZERS_MAX 1024u /* more are not told apart: the newest of any is theirs */
+#define OPTIMIZERS_MAX 1024u /* optimizers with their own newest census; the rest share one */
 
 static void newest_release(struct newest *newest)
 {

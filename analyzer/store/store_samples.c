@@ -8,13 +8,13 @@
 /* ---- GPUs ---- */
 
 /*
- * The figures of the processes that use a device, added up at one of its peaks. They are looked at one after the other,
- * each when its collector comes to it, and what they had in between may have gone from one to another. So one sample is
- * taken, and of the other processes those that the GPU was as full in, and that fit into it.
+ * The figures of the processes of a device, added up at one of its peaks. Each process is sampled when its collector
+ * reaches it: in between, memory may have moved from one process to another. The sum therefore starts from one sample.
+ * It adds samples of other processes only if the GPU was equally full at them and they fit.
  */
 struct sum {
 	uint32_t processes;
-	uint32_t absent; /* more were there, without such a sample */
+	uint32_t absent; /* number of live processes without such a sample */
 	int own_known;
 	int64_t time;
 	uint64_t used, total, held, own;
@@ -36,7 +36,7 @@ static void add(struct sum *sum, const struct gpu_total_parts *parts)
 	}
 }
 
-/* The one to begin with. NULL: no sample. */
+/* The sample to start from. NULL: none. */
 static const struct gpu_total_parts *nearest(const struct analysis_gpu_total *gpu, int64_t time)
 {
 	if (gpu->peak_time != time)
@@ -49,7 +49,7 @@ static uint64_t distance(int64_t one, int64_t two)
 	return one < two ? (uint64_t)two - (uint64_t)one : (uint64_t)one - (uint64_t)two;
 }
 
-/* Better after the peak than before it, and better soon. */
+/* A sample after the peak is better than one before; a near sample is better than a far one. */
 static int is_nearer(const struct gpu_total_parts *one, const struct gpu_total_parts *two, int64_t time)
 {
 	int one_after = one->sample.time >= time, two_after = two->sample.time >= time;
@@ -59,7 +59,7 @@ static int is_nearer(const struct gpu_total_parts *one, const struct gpu_total_p
 	return distance(one->sample.time, time) < distance(two->sample.time, time);
 }
 
-/* The process that made the peak, if it was sampled; else the nearest. Its user of the device in *of. */
+/* The sample of the process that made the peak, else the nearest sample. Its user of the device goes into *of. */
 static const struct gpu_total_parts *first_sample(const struct analysis_device *device, uint32_t peak, uint32_t *of)
 {
 	const struct gpu_total_parts *first = NULL, *parts;
@@ -88,7 +88,7 @@ static int lies_with(const struct sum *sum, const struct gpu_total_sample *sampl
 	return sum->held + held <= sum->used + margin && distance((int64_t)sample->used, (int64_t)sum->used) <= margin;
 }
 
-/* A sample of a process, made when the sum was. NULL: there is none. */
+/* A sample of another process that fits the sum. NULL: none. */
 static const struct gpu_total_parts *sample_with(const struct sum *sum, const struct analysis_gpu_total *gpu,
 						 int64_t time)
 {
@@ -121,7 +121,7 @@ static void add_others(struct sum *sum, const struct analysis *analysis, const s
 	}
 }
 
-/* 1 when there are figures. */
+/* Returns 1 if there are figures. */
 static int add_up(struct sum *sum, const struct analysis *analysis, const struct analysis_device *device, uint32_t peak)
 {
 	const struct gpu_total_parts *parts = NULL;
@@ -161,7 +161,7 @@ static void write_mixed(char *text, size_t size, const struct sum *sum)
 	}
 }
 
-#define PROCESS_COLUMN 9 /* process_bytes; from there on, what is not known if that is not */
+#define PROCESS_COLUMN 9 /* column process_bytes; the columns from here on are null if it is unknown */
 
 /* Columns of the causes in enum order, from process_bytes on. */
 static void bind_parts(struct db_stmt *stmt, const struct sum *sum)
