@@ -20,7 +20,10 @@ static int64_t end_of(const struct gpu_total_sample *sample)
 	return sample->time + sample->took + GPU_TOTAL_MARGIN;
 }
 
-/* Bytes held all the time while the pending sample was made; 0: it changed, or is not remembered any more. */
+/*
+ * The bytes held all the time while the pending sample was taken. Returns 0 if they changed, or if the changes are no
+ * longer remembered.
+ */
 static int held_during(const struct gpu_total *gpu, uint64_t *held)
 {
 	const struct gpu_total_change *change;
@@ -33,13 +36,13 @@ static int held_during(const struct gpu_total *gpu, uint64_t *held)
 		*held = change->held;
 		return change->time < gpu->pending.time - GPU_TOTAL_MARGIN;
 	}
-	*held = 0; /* nothing had ever changed by then */
+	*held = 0; /* no change had happened yet */
 	return i == 0;
 }
 
-/* ---- taking the remainder apart ---- */
+/* ---- splitting the remainder ---- */
 
-/* Asked for before the sample was over: later calls were only heard of before it was judged. */
+/* Whether the driver was asked before the end of the sample. Later calls also arrive before the sample is judged. */
 static int was_asked(const struct gpu_total *gpu, const struct gpu_total_asked *asked)
 {
 	return asked->is_asked && asked->first <= end_of(&gpu->parts.sample);
@@ -74,7 +77,10 @@ static int64_t take(int64_t *part, int64_t bytes)
 	return bytes - taken;
 }
 
-/* From what the driver was asked to give back, then from what nobody can account for, then from what it may trim. */
+/*
+ * Takes bytes off the parts: first from parts that the driver was asked to give back, then from unexplained bytes, then
+ * from parts that the driver may trim.
+ */
 static void shrink(struct gpu_total *gpu, struct gpu_total_parts *parts, int64_t bytes)
 {
 	int cause;
@@ -88,7 +94,7 @@ static void shrink(struct gpu_total *gpu, struct gpu_total_parts *parts, int64_t
 	parts->unexplained -= bytes;
 }
 
-/* Calls about as new as the sample may still be at work: they speak for the next one, too. */
+/* Keeps calls as new as the sample. Such calls may still be at work, and count for the next sample, too. */
 static void forget(struct gpu_total_asked *asked, int64_t until)
 {
 	asked->is_asked &= asked->newest >= until;
@@ -114,7 +120,7 @@ static void take_apart(struct gpu_total *gpu)
 	}
 }
 
-/* A count that leaves out what is surely there says nothing of this process. */
+/* Whether a sample can be of this process: NVML tells the process's bytes, or counts at least the bytes held. */
 static int makes_sense(const struct gpu_total_sample *sample, uint64_t held)
 {
 	return sample->own_known || sample->used >= held;

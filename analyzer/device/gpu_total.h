@@ -1,24 +1,24 @@
 /*
- * gpu_total.h - one process on one GPU as NVML counts it, against what the ledger holds: what the difference is.
+ * gpu_total.h - the difference between NVML's count of one process on one GPU and the bytes of the ledger, explained.
  *
  *     NVML   ┌────────────── 71.2 GiB ───────────────┐
  *     ledger ├──────────── 70.4 ──────────┐          │
  *            │           recorded         │ remainder│ = context + code + graphs + pools + unexplained
  *
- * The remainder grows when the driver takes memory that no call names a size for. Growth between two samples is laid
- * to the driver calls in between. Several causes count as the first of them in the list below, which remembers the
- * others. Bytes that nobody asked for are unexplained. Nothing is ever divided up by guess.
+ * The remainder grows when the driver takes memory that no call names a size for. Growth between two samples goes to
+ * the driver calls in between. If there are several causes, the first in the list below gets the bytes, and `with`
+ * remembers the others. Bytes without a call are unexplained. Bytes are never divided by guess.
  *
- * A sample says something only if nothing moved while it was made: an allocation counts for NVML before its call has
- * returned, a free after it was entered. So a sample is settled when the ledger held the same from a little before it to
- * a little after; the others are left alone.
+ * A sample is useful only if no memory moved during it: NVML counts an allocation before its call returns, and a free
+ * after its call begins. A sample is settled when the ledger held equal bytes from shortly before to shortly after it.
+ * Other samples are ignored.
  */
 #ifndef MEMANA_GPU_TOTAL_H
 #define MEMANA_GPU_TOTAL_H
 
 #include <stdint.h>
 
-/* X(NAME, word) - in order of who is believed first. */
+/* X(NAME, word), in order of trust. */
 #define GPU_TOTAL_CAUSE_LIST(X) \
 	X(CONTEXT, "context")   \
 	X(CODE, "code")         \
@@ -40,64 +40,68 @@ const char *gpu_total_cause_word(enum gpu_total_cause cause);
 
 /* One sample. Times are those of the run, ns. */
 struct gpu_total_sample {
-	int64_t time, took;        /* began; lasted */
-	uint64_t used, total, own; /* bytes: of everybody, there are, of the process */
+	int64_t time, took;        /* begin and length */
+	uint64_t used, total, own; /* bytes: used by all processes, total, used by this process */
 	int own_known;
 };
 
-/* A settled sample taken apart. If own is known: own = held + sum of cause + unexplained; else these are older. */
+/*
+ * The parts of a settled sample. If `own` is known: own = held + sum of cause + unexplained. Otherwise the parts are
+ * older.
+ */
 struct gpu_total_parts {
 	struct gpu_total_sample sample;
-	uint64_t held; /* by the ledger, then */
+	uint64_t held; /* bytes of the ledger at the sample */
 	int64_t cause[GPU_TOTAL_CAUSES];
-	int64_t unexplained; /* below 0: the ledger holds more than NVML counts (managed memory that is not there) */
-	uint8_t with[GPU_TOTAL_CAUSES]; /* bit per cause: bytes of it may be in this one, too */
+	int64_t unexplained; /* below 0: the ledger holds more than NVML counts (managed memory that is not resident) */
+	uint8_t with[GPU_TOTAL_CAUSES]; /* bit per cause: the bytes may include bytes of this cause */
 };
 
 struct gpu_total {
-	uint64_t changes; /* ever */
+	uint64_t changes; /* number of all changes */
 	struct gpu_total_sample pending;
 	int is_pending;
 	struct gpu_total_asked {
 		int is_asked;          /* since the newest settled sample */
-		int64_t first, newest; /* when */
+		int64_t first, newest; /* times of the calls */
 	} more[GPU_TOTAL_CAUSES], less[GPU_TOTAL_CAUSES];
-	struct gpu_total_sample judged; /* the newest sample of which it is known: */
+	struct gpu_total_sample judged; /* newest sample that was judged */
 	int is_settled;
 	uint64_t settled;              /* samples */
-	struct gpu_total_parts parts;  /* the newest of them */
-	struct gpu_total_parts before; /* the one before it, if there are two */
+	struct gpu_total_parts parts;  /* parts of the newest settled sample */
+	struct gpu_total_parts before; /* parts of the settled sample before it */
 	struct gpu_total_change {
 		int64_t time;
 		uint64_t held;
 	} change[GPU_TOTAL_CHANGES]; /* the newest; needs no zeros */
 };
 
-/* The process's bytes after a change at `time`. 1: the sample that was pending is judged. */
+/* Notes the process's bytes after a change at `time`. Returns 1 if the pending sample was judged. */
 int gpu_total_held(struct gpu_total *gpu, int64_t time, uint64_t held);
 
 /* `with` as one number: bit GPU_TOTAL_CAUSES * cause + other. */
 int64_t gpu_total_mixed(const struct gpu_total_parts *parts);
 void gpu_total_set_mixed(struct gpu_total_parts *parts, int64_t mixed);
 
-/* Its bytes by the word of gpu_total_held. */
+/* The process's bytes, as of the newest gpu_total_held. */
 static inline uint64_t gpu_total_holds(const struct gpu_total *gpu)
 {
 	return gpu->changes ? gpu->change[(gpu->changes - 1) % GPU_TOTAL_CHANGES].held : 0;
 }
 
-/* The driver was asked for memory of this kind, or to give some back. */
+/* Notes a driver call that takes memory of this kind (`more`) or gives it back. */
 void gpu_total_asked(struct gpu_total *gpu, enum gpu_total_cause cause, int more, int64_t time);
 
-/* A sample, in any order relative to changes of about its time. 1: the one before is judged. */
+/*
+ * Notes a sample. Samples and changes of about the same time may come in any order. Returns 1 if the sample before was
+ * judged.
+ */
 int gpu_total_sample(struct gpu_total *gpu, const struct gpu_total_sample *sample);
 
-/* There will be no more changes. 1: the last sample is judged. */
+/* Ends the changes. Returns 1 if the last sample was judged. */
 int gpu_total_finish(struct gpu_total *gpu);
 
-/*
- * Which calls of the driver take memory that no size is named for, and what the bytes then are.
- */
+/* Driver calls that take memory of unnamed size, and the cause that each stands for. */
 
 #define DRIVER_MEM_GET_INFO 242u /* cuMemGetInfo_v2: the note has free bytes in `value`, total in `size` */
 
@@ -152,7 +156,7 @@ struct driver_cause {
 	int more, less;
 };
 
-/* NULL: the call takes nothing, or says how much. Static storage. */
+/* Returns NULL if the call takes no memory, or names its size. Static storage. */
 const struct driver_cause *driver_cause_of(uint64_t entry);
 
 #endif

@@ -38,7 +38,7 @@ static int joins(const struct segment *segment, const struct segment_piece *piec
 	       segment->piece_bytes == piece->bytes && piece->address <= end_of(segment->address, segment->bytes);
 }
 
-/* Overlaps with the segment before are cut off; what is left of nothing is no segment. */
+/* Cuts off the overlap with the segment before. A piece without remaining bytes makes no segment. */
 static void add_piece(struct segment_map *map, const struct segment_piece *piece)
 {
 	struct segment *last = map->count ? &map->segment[map->count - 1] : NULL;
@@ -81,7 +81,7 @@ int segment_walk_next(struct segment_walk *walk, struct segment_part *part)
 	const struct segment_block *block = walk->block;
 	uint64_t to = 0;
 
-	for (; block != walk->last; block++) { /* bytes that earlier ones cover are theirs */
+	for (; block != walk->last; block++) { /* bytes that earlier tensors cover belong to them */
 		to = end_of(block->address, block->bytes);
 		to = to > walk->end ? walk->end : to;
 		if (to > walk->at)
@@ -98,7 +98,7 @@ int segment_walk_next(struct segment_walk *walk, struct segment_part *part)
 	return 1;
 }
 
-/* The blocks that lie in one segment; `next` is the first that may. */
+/* Finds the blocks that lie in one segment. `next` is the first candidate. */
 static void fill(struct segment *segment, const struct segment_block *block, size_t blocks, size_t *next)
 {
 	uint64_t end = end_of(segment->address, segment->bytes);
@@ -134,7 +134,7 @@ static void use_pieces(struct segment_piece *piece, size_t pieces, const struct 
 	}
 }
 
-/* Segments that hold or held tensors; the others are not the allocator's. */
+/* Keeps segments that hold or held tensors. Other segments are not the allocator's. */
 static void keep_own(struct segment_map *map)
 {
 	size_t i, kept = 0;

@@ -1,6 +1,6 @@
 /*
- * segment_map.h - where tensors lie in the memory of a caching allocator, and the holes between them. Pure arithmetic
- * on addresses, tested on its own.
+ * segment_map.h - the tensors and the holes in the memory of a caching allocator. Pure arithmetic on addresses, tested
+ * on its own.
  *
  *   segment  |tensor|   hole   |tensor|tensor| hole |      used 3, largest hole: the first one
  *
@@ -13,12 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory that is there. */
+/* A piece of existing memory. */
 struct segment_piece {
 	int64_t process; /* addresses are those of a process */
 	uint64_t address, bytes;
-	int mapped;       /* virtual memory management: joins a piece of the same size that it lies right behind */
-	int tensors_seen; /* it once had a tensor */
+	int mapped;       /* virtual memory management; joins the mapped piece of equal size just before it */
+	int tensors_seen; /* 1: tensors have been in it */
 	int64_t id;       /* the caller's */
 	uint64_t used;    /* filled in: bytes of tensors */
 };
@@ -33,7 +33,7 @@ struct segment_block {
 struct segment {
 	int64_t process;
 	uint64_t address, bytes, used, largest_hole;
-	size_t blocks, first_block; /* tensors that begin or go on in it: `blocks` from this one in the sorted array */
+	size_t blocks, first_block; /* tensors that overlap it: `blocks` of the sorted array, from first_block */
 	size_t pieces;
 	int mapped, tensors_seen;
 	uint64_t piece_bytes; /* bytes of its first piece */
@@ -44,13 +44,13 @@ struct segment_map {
 	size_t count;
 	uint64_t bytes, used; /* sums over all segments */
 	uint64_t largest_hole;
-	uint64_t free_pieces; /* bytes of pieces without any tensor: what emptying the cache gives back */
+	uint64_t free_pieces; /* bytes of pieces without tensors: emptying the cache gives them back */
 	uint64_t absent;      /* bytes of tensors with no memory behind them */
 };
 
 /*
- * Sorts both arrays and fills in `map`. Mapped runs that never had a tensor are somebody else's and left out. Bytes
- * that overlap (a damaged trace) count once. 0 or -MT_E_MEMORY; release in any case.
+ * Sorts both arrays and fills in `map`. Mapped runs that never had a tensor belong to another owner, and are left out.
+ * Overlapping bytes (a damaged trace) count once. Returns 0 or -MT_E_MEMORY; the caller releases `map` in any case.
  */
 int segment_map_build(struct segment_map *map, struct segment_piece *piece, size_t pieces, struct segment_block *block,
 		      size_t blocks);
@@ -63,7 +63,7 @@ struct segment_part {
 	const struct segment_block *block; /* NULL: a hole */
 };
 
-/* Goes through a segment, by address; the one meaning of a hole. */
+/* Walks through a segment by address. All code finds holes with it. */
 struct segment_walk {
 	uint64_t at, end; /* private */
 	const struct segment_block *block, *last;
@@ -72,7 +72,7 @@ struct segment_walk {
 /* `block`: the sorted array that the map was built of. */
 struct segment_walk segment_walk_begin(const struct segment *segment, const struct segment_block *block);
 
-/* 1: *part is the next stretch, never an empty one; 0: that was all. */
+/* Returns 1 and the next stretch in *part (never empty); 0 at the end. */
 int segment_walk_next(struct segment_walk *walk, struct segment_part *part);
 
 #endif
