@@ -10,7 +10,7 @@
 
 #define PUBLISH_EVENTS 65536u
 #define PUBLISH_AFTER 20000000  /* ns */
-#define EDITION_AFTER 500000000 /* the first one; then each time twice as long */
+#define EDITION_AFTER 500000000 /* wait before the first edition; doubles with each edition */
 
 static void fail(struct inflow *inflow, int error)
 {
@@ -57,7 +57,7 @@ static int grow_sites(struct inflow *inflow)
 	return 0;
 }
 
-/* The change has been told: what its sites hold now, they have held. One that an error cut short is none. */
+/* Ends a change: raises the most that its sites have held. A change that an error cut short does not count. */
 static void end_change(struct inflow *inflow)
 {
 	const struct tape *tape = inflow->model->tape;
@@ -80,7 +80,7 @@ static void end_change(struct inflow *inflow)
 	inflow->change = last;
 }
 
-/* All that comes during one event of one process is one change. */
+/* All moves during one event of one process are one change. */
 static void add(struct inflow *inflow, uint32_t cell, int64_t bytes, int32_t count, int64_t time)
 {
 	const struct analysis *analysis = inflow->analysis;
@@ -119,8 +119,10 @@ static void counted(void *context, uint32_t site, int change, int64_t time)
 
 /* ---- moments ----------------------------------------------------------------------------------------------------- */
 
-/* Changes during the event are on the tape; the number among the changes at that time is found out when the event is
- * told. */
+/*
+ * Notes the number of tape events up to a peak or a failed request. The number of changes at its time is computed
+ * later.
+ */
 static void reached(void *context, uint32_t device, int oom)
 {
 	struct inflow *inflow = context;
@@ -179,16 +181,18 @@ static int ended_step(void *context, uint32_t process, const struct mt_event *ev
 	return 0;
 }
 
-/* ---- what goes on now, while the traces are being written --------------------------------------------------------- */
+/*
+ * ---- the present state, while the traces are being written ----------------------------------------------------------
+ */
 
-/* If a process is in the same stretch as before, the stretch has become longer (model_add_span). */
+/* If the process is in the same stretch as before, the model makes the stretch longer (model_add_span). */
 static int running_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 			const struct mt_event *last)
 {
 	return ended_span(context, process, phase, step, first, last);
 }
 
-/* Bytes that the machine has left, as its collectors saw it. */
+/* Available bytes of the machine, from the samples of its collectors. */
 static uint64_t available_on(const struct analysis *analysis, const struct analysis_device *device)
 {
 	uint64_t available = 0;
@@ -237,9 +241,9 @@ static int idle(void *context)
 	return inflow->wait(inflow->wait_context);
 }
 
-/* ---- what turned out at the end ---------------------------------------------------------------------------------- */
+/* ---- corrections at the end -------------------------------------------------------------------------------------- */
 
-/* For a site with allocations of two sites: it keeps those that live on, as many as at the peak. 1: it is one. */
+/* Whether a site has allocations of two sites. The site keeps those that live on, as many as at the peak. */
 static int share_of(const struct analysis *analysis, uint32_t number, struct tape_share *share)
 {
 	const struct category_site *facts = &analysis->categories.site[number];
@@ -253,7 +257,7 @@ static int share_of(const struct analysis *analysis, uint32_t number, struct tap
 	return 1;
 }
 
-/* The bytes of both together are the bytes that the first one seemed to hold. */
+/* Splits the most bytes: together both sites have the bytes that the first seemed to hold. */
 static void share_most(struct inflow *inflow, const struct tape_share *share)
 {
 	struct inflow_site *from = &inflow->site[TAPE_SITE(share->from)], *to = &inflow->site[TAPE_SITE(share->to)];
@@ -277,7 +281,7 @@ static int split_tape(struct inflow *inflow, const struct tape_share *share, uin
 	return error;
 }
 
-/* The categories have split sites (attribution_split): so is what is on the tape of them. */
+/* Splits sites on the tape where the categories have split them (attribution_split). */
 static int split_sites(struct inflow *inflow)
 {
 	const struct analysis *analysis = inflow->analysis;
@@ -339,8 +343,8 @@ static int publish_site(struct inflow *inflow, uint32_t number, const struct sit
 }
 
 /*
- * The facts of a site may change until the end. Results worked out from them are stale then, and the screen has to
- * begin anew. With more and more events a restart takes longer and longer.
+ * The facts of a site may change until the end. A change makes results stale, and the screen starts anew. Each restart
+ * takes longer, because there are more events.
  */
 static void renew_sites(struct inflow *inflow, int end, int64_t now)
 {
@@ -381,7 +385,7 @@ static int publish_sites(struct inflow *inflow, uint32_t first)
 	return error;
 }
 
-/* The number people use is that of the process until all devices are known (feed.c). */
+/* Devices get their numbers for people at the end. Until then a device has the number of its process (feed.c). */
 static int publish_devices(struct inflow *inflow)
 {
 	struct model *model = inflow->model;
@@ -451,14 +455,14 @@ static void publish_events(struct inflow *inflow)
 	}
 }
 
-/* When the run began and ended so far, and what is missing. */
+/* Publishes the times of the run so far, and the missing parts. */
 static void publish_totals(struct inflow *inflow)
 {
 	const struct analysis *analysis = inflow->analysis;
 	const struct analysis_process *process;
 	struct model *model = inflow->model;
 	uint32_t i, why;
-	int started = 0, is_end = 0; /* the newest moves are those of a process that ended: they come after its time */
+	int started = 0, is_end = 0; /* the newest moves may be those of an ended process: they come after its time */
 
 	model->bytes_read += inflow->bytes;
 	inflow->bytes = 0;
@@ -512,7 +516,7 @@ int inflow_publish(struct inflow *inflow, int end)
 	return inflow->error;
 }
 
-/* Between two batches every change has been told to its end, also before a checkpoint that stands for missing events. */
+/* Between two batches every change is complete, also before a checkpoint that stands for missing events. */
 static int next_batch(void *context, uint32_t process, uint64_t events, uint64_t bytes)
 {
 	struct inflow *inflow = context;

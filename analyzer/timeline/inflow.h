@@ -1,8 +1,8 @@
 /*
- * inflow.h - what an analysis tells of a run, on its way into the model. Private to feed.c.
+ * inflow.h - the sink that passes the results of an analysis to the model. Private to feed.c.
  *
- * Bytes go to the tape at once, which nobody reads beyond model->events. Everything else waits until inflow_publish,
- * which takes the model's lock once for all of it.
+ * Bytes go to the tape at once: readers stop at model->events. All other results wait for inflow_publish. It takes the
+ * model's lock once for all.
  */
 #ifndef MEMANA_TUI_INFLOW_H
 #define MEMANA_TUI_INFLOW_H
@@ -12,7 +12,7 @@
 #include "model.h"
 #include "site_name.h"
 
-/* A site's bytes, and the most it has held; all processes of a device together. */
+/* A site's bytes now, and the most that the site has held, for all processes of a device. */
 struct inflow_site {
 	uint64_t held, most;
 };
@@ -20,16 +20,16 @@ struct inflow_site {
 struct inflow {
 	struct model *model;
 	struct analysis *analysis;
-	/* The change that is being told: the event of which process it is, and where it begins on the tape. */
+	/* The current change: the process of its event, and its beginning on the tape. */
 	uint32_t process;
 	uint64_t event, change;
 	uint64_t *peak, *oom; /* points on the tape of each device's peak, and of each failed request */
 	uint32_t peaks, ooms, peak_room, oom_room;
 	int64_t time;             /* time of the newest event of the tape */
-	struct tape *split;       /* at the end: the tape that is to replace the model's, NULL: none */
+	struct tape *split;       /* at the end: tape that replaces the model's, NULL: none */
 	struct inflow_site *site; /* by number */
 	uint32_t sites;
-	/* Since the last publication. */
+	/* Collected since the last publication. */
 	struct model_span *span;
 	uint32_t spans, span_room;
 	struct model_step *step;
@@ -41,22 +41,28 @@ struct inflow {
 
 	uint64_t published;   /* events */
 	int64_t publish_time; /* CLOCK_MONOTONIC, ns */
-	int64_t edition_time; /* when sites were last said to have changed what they are, */
-	int64_t edition_wait; /* and how long that is not said again */
-	int error;            /* the first one, -MT_E_x: nothing is taken in after it */
-	int no_disk;          /* 1: it was the tape's file, */
-	int disk_errno;       /* for this reason */
+	int64_t edition_time; /* time of the newest edition */
+	int64_t edition_wait; /* ns until the next edition may come */
+	int error;            /* first error, -MT_E_x; the sink ignores all input after it */
+	int no_disk;          /* 1: the error is of the tape's file */
+	int disk_errno;       /* errno of this error */
 	int stopped;          /* model->stop was set */
 
-	/* For traces that are still being written: 1 after a while, 0: it is over. NULL: they are whole. */
+	/*
+	 * For traces that are still being written: returns 1 after a while, 0: the recording is over. NULL: the traces
+	 * are complete.
+	 */
 	int (*wait)(void *context);
 	void *wait_context;
 };
 
-/* The sink that fills `inflow`; `analysis` is going to be run with it. `wait` may have been set before. */
+/* Returns the sink that fills `inflow`. The caller runs `analysis` with it. The caller may set `wait` before. */
 struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, struct analysis *analysis);
 
-/* Makes everything so far known. `end`: nothing more comes, and sites are what they are. The error, if there was one. */
+/*
+ * Publishes all results so far. `end`: no more events come, and the facts of sites are final. Returns 0, or the error
+ * of the sink.
+ */
 int inflow_publish(struct inflow *inflow, int end);
 
 void inflow_release(struct inflow *inflow);

@@ -17,7 +17,7 @@ struct text_block {
 };
 
 struct model_texts {
-	struct text_block *block; /* the one that is being filled */
+	struct text_block *block; /* block that is being filled */
 	const char **slot;        /* hash table, NULL: free */
 	uint32_t slots, count;    /* slots: a power of two */
 };
@@ -40,7 +40,7 @@ static const char **find_text(const struct model_texts *texts, const char *text)
 	return &texts->slot[at];
 }
 
-/* Half full at most. */
+/* Doubles the table. A table is at most half full. */
 static int grow_texts(struct model_texts *texts)
 {
 	struct model_texts grown = *texts;
@@ -220,7 +220,7 @@ int model_add_process(struct model *model, const struct model_process *process)
 	return 0;
 }
 
-/* The newest stretch of the process, if that is what `span` goes on with; NULL: it is another one. */
+/* The process's newest stretch, if `span` continues it; NULL: `span` is another stretch. */
 static struct model_span *goes_on(const struct model *model, const struct model_process *process,
 				  const struct model_span *span)
 {
@@ -304,7 +304,7 @@ int model_same_line(const struct model *model, uint32_t one, uint32_t two)
 		return 0;
 	if (!*a->function && !*a->place)
 		return a->stack == b->stack;
-	return a->function == b->function && a->place == b->place; /* texts of the model: the same are one */
+	return a->function == b->function && a->place == b->place; /* equal texts have one pointer */
 }
 
 uint32_t model_cell_owner(const struct model *model, uint32_t cell)
@@ -330,7 +330,7 @@ uint32_t model_span_at(const struct model *model, uint32_t process, int64_t time
 	const struct model_process *owner = process < model->processes ? &model->process[process] : NULL;
 	uint32_t low = 0, high = owner ? owner->spans : 0, middle;
 
-	/* The first one that does not end before. */
+	/* Finds the first span that does not end before `time`. */
 	while (low < high) {
 		middle = low + (high - low) / 2;
 		if (model->span[owner->span[middle]].last < time)

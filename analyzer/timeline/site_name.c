@@ -63,7 +63,7 @@ static int fill_stack(struct site_names *names, uint32_t process, const struct m
 	return error;
 }
 
-/* 0: there is none. Numbers of frames begin at 1. */
+/* The number of a frame, from 1. 0: none. */
 static uint64_t number_of(const struct site_names *names, const struct callstack_frame *frame)
 {
 	return frame ? names->id[frame - names->frame] : 0;

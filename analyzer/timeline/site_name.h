@@ -1,6 +1,6 @@
 /*
- * site_name.h - what a person calls a place, from the definitions of a trace: before any symbol is looked up. Names are long
- * and many stacks have the same ones, so what comes of a frame is kept, by its number.
+ * site_name.h - the name of a place for a person, from the definitions of a trace, before symbols are looked up. Names
+ * are long, and many stacks share them: the facts of a frame are kept by its number.
  */
 #ifndef MEMANA_SITE_NAME_H
 #define MEMANA_SITE_NAME_H
@@ -18,17 +18,18 @@ struct site_name {
 
 /* Zeroed at first. */
 struct site_names {
-	struct callstack stack;        /* the one at hand, */
-	struct callstack_frame *frame; /* its frames, */
-	uint32_t *id;                  /* and their numbers */
-	struct tuple_table learned;    /* facts of a frame of a process */
-	struct tuple_table known;      /* by the frames of struct callstack_parts: which of `name` */
+	struct callstack stack;        /* current stack */
+	struct callstack_frame *frame; /* frames of `stack` */
+	uint32_t *id;                  /* numbers of these frames */
+	struct tuple_table learned;    /* facts of the frames of each process */
+	struct tuple_table known;      /* index in `name`, by the frames of struct callstack_parts */
 	struct site_name *name;
 	uint32_t count, room;
 };
 
 /*
- * The frame of stack `node` that a person would call his own. `process` numbers the definitions. 0 or -MT_E_MEMORY.
+ * Finds the frame of stack `node` that a person would call his own code. `process` numbers the definitions. Returns 0
+ * or -MT_E_MEMORY.
  */
 int site_name(struct site_name *name, struct site_names *names, uint32_t process, const struct mt_defs *defs,
 	      uint32_t node);

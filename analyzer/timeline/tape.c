@@ -11,17 +11,17 @@
 #include "memtrace/error.h"
 
 /*
- * The file is mapped window by window; blocks and snapshots are cut off a window from its beginning. Its bytes are
- * taken from the disk before they are written to: a mapping whose disk is full ends the program.
+ * The file is mapped window by window. Blocks and snapshots are cut off a window from its beginning. Disk space is
+ * reserved before a window is written: a write into a mapping ends the program if the disk is full.
  */
 #define WINDOW_BYTES (64u << 20)
 #define PAGE_BYTES 65536u /* a multiple of the page size everywhere */
-#define JOIN_MAX 8        /* events that a count looks back */
+#define JOIN_MAX 8        /* events that a search for a match looks back */
 #define MARK_EVENTS 512u  /* from one mark of a block to the next; TAPE_BLOCK is a multiple */
 
 struct block {
 	struct tape_event *event;
-	uint64_t *mark; /* whole changes before each MARK_EVENTS-th event, from the beginning of the tape */
+	uint64_t *mark; /* complete changes before each MARK_EVENTS-th event, from the tape's beginning */
 	const struct tape_held *held;
 	uint32_t helds;
 };
@@ -40,10 +40,10 @@ struct tape {
 	int file; /* -1: none yet */
 	struct window *window;
 	uint32_t windows;
-	struct block *block; /* TAPE_BLOCKS_MAX of them, so that they never move */
+	struct block *block; /* TAPE_BLOCKS_MAX entries: blocks never move */
 	uint32_t blocks;
 	uint64_t count, settled;
-	uint64_t changes; /* whole ones among all events */
+	uint64_t changes; /* complete changes among all events */
 	struct sum *now;  /* by cell */
 	uint32_t cells;
 };
@@ -83,7 +83,7 @@ void tape_free(struct tape *tape)
 
 /* ---- room ---- */
 
-/* The user's folder for such files, or where there is one. */
+/* Opens a file in the user's folder for temporary files, or in another folder. */
 static int open_file(struct tape *tape)
 {
 	const char *const folder[] = { getenv("TMPDIR"), "/tmp", "/var/tmp" };
@@ -123,7 +123,7 @@ static int add_window(struct tape *tape, size_t size)
 	return 0;
 }
 
-/* Takes bytes of the file. 0 or -MT_E_SYSTEM. */
+/* Reserves bytes of the file. Returns 0 or -MT_E_SYSTEM. */
 static int take_from_disk(const struct tape *tape, off_t offset, size_t bytes)
 {
 	int error;
@@ -180,7 +180,7 @@ static int take_snapshot(struct tape *tape, struct block *block)
 	return 0;
 }
 
-/* A failure loses the room it took, and changes nothing else. */
+/* Begins a block. A failure loses the reserved room, and changes nothing else. */
 static int begin_block(struct tape *tape)
 {
 	struct block *block = &tape->block[tape->blocks];
@@ -227,7 +227,7 @@ static uint64_t *mark_at(const struct tape *tape, uint64_t index)
 	return &tape->block[index / TAPE_BLOCK].mark[index % TAPE_BLOCK / MARK_EVENTS];
 }
 
-/* 1: the count is part of an event that was there. */
+/* Returns 1 if the count became part of an earlier event. */
 static int join(struct tape *tape, int64_t time, uint32_t cell, int32_t count)
 {
 	uint64_t first = tape->count - tape->count % TAPE_BLOCK, i;
@@ -276,7 +276,7 @@ int tape_add(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int3
 	return tape_add_event(tape, &event);
 }
 
-/* The event before event `index` is not the last part of its change. */
+/* Marks the event before event `index`: its change goes on. */
 static void goes_on(struct tape *tape, uint64_t index)
 {
 	struct tape_event *event = event_at(tape, index - 1);
@@ -325,7 +325,7 @@ uint64_t tape_find(const struct tape *tape, uint64_t events, int64_t time)
 {
 	uint64_t low = 0, high = (events + TAPE_BLOCK - 1) / TAPE_BLOCK, middle;
 
-	/* The first block that begins later, then inside the one before it. */
+	/* Finds the first block that begins later, then searches the block before. */
 	while (low < high) {
 		middle = low + (high - low) / 2;
 		if (event_at(tape, middle * TAPE_BLOCK)->time > time)
@@ -353,7 +353,7 @@ static uint64_t find_first(const struct tape *tape, uint64_t events, int64_t tim
 	return time > INT64_MIN ? tape_find(tape, events, time - 1) : 0;
 }
 
-/* Whole changes among the first `events` events. A mark at `events` itself may not exist yet. */
+/* Number of complete changes among the first `events` events. There may be no mark at `events` itself. */
 static uint64_t changes_before(const struct tape *tape, uint64_t events)
 {
 	uint64_t i = events ? (events - 1) / MARK_EVENTS * MARK_EVENTS : 0, changes = events ? *mark_at(tape, i) : 0;
@@ -385,7 +385,7 @@ uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint
 	return low;
 }
 
-/* ---- as bytes: numbers of seven bits a byte, the lowest first ---- */
+/* ---- packing: numbers of seven bits a byte, the lowest first ---- */
 
 static unsigned char *put(unsigned char *out, uint64_t value)
 {
@@ -395,7 +395,7 @@ static unsigned char *put(unsigned char *out, uint64_t value)
 	return out;
 }
 
-/* Small ones stay small, below 0, too. */
+/* Maps small numbers to small ones, also below 0. */
 static uint64_t fold(int64_t value)
 {
 	return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
@@ -417,7 +417,7 @@ size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t co
 	return (size_t)(at - out);
 }
 
-/* NULL: there is no number. */
+/* Reads a number. NULL: no number. */
 static const unsigned char *get(const unsigned char *at, const unsigned char *end, uint64_t *value)
 {
 	unsigned shift = 0;
@@ -460,19 +460,19 @@ int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *b
 	return 0;
 }
 
-/* The most a cell has held so far, both parts together; share NULL: it is not shared. */
+/* The most bytes that a cell has held so far, in both parts; share NULL: the cell is not split. */
 struct held {
 	const struct tape_share *share;
 	uint64_t bytes, count;
 };
 
-/* How much the part that is kept changes when all that is held changes to `now`. */
+/* The change of the part that is kept, when all bytes change to `now`. */
 static int64_t kept_change(uint64_t before, uint64_t now, uint64_t keep)
 {
 	return (int64_t)((now < keep ? now : keep) - (before < keep ? before : keep));
 }
 
-/* One event, or two of one change. */
+/* Adds one event, or two events of one change. */
 static int add_shared(struct tape *split, struct held *held, const struct tape_event *event)
 {
 	struct tape_event kept = *event, rest = *event;

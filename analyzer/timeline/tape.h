@@ -1,14 +1,15 @@
 /*
- * tape.h - every move of bytes of a run, in order of time: what the timeline is drawn from.
+ * tape.h - every move of bytes of a run, in order of time. The timeline is drawn from it.
  *
- * 24 bytes an event, in a temporary file that has no name, so that memory does not grow with the run. Events lie in
- * blocks of TAPE_BLOCK. Each block begins with a snapshot of what was alive, so "what was alive at T" needs one
- * snapshot and less than one block, wherever T is.
+ * An event takes 24 bytes of a temporary file without a name: memory does not grow with the run. Events lie in blocks
+ * of TAPE_BLOCK. Each block begins with a snapshot of the live set. The live set at any time needs one snapshot and
+ * less than one block.
  *
  *     block 0            block 1            block 2
  *     {}  e e e e e e    {12,7} e e e e     {12,9,3} e e e ...
  *
- * One thread adds, others may read what has been made known to them (model.h): neither blocks nor snapshots move.
+ * One thread adds events. Other threads may read the events that the model has published (model.h): blocks and
+ * snapshots never move.
  */
 #ifndef MEMANA_TUI_TAPE_H
 #define MEMANA_TUI_TAPE_H
@@ -20,8 +21,8 @@
 #define TAPE_BLOCKS_MAX 65536u /* 4.3 billion events */
 
 /*
- * The owner of bytes: a site of the attribution (attribution.h), and whether they are plainly its own or slack of the
- * caching allocator in the driver memory that it took.
+ * The owner of bytes: a site of the attribution (attribution.h), and the kind: the site's own bytes, or slack of the
+ * caching allocator in the driver memory of the site.
  */
 #define TAPE_CELL(site, slack) ((uint32_t)(site) << 1 | (uint32_t) !!(slack))
 #define TAPE_SITE(cell) ((cell) >> 1)
@@ -29,10 +30,10 @@
 
 struct tape_event {
 	int64_t time;      /* ns since the run began; never goes back */
-	int64_t bytes;     /* more, or fewer */
-	uint32_t more : 1; /* the next event is a part of the same change: what holds between the two never was */
+	int64_t bytes;     /* added; removed, if negative */
+	uint32_t more : 1; /* 1: the next event belongs to the same change; the state in between never existed */
 	uint32_t cell : 31;
-	int32_t count; /* allocations more, or fewer */
+	int32_t count; /* allocations added; removed, if negative */
 };
 
 /* A cell's bytes at the beginning of a block. */
@@ -47,73 +48,73 @@ struct tape *tape_new(void); /* NULL: out of memory */
 void tape_free(struct tape *tape);
 
 /*
- * Adds an event. A count without bytes is joined to an event shortly before it where that is of the same cell and time.
- * 0, -MT_E_MEMORY, -MT_E_LIMIT or -MT_E_SYSTEM (no room for the temporary file; errno says why); what was added before
- * stays. A full disk may raise SIGXFSZ, which should be ignored or blocked.
+ * Adds an event. A count without bytes joins a recent event of the same cell and time. Returns 0, -MT_E_MEMORY,
+ * -MT_E_LIMIT, or -MT_E_SYSTEM: no room for the temporary file, errno says why. Earlier events stay. A full disk may
+ * raise SIGXFSZ: the caller should ignore or block it.
  */
 int tape_add(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int32_t count);
 
-/* The same, of a part of the change that the event before began: bytes that change hands are such. */
+/* As tape_add, for a further part of the change of the event before, such as bytes that move between cells. */
 int tape_add_part(struct tape *tape, int64_t time, uint32_t cell, int64_t bytes, int32_t count);
 
-/* The same, of an event as it is on another tape. */
+/* As tape_add, for an event of another tape. */
 int tape_add_event(struct tape *tape, const struct tape_event *event);
 
-/* Events so far. Newer ones may still change: a reader is told of what tape_settle returned. */
+/* Number of events so far. Newer events may still change: readers use the result of tape_settle. */
 uint64_t tape_count(const struct tape *tape);
 
-/* Events that were added are final from now on. Events so far. */
+/* Makes all events so far final. Returns their number. */
 uint64_t tape_settle(struct tape *tape);
 
 /*
- * Event `index` (below the count) and those after it in its block: *run of them, up to the end of the block. A reader
- * sees only the events that it was told about.
+ * Returns event `index` (below the count) and the events after it in its block. *run: their number. A reader uses only
+ * events that were published.
  */
 const struct tape_event *tape_at(const struct tape *tape, uint64_t index, uint32_t *run);
 
-/* The live set before event `block` * TAPE_BLOCK, by cell; *count of them. The event has been added. */
+/* Returns the live set before event `block` * TAPE_BLOCK, by cell. *count: number of cells. The event must exist. */
 const struct tape_held *tape_snapshot(const struct tape *tape, uint32_t block, uint32_t *count);
 
-/* The first of the first `events` events that is later than `time`; `events`: none is. */
+/* Index of the first of the first `events` events that is later than `time`; `events`: none. */
 uint64_t tape_find(const struct tape *tape, uint64_t events, int64_t time);
 
-/* How many whole changes at `time` are among the first `events` events. */
+/* Number of complete changes at `time` among the first `events` events. */
 uint64_t tape_changes(const struct tape *tape, uint64_t events, int64_t time);
 
-/* The reverse: events up to and with this number of changes at `time`; those before it count in any case. */
+/* The reverse: number of events up to this number of changes at `time`. Events before `time` always count. */
 uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint64_t changes);
 
-/* Bytes that a packed block may need: four numbers an event, each of at most 10 bytes. */
+/* Most bytes of a packed block: four numbers an event, each of at most 10 bytes. */
 #define TAPE_PACKED_MAX ((size_t)TAPE_BLOCK * 40)
 
 /*
- * `count` events of one block as bytes, for the database: how many. Each event has the time (the difference to the
- * one before, the first to 0), cell and `more`, bytes, count; signs lie in the lowest bit.
+ * Packs `count` events of one block for the database. Returns the number of bytes. An event has its time (as a
+ * difference to the event before; the first to 0), cell and `more`, bytes, and count. Signs are in the lowest bit.
  */
 size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t count);
 
 /*
- * The reverse: the `count` (at most TAPE_BLOCK) events of a block, from bytes of unknown origin. 0, or -MT_E_CORRUPT:
- * the bytes end too early, or time goes back. Only the caller knows the cells.
+ * Unpacks `count` events (at most TAPE_BLOCK) of a block from bytes of unknown origin. Returns 0, or -MT_E_CORRUPT: the
+ * bytes end too early, or time goes back. The caller checks the cells.
  */
 int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *bytes, size_t size);
 
 /*
- * A tape on which bytes that were of one cell are of two.
+ * A tape with the bytes of one cell split into two cells.
  *
- * Some sites turn out at the end to have held two kinds of things (attribution_split). A tape's old part stays as it
- * is, for others may be reading it: there is another one then.
+ * At the end some sites turn out to have had two kinds of allocations (attribution_split). Other threads may be reading
+ * the old tape: it stays, and the split makes a new one.
  */
 
-/* `from` keeps that much of what it holds at any moment, or all if it is less; the rest is of `to`. */
+/* At any moment `from` keeps up to `bytes` and `count` of its holdings; `to` gets the rest. */
 struct tape_share {
 	uint32_t from, to; /* cells */
 	uint64_t bytes, count;
 };
 
 /*
- * *split: all events of the tape, settled, with each `from` shared. No cell is in two shares. The caller's to free with
- * tape_free. 0 or an error of tape_add; *split is NULL then.
+ * Sets *split to a settled tape with all events of `tape`, and with each `from` split. No cell may be in two shares.
+ * The caller frees *split with tape_free. Returns 0 or an error of tape_add, with *split NULL.
  */
 int tape_split(struct tape **split, const struct tape *tape, const struct tape_share *share, uint32_t shares);
 
