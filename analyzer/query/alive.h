@@ -1,17 +1,19 @@
 /*
- * alive.h - what is there at a moment: the one meaning that all reports, the database's views and the timeline share.
+ * alive.h - the definition of "alive at a moment" for all reports, the database's views and the timeline.
  *
- * A thing that a process never freed goes with the process: 1 ns after the newest sign of its life (stream_over.c). It
- * has no death of its own (until_seq is null), and still counts as what outlived whatever made it.
+ * Memory that a process never freed goes with the process: 1 ns after the newest sign of the process's life
+ * (stream_over.c). Such memory has no death of its own (until_seq is null), and counts as having outlived its step and
+ * phase.
  *
- * Events may be missing: chunks let go (--keep), damaged chunks, a full disk. A checkpoint follows such a gap. A thing that was alive
- * before the gap and is not in the checkpoint goes where the gap begins: 1 ns after the newest event before the gap. The trace does
- * not say when it went, and this is the earliest moment that agrees with the trace (stream_gap.c).
+ * Events may be missing: dropped chunks (--keep), damaged chunks, a full disk. A checkpoint follows such a gap. Memory
+ * that was alive before the gap and is not in the checkpoint goes where the gap begins: 1 ns after the newest event
+ * before the gap. The trace does not tell the real time; this is the earliest moment that agrees with the trace
+ * (stream_gap.c).
  *
- * All events of a run have one order: time, then process (by its number), then their order in the process. The time
- * of a process never goes back: an event of a thread that was late is as late as the one before it. An allocation
- * that came out of a checkpoint is there from its birth on. A moment is a place in that order: after one event, or,
- * where only a time is known, after the last one that is not later.
+ * All events of a run have one order: time, then process (by its number), then their order in the process. The time of
+ * a process never goes back: a late event of another thread gets the time of the event before it. An allocation of a
+ * checkpoint is alive from its birth on. A moment is a position in this order: after one event, or, if only a time is
+ * known, after the last event up to this time.
  *
  *     time        10          20                20              30
  *     process     1           1                 2               1
@@ -34,34 +36,34 @@
 
 #include <stdint.h>
 
-/* process and seq of a moment that is only a time */
+/* process and seq of a moment that has only a time */
 #define ALIVE_BY_TIME INT64_MAX
 
 struct alive_moment {
 	int64_t time, process, seq; /* process: id of the database */
 };
 
-/* For a thing that process `owner` (an id) never freed: its process is there at the moment with these expressions. */
+/* Whether memory that process `owner` (an id) never freed is alive at a moment: its process has not ended. */
 #define ALIVE_KEPT(owner, time, process_id, seq)                                          \
 	"ifnull((SELECT (over_time, gone.id, over_seq) > (" time ", " process_id ", " seq \
 	") FROM main.process AS gone "                                                    \
 	"WHERE gone.id = " owner "), 1)"
 
-/* For rows that have until_ columns: not gone at the moment with these expressions. */
+/* Whether a row with until_ columns is not gone at a moment, given by SQL expressions. */
 #define ALIVE_UNTIL(owner, time, process_id, seq)                                                            \
 	"CASE WHEN until_seq IS NULL THEN " ALIVE_KEPT(owner, time, process_id, seq) " ELSE "                \
 										     "(until_time, " owner   \
 										     ", until_seq) > (" time \
 										     ", " process_id ", " seq ") END"
 
-/* For rows that have since_ and until_ columns (allocation_span, in_use_span, reserved_range): alive at the moment with these expressions. */
+/* Whether a row with since_ and until_ columns is alive at a moment (allocation_span, in_use_span, reserved_range). */
 #define ALIVE_AT(time, process_id, seq)                                       \
 	"(since_time, process, since_seq) <= (" time ", " process_id ", " seq \
 	") AND " ALIVE_UNTIL("process", time, process_id, seq)
 
 /*
- * The same of rows of allocation_span and in_use_span. A span lies within the life of its allocation. SQLite reads the times of the
- * life first, and most rows are told by them, before their site and their spans are looked up.
+ * As ALIVE_AT, for rows of allocation_span and in_use_span. A span lies within the life of its allocation. SQLite tests
+ * the times of the life first. Most rows fail this test, and need no look at their sites and spans.
  */
 #define ALIVE_SPAN_AT(time, process_id, seq) \
 	"alloc_time <= " time " AND (free_time IS NULL OR free_time >= " time ") AND " ALIVE_AT(time, process_id, seq)

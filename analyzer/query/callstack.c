@@ -28,8 +28,8 @@ int callstack_append(struct callstack *stack, const struct callstack_frame *fram
 }
 
 /*
- * "torch::autograd::generated::MmBackward0::apply(...)": the part before apply, its length in *size. NULL: no node of
- * autograd. The base class is none.
+ * The node of autograd in "torch::autograd::generated::MmBackward0::apply(...)"; its length in *size. NULL: no node, or
+ * the base class.
  */
 static const char *autograd_node(const struct callstack_frame *frame, size_t *size)
 {
@@ -46,7 +46,9 @@ static const char *autograd_node(const struct callstack_frame *frame, size_t *si
 	return *size && strspn(name, NODE_LETTERS) >= *size ? name : NULL;
 }
 
-/* "at::_ops::isnan::call(at::Tensor const&)": the operation, its length in *size. NULL: none is called here. */
+/*
+ * The operation in "at::_ops::isnan::call(at::Tensor const&)"; its length in *size. NULL: no operation is called here.
+ */
 static const char *operation(const struct callstack_frame *frame, size_t *size)
 {
 	static const char space[] = "at::_ops::";
@@ -135,7 +137,7 @@ static int is_native_work(const struct callstack_frame *frame)
 	return frame->native && !frame->elided && !frame_is_native_plumbing(frame);
 }
 
-/* A library that has no names, "libfoo.so+0x1234". */
+/* Whether the frame belongs to a library without names, "libfoo.so+0x1234". */
 static int is_native_module(const struct callstack_frame *frame)
 {
 	return frame->native && *frame->module && !*frame->function && !frame_is_nameless_module(frame);
@@ -215,7 +217,7 @@ int callstack_is_library(const struct callstack_frame *frame)
 	return has(frame, TRAIT_LIBRARY);
 }
 
-/* The innermost frame that is so. */
+/* The innermost frame that has the trait. */
 static size_t innermost(const struct callstack *stack, enum trait trait)
 {
 	size_t i;
@@ -225,7 +227,7 @@ static size_t innermost(const struct callstack *stack, enum trait trait)
 	return i < stack->count ? i : CALLSTACK_NO_FRAME;
 }
 
-/* The operation that was called from outside of PyTorch's own, inside of frame `end`. */
+/* The outermost operation of PyTorch inside of frame `end`. */
 static size_t outermost_operation(const struct callstack *stack, size_t end)
 {
 	size_t i;
@@ -253,7 +255,10 @@ size_t callstack_user_frame(const struct callstack *stack)
 	return at == CALLSTACK_NO_FRAME && stack->count ? 0 : at;
 }
 
-/* The driver's libraries, the recorder, or PyTorch's allocator and its unwinder. The stand-in has the name of a driver's library. */
+/*
+ * Whether the frame belongs to the driver's libraries, the recorder, or PyTorch's allocator and unwinder. The stand-in
+ * for the driver has the name of one of its libraries.
+ */
 static int is_allocator(const struct callstack_frame *frame)
 {
 	static const char *const functions[] = { "c10::", "torch::unwind", "torch::CapturedTraceback" };
@@ -289,7 +294,7 @@ size_t callstack_inner_frame(const struct callstack *stack, size_t user)
 	return user;
 }
 
-/* Further out than `at`: whose code it is that was compiled. */
+/* The frame further out than `at` that compiled code was made from: the user's or a library's. */
 static size_t compiled_from(const struct callstack *stack, size_t at)
 {
 	const struct callstack_frame *frame;
@@ -335,7 +340,7 @@ const char *callstack_work(char *out, size_t size, const struct callstack *stack
 	return callstack_function(out, size, stack->frame[at]);
 }
 
-/* Flags of frames inside the user's line. */
+/* Writes the place of the frame inside the user's line. */
 static void inner_place(char *out, size_t size, const struct callstack_parts *parts)
 {
 	char place[CALLSTACK_PLACE_MAX];

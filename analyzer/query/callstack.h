@@ -1,6 +1,6 @@
 /*
- * callstack.h - one call stack, ready to be shown: native frames have got their names, and the frame that a person
- * would call "mine" is found.
+ * callstack.h - one call stack, ready to be shown: native frames have names, and the frame that a person would call
+ * "mine" is known.
  */
 #ifndef MEMANA_CALLSTACK_H
 #define MEMANA_CALLSTACK_H
@@ -10,75 +10,75 @@
 #include "base/symbol.h"
 #include "database/db.h"
 
-/* Strings are never NULL; "" and 0: unknown. Whoever made the frame owns them. */
+/* Strings are never NULL; "" and 0: unknown. The maker of a frame owns its strings. */
 struct callstack_frame {
 	const char *function, *file, *module;
 	unsigned line;
-	uint64_t offset; /* in the module; native frames only */
+	uint64_t offset; /* offset in the module; native frames only */
 	int native;
-	int elided;            /* frames were left out here */
-	unsigned learned;      /* by callstack_learn; 0: nothing */
-	const char *submodule; /* it is the forward of this module, layers.*.fc1; NULL: of none */
+	int elided;            /* 1: frames were left out here */
+	unsigned learned;      /* set by callstack_learn; 0: not yet */
+	const char *submodule; /* module that the frame is the forward of, layers.*.fc1; NULL: none */
 };
 
 struct callstack {
-	const struct callstack_frame **frame; /* innermost first; several stacks have the same ones */
+	const struct callstack_frame **frame; /* innermost first; several stacks share frames */
 	size_t count, room;
 	struct stack_tree *tree; /* the stack's own tree; NULL: the frames belong to another object */
 };
 
 #define CALLSTACK_NO_FRAME ((size_t)-1)
-#define CALLSTACK_PLACE_MAX 256 /* bytes of one place with NUL; longer ones are cut */
+#define CALLSTACK_PLACE_MAX 256 /* bytes of a place with NUL; longer places are cut */
 
 /*
- * Loads the stack of `node` (0: empty) of the database; `symbols` NULL: with the names that are there. Release in any case.
- * 0 or -MT_E_x. Both are in stack_tree.c; who wants many stacks takes a tree of his own.
+ * Loads the stack of `node` (0: empty) from the database. `symbols` NULL: uses the names in the database. Returns 0 or
+ * -MT_E_x. The caller releases the stack in any case. Both functions are in stack_tree.c; a caller with many stacks
+ * makes a tree of its own.
  */
 int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols);
 void callstack_release(struct callstack *stack);
 
-/* One more frame, which stays its owner's. 0 or -MT_E_MEMORY. */
+/* Adds one frame. The frame stays its owner's. Returns 0 or -MT_E_MEMORY. */
 int callstack_append(struct callstack *stack, const struct callstack_frame *frame);
 
-/* Keeps in the frame what the questions below ask its names for: names are long, and asked for often. */
+/* Stores in the frame the answers that the questions below need from its names: names are long, and often needed. */
 void callstack_learn(struct callstack_frame *frame);
 
 /*
- * The frame that a person would look at first: the innermost of the user's own code. Else of a library that tells
- * things apart (frame_kind.h); else the node of autograd that runs; else of Python; else no plumbing of PyTorch; else
- * the operation that was called; else outside the driver; CALLSTACK_NO_FRAME: none at all.
+ * The frame to look at first: the innermost of the user's own code. Without user code, in this order: a distinctive
+ * library (frame_kind.h); a node of autograd; Python; a frame that is no plumbing of PyTorch; the called operation; a
+ * frame outside the driver. CALLSTACK_NO_FRAME: an empty stack.
  */
 size_t callstack_user_frame(const struct callstack *stack);
 
 /*
- * The innermost frame of the program: further out than the driver, the recorder and PyTorch's allocator. 0: all frames are of these.
+ * The innermost frame of the program, further out than the driver, the recorder and PyTorch's allocator. 0: there is no
+ * such frame.
  */
 size_t callstack_first_frame(const struct callstack *stack);
 
-/* Inside of the user's frame, the innermost of a library that tells things apart, or a node of autograd; else `user`. */
+/* Inside of the user's frame: the innermost frame of a distinctive library, or a node of autograd; else `user`. */
 size_t callstack_inner_frame(const struct callstack *stack, size_t user);
 
 /*
- * The place of both: "sft.py:19 > trl/kernels/chunked_logprob.py:413", and the function of the inner one. Code that was
- * compiled goes by what it was made from: "model.py:30 > compiled code:213".
+ * Writes the places of both frames: "sft.py:19 > trl/kernels/chunked_logprob.py:413"; and the function of the inner
+ * one. Compiled code is named by its source: "model.py:30 > compiled code:213".
  */
 const char *callstack_place_of(char *out, size_t size, const struct callstack *stack, size_t user);
 const char *callstack_function_of(char *out, size_t size, const struct callstack *stack, size_t user);
 
 /*
- * The function that asked for the memory inside of the user's frame. The innermost frame of a layer or a library counts:
- * "softmax", "Linear.forward". Without one the operation of PyTorch that Python called counts ("addmm"), then
- * callstack_function_of. Returns `out`.
+ * Writes the function that asked for the memory inside of the user's frame: the innermost frame of a layer ("softmax",
+ * "Linear.forward"). Without a layer: the PyTorch operation that Python called ("addmm"), or callstack_function_of.
+ * Returns `out`.
  */
 const char *callstack_work(char *out, size_t size, const struct callstack *stack, size_t user);
 
-/*
- * The words of both depend on these: of the same three frames and `in_user` the words are the same.
- */
+/* The frames that decide the words of callstack_place_of and callstack_function_of. Equal parts have equal words. */
 struct callstack_parts {
 	const struct callstack_frame *user, *inner;
 	const struct callstack_frame
-		*from; /* the source that `inner` was compiled from; NULL: that is not known, or it was not */
+		*from; /* frame of the source that `inner` was compiled from; NULL: unknown, or not compiled */
 	int in_user;   /* 1: from is the user's frame */
 };
 
@@ -87,27 +87,32 @@ struct callstack_parts callstack_parts_of(const struct callstack *stack, size_t 
 /* Whether the frame is the user's own code: no library, no package, not the interpreter. */
 int callstack_is_user(const struct callstack_frame *frame);
 
-/* Whether its module is known and its function is not, "libfoo.so+0x1234", and the module is no plumbing. */
+/* Whether the module is known and is no plumbing, and the function is unknown: "libfoo.so+0x1234". */
 int callstack_is_nameless(const struct callstack_frame *frame);
 
-/* Whether it is of a library that tells things apart, or compiled code. */
+/* Whether the frame belongs to a distinctive library, or is compiled code. */
 int callstack_is_library(const struct callstack_frame *frame);
 
 /*
- * Whether it is on the stacks of many places and tells none apart: interpreter, C library, allocator, driver, autograd, and what
- * passes on the calls of modules. Not the user's code, a library's (Python or a native one with a name), a layer's, a node of
- * autograd, and what says that frames are missing.
+ * Whether the frame is on the stacks of many places and distinguishes none: interpreter, C library, allocator, driver,
+ * autograd, and code that passes on the calls of modules. Not plumbing are: user code, a library (Python, or native
+ * with a name), a layer, a node of autograd, and a mark for missing frames.
  */
 int callstack_is_plumbing(const struct callstack_frame *frame);
 
-/* The name a person knows the frame's function by: of a node of PyTorch's autograd the node, "MmBackward0". */
+/* Writes the function's name for a person; for a node of PyTorch's autograd the node, "MmBackward0". */
 const char *callstack_function(char *out, size_t size, const struct callstack_frame *frame);
 
-/* The name of the module that the frame is the forward of, inside of the one around it: "self_attn", "layers.*"; NULL: none. */
+/*
+ * The name, inside of the parent module, of the module that the frame is the forward of: "self_attn", "layers.*"; NULL:
+ * none.
+ */
 const char *callstack_submodule(const struct callstack_frame *frame);
 
-/* By the frame alone: "rl_step.c:211", "trl/trainer/utils.py:30", "cell 310587:21", "libfoo.so+0x1234", "autograd",
- * "..." */
+/*
+ * Writes the place of the frame alone: "rl_step.c:211", "trl/trainer/utils.py:30", "cell 310587:21",
+ * "libfoo.so+0x1234", "autograd", "..."
+ */
 const char *callstack_place(char *out, size_t size, const struct callstack_frame *frame);
 
 #endif

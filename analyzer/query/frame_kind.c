@@ -8,10 +8,10 @@
 #include "memtrace/base.h"
 
 /*
- * Python code that is not the user's, by a part of its path and the name of the function (NULL: any); the first line
- * that fits counts. A frame that no pattern fits is a library's and tells things apart. PyTorch's optimizers, collectives and
- * buckets tell things apart, because they decide by themselves what to allocate. Layers and their functions name the work. All
- * other parts of PyTorch pass calls on, and are plumbing.
+ * Python code that is not the user's, by a part of its path and the name of the function (NULL: any). The first line
+ * that fits counts. A library's frame that fits no pattern is distinctive. PyTorch's optimizers, collectives and
+ * buckets are distinctive, because they decide themselves what to allocate. Layers and their functions name the work.
+ * All other parts of PyTorch pass calls on, and are plumbing.
  */
 #define PYTHON_LIST(X)                                                      \
 	/* wrappers around anything, of whatever library */                 \
@@ -72,7 +72,7 @@
 	X(PLUMBING, "/torch/overrides.py", NULL)                            \
 	X(PLUMBING, "/torch/serialization.py", NULL)                        \
 	X(PLUMBING, "/torch/storage.py", NULL)                              \
-	/* frames that hand on calls around layers and operations */        \
+	/* frames that pass calls on around layers and operations */        \
 	X(PLUMBING, "/accelerate/hooks.py", NULL)                           \
 	X(PLUMBING, "/accelerate/utils/operations.py", "forward")           \
 	X(PLUMBING, "/accelerate/utils/operations.py", "__call__")          \
@@ -132,8 +132,8 @@ static const char *const native[] = {
 };
 
 /*
- * CPython's own functions in C that call others, by the beginning of their names. For an interpreter that is linked
- * into its program, a snapshot has their names and not their files.
+ * CPython's own C functions that call others, by the beginnings of their names. If an interpreter is linked into its
+ * program, a snapshot has these names without files.
  */
 static const char *const interpreter[] = {
 	"pymain_",
@@ -224,7 +224,7 @@ static const char *const interpreter[] = {
 /* Folders of CPython's sources, in its own tree: "/usr/src/python-3.10.14/Objects/call.c", "../Python/ceval.c". */
 static const char *const interpreter_folders[] = { "Python/", "Objects/", "Modules/", "Include/", "Parser/" };
 
-/* Native modules that name nothing: of the C library and of the interpreter. By the beginning of the file's name. */
+/* Native modules that name nothing: the C library and the interpreter, by the beginnings of the files' names. */
 static const char *const modules[] = { "libc.so",  "libc-",     "libpthread",  "libm.so",     "libdl",      "libstdc++",
 				       "libgcc_s", "ld-linux",  "libpython",   "python",      "libc10",     "libtorch",
 				       "libgomp",  "libmemrec", "libjemalloc", "libtcmalloc", "libmimalloc" };
@@ -245,8 +245,10 @@ int frame_is_nameless_module(const struct callstack_frame *frame)
 	       owner_passes_on(frame->module);
 }
 
-/* The end of the name of the folder with CPython's sources, "python-3.10.14/", or NULL if the path does not say;
- * NULL: nowhere. */
+/*
+ * The path below CPython's sources: behind "python-3.10.14/" or "/cpython.../". A path without such a folder loses only
+ * its leading "../". NULL: the path ends in the folder's name.
+ */
 static const char *interpreter_tree(const char *file)
 {
 	const char *at = strstr(file, "ython-3."), *end;
@@ -262,7 +264,7 @@ static const char *interpreter_tree(const char *file)
 	return file;
 }
 
-/* Told by where the source lies; where nobody knows that, nor what it was linked into, by the name. */
+/* Recognizes the interpreter by the path of the source; without path and module, by the name of the function. */
 static int is_interpreter(const struct callstack_frame *frame)
 {
 	const char *path = interpreter_tree(frame->file);
@@ -273,8 +275,10 @@ static int is_interpreter(const struct callstack_frame *frame)
 	       begins_with_any(frame->function, interpreter, MT_ARRAY_SIZE(interpreter));
 }
 
-/* A function made from a template has its return type before its name: "void at::f<int>(int)" is "at::f<int>(int)"
- * here. */
+/*
+ * Skips the return type that the name of a template function begins with: "void at::f<int>(int)" becomes
+ * "at::f<int>(int)".
+ */
 static const char *without_type(const char *function)
 {
 	const char *blank = function + strcspn(function, " <(");
@@ -306,7 +310,7 @@ static int is_line_of(const char *path, const char *function, const char *file, 
 	return strstr(file, path) && (!function || !strcmp(name, function));
 }
 
-/* PyTorch names what it compiles after 51 digits to the base 32: "cab...xyz.py". */
+/* Whether the file is compiled by PyTorch: its name has 51 digits to the base 32, "cab...xyz.py". */
 static int is_hash(const char *file)
 {
 	const char *base = text_base_name(file);
@@ -315,7 +319,7 @@ static int is_hash(const char *file)
 	return digits == 52 && !strcmp(base + digits, ".py");
 }
 
-/* "/usr/lib/python3.11/contextlib.py", and nothing below its site-packages. */
+/* Whether the file is of the standard library, "/usr/lib/python3.11/contextlib.py", and not below site-packages. */
 static int is_standard(const char *file)
 {
 	const char *lib = strstr(file, "/lib/python");
@@ -325,7 +329,7 @@ static int is_standard(const char *file)
 	return lib && isdigit((unsigned char)lib[strcspn(lib, "n") + 1]) && !strstr(file, "-packages/");
 }
 
-/* Code without a file: a notebook's cell, the standard input, python -c. */
+/* Whether the code has no file: a notebook's cell, standard input, python -c. */
 static int is_typed(const char *file, const char *name)
 {
 	return !strncmp(file, "<ipython-input-", 15) || !strcmp(file, "<stdin>") || !strcmp(file, "<console>") ||
@@ -349,7 +353,7 @@ static enum frame_kind kind_of_python(const char *file, const char *function)
 	return *file != '<' || is_typed(file, name) ? FRAME_USER : FRAME_PLUMBING;
 }
 
-/* Libraries are not the user's, nor is the interpreter, nor what the compiler puts around main. */
+/* The kind of a native frame: libraries, the interpreter, and the compiler's code around main are not the user's. */
 static enum frame_kind kind_of_native(const struct callstack_frame *frame)
 {
 	const char *name = text_base_name(frame->module);
@@ -383,8 +387,10 @@ int frame_is_nameless(const struct callstack_frame *frame)
 
 /* ---- names of files ---- */
 
-/* The begin of the part of a library's path that a person knows: behind the packages' folder, or with "torch/". NULL:
- * nowhere. */
+/*
+ * The part of a library's path that a person knows: behind the packages' folder, or from "torch/" on. NULL: no such
+ * part.
+ */
 static const char *package_of(const char *file)
 {
 	const char *packages, *next;
@@ -400,7 +406,7 @@ static const char *package_of(const char *file)
 	return packages ? packages + 1 : NULL;
 }
 
-/* "transformers/models/llama/modeling_llama.py" is as well known by its ends. */
+/* Prints the ends of a long path: "transformers/.../modeling_llama.py". */
 static void print_package(char *out, size_t size, const char *path)
 {
 	const char *first = strchr(path, '/'), *base = text_base_name(path);

@@ -13,7 +13,7 @@
 struct loading {
 	struct module_lines *modules;
 	int64_t *id;    /* ids of the database, ascending */
-	uint32_t *made; /* the same: its row */
+	uint32_t *made; /* row of each id */
 	uint32_t ids, room, row_room;
 	uint32_t *slot; /* a hash table of rows, by parent and word */
 	uint32_t slots;
@@ -72,7 +72,7 @@ static uint32_t *slot_of(const struct loading *loading, uint32_t parent, const c
 	return &loading->slot[at];
 }
 
-/* Room for one more row in all arrays. 0 or -MT_E_MEMORY. */
+/* Makes room for one more row in all arrays. Returns 0 or -MT_E_MEMORY. */
 static int make_room(struct loading *loading)
 {
 	uint32_t room = loading->row_room ? loading->row_room * 2 : 256, i;
@@ -184,7 +184,10 @@ static const char peak_sql[] =
 	"SELECT submodule, category, phase, sum(bytes), sum(count) FROM peak_module_site WHERE device = ?1 "
 	"AND ?2 IS NOT NULL GROUP BY submodule, category, phase";
 
-/* Allocations that the census tells of are whole in birth_module; of those that sleep in part the rest is the site's. */
+/*
+ * Allocations that the census names are whole in birth_module. For partly resident allocations the rest belongs to the
+ * site.
+ */
 static const char time_sql[] =
 	"WITH live AS MATERIALIZED (SELECT process, alloc_seq, site, category, phase, bytes, asleep_bytes FROM in_use_span AS one WHERE device = ?1 "
 	"AND since_time <= ?2 AND CASE WHEN until_time IS NULL THEN ifnull((SELECT over_time > ?2 FROM process AS gone WHERE "
@@ -196,8 +199,8 @@ static const char time_sql[] =
 	"GROUP BY submodule, category, phase";
 
 /*
- * Modules with a compiled function between their call and an allocation. PyTorch calls each such function from a
- * file of this name, whatever made the code.
+ * Modules with a compiled function between their call and an allocation. PyTorch calls each compiled function from a
+ * file of this name, for all compilers.
  */
 static const char compiled_sql[] =
 	"WITH RECURSIVE up (submodule, node, seen) AS (SELECT submodule, site.node, 0 FROM site_module "
@@ -228,7 +231,7 @@ static int load_rows(struct loading *loading, struct db *db, int64_t device)
 	if (!error)
 		error = each_row(loading, db, compiled_sql, device, 0, take_compiled);
 	row = loading->modules->row;
-	for (i = loading->modules->rows; i-- > 1;) { /* a parent stands before what is in it */
+	for (i = loading->modules->rows; i-- > 1;) { /* a parent comes before its children */
 		add_sum(&row[i].all, &row[i].own);
 		if (row[i].parent)
 			add_sum(&row[row[i].parent].all, &row[i].all);
@@ -261,7 +264,7 @@ static int link_rows(struct loading *loading)
 struct child {
 	const struct module_member *row;
 	uint32_t number;
-	int folds; /* its word is a number, or a class with one */
+	int folds; /* the word is a number, or a class with a number */
 };
 
 static int is_number(const char *word)
@@ -309,7 +312,7 @@ static struct module_line *add_line(struct loading *loading)
 	return &modules->line[modules->lines++];
 }
 
-/* "layers.*.fc1": below a line whose path has a star the row's own path would name one sister. */
+/* "layers.*.fc1". Below a line whose path has a star, the row's own path would name only one sister. */
 static char *path_of(const struct module_line *parent, const struct child *child, size_t count, int several)
 {
 	const struct module_member *row = child->row;
@@ -331,7 +334,7 @@ static char *path_of(const struct module_line *parent, const struct child *child
 	return strdup(path);
 }
 
-/* One line of child[0 .. count), the least first. */
+/* Makes one line of child[0 .. count), with the least first. */
 static int make_line(struct loading *loading, uint32_t parent, const struct child *child, size_t count, int several)
 {
 	struct module_lines *modules = loading->modules;
@@ -360,7 +363,7 @@ static int make_line(struct loading *loading, uint32_t parent, const struct chil
 	return line->path ? 0 : -MT_E_MEMORY;
 }
 
-/* Lines of child[0 .. count), below `parent`. */
+/* Makes the lines of child[0 .. count), below `parent`. */
 static int make_lines(struct loading *loading, uint32_t parent, struct child *child, size_t count)
 {
 	size_t first, end, groups = 0;
@@ -386,7 +389,7 @@ static struct child child_of(const struct loading *loading, uint32_t number, int
 			       .folds = folds && (row->named ? is_number(row->word) : *row->type != '\0') };
 }
 
-/* The rows below those of a line; how many. */
+/* Collects the rows below the rows of a line. Returns their number. */
 static size_t gather(const struct loading *loading, struct child *child, uint32_t line, int folds)
 {
 	const struct module_lines *modules = loading->modules;
@@ -400,7 +403,7 @@ static size_t gather(const struct loading *loading, struct child *child, uint32_
 	return count;
 }
 
-/* The outermost lines, or that of the module with the name. */
+/* Makes the outermost lines, or the line of the module `name`. */
 static int make_roots(struct loading *loading, struct child *child, const char *name)
 {
 	const struct module_lines *modules = loading->modules;
@@ -458,7 +461,7 @@ static int by_parent(const void *a, const void *b)
 	return one->line < two->line ? -1 : one->line > two->line;
 }
 
-/* The lines below `from`, whose new number is `parent`. No deeper than a path has parts. */
+/* Prints the lines below `from`, whose new number is `parent`. Recursion is no deeper than the parts of a path. */
 static void print_below(struct printing *printing, uint32_t from, uint32_t parent)
 {
 	const struct module_lines *modules = printing->modules;
@@ -505,7 +508,7 @@ static int put_in_order(struct module_lines *modules)
 	return 0;
 }
 
-/* Lines of bytes in no module. There is room for them. */
+/* Adds lines for bytes in no module. The array has room for them. */
 static int add_outside(struct loading *loading)
 {
 	static const char *const words[] = {
@@ -570,7 +573,7 @@ int module_lines_load(struct module_lines *modules, struct db *db, int64_t devic
 	int error;
 
 	*modules = (struct module_lines){ 0 };
-	if (size > 2 && !strcmp(name + size - 2, ".*")) { /* the sisters: all below what they are in */
+	if (size > 2 && !strcmp(name + size - 2, ".*")) { /* the sisters: all children of a module */
 		plain = strndup(name, size - 2);
 		if (!plain)
 			return -MT_E_MEMORY;
@@ -625,7 +628,7 @@ int module_lines_is_folded(const struct module_lines *modules, uint32_t line)
 	return 0;
 }
 
-/* The number in the row's word: of "12", and of "Layer 12". */
+/* The number in the row's word: 12 in "12" and in "Layer 12". */
 static uint64_t number_of(const struct module_member *row)
 {
 	return strtoull(row->word + strcspn(row->word, "0123456789"), NULL, 10);

@@ -38,31 +38,31 @@ enum module_column {
 enum module_outside { MODULE_INSIDE, MODULE_IN_BACKWARD, MODULE_SLACK, MODULE_OUTSIDE };
 
 struct module_sum {
-	uint64_t bytes, count; /* allocations: those of the line itself */
+	uint64_t bytes, count; /* `count`: allocations of the line itself */
 	uint64_t column[MODULE_COLUMNS];
 };
 
-/* A row of submodule, or several of one path. Lines have theirs in a row of `modules->row`. */
+/* A row of submodule, or several rows with one path. A line refers to its rows in `modules->row`. */
 struct module_member {
 	uint32_t parent;                /* 0: none; row[0] is not used */
 	const char *word, *path, *type; /* "": unknown */
 	int named;
-	int is_compiled; /* a compiled function allocated in its call, at the peak or not: the function runs what is inside, too */
-	struct module_sum own, all; /* all: with what is below */
+	int is_compiled; /* a compiled function allocated in its call, at the peak or not; also covers inner modules */
+	struct module_sum own, all; /* all: with the lines below */
 };
 
 struct module_line {
 	uint32_t parent;       /* line; 0: none; line[0] is not used */
-	uint32_t depth;        /* lines above it that do not pass on */
+	uint32_t depth;        /* number of lines above it that do not pass on */
 	uint32_t first, count; /* its rows: modules->of_line[first .. first + count) */
-	uint32_t lines;        /* directly below it */
-	int is_compiled;       /* one of its rows is */
-	int repeats;           /* it stands for sisters */
-	int passes;            /* all it has is one line below it, which says it all: a ModuleList */
+	uint32_t lines;        /* lines directly below it */
+	int is_compiled;       /* one of its rows is compiled */
+	int repeats;           /* 1: the line stands for sisters */
+	int passes;            /* 1: only one line is below it and has all its bytes (a ModuleList) */
 	enum module_outside outside;
 	char *path; /* "layers.*.fc1" */
 	struct module_sum own, all;
-	uint32_t least, middle, most; /* rows with the least, the median and the most bytes, where it repeats */
+	uint32_t least, middle, most; /* if it repeats: rows with the least, the median and the most bytes */
 };
 
 /* Lines in the order of print: each below its parent, the largest first. Owns all texts. */
@@ -75,23 +75,23 @@ struct module_lines {
 };
 
 /*
- * The peak of device `device` (id). `name` not NULL: only that module, by its path ("layers.3", "layers.*"), and what is
- * directly below it is not folded. `folds` 0: nothing is. 0 or -MT_E_x; -MT_E_ARGUMENT: there is no module of that name.
- * Release in any case.
+ * Loads the peak of device `device` (id). `name` not NULL: only the module with this path ("layers.3", "layers.*"); its
+ * direct children are not folded. `folds` 0: folds no lines. Returns 0, -MT_E_x, or -MT_E_ARGUMENT: no module has the
+ * name. The caller releases `modules` in any case.
  */
 int module_lines_load(struct module_lines *modules, struct db *db, int64_t device, const char *name, int folds);
-/* The same of what is in use on the device at a time of the run; the database has lives. Nothing is left out or opened. */
+/* Loads the memory in use on the device at a time of the run, with all lines. The database must have lives. */
 int module_lines_load_at(struct module_lines *modules, struct db *db, int64_t device, int64_t time);
 void module_lines_release(struct module_lines *modules);
 
-/* Whether any module holds bytes; whether any was seen in the run. */
+/* Whether any module holds bytes; whether any module was seen in the run. */
 int module_lines_has_modules(const struct module_lines *modules);
 int module_lines_saw_modules(const struct module_lines *modules);
 
-/* Whether a line above it stands for sisters: then its own rows are of several of those. */
+/* Whether a line above it stands for sisters. Its own rows then belong to several sisters. */
 int module_lines_is_folded(const struct module_lines *modules, uint32_t line);
 
-/* The rows of a line in the order of their numbers: the one after `row`, 0: the first. 0: there is none. */
+/* The rows of a line in the order of their numbers: the row after `row`; `row` 0: the first. Returns 0 at the end. */
 uint32_t module_lines_next(const struct module_lines *modules, const struct module_line *line, uint32_t row);
 
 #endif

@@ -1,4 +1,6 @@
-/* package.h - whose code a frame is, by the name of its package: what a user can change, and what he can only take another version of. */
+/*
+ * package.h - the package that owns a frame's code. A user changes his own code; of a package he takes another version.
+ */
 #ifndef MEMANA_PACKAGE_H
 #define MEMANA_PACKAGE_H
 
@@ -6,10 +8,13 @@
 
 #define PACKAGE_MAX 64
 
-/* "transformers" of "transformers/x.py" and of "/usr/lib/python3/site-packages/transformers/x.py"; "": the user's own. `out`. */
+/*
+ * Writes the package of a file: "transformers" for "transformers/x.py" and
+ * "/usr/lib/python3/site-packages/transformers/x.py"; "": user code. Returns `out`.
+ */
 const char *package_of(const char *file, char out[PACKAGE_MAX]);
 
-/* 1: the frame is PyTorch's, native, or on every stack, and names no owner. */
+/* Whether the frame names no owner: it is PyTorch's, native, or on every stack. */
 int package_is_nobodys(const struct callstack_frame *frame);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-/* Hands one row of `stmt` to the caller's function. */
+/* Passes one row of `stmt` to the caller's function. */
 typedef int give_row(struct db_stmt *stmt, void *asker);
 
 /* The caller's function and context; `row` has the type that the question gives. */
@@ -17,7 +17,7 @@ struct asker {
 #define ANSWER(type, asker, filled) \
 	(((type *)((struct asker *)(asker))->row)(((struct asker *)(asker))->context, (filled)))
 
-/* Runs `sql` with up to two parameters and hands out its rows. */
+/* Runs `sql` with up to two parameters and passes on its rows. */
 static int ask(struct db *db, const char *sql, int64_t one, int64_t two, give_row *give, struct asker *asker)
 {
 	struct db_stmt *stmt;
@@ -356,7 +356,7 @@ static int give_site(struct db_stmt *stmt, void *asker)
 	return ANSWER(query_site_row, asker, &row);
 }
 
-/* Names of the parameters of site ?, as the framework calls them. */
+/* The framework's names for the parameters of a site. */
 #define PARAMETER_OF(site)                                                                                                   \
 	"ifnull((SELECT pattern || iif(names > 1, ' and ' || (names - 1) || ' more', '') FROM (SELECT pattern, max(bytes), " \
 	"count(DISTINCT pattern) AS names FROM parameter WHERE parameter.site = " site " AND newest)), '')"
@@ -375,7 +375,7 @@ int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 
 int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context)
 {
-	/* max() alone among the aggregates picks a row: the other columns of a group are those of its largest site. */
+	/* Only max() picks a row for a group: all other columns come from the group's largest site. */
 	static const char sql[] =
 		"WITH lone AS (SELECT part.site AS site, node, part.process AS process, bytes, count, part.phase AS phase, "
 		"part.category AS category, part.owner AS owner, evidence, decided_by, iif(known = 'rule', bytes, 0) AS rule, "
@@ -423,7 +423,7 @@ int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *c
 		   device, 0, give_culprit, ASKER(row, context));
 }
 
-/* ---- what is counted beside the recorded calls ---- */
+/* ---- bytes beside the recorded calls ---- */
 
 static int give_gpu_total(struct db_stmt *stmt, void *asker)
 {

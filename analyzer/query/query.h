@@ -1,8 +1,8 @@
 /*
  * query.h - the named questions that commands ask a database. Rows come back as plain structs; nothing is printed.
  *
- * Every question calls `row` for each answer, in a fixed order. Strings in a row live until `row` returns; a result
- * other than 0 ends the question and is handed on. Questions may be asked inside `row`. 0, that result, or -MT_E_x.
+ * Every question calls `row` for each answer, in a fixed order. Strings in a row live until `row` returns. A result
+ * other than 0 ends the question. `row` may ask other questions. Questions return 0, the result of `row`, or -MT_E_x.
  */
 #ifndef MEMANA_QUERY_H
 #define MEMANA_QUERY_H
@@ -16,10 +16,10 @@ struct query_process {
 	const char *file, *host, *command, *options, *python_version, *tool_version; /* "": none */
 	int64_t start_realtime, first_time, last_time;
 	uint64_t steps, events, lost, unknown_frees, chunks, file_bytes;
-	int complete, torn;         /* torn: the file ends in the middle of a chunk, as a crash leaves it */
-	const char *ended, *damage; /* "": not known, none beside a torn end */
+	int complete, torn;         /* torn: the file ends inside a chunk, as after a crash */
+	const char *ended, *damage; /* "": unknown; after a torn end always "" */
 	uint64_t damage_offset;
-	uint64_t let_go; /* events that were let go on purpose */
+	uint64_t let_go; /* events dropped on purpose (--keep) */
 };
 
 struct query_device {
@@ -30,10 +30,10 @@ struct query_device {
 		uint64_t bytes, slack;
 		int64_t time, step, pid, rank; /* rank -1: none */
 		const char *phase, *role;
-		uint64_t imported; /* beside it: counted by another process */
-		int64_t requested; /* bytes that tensors had asked for; -1: not known, or the same as those of their blocks */
-		int64_t blocks;   /* and those of the blocks, -1 then */
-		int blocks_exact; /* 0: at least those */
+		uint64_t imported; /* bytes that another process counts, not part of the peak */
+		int64_t requested; /* bytes that tensors asked for; -1: unknown, or as their blocks */
+		int64_t blocks;    /* bytes of the blocks; -1 as above */
+		int blocks_exact;  /* 0: a lower bound */
 	} peak;
 };
 
@@ -48,16 +48,16 @@ struct query_device {
 
 /* NVML's figures at a peak. */
 struct query_gpu_total {
-	const char *peak;           /* "peak", or the phase whose peak it is */
+	const char *peak;           /* "peak", or the phase of the peak */
 	int64_t time;               /* time of the sample */
-	uint64_t processes, absent; /* counted together; recorded, too, but not looked at then */
+	uint64_t processes, absent; /* processes in the figures; recorded processes that were not sampled */
 	uint64_t used, total, recorded;
-	int known; /* the processes' bytes, and what follows */
+	int known; /* 1: the process bytes and their parts are known */
 	uint64_t process, others;
 #define QUERY_GPU_TOTAL_MEMBER(member, column, words) int64_t member;
 	QUERY_GPU_TOTAL_LIST(QUERY_GPU_TOTAL_MEMBER)
 #undef QUERY_GPU_TOTAL_MEMBER
-	const char *mixed; /* "context with code": some of the first may be the second */
+	const char *mixed; /* "context with code": some bytes of the first may belong to the second */
 };
 
 /* Host memory of a process and around it, bytes. */
@@ -88,33 +88,33 @@ struct query_part {
 	const char *word; /* phase, category, owner, or "rank 0, pid 123" */
 	uint64_t bytes, count;
 	int64_t pid, rank;    /* by process only; rank -1: none */
-	uint64_t known, rule; /* by category only: bytes of `bytes` of which the framework said so, a rule says so */
+	uint64_t known, rule; /* by category only: bytes that the framework named, and bytes by a rule */
 };
 
 struct query_site {
 	int64_t id, node, pid, rank; /* node 0: no stack; rank -1: none */
 	uint64_t bytes, count;
 	const char *phase, *category, *owner;
-	const char *parameter;   /* names that the framework has for it: "layers.*.weight and 3 more"; "": none */
-	const char *submodule;   /* path of the module that its stack ran in: "layers.3.fc1"; "": none */
-	uint64_t rule, probable; /* bytes with a category by a rule, by a guess; the framework named the rest */
-	const char *evidence, *decided_by; /* why that category, and which frame decided on the phase; "": nothing */
-	uint64_t sites;                    /* the row stands for several; its other fields are those of the largest */
+	const char *parameter;   /* names that the framework uses: "layers.*.weight and 3 more"; "": none */
+	const char *submodule;   /* path of the module of its stack: "layers.3.fc1"; "": none */
+	uint64_t rule, probable; /* bytes with a category by a rule, and by a guess; the framework named the rest */
+	const char *evidence, *decided_by; /* evidence for the category, and frame that decided the phase; "": none */
+	uint64_t sites;                    /* number of sites in this row; other fields are of the largest */
 };
 
 /* The category that has most of the peak, as in the parts by category, and the phase that made most of it. */
 struct query_culprit {
 	const char *category, *phase;
-	uint64_t bytes;    /* all of that category */
-	uint64_t part;     /* the bytes of these from that phase */
-	uint64_t probable; /* the bytes of these whose category is a guess */
+	uint64_t bytes;    /* all bytes of the category */
+	uint64_t part;     /* part of these bytes from the phase */
+	uint64_t probable; /* part of these bytes with a guessed category */
 };
 
 struct query_phase_peak {
 	const char *phase;
-	uint64_t bytes, tensors; /* each the most of it; maybe not at the same moment */
+	uint64_t bytes, tensors; /* most of each, perhaps at different moments */
 	int64_t time, step;
-	int64_t process, seq; /* after which event of whom */
+	int64_t process, seq; /* process and seq of the event of the peak */
 };
 
 struct query_loss {
@@ -126,8 +126,8 @@ struct query_loss {
 struct query_source {
 	int64_t pid, rank; /* rank -1: none */
 	const char *name, *state, *why;
-	uint32_t processes; /* number that have it */
-	int64_t last_rank;  /* the highest of them */
+	uint32_t processes; /* number of processes that have it */
+	int64_t last_rank;  /* highest rank among them */
 };
 
 typedef int query_process_row(void *context, const struct query_process *row);
@@ -143,20 +143,20 @@ typedef int query_source_row(void *context, const struct query_source *row);
 
 int query_processes(struct db *db, query_process_row *row, void *context);
 
-/* Only those with an allocation on the device. The database has lives. */
+/* Asks only for processes with an allocation on the device. The database must have lives. */
 int query_processes_on(struct db *db, int64_t device, query_process_row *row, void *context);
 
 /* Bytes of the device's peak that are in tensors. */
 int query_tensors(struct db *db, int64_t device, uint64_t *bytes);
 
 /*
- * The names of the run's moments, with those that count together: "end, oom, peak, start, step:1 to step:9". Fits in
+ * Writes the names of the run's moments, series as one: "end, oom, peak, start, step:1 to step:9". The text fits in
  * QUERY_MOMENTS_MAX. Returns `out`.
  */
 #define QUERY_MOMENTS_MAX 512
 const char *query_moments(char out[QUERY_MOMENTS_MAX], struct db *db);
 
-/* 1: a moment of the run has that name, 0, or -MT_E_x. */
+/* Returns 1 if a moment of the run has this name, 0 if none has, or -MT_E_x. */
 int query_is_moment(struct db *db, const char *name);
 
 /* Devices that were used, by number. */
@@ -166,8 +166,8 @@ int query_devices(struct db *db, query_device_row *row, void *context);
 int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row *row, void *context);
 
 /*
- * On whose word the category of `bytes` is: census, rule or probable, as in the table `site`. The weakest word counts that stands for
- * more than a hundredth of them. `rule`, `probable`: the bytes with these words.
+ * The source of the category of `bytes`: census, rule or probable, as in the table `site`. The weakest source with more
+ * than a hundredth of the bytes counts. `rule` and `probable` are the bytes with these sources.
  */
 const char *query_known(uint64_t bytes, uint64_t rule, uint64_t probable);
 
@@ -175,8 +175,8 @@ const char *query_known(uint64_t bytes, uint64_t rule, uint64_t probable);
 int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context);
 
 /*
- * The same, sites of one line together whose modules differ in numbers alone: `submodule` is layers.*.fc1 then.
- * Time: of the sites that have a module, else of those that are given.
+ * As query_sites, but sites of one line are one row if their modules differ in numbers alone: `submodule` is
+ * layers.*.fc1. Time grows with the sites that have a module, or with `limit` for the others.
  */
 int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context);
 
@@ -195,12 +195,12 @@ int query_hosts(struct db *db, query_host_row *row, void *context);
 int query_losses(struct db *db, query_loss_row *row, void *context);
 int query_sources(struct db *db, query_source_row *row, void *context);
 
-/* Sources that are not on, one row for all processes with the same reason: `pid` and `rank` are the lowest. */
+/* Sources that are off, with one row for all processes that have the same reason. `pid` and `rank` are the lowest. */
 int query_sources_missing(struct db *db, query_source_row *row, void *context);
 
-/* The newest census of a run: parameters, those of all layers together. As query.h. */
+/* The newest census of a run: parameters, with those of all layers together. Results as in query.h. */
 
-/* The kinds that the census tells apart. X(member, word of parameter.what) */
+/* The kinds of memory in a census: X(member, word of parameter.what) */
 #define QUERY_PARAMETER_LIST(X)     \
 	X(weights, "weights")       \
 	X(buffers, "buffers")       \
@@ -209,11 +209,11 @@ int query_sources_missing(struct db *db, query_source_row *row, void *context);
 	X(master, "master weights")
 
 struct query_parameter {
-	const char *name;                       /* with * for the number of a layer; "": no module has it */
+	const char *name;                       /* name with * for the number of a layer; "": no module has it */
 	const char *model, *module, *optimizer; /* "": none */
-	const char *dtype, *shape;              /* "": unknown; the shape is that of the whole */
+	const char *dtype, *shape;              /* "": unknown; the shape is of the whole tensor, not of a shard */
 	uint64_t count, processes;              /* names; processes that have them */
-	uint64_t bytes;                         /* sum of all that follow; tied memory counts once */
+	uint64_t bytes;                         /* sum of all members below; tied memory counts once */
 #define QUERY_PARAMETER_MEMBER(member, word) uint64_t member;
 	QUERY_PARAMETER_LIST(QUERY_PARAMETER_MEMBER)
 #undef QUERY_PARAMETER_MEMBER

@@ -6,32 +6,32 @@
 #include "memtrace/error.h"
 
 #define INLINED_MAX 8  /* functions at one address */
-#define DEPTH_MAX 1101 /* deepest stack of a database that somebody else made: parents could go in a circle */
+#define DEPTH_MAX 1101 /* deepest stack; a foreign database could have parents in a circle */
 
-/* Sums of one place in the code. */
+/* The functions at one place in the code. */
 struct tree_frame {
-	size_t count; /* 0: there is no such frame */
+	size_t count; /* 0: no such frame */
 	struct callstack_frame at[];
 };
 
-#define NO_NODE UINT32_MAX /* as a number: it has no parent */
+#define NO_NODE UINT32_MAX /* a number that says: no parent */
 #define NOT_READ (UINT32_MAX - 1)
 
 struct tree_node {
 	int64_t parent_id;
-	uint32_t parent; /* its number, NO_NODE, or NOT_READ */
+	uint32_t parent; /* number of the parent, NO_NODE, or NOT_READ */
 	uint32_t frame;
 	int64_t module; /* id of the module that the frame calls; 0: none */
 };
 
 struct stack_tree {
-	struct db_stmt *find_node, *find_frame; /* NULL: not asked for yet, or closed */
+	struct db_stmt *find_node, *find_frame; /* NULL: not used yet, or closed */
 	struct db *db;                          /* NULL: closed */
 	struct symbols *symbols;
 	const struct stack_tree_source *source; /* NULL: the database */
 	const void *context;
 	struct tuple_table node_numbers, frame_numbers; /* by id */
-	struct tuple_table twins;                       /* frames by what they say: many processes run the same code */
+	struct tuple_table twins;                       /* frames by content: many processes run the same code */
 	struct tree_node *node;
 	struct tree_frame **frame;
 	uint32_t nodes, frames, node_room, frame_room;
@@ -73,7 +73,10 @@ static char *put(char **names, const char *name)
 	return memcpy(copy, name, size);
 }
 
-/* One frame for each of these functions: they were inlined into each other. `like`: what they have in common. NULL: out of memory. */
+/*
+ * Makes one frame for each of these functions, inlined into each other. `like`: the members that they share. NULL: out
+ * of memory.
+ */
 static struct tree_frame *make_frame(const struct callstack_frame *like, const struct symbol *symbol, size_t count)
 {
 	const char *module;
@@ -121,7 +124,7 @@ static struct told_frame read_row(const struct db_stmt *row)
 	return told;
 }
 
-/* The functions at the address of a native frame, innermost first, or what was recorded of it. */
+/* Reads the functions at the address of a native frame, innermost first; without symbols, the recorded names. */
 static struct tree_frame *read_frame(const struct told_frame *told, struct symbols *symbols)
 {
 	const struct callstack_frame *like = &told->like;
@@ -133,12 +136,12 @@ static struct tree_frame *read_frame(const struct told_frame *told, struct symbo
 				     INLINED_MAX);
 	if (!count)
 		found[count++] = (struct symbol){ .function = like->function, .file = like->file, .line = like->line };
-	else if (!*found[count - 1].function) /* the file was stripped of its symbols, but not of its lines */
+	else if (!*found[count - 1].function) /* the file has lines but no symbols */
 		found[count - 1].function = like->function;
 	return make_frame(like, found, count);
 }
 
-/* Asks for the row of an id by `sql`, whose statement is kept: 1, it is there; 0, it is not; or -MT_E_x. */
+/* Runs `sql` for the row of an id, and keeps the statement in *stmt. Returns 1: found; 0: no such row; or -MT_E_x. */
 static int find_row(struct stack_tree *tree, struct db_stmt **stmt, const char *sql, int64_t id)
 {
 	int error = 0;
@@ -174,7 +177,7 @@ static int add_frame(struct stack_tree *tree, struct tree_frame *frame)
 	return 0;
 }
 
-/* Frames of Python that say the same are one frame. Native ones are told apart by what their addresses are. */
+/* Keeps a frame. Python frames with equal content are one frame. Native frames differ by their addresses. */
 static int keep_frame(struct stack_tree *tree, const struct told_frame *told, uint32_t *number)
 {
 	const struct callstack_frame *like = &told->like;
@@ -192,7 +195,7 @@ static int keep_frame(struct stack_tree *tree, const struct told_frame *told, ui
 	return error;
 }
 
-/* A frame that is not there is one of no functions. */
+/* Reads a frame from the database. A missing frame has no functions. */
 static int ask_frame(struct stack_tree *tree, int64_t id, uint32_t *number)
 {
 	struct told_frame told;
@@ -229,7 +232,7 @@ static int load_frame(struct stack_tree *tree, int64_t id)
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
-/* The number of a row by its id, read where it is not there yet. 0 or -MT_E_x. */
+/* Finds the number of a row by its id, and reads a row that is not there yet. Returns 0 or -MT_E_x. */
 static int find(struct stack_tree *tree, const struct tuple_table *numbers, int64_t id,
 		int (*load)(struct stack_tree *tree, int64_t id), uint32_t *number)
 {
@@ -318,7 +321,7 @@ static int append(struct callstack *stack, const struct tree_frame *frame)
 	return error;
 }
 
-/* A module's forward: the outermost frame inside of the call that passes nothing on. */
+/* Whether the frame is a Python function with the name "forward". */
 static int is_forward(const struct callstack_frame *frame)
 {
 	const char *dot = strrchr(frame->function, '.');
@@ -326,7 +329,7 @@ static int is_forward(const struct callstack_frame *frame)
 	return !frame->native && !frame->elided && !strcmp(dot ? dot + 1 : frame->function, "forward");
 }
 
-/* The copy of the frame that has the module. NULL: out of memory. */
+/* Returns the copy of the frame for this module. NULL: out of memory. */
 static const struct callstack_frame *named_frame(struct stack_tree *tree, const struct callstack_frame *frame,
 						 int64_t module)
 {
@@ -349,7 +352,10 @@ static const struct callstack_frame *named_frame(struct stack_tree *tree, const 
 	return tuple_add(&tree->named_numbers, &key, tree->nameds++) ? NULL : copy;
 }
 
-/* The frames from `first` on are inside of the call of a module, and of no other one. 0 or -MT_E_MEMORY. */
+/*
+ * Gives the forward of a module its name. The frames from `first` to `call` are inside of the module's call and of no
+ * inner one. The forward is the outermost of them that is no plumbing. Returns 0 or -MT_E_MEMORY.
+ */
 static int name_forward(struct stack_tree *tree, struct callstack *stack, size_t first, size_t call, int64_t module)
 {
 	const struct callstack_frame *named;
@@ -387,7 +393,7 @@ static int load_asked(struct stack_tree *tree, int64_t node, struct callstack *s
 	return error;
 }
 
-/* Nodes that cost no question are not kept: there may be millions of them. */
+/* Nodes from a source are not kept: reading them is cheap, and there may be millions. */
 static int load_read(struct stack_tree *tree, int64_t node, struct callstack *stack)
 {
 	int64_t frame;
