@@ -3,12 +3,12 @@
 #include <curses.h>
 #include <unistd.h>
 
-/* Its names of capabilities are macros: after everything else. */
+/* term.h defines capabilities as macros. Include it last. */
 #include <term.h>
 
 /*
- * Neighbours in the chart differ in lightness, too, and phases to eyes that miss a colour. A pale colour has the hue of its layer.
- * Grey is slack alone.
+ * Neighbours in the chart differ in lightness, too. Phases also differ for colour-blind eyes. A pale colour has the hue
+ * of its layer. Only slack is grey.
  */
 const struct colour colour_of_layer[COLOUR_LAYERS] = {
 	{ 99, 141, 2 },  /* the rest, other: violet */
@@ -45,7 +45,7 @@ int colour_of_terminal(void)
 	return colour_depth(colours);
 }
 
-/* A cube of six steps a side, and behind it a ramp of grey. */
+/* Colours 16 to 231 are a cube of six steps a side; a ramp of grey follows. */
 int colour_direct(int colour)
 {
 	static const int step[] = { 0, 95, 135, 175, 215, 255 };

@@ -27,7 +27,7 @@ static int is_right(const struct column *column)
 	return column->unit < COLUMN_FLAG || column->unit == COLUMN_FIGURE;
 }
 
-/* Words of the value may be in its own store: it is not copied. */
+/* The words of a value may lie in its own store: the value must not be copied. */
 static void get_value(struct column_value *value, const struct column *column, const void *row)
 {
 	value->number = 0;
@@ -84,9 +84,9 @@ static size_t last_of(const struct column_table *table)
 	return last;
 }
 
-#define LAST_LEAST 24 /* columns of the terminal that a broken last cell has at least */
+#define LAST_LEAST 24 /* least columns for the last cell when it is broken to lines */
 
-/* Two blanks between cells, one where the table is too wide for the terminal then. */
+/* Sets the widths, and two blanks between cells; one blank if the table is too wide for the terminal. */
 static void measure(struct layout *layout, const struct text *text, const struct column_table *table,
 		    const struct rows *rows)
 {
@@ -108,7 +108,7 @@ static void measure(struct layout *layout, const struct text *text, const struct
 	layout->gap = all > text_columns(text) ? 1 : 2;
 }
 
-/* The cell and the blanks around it; a phase in its colour. */
+/* Prints the cell and the blanks around it, a phase in its colour. */
 static void print_cell(const struct text *text, const struct column *column, const char *words, int gap, int width)
 {
 	int blanks = width - columns_of(words), right = is_right(column);

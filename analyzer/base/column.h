@@ -1,15 +1,15 @@
 /*
- * column.h - a table of a report as a list of columns. The table in the text, the fields of the JSON, their schema and the list in the
- * manual page are made from that list.
+ * column.h - a table of a report as a list of columns. The list defines the table in the text, the fields of the JSON,
+ * their schema, and the list in the manual page.
  *
  *     #define STEPS_COLUMNS(X, T)                                                          \
  *         X(T, step, NUMBER, "step", it->step, "its number")                               \
  *         X(T, peak_bytes, BYTES, "peak", it->peak, "most that the device held in it")
  *     COLUMN_TABLE(steps, struct steps_row, STEPS_COLUMNS)
  *
- * X(table, id, unit, heading, value, meaning): `id` is the field of the JSON, the value is an expression of the row `it`. A heading of
- * NULL keeps a column out of the text. Numbers are COLUMN_NONE and words NULL where they are unknown: "-" in the text, null in the JSON. The
- * text has "-" for no bytes, too.
+ * X(table, id, unit, heading, value, meaning): `id` is the field of the JSON, the value is an expression of the row
+ * `it`. A heading of NULL keeps a column out of the text. Unknown numbers are COLUMN_NONE, and unknown words NULL: "-"
+ * in the text, null in the JSON. 0 bytes are "-" in the text, too.
  */
 #ifndef MEMANA_COLUMN_H
 #define MEMANA_COLUMN_H
@@ -23,11 +23,11 @@
 
 #define COLUMN_NONE INT64_MIN
 #define COLUMN_IF(known, value) ((known) ? (int64_t)(value) : COLUMN_NONE)
-#define COLUMN_STORE 512 /* bytes of words that a column puts together */
+#define COLUMN_STORE 512 /* bytes for words that a column builds */
 
 /*
- * Units up to FLAG are numbers. OPTIONAL is a word whose field is absent where it is unknown. LABEL is words of the text alone, FIGURE the
- * same to the right. LIST is a function that writes the field: $defs/ID of the schema describes it.
+ * Units up to FLAG are numbers. OPTIONAL is a word whose field is absent if unknown. LABEL is a word of the text alone,
+ * FIGURE a word to the right. LIST is a function that writes the field; $defs/ID of the schema describes it.
  */
 enum column_unit {
 	COLUMN_BYTES,
@@ -50,13 +50,13 @@ struct column_value {
 	int64_t number;   /* bytes, ns, a count; FLAG: 0 or 1 */
 	const char *text; /* lives as long as the row, or is in `store` */
 	void (*list)(struct doc *doc, const char *key, const void *row);
-	char store[COLUMN_STORE]; /* for words that a column puts together */
+	char store[COLUMN_STORE]; /* for words that a column builds */
 };
 
 struct column {
 	const char *id, *heading, *meaning;
 	enum column_unit unit;
-	int may_be_unknown; /* its value is a COLUMN_IF, or of a unit that may be unknown in any row */
+	int may_be_unknown; /* the value is a COLUMN_IF, or its unit may be unknown in any row */
 	void (*get)(struct column_value *value, const void *row);
 };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROPORTION 32u /* bytes of name for a byte of symbol; of the names in PyTorch 1.13 the most is 19 */
-#define NAME_MIN 256u  /* every name may have them */
+#define PROPORTION 32u /* bytes of a name for each byte of its symbol; PyTorch 1.13 has at most 19 */
+#define NAME_MIN 256u  /* bytes that every name may have */
 #define NAME_MAX_BYTES 65536u
 
 /*
@@ -21,7 +21,10 @@ struct name {
 	jmp_buf too_long;
 };
 
-/* The library offers no way to stop. Its demangler holds nothing while it calls: it works on its stack alone. */
+/*
+ * Takes a piece of the name. The library offers no way to stop early. Its demangler works on its stack alone, and holds
+ * no memory during the call.
+ */
 static void take(const char *piece, size_t size, void *context)
 {
 	struct name *name = context;

@@ -3,8 +3,8 @@
 #define MEMANA_DEMANGLE_H
 
 /*
- * The name as a C++ programmer writes it; malloc'd. NULL: `symbol` is no C++ symbol, its name is out of proportion to the
- * symbol (a few bytes of substitutions can stand for gigabytes), or memory is out.
+ * Returns the name as a C++ programmer writes it. The caller frees it. NULL: `symbol` is no C++ symbol, memory is out,
+ * or the name is much too long for its symbol. A few bytes of substitutions can stand for gigabytes.
  */
 char *demangle(const char *symbol);
 

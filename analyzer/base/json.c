@@ -13,7 +13,7 @@
 
 struct doc {
 	json_t *root;
-	json_t *open[DEPTH_MAX]; /* borrowed from their parents */
+	json_t *open[DEPTH_MAX]; /* borrowed references: the parents own the values */
 	int depth;
 	int failed;
 };
@@ -36,7 +36,7 @@ void doc_fail(struct doc *doc)
 	doc->failed = 1;
 }
 
-/* Takes over `value`. */
+/* Adds `value`, and owns it. */
 static void put(struct doc *doc, const char *key, json_t *value)
 {
 	json_t *parent = doc->depth ? doc->open[doc->depth - 1] : NULL;
@@ -195,7 +195,7 @@ static const struct doc_device *device_of(const json_t *object, const struct doc
 	return NULL;
 }
 
-/* No text is null: there is one way to say nothing. */
+/* Replaces an empty verdict by null: both mean no verdict. */
 static json_t *verdict_of(json_t *object)
 {
 	json_t *verdict = json_object_get(object, "verdict");
@@ -246,7 +246,10 @@ void doc_shape(struct doc *doc, const struct doc_device *device, size_t count)
 	add_missing(doc, doc->root, "verdict", verdict ? json_incref(verdict) : json_null());
 }
 
-/* A document with \uXXXX for what is harmful, which stands inside strings only: to who reads JSON it is the same. */
+/*
+ * Prints a document with harmful characters as \uXXXX. They occur inside strings alone, where JSON gives both forms one
+ * meaning.
+ */
 static void print_escaped(const char *text, FILE *file)
 {
 	size_t size = strlen(text), from = 0, at, length;
@@ -278,7 +281,7 @@ static int print_as(const struct doc *doc, FILE *file, size_t layout)
 	return 0;
 }
 
-/* main tells of a failed write to standard output, once for all commands. */
+/* main reports a failed write to standard output, once for all commands. */
 static int check_written(FILE *file)
 {
 	return file != stdout && (fflush(file) || ferror(file)) ? -MT_E_SYSTEM : 0;

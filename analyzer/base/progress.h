@@ -17,13 +17,16 @@ struct progress {
 	int64_t start, shown; /* ns; shown 0: not yet */
 };
 
-/* `file`: where to, if it is a terminal (stderr); NULL: nowhere. `name` lives as long as the progress. `now`: CLOCK_MONOTONIC, ns. */
+/*
+ * `file`: where the line goes, if it is a terminal (stderr); NULL: no line. `name` must live as long as the progress.
+ * `now`: CLOCK_MONOTONIC, ns.
+ */
 void progress_init(struct progress *progress, FILE *file, const char *name, uint64_t total, int64_t now);
 
-/* So much more was read. Shows that after a second, and then a few times a second. */
+/* Adds input that was read. Shows the line after a second, and then a few times a second. */
 void progress_add(struct progress *progress, uint64_t bytes, uint64_t events, int64_t now);
 
-/* Takes the line away. */
+/* Removes the line. */
 void progress_release(struct progress *progress);
 
 int64_t progress_now(void);

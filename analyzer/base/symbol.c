@@ -21,12 +21,12 @@ struct elf_file {
 	void *build_id;
 	size_t build_id_size;
 	Dwfl *dwfl;
-	Dwfl_Module *module; /* NULL: not there, or another build */
+	Dwfl_Module *module; /* NULL: no such file, or another build */
 	GElf_Addr bias;
 	struct symbol_index *index; /* made when a symbol is asked for the first time */
 };
 
-/* The names of one address: they are found once. */
+/* The names of one address, looked up once. */
 struct place {
 	struct elf_file *file; /* NULL: free slot */
 	uint64_t offset;
@@ -58,7 +58,7 @@ struct symbols *symbols_new(void)
 		free(symbols);
 		return NULL;
 	}
-	/* elfutils would ask these servers for missing files, and tell them what is being looked at. */
+	/* With these servers elfutils would ask for missing files, and tell which programs are analysed. */
 	unsetenv("DEBUGINFOD_URLS");
 	return symbols;
 }
@@ -167,7 +167,7 @@ static void load(struct elf_file *file)
 		file->module = module;
 }
 
-/* The file, opened when it is asked for the first time. NULL: out of memory. */
+/* Returns the file, and opens it at its first use. NULL: out of memory. */
 static struct elf_file *find_file(struct symbols *symbols, const char *path, const void *build_id, size_t size)
 {
 	struct elf_file *file;
@@ -225,7 +225,7 @@ static int names_code(const GElf_Sym *symbol)
 	       type != STT_TLS;
 }
 
-/* The name itself is not looked at: names are most of a file's bytes, and few are asked for. */
+/* Leaves out the name: names are most of a file's bytes, and few are needed. */
 static int read_span(Dwfl_Module *module, int number, struct symbol_span *span)
 {
 	GElf_Word section;
@@ -288,7 +288,7 @@ static const char *find_symbol(struct elf_file *file, GElf_Addr address)
 	name = number ? dwfl_module_getsym_info(file->module, (int)number, &symbol, &start, NULL, NULL, NULL) : NULL;
 	if (!name || !*name)
 		return NULL;
-	/* elfutils decides on a label where no section is known: a label of a damaged file names nothing. */
+	/* elfutils decides about a label without a known section. In a damaged file such a label names nothing. */
 	return symbol.st_size || section ? name : walk_symbols(file->module, address);
 }
 
@@ -356,7 +356,10 @@ static size_t find_scopes(struct symbols *symbols, const struct elf_file *file, 
 
 	if (!unit || dwarf_getscopes(unit, address - bias, &scopes) <= 0)
 		return 0;
-	/* From here by nesting in the code; dwarf_getscopes goes on with where an inlined function was written. */
+	/*
+	 * Follows the nesting in the code: dwarf_getscopes would follow the place where an inlined function was
+	 * written.
+	 */
 	scope_count = dwarf_getscopes_die(&scopes[0], &outwards);
 	for (i = 0; i < scope_count && count < LEVELS_MAX; i++) {
 		if (!is_function(&outwards[i]))

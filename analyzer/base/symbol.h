@@ -1,8 +1,8 @@
 /*
- * symbol.h - the one user of elfutils: names and source lines for native frames, after the fact.
+ * symbol.h - names and source lines for native frames, looked up after the recording. Only this room uses elfutils.
  *
- * A module's file is believed only when its build-id is the recorded one. Without that, or without the file, there
- * is no name: a wrong name is worse than none. Nothing is asked over the network.
+ * A module's file is used only if its build-id is the recorded one. Otherwise there is no name: a wrong name is worse
+ * than no name. The network is never used.
  */
 #ifndef MEMANA_SYMBOL_H
 #define MEMANA_SYMBOL_H

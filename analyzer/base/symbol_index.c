@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 /*
- * The sorted array is a tree: the node of [low, high) is the span in the middle. `reach` is the largest end of the
- * node's spans, and a part of the tree that does not reach an address is left out.
+ * The sorted array is a tree: the node of [low, high) is the span in the middle. `reach` is the largest end among the
+ * node's spans. A search leaves out subtrees that do not reach the address.
  */
 
 #define NEAR_ROOM_MIN 64u
@@ -31,7 +31,7 @@ static void sort_by_digit(const struct symbol_span *from, struct symbol_span *to
 		to[place[digit_of(from[i].start, shift)]++] = from[i];
 }
 
-/* By start, and by number where the start is the same. A sort that compares takes several times as long. */
+/* Sorts by start, then by number. A comparing sort would take several times as long. */
 static int sort_spans(struct symbol_index *index)
 {
 	struct symbol_span *spare = malloc(index->count * sizeof(*spare) + 1), *sorted;
@@ -102,7 +102,10 @@ static int add_near(struct symbol_index *index, size_t count, size_t at)
 	return 0;
 }
 
-/* Adds the spans of [low, high) around the address to `near`, each with its number above its position. 0, or -1: out of memory. */
+/*
+ * Adds the spans of [low, high) around the address to `near`, with number and position. Returns 0, or -1: out of
+ * memory.
+ */
 static int find_near(struct symbol_index *index, size_t low, size_t high, uint64_t address, size_t *count)
 {
 	const struct symbol_span *span;
@@ -138,7 +141,10 @@ static int is_better(const struct symbol_span *span, const struct symbol_span *b
 	return span->start == best->start && span->rank == best->rank && span->end < best->end;
 }
 
-/* The best of the near spans that are global, or local. The order of the symbol table counts: "better" has circles. */
+/*
+ * The best of the near spans, among global or among local symbols. The order of the symbol table decides, because the
+ * relation "better" has circles.
+ */
 static const struct symbol_span *find_best(const struct symbol_index *index, size_t count, int global)
 {
 	const struct symbol_span *best = NULL, *span;

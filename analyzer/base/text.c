@@ -23,7 +23,7 @@
 
 static enum text_when colour_when;
 static struct {
-	FILE *file; /* behind a pager; NULL: none is */
+	FILE *file; /* behind a pager; NULL: no pager */
 	int columns;
 } paged;
 
@@ -37,7 +37,7 @@ static int is_terminal(FILE *file)
 	return file == paged.file || isatty(fileno(file));
 }
 
-/* 0: the terminal does not say. */
+/* Returns 0 if the terminal does not tell its columns. */
 static int terminal_columns(FILE *file)
 {
 	struct winsize size;
@@ -242,7 +242,10 @@ static int layer_of_phase(const char *phase)
 	return number < COLOUR_LAYERS ? number : -1;
 }
 
-/* 1: what follows is in the phase's colour, until TEXT_PLAIN: 3, the letters; 4, what is behind them. */
+/*
+ * Begins the phase's colour, up to TEXT_PLAIN, for the letters (`what` 3) or the background (4). Returns 1 if the phase
+ * has a colour.
+ */
 static int begin_phase(const struct text *text, const char *phase, int what)
 {
 	int layer = text->colours ? layer_of_phase(phase) : -1;
@@ -415,8 +418,8 @@ static int in_ranges(const struct range *range, size_t count, uint32_t code)
 }
 
 /*
- * Widths are not asked of the C library: they would depend on the locale. Characters that sit on the one before them
- * (Unicode's Mn and Me of the scripts that have many).
+ * Characters that combine with the one before (Unicode's Mn and Me, of the common scripts). The C library's widths
+ * would depend on the locale.
  */
 static int is_combining(uint32_t code)
 {

@@ -12,7 +12,7 @@
 #define TEXT_COLUMNS 80  /* default columns of a line */
 #define TEXT_SIZE_MAX 32 /* bytes that any of the small formats needs, with NUL */
 
-/* X(NAME, SGR codes) - what parts of a report mean; how that looks is decided here. */
+/* X(NAME, SGR codes): the meanings of parts of a report, and their look. */
 #define TEXT_STYLE_LIST(X) \
 	X(PLAIN, "0")      \
 	X(BOLD, "1")       \
@@ -29,16 +29,16 @@ enum text_style {
 #undef TEXT_STYLE_ENUM
 };
 
-/* The destination of text and its limits. */
+/* The destination of a text, and its limits. */
 struct text {
 	FILE *file;
-	int colour;  /* a terminal, and NO_COLOR is not set; or as text_set_colour says */
+	int colour;  /* 1: a terminal without NO_COLOR; or as text_set_colour says */
 	int colours; /* for phases: 256, 8 or 0 */
 	int blocks;  /* a terminal that shows UTF-8 block characters */
 	int columns; /* columns of a line; 0: TEXT_COLUMNS */
 };
 
-/* A line has the columns that COLUMNS says, else those of the terminal, between 60 and 200; elsewhere TEXT_COLUMNS. */
+/* Sets up the text. A line has the columns of COLUMNS, else those of the terminal (60 to 200), else TEXT_COLUMNS. */
 void text_init(struct text *text, FILE *file);
 
 /* Whether text has colours. X(NAME, word of --color) */
@@ -53,22 +53,22 @@ enum text_when {
 #undef TEXT_WHEN_ENUM
 };
 
-/* For the whole program, and stronger than NO_COLOR. Before text_init. */
+/* For the whole program; overrides NO_COLOR. Call it before text_init. */
 void text_set_colour(enum text_when when);
 
-/* `file` is a terminal, and a pager's pipe will take its place: text_init sees the terminal. For the whole program. */
+/* Keeps the terminal `file` for text_init, before a pager's pipe replaces it. For the whole program. */
 void text_keep_terminal(FILE *file);
 
 /*
- * The facts that the run at hand does not have. Traces of memrec say everything; of PyTorch's snapshots some have no
- * times, some not even a history. An unknown fact is left out of text and null in JSON, never a 0. One answer for the
- * whole program: whoever opens what was named sets it (command_open), before anything is printed.
+ * Facts that may be missing in the run. Traces of memrec have all. Some snapshots of PyTorch have no times, or no
+ * history. An unknown fact is left out of text, and is null in JSON, never 0. There is one answer for the whole
+ * program: command_open sets it before any output.
  */
 struct text_known {
-	int snapshot; /* 1: some of it is a PyTorch snapshot, none of memrec's */
-	int cut;      /* 1: of a snapshot's history the oldest events are gone */
+	int snapshot; /* 1: a part is a PyTorch snapshot, no part is a trace of memrec */
+	int cut;      /* 1: a snapshot lacks the oldest events of its history */
 	int times;    /* 0: times only order events */
-	int history;  /* 0: only what was there at the end: neither phases nor steps */
+	int history;  /* 0: only the memory at the end: neither phases nor steps */
 };
 
 extern struct text_known text_known; /* all known, until a caller restricts it */
@@ -77,7 +77,7 @@ extern struct text_known text_known; /* all known, until a caller restricts it *
 const char *text_bytes(char out[TEXT_SIZE_MAX], uint64_t bytes);
 const char *text_change(char out[TEXT_SIZE_MAX], int64_t bytes); /* "+1.5 GiB", "-3 B", "0 B" */
 const char *text_time(char out[TEXT_SIZE_MAX], int64_t ns);
-/* " at 12.4 s", for sentences; "" if times are not known. text_time is "-" then. */
+/* " at 12.4 s", for sentences; "" if times are unknown. text_time is "-" then. */
 const char *text_at(char out[TEXT_SIZE_MAX], int64_t ns);
 const char *text_percent(char out[TEXT_SIZE_MAX], uint64_t part, uint64_t whole);
 const char *text_number(char out[TEXT_SIZE_MAX], uint64_t number);
@@ -95,18 +95,18 @@ void text_style(const struct text *text, enum text_style style);
 void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width);
 
 /*
- * The same, in the colour that the phase has on the screen; `phase` is a word of MT_PHASE_LIST, or the category of slack.
+ * As text_bar, in the phase's colour of the screen. `phase` is a word of MT_PHASE_LIST, or the category of slack.
  * Without colours, and for other words, the bar is that of text_bar.
  */
 void text_phase_bar(const struct text *text, const char *phase, uint64_t part, uint64_t whole, int width);
 
-/* printf, of what a terminal may have: see memtrace/clean.h. text_say: to stdout. */
+/* printf with harmful characters replaced, see memtrace/clean.h. text_say prints to stdout. */
 void text_print(const struct text *text, const char *format, ...) MT_PRINTF(2, 3);
 void text_say(const char *format, ...) MT_PRINTF(1, 2);
 
 /*
- * text_print of a text that begins with a blank, and that has the phase's colour (text_phase_bar) behind it. Words
- * stay legible on dark and on light; a colour that tells phases apart need not be.
+ * text_print of a text that begins with a blank; the blank gets the phase's colour as background (text_phase_bar). A
+ * colour of letters could be illegible on a dark or a light terminal.
  */
 void text_phase_print(const struct text *text, const char *phase, const char *format, ...) MT_PRINTF(3, 4);
 
@@ -121,15 +121,15 @@ void text_wrap(const struct text *text, int indent, int column, const char *word
 const char *text_word(const char *name);
 
 /*
- * Copies `from` so that it takes at most `columns` columns: what is harmful (memtrace/clean.h) becomes '?', what is
- * too long loses its beginning (`keep_end`, for paths) or its end, marked by "...". `out` has `size` bytes.
+ * Copies `from` into at most `columns` columns. Harmful characters (memtrace/clean.h) become '?'. A text that is too
+ * long loses its beginning (`keep_end`, for paths) or its end, marked by "...". `out` has `size` bytes.
  */
 const char *text_fit(char *out, size_t size, const char *from, size_t columns, int keep_end);
 
 /* The part of a path after the last '/'. */
 const char *text_base_name(const char *path);
 
-/* A sentence or two, put together piece by piece. */
+/* A sentence or two, built from pieces. */
 
 struct sentence {
 	char text[2048]; /* a longer text is cut off */
@@ -141,15 +141,18 @@ void sentence_say(struct sentence *sentence, const char *format, ...) MT_PRINTF(
 /* Words of unknown origin, made fit for a terminal and not longer than a line. */
 void sentence_say_clean(struct sentence *sentence, const char *words);
 
-/* How many columns of a terminal characters take, whatever the locale. */
+/* Columns of characters on a terminal, for any locale. */
 
-/* A character fit to be shown, and its columns: 0 for one that sits on the one before it. */
+/* A character that is safe to show, and its columns; 0 for one that combines with the one before. */
 struct columns_character {
 	char text[5];
 	int columns;
 };
 
-/* Takes the next character of `at`, which is not at its end; the bytes that it had. A harmful character becomes '?'. */
+/*
+ * Takes the next character of `at` (not at its end). Returns the bytes of the character. A harmful character becomes
+ * '?'.
+ */
 size_t columns_next(struct columns_character *out, const char *at);
 
 /* Columns that the text takes. */

@@ -1,4 +1,4 @@
-/* tuple.h - a hash table: by four numbers of any meaning, a number. Zeroed it is empty. */
+/* tuple.h - a hash table from four numbers to one number. Zeroed: empty. */
 #ifndef MEMANA_TUPLE_H
 #define MEMANA_TUPLE_H
 
@@ -11,7 +11,7 @@ struct tuple {
 
 struct tuple_slot {
 	struct tuple key;
-	uint32_t value; /* plus 1; 0: free */
+	uint32_t value; /* value plus 1; 0: free */
 };
 
 struct tuple_table {
@@ -21,13 +21,13 @@ struct tuple_table {
 
 #define TUPLE_NONE UINT32_MAX
 
-/* The value; TUPLE_NONE: there is none. */
+/* Returns the value; TUPLE_NONE: no such key. */
 uint32_t tuple_find(const struct tuple_table *table, const struct tuple *key);
 
-/* For a key that is not there yet; `value` is below TUPLE_NONE. 0 or -MT_E_MEMORY. */
+/* Adds a new key; `value` is below TUPLE_NONE. Returns 0 or -MT_E_MEMORY. */
 int tuple_add(struct tuple_table *table, const struct tuple *key, uint32_t value);
 
-/* A number for a text. Two texts have the same one by chance alone, and rarely: compare them. */
+/* A hash of a text. Two texts may have one hash, rarely: compare the texts. */
 uint64_t tuple_text(const char *text);
 
 void tuple_release(struct tuple_table *table);
