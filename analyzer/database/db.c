@@ -18,7 +18,7 @@ struct db {
 	int kept_count;
 };
 
-/* A statement in use, or one that is kept. A question for each device or process is prepared once. */
+/* A statement in use, or a kept one. Keeping saves preparing a question again for each device or process. */
 struct db_stmt {
 	sqlite3_stmt *raw;
 	struct db *db;
@@ -54,7 +54,7 @@ static int error_of(int code)
 	}
 }
 
-/* The error of the newest call: errno is the system's. SQLite does not always know; then errno still has it. */
+/* The error of the newest call, with the system's errno. If SQLite does not know errno, the present value stays. */
 static int error_in(sqlite3 *handle, int code)
 {
 	int error = error_of(code), system = errno;
@@ -67,7 +67,7 @@ static int error_in(sqlite3 *handle, int code)
 	return error;
 }
 
-/* Closes it; errno stays. */
+/* Closes the database; errno stays. */
 static int give_up(struct db **db, int error)
 {
 	int system = errno;
@@ -96,7 +96,7 @@ static int execute(struct db *db, const char *sql)
 	return error_in(db->handle, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
 }
 
-/* Tells the file from other programs' and from other versions of this one. */
+/* Marks the file as a database of this program and version. */
 static int sign(struct db *db)
 {
 	char sql[128];
@@ -113,12 +113,12 @@ int db_create(struct db **db, const char *path, const char *schema)
 	if (error)
 		return error;
 	/*
-	 * The file gets its name when it is whole: no journal, no waiting for the disk. Rows are put behind
-	 * those that are there: what was written is seldom needed again.
+	 * The file gets its name when it is complete: it needs no journal, and no waiting for the disk. Rows are
+	 * appended: pages that were written are seldom needed again.
 	 */
 	error = execute(*db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
 			     "PRAGMA page_size = 16384; PRAGMA cache_size = -8192; PRAGMA foreign_keys = OFF;");
-	if (!error && !path) /* no file for a database that needs none: the disk may be full */
+	if (!error && !path) /* temporary files could fail on a full disk, and a database in memory needs none */
 		error = execute(*db, "PRAGMA temp_store = MEMORY");
 	if (!error)
 		error = execute(*db, "BEGIN");
@@ -129,7 +129,7 @@ int db_create(struct db **db, const char *path, const char *schema)
 	return error ? give_up(db, error) : 0;
 }
 
-/* 0 where the one number that `sql` asks for is `wanted`; `otherwise`; or why it could not be had. */
+/* Returns 0 if the number that `sql` asks for is `wanted`; else `otherwise`; or an error of the question. */
 static int expect(struct db *db, const char *sql, int64_t wanted, int otherwise)
 {
 	struct db_stmt *stmt;
@@ -144,7 +144,7 @@ static int expect(struct db *db, const char *sql, int64_t wanted, int otherwise)
 	return error;
 }
 
-/* The newest statement is SQLite's own: SELECT tbl,idx,stat FROM sqlite_stat1. */
+/* Whether the newest statement is SQLite's own: SELECT tbl,idx,stat FROM sqlite_stat1. */
 static int loads_statistics(void *handle)
 {
 	sqlite3_stmt *stmt = sqlite3_next_stmt(handle, NULL);
@@ -153,8 +153,9 @@ static int loads_statistics(void *handle)
 }
 
 /*
- * Reads the schema. Statistics of ANALYZE are the file's word, and may lie: by them SQLite can plan a question of milliseconds so
- * that it takes minutes. SQLite has no setting that leaves them out. Its reading of them is stopped, and it plans without.
+ * Reads the schema, without the statistics of ANALYZE. Statistics come from the file, and false ones can turn a
+ * question of milliseconds into minutes. SQLite has no setting to leave them out. The progress handler stops their
+ * reading, and SQLite plans without statistics.
  */
 static int read_schema(struct db *db)
 {
@@ -166,7 +167,7 @@ static int read_schema(struct db *db)
 	return error;
 }
 
-/* One row of `made`, which is the schema of this program: 0, and -MT_E_CORRUPT where `db` has no such table or view. */
+/* Looks for one row of `made`, this program's schema, in `db`. Returns 0; -MT_E_CORRUPT: no such table or view. */
 static int find_table(struct db *db, const struct db_stmt *made)
 {
 	struct db_stmt *stmt;
@@ -182,10 +183,7 @@ static int find_table(struct db *db, const struct db_stmt *made)
 	return error < 0 ? error : error ? 0 : -MT_E_CORRUPT;
 }
 
-/*
- * Whether all tables and views are there, as this program makes them: what asks them later can rely on it. There may be
- * others, too.
- */
+/* Whether all tables and views are as this program makes them: later questions rely on it. There may be others, too. */
 static int check_schema(struct db *db)
 {
 	struct db_stmt *stmt = NULL;
@@ -215,7 +213,7 @@ int db_open(struct db **db, const char *path)
 		error = read_schema(*db);
 	if (!error)
 		error = check_schema(*db);
-	if (error == -MT_E_SQL) /* nothing of it is the user's: it is the file that SQLite cannot make sense of */
+	if (error == -MT_E_SQL) /* no SQL of the user ran: SQLite cannot read the file */
 		error = -MT_E_CORRUPT;
 	return error ? give_up(db, error) : 0;
 }
@@ -238,7 +236,7 @@ int db_commit(struct db *db)
 	return execute(db, "COMMIT");
 }
 
-/* Reading tables and computing is all; the pragmas let through tell about tables and change nothing. */
+/* Lets statements read tables and compute. The allowed pragmas only describe tables. */
 static int authorize(void *context, int action, const char *one, const char *two, const char *schema,
 		     const char *trigger)
 {
@@ -272,7 +270,7 @@ void db_unrestrict(struct db *db)
 	db->restricted = 0;
 }
 
-#define WATCH_OPERATIONS 200 /* operations of SQLite's machine between two questions: some 10 us */
+#define WATCH_OPERATIONS 200 /* operations of SQLite's machine between two calls of `stop`: some 10 us */
 
 void db_watch(struct db *db, int (*stop)(void *context), void *context)
 {
@@ -359,7 +357,7 @@ int db_prepare(struct db *db, struct db_stmt **stmt, const char *sql)
 	return error;
 }
 
-/* SQLite prepares a kept statement anew by itself when the tables have changed meanwhile. */
+/* SQLite itself prepares a kept statement again if the tables have changed. */
 void db_finish(struct db_stmt *stmt)
 {
 	if (!stmt)
@@ -484,8 +482,8 @@ const void *db_blob(const struct db_stmt *stmt, int column, size_t *size)
 /*
  * ---- rows in memory ----
  *
- * SQLite reads them itself, as a virtual table named <table>_rows: INSERT ... SELECT takes less than two thirds of the
- * time of statements with bound values, and a statement is begun and ended once for many rows.
+ * SQLite reads the rows as a virtual table named <table>_rows. INSERT ... SELECT takes less than two thirds of the time
+ * of statements with bound values. One statement writes many rows.
  */
 
 struct db_feed {
@@ -499,12 +497,12 @@ struct db_feed {
 };
 
 struct feed_table {
-	sqlite3_vtab base; /* first */
+	sqlite3_vtab base; /* must be first */
 	struct db_feed *feed;
 };
 
 struct feed_cursor {
-	sqlite3_vtab_cursor base; /* first */
+	sqlite3_vtab_cursor base; /* must be first */
 	const struct db_feed *feed;
 	const char *row, *end;
 };
@@ -532,7 +530,7 @@ static int feed_disconnect(sqlite3_vtab *table)
 	return SQLITE_OK;
 }
 
-/* There is one way to read it: from its beginning to its end. */
+/* There is one plan: reading from the beginning to the end. */
 static int feed_plan(sqlite3_vtab *table, sqlite3_index_info *plan)
 {
 	(void)table, (void)plan;
@@ -660,7 +658,7 @@ int db_feed_run(struct db_feed *feed, const void *rows, size_t count)
 	return db_run(feed->insert);
 }
 
-/* The virtual table goes, too: no later statement needs it. */
+/* Drops the virtual table, too: no later statement needs it. */
 void db_feed_free(struct db_feed *feed)
 {
 	if (!feed)

@@ -1,5 +1,6 @@
 /*
- * db.h - the one user of SQLite. A database of memana is a cache of traces: it can always be made again.
+ * db.h - access to SQLite; no other room uses SQLite. A database of memana is a cache of traces, and can always be made
+ * again.
  *
  * Functions return 0 or -MT_E_x (-MT_E_SYSTEM: errno says why); db_message() has SQLite's own words for the newest
  * failure.
@@ -13,7 +14,7 @@
 struct db;
 struct db_stmt;
 
-/* Values of one row; text and blobs live until the next step. */
+/* Types of the values of a row. Text and blobs live until the next step. */
 enum db_type { DB_NULL, DB_INTEGER, DB_REAL, DB_TEXT, DB_BLOB };
 
 /* Opens a new database and runs `schema`. `path` NULL: in memory; else the file must not exist. One transaction is
@@ -30,44 +31,44 @@ int db_is_database(const char *path);
 /* Ends the transaction of db_create. */
 int db_commit(struct db *db);
 
-/* From here on statements can only read the tables: for SQL of the user. */
+/* Restricts later statements to reading the tables: for SQL of the user. */
 void db_restrict(struct db *db);
-void db_unrestrict(struct db *db); /* and from here on they can do anything again */
+void db_unrestrict(struct db *db); /* lifts this restriction */
 
 /*
- * From here on statements that run ask now and then, in the thread that runs them, whether to stop; those that are
- * stopped fail with -MT_E_SQL. `stop` NULL: nobody is asked.
+ * While a statement runs, its thread calls `stop` now and then. If `stop` returns 1, the statement fails with
+ * -MT_E_SQL. `stop` NULL: statements run to their ends.
  */
 void db_watch(struct db *db, int (*stop)(void *context), void *context);
 
-void db_close(struct db *db); /* NULL is fine */
+void db_close(struct db *db); /* NULL is allowed */
 
 /* Why the newest call failed. Valid until the next call; `db` NULL: out of memory. */
 const char *db_message(const struct db *db);
 
 /*
- * One statement; what follows it is -MT_E_ARGUMENT, and so is, after db_restrict, one that gives no rows. Parameters
- * count from 1, columns from 0, like in SQLite. The newest finished statements are kept until db_close: the same text again
- * costs no work of SQLite's. Values belong in parameters, therefore.
+ * Prepares one statement. Returns -MT_E_ARGUMENT for a text after the statement and, after db_restrict, for a statement
+ * without rows. Parameters count from 1, columns from 0, as in SQLite. The newest finished statements are kept until
+ * db_close: preparing the same text again is free. Values should therefore be parameters.
  */
 int db_prepare(struct db *db, struct db_stmt **stmt, const char *sql);
-void db_finish(struct db_stmt *stmt); /* before db_close; NULL is fine */
+void db_finish(struct db_stmt *stmt); /* call it before db_close; NULL is allowed */
 
 void db_bind(struct db_stmt *stmt, int parameter, int64_t value);
-void db_bind_unsigned(struct db_stmt *stmt, int parameter, uint64_t value); /* beyond INT64_MAX: that */
+void db_bind_unsigned(struct db_stmt *stmt, int parameter, uint64_t value); /* at most INT64_MAX is stored */
 void db_bind_text(struct db_stmt *stmt, int parameter, const char *text);   /* must live until db_run; NULL: null */
 void db_bind_blob(struct db_stmt *stmt, int parameter, const void *data, size_t size); /* as text */
 void db_bind_null(struct db_stmt *stmt, int parameter);
 
-int db_step(struct db_stmt *stmt);              /* 1: there is a row, 0: no more, or an error */
-int db_run(struct db_stmt *stmt);               /* a statement without rows; ready to be run again with other values */
-int db_execute(struct db *db, const char *sql); /* one without rows or values, from db_prepare to db_finish */
-void db_rewind(struct db_stmt *stmt);           /* ready to be run again */
+int db_step(struct db_stmt *stmt);              /* 1: a row, 0: no more rows, or an error */
+int db_run(struct db_stmt *stmt);               /* runs a statement without rows; it can run again with other values */
+int db_execute(struct db *db, const char *sql); /* prepares, runs and finishes a statement without rows or values */
+void db_rewind(struct db_stmt *stmt);           /* makes the statement ready to run again */
 
 /*
- * Rows that lie in memory, one after the other, into a table: a cell of DB_CELL_BYTES for each of its columns, which
- * are all named, in their order. DB_INTEGER: an int64_t, and in an optional column DB_CELL_NULL is null (a new id for an
- * INTEGER PRIMARY KEY); DB_TEXT: a const char *, NULL is null.
+ * Writes rows from memory into a table. Rows lie one after the other, with a cell of DB_CELL_BYTES for each column.
+ * `column` names all columns, in their order. DB_INTEGER is an int64_t; in an optional column DB_CELL_NULL is null (a
+ * new id for an INTEGER PRIMARY KEY). DB_TEXT is a const char *; NULL is null.
  */
 #define DB_CELL_BYTES 8
 #define DB_CELL_NULL INT64_MIN
@@ -80,10 +81,10 @@ struct db_column {
 
 struct db_feed;
 
-/* `column` is needed as long as the feed. One feed for a table at a time; NULL in *feed on failure. */
+/* `column` must live as long as the feed. A table has one feed at a time. On failure *feed is NULL. */
 int db_feed_new(struct db_feed **feed, struct db *db, const char *table, const struct db_column *column, int columns);
 int db_feed_run(struct db_feed *feed, const void *rows, size_t count);
-void db_feed_free(struct db_feed *feed); /* NULL is fine */
+void db_feed_free(struct db_feed *feed); /* NULL is allowed */
 
 int db_columns(const struct db_stmt *stmt);
 const char *db_name(const struct db_stmt *stmt, int column);
@@ -96,7 +97,7 @@ const void *db_blob(const struct db_stmt *stmt, int column, size_t *size);
 /* Schema.sql inside the program. */
 
 #define SCHEMA_APPLICATION_ID 0x6d656d61 /* "mema" */
-#define SCHEMA_VERSION 15                /* a database of another version is made again */
+#define SCHEMA_VERSION 15                /* memana makes a database of another version again */
 
 /* Ends in NUL. */
 extern const char schema_sql[];
@@ -107,7 +108,7 @@ extern const char schema_sql[];
 	"FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND " where       \
 	" ORDER BY name"
 
-/* Those that people ask; the others are behind them. */
+/* Relations that people ask. The others are their sources. */
 #define SCHEMA_FOR_PEOPLE "name IN ('allocation', 'bytes_by_module', 'bytes_by_place', 'bytes_by_step', 'live_at')"
 
 #endif
