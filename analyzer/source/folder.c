@@ -22,7 +22,7 @@ static int is_file(const char *path)
 	return !stat(path, &status) && S_ISREG(status.st_mode);
 }
 
-/* Takes `path` over. */
+/* Adds `path`, and owns it. */
 static int add(struct folder *folder, char *path, uint32_t *room)
 {
 	uint32_t larger = *room ? *room * 2 : 64;
@@ -60,7 +60,7 @@ static int take(struct folder *folder, const char *where, const char *name, uint
 	return 0;
 }
 
-/* Numbers in names count as such; names that differ in nothing else (1 and 01) stand by their bytes. */
+/* Orders names with numbers by value. Names that differ in leading zeros alone (1 and 01) are ordered by bytes. */
 static int by_name(const void *a, const void *b)
 {
 	const char *one = *(char *const *)a, *two = *(char *const *)b;

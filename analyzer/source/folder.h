@@ -1,4 +1,4 @@
-/* folder.h - the files of a folder, in an order that does not change: trace.rank2.zst stands before trace.rank10.zst. */
+/* folder.h - the files of a folder in a fixed order: trace.rank2.zst comes before trace.rank10.zst. */
 #ifndef MEMANA_FOLDER_H
 #define MEMANA_FOLDER_H
 
@@ -14,8 +14,8 @@ struct folder {
 int folder_is(const char *path);
 
 /*
- * Regular files, and links to some, that are not hidden; folders inside are not looked into. 0, -MT_E_SYSTEM,
- * -MT_E_MEMORY, -MT_E_LIMIT (more than FOLDER_FILES_MAX). Release in any case.
+ * Lists visible regular files, and links to such files. Subfolders are ignored. Returns 0, -MT_E_SYSTEM, -MT_E_MEMORY,
+ * or -MT_E_LIMIT (more than FOLDER_FILES_MAX). The caller releases `folder` in any case.
  */
 int folder_list(struct folder *folder, const char *path);
 void folder_release(struct folder *folder);

@@ -14,7 +14,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define INDEX_END "MEMINDEX" /* the last bytes of a trace that was closed (trace-v1.md, "Index") */
+#define INDEX_END "MEMINDEX" /* last bytes of a closed trace (trace-v1.md, "Index") */
 #define FOLDERS_MAX 4096u    /* entries of a folder that are looked at */
 
 /* ---- one trace ---- */
@@ -48,7 +48,7 @@ int live_open_ring(const struct mt_process *process, struct ring_header *header)
 	return -1;
 }
 
-/* A process that has ended, but that nobody has waited for yet, is gone. */
+/* Whether the process runs. A zombie does not. */
 static int is_alive(uint32_t pid)
 {
 	char path[64], text[512] = "", *state;
@@ -66,7 +66,7 @@ static int is_alive(uint32_t pid)
 	return state && state[1] && state[2] != 'Z' && state[2] != 'X';
 }
 
-/* 1: the ring is there and somebody is behind it, 0: nobody is; -1: there is no ring to be seen. */
+/* Returns 1: the ring exists, and its program or collector runs; 0: neither runs; -1: no ring is visible. */
 static int ring_is_served(const struct mt_process *process)
 {
 	struct ring_header *header = malloc(sizeof(*header));
@@ -95,7 +95,7 @@ int live_is_written(const char *path, const struct mt_process *process, int pati
 	return served < 0 ? patient && time(NULL) - status.st_mtime <= LIVE_QUIET : served;
 }
 
-/* ---- all of this machine ---- */
+/* ---- all recordings of this machine ---- */
 
 static int ends_with(const char *text, const char *suffix)
 {
@@ -131,7 +131,7 @@ static int add_trace(struct live_traces *traces, const char *path)
 	return 0;
 }
 
-/* The trace that the link `name` of a run's folder leads to, if it is being written. */
+/* Adds the trace that the link `name` of a run's folder leads to, if the trace is being written. */
 static int take_link(struct live_traces *traces, const char *folder, const char *name)
 {
 	char link[PATH_MAX], path[PATH_MAX];
@@ -155,7 +155,7 @@ static int take_link(struct live_traces *traces, const char *folder, const char 
 	return error;
 }
 
-/* The folder of a run, if it is this user's own and no link. */
+/* Opens the folder of a run, if this user owns it and it is no link. */
 static DIR *open_run(const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -169,7 +169,7 @@ static DIR *open_run(const char *folder)
 	return directory;
 }
 
-/* Calls `take` for the names in a folder, and closes the folder. One that could not be opened (NULL) has none. */
+/* Calls `take` for the names in a folder, and closes the folder. NULL (it could not be opened): no names. */
 static int each_name(struct live_traces *traces, const char *folder, DIR *directory,
 		     int (*take)(struct live_traces *traces, const char *folder, const char *name))
 {

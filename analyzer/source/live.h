@@ -1,7 +1,7 @@
 /*
  * live.h - recordings that run: whether a trace is still being written, and which are on this machine.
  *
- * Only looks: nothing here is locked, written or waited for, so no recording can notice it.
+ * The functions only read. They take no lock and never wait: a recording cannot notice them.
  */
 #ifndef MEMANA_LIVE_H
 #define MEMANA_LIVE_H
@@ -12,14 +12,17 @@
 #include "memtrace/ring.h"
 
 /*
- * Is the trace at `path`, whose process is `process`, still being written? 0 where it ends in an index; where its
- * ring can be seen, as long as the program or its collector lives. If it cannot (another machine or container, or the
- * recorder is long gone): 0, or where `patient`, until the file has been as it is for LIVE_QUIET seconds.
+ * Whether the trace at `path`, of `process`, is still being written. 0 if the trace ends in an index. If its ring is
+ * visible: 1 as long as the program or its collector lives. If not (another machine or container, or the recorder ended
+ * long ago): 0; with `patient`, 1 until the file has not changed for LIVE_QUIET seconds.
  */
 int live_is_written(const char *path, const struct mt_process *process, int patient);
 #define LIVE_QUIET 15
 
-/* Opens the ring of this recording, and not of a later process that got its name; `header`: its head. -1: there is none. */
+/*
+ * Opens the ring of this recording, and not of a later process with the same ring name. Sets `header`. Returns a
+ * descriptor, or -1: no such ring.
+ */
 int live_open_ring(const struct mt_process *process, struct ring_header *header);
 
 /* Traces that are being written on this machine by this user, by name. */
@@ -29,8 +32,8 @@ struct live_traces {
 };
 
 /*
- * Looks through the folders of rings, in shared memory, in `folders` (such as that of a trace; may be none), and in the
- * working folder. 0 or -MT_E_MEMORY; release in any case.
+ * Looks through the folders of rings: in shared memory, in `folders` (such as a trace's; may be empty), and in the
+ * working folder. Returns 0 or -MT_E_MEMORY; the caller releases `traces` in any case.
  */
 int live_find(struct live_traces *traces, const char *const *folders, uint32_t count);
 void live_release(struct live_traces *traces);

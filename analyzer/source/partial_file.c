@@ -21,7 +21,10 @@ static char path[4096];
 static int locked_fd = -1;
 static struct sigaction before[MT_ARRAY_SIZE(signals)], before_limit;
 
-/* The handler is gone by now: the signal does what it always does as soon as this returns. */
+/*
+ * Removes the file. The default action of the signal is already restored: the signal ends the program when this handler
+ * returns.
+ */
 static void remove_it(int signal)
 {
 	unlink(path);
@@ -45,9 +48,9 @@ void partial_file_begin(const char *file)
 	sigaction(SIGXFSZ, &ignore, &before_limit);
 }
 
-/* ---- beside what it is to become ---- */
+/* ---- beside the target ---- */
 
-/* The pid behind "BASE.new-"; 0: it is no such name. */
+/* The pid in a name "BASE.new-PID"; 0: the name has another form. */
 static long pid_of(const char *name, const char *base)
 {
 	size_t size = strlen(base), digits;
@@ -64,8 +67,10 @@ static int is_gone(long pid)
 	return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) && errno == ESRCH;
 }
 
-/* Whoever writes it has it locked, be it on another host: a database's pages, or the first byte. An unknown answer is
- * no. */
+/*
+ * Whether another process locks the file, also on another host: the pages of a database, or the first byte. Without an
+ * answer, the file counts as locked.
+ */
 static int is_locked(int folder, const char *name)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -109,7 +114,7 @@ void partial_file_beside(char *file, size_t size, const char *target)
 	partial_file_begin(file);
 	locked_fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (locked_fd >= 0)
-		fcntl(locked_fd, F_OFD_SETLK, &lock); /* without locks, nobody can ask either */
+		fcntl(locked_fd, F_OFD_SETLK, &lock); /* without locks, other processes cannot test it either */
 }
 
 int partial_file_make(char *file)

@@ -5,17 +5,17 @@
 #include "memtrace/error.h"
 #include "memtrace/runs.h"
 
-/* One word that a trace says. */
+/* One word of a trace about its run. */
 struct word {
 	const char *at;
 	size_t size;
-	const char *host; /* the word means a run of this host alone; "" for any host */
+	const char *host; /* host, if the word means a run of this host alone; "" for all hosts */
 	int unique;
 	uint32_t trace;
-	int64_t first, last; /* times of the traces that share a unique word */
+	int64_t first, last; /* times of the traces with this word, if it is unique */
 };
 
-/* Traces as sets: `up` leads to the one that stands for all of its set. */
+/* Sets of traces: `up` leads to the representative of the set. */
 struct sets {
 	struct runs_trace *trace;
 	uint32_t *up;
@@ -29,7 +29,7 @@ static uint32_t root_of(struct sets *sets, uint32_t i)
 	return i;
 }
 
-/* The one that stands for both has the times of both. */
+/* Joins two sets. The representative gets the times of both. */
 static void join(struct sets *sets, uint32_t one, uint32_t two)
 {
 	one = root_of(sets, one);
@@ -62,10 +62,10 @@ static int is_unique(const char *at, size_t size)
 		if (size > name && !memcmp(at, kinds[i].name, name))
 			return kinds[i].unique;
 	}
-	return -1; /* a word that a later recorder made */
+	return -1; /* a word of a later recorder */
 }
 
-/* The word has the loopback address of the first rank of torch.distributed: every host has such an address. */
+/* Whether the word has the loopback address for the first rank of torch.distributed. Every host has this address. */
 static int is_loopback(const char *at, size_t size)
 {
 	static const char *const begins[] = { "master=localhost", "master=ip6-localhost", "master=::1", "master=[::1]",
@@ -80,7 +80,7 @@ static int is_loopback(const char *at, size_t size)
 	return 0;
 }
 
-/* The words of one trace; `word` NULL: only how many. */
+/* The words of one trace. `word` NULL: only their number. */
 static size_t words_of(const struct runs_trace *trace, uint32_t number, struct word *word)
 {
 	const char *at = trace->run;
@@ -113,7 +113,7 @@ static int by_text(const struct word *one, const struct word *two)
 	return order ? order : strcmp(one->host, two->host);
 }
 
-/* The same words stand together, in order of time. */
+/* Puts equal words together, in order of time. */
 static int by_word(const void *a, const void *b)
 {
 	const struct word *one = a, *two = b;
@@ -167,11 +167,11 @@ static int join_by_words(struct sets *sets)
 
 /* ---- times ---- */
 
-/* Runs and traces without words, as stretches of time. */
+/* The times of a run, or of a trace without words. */
 struct stretch {
 	uint32_t root;
 	int64_t first, last;
-	int silent; /* it says nothing */
+	int silent; /* the trace has no words */
 };
 
 static int by_first(const void *a, const void *b)
@@ -184,12 +184,12 @@ static int by_first(const void *a, const void *b)
 }
 
 /*
- * A silent trace is of the run that it overlaps. Silent traces that overlap are one. They belong to a run with a name, if one
- * overlaps them: to the one that lasts longest. Runs with names are never joined by time alone.
+ * A silent trace joins the run that it overlaps. Silent traces that overlap are one run. If runs with names overlap the
+ * trace, the longest of these runs gets the trace. Runs with names are never joined by time alone.
  */
 static void join_silent(struct sets *sets, struct stretch *stretch, uint32_t count)
 {
-	const struct stretch *named = NULL, *open = NULL; /* those that last longest so far */
+	const struct stretch *named = NULL, *open = NULL; /* longest so far */
 	int64_t until = 0;
 	uint32_t i;
 

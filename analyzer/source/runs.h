@@ -1,5 +1,5 @@
 /*
- * runs.h - which traces are of one run, by what they say of it (trace-v1.md, "Runs") and by when they were recorded.
+ * runs.h - groups traces into runs, by their words about the run (trace-v1.md, "Runs") and by their times.
  *
  *     trace           says             recorded
  *     rank0.zst       launch=a1        ──────
@@ -13,16 +13,15 @@
 #include <stdint.h>
 
 struct runs_trace {
-	const char *run;     /* its words; "": none */
-	int64_t first, last; /* when it was recorded, ns since 1970; `last` 0: not known */
+	const char *run;     /* words about its run; "": none */
+	int64_t first, last; /* times of the recording, ns since 1970; `last` 0: unknown */
 	uint32_t of;         /* filled in: the run's number, from 0 */
-	int any;             /* filled in: it says nothing and has no time, and may be of any run */
-	const char *host;    /* name of the machine; NULL: not known */
+	int any;             /* set by runs_find: no words and no time; it may be of any run */
+	const char *host;    /* name of the machine; NULL: unknown */
 };
 
 /*
- * Fills in the runs of `count` traces. The newest run is the one that began last: *newest; *runs: how many there are.
- * 0 or -MT_E_MEMORY.
+ * Sets the runs of `count` traces. *newest: the run that began last. *runs: number of runs. Returns 0 or -MT_E_MEMORY.
  */
 int runs_find(struct runs_trace *trace, uint32_t count, uint32_t *newest, uint32_t *runs);
 

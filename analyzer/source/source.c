@@ -37,7 +37,7 @@ static int fail(struct source *source, const char *path, int error)
 
 /* ---- left-over rings ---- */
 
-/* Opens and locks the ring against collectors; -1: there is none, or one works on it. */
+/* Opens and locks the ring against collectors. -1: there is no ring, or a collector works on it. */
 static int lock_ring(const struct mt_process *process)
 {
 	struct ring_header *header = malloc(sizeof(*header));
@@ -51,7 +51,9 @@ static int lock_ring(const struct mt_process *process)
 	return -1;
 }
 
-/* Replaces the reader of `trace` by one that has the ring's events too. A ring that cannot be folded in stays out. */
+/*
+ * Replaces the reader of `trace` by a reader that has the ring's events, too. A ring that cannot be added is left out.
+ */
 static void complete(struct source *source, struct mt_reader **reader, const char *trace, const char *ring)
 {
 	char path[4096];
@@ -69,7 +71,7 @@ static void complete(struct source *source, struct mt_reader **reader, const cha
 
 /* ---- opening ---- */
 
-/* Folders and pipes are no traces; opening a pipe would wait for a writer. */
+/* Opens regular files only. Folders are no traces, and opening a pipe would wait for a writer. */
 static int open_reader(struct mt_reader **reader, const char *path)
 {
 	struct stat status;
@@ -87,8 +89,8 @@ static const char *base_name(const char *path)
 }
 
 /*
- * The same process twice, perhaps under two names, would be counted twice. A snapshot does not say whose it is: its file's
- * name, which is the command of its trace, stands for the process.
+ * Whether two traces are of one process, perhaps under two names: its bytes would count twice. A snapshot does not name
+ * its process: the name of its file (the command of its trace) stands for the process.
  */
 static int is_same(const struct mt_process *one, const struct mt_process *two)
 {
@@ -97,7 +99,7 @@ static int is_same(const struct mt_process *one, const struct mt_process *two)
 	       (one->pid || !strcmp(base_name(one->command), base_name(two->command)));
 }
 
-/* 1: it is open; *key is then no use. 0: *key is free for it. */
+/* Returns 1 if the process is open already, and *key is useless. Returns 0 if *key is free for the process. */
 static int is_open_already(const struct source *source, const struct mt_process *process, struct tuple *key)
 {
 	uint32_t i;
@@ -114,7 +116,7 @@ static int is_open_already(const struct source *source, const struct mt_process 
 
 #define FILES_OPEN_MOST 128u
 
-/* Number of traces that stay open: an eighth of the descriptors. The others are opened for each chunk. */
+/* Number of traces that stay open: an eighth of the descriptors. Other traces are opened for each chunk. */
 static uint32_t files_open_most(void)
 {
 	struct rlimit limit;
@@ -124,7 +126,7 @@ static uint32_t files_open_most(void)
 	return limit.rlim_cur / 8 < FILES_OPEN_MOST ? (uint32_t)(limit.rlim_cur / 8) : FILES_OPEN_MOST;
 }
 
-/* Takes the reader over. */
+/* Adds an input. The input owns the reader. */
 static int add_input(struct source *source, const char *path, struct mt_reader *reader, int running)
 {
 	struct analysis_input *larger = source->input;
@@ -136,7 +138,7 @@ static int add_input(struct source *source, const char *path, struct mt_reader *
 		mt_reader_free(reader);
 		return -MT_E_ARGUMENT;
 	}
-	if (!(inputs & (inputs - 1))) /* a power of two, or none: all room is taken */
+	if (!(inputs & (inputs - 1))) /* at a power of two (and at 0) all room is used */
 		larger = realloc(source->input, (inputs ? 2 * (size_t)inputs : 1) * sizeof(*larger));
 	if (larger)
 		source->input = larger;
@@ -202,8 +204,9 @@ static int open_trace(struct source *source, const char *path)
 
 /* ---- folders ---- */
 
-/* A file that is no trace, and one that says nothing new, may well lie beside traces. A damaged trace is worth an
- * error. */
+/*
+ * Whether a file of a folder may be left out: no trace, or a process that is open already. A damaged trace is an error.
+ */
 static int may_be_left_out(const char *path, int error)
 {
 	if (error == -MT_E_MAGIC || error == -MT_E_ARGUMENT)
@@ -291,7 +294,7 @@ static int open_database(struct source *source, const char *path)
 static struct {
 	const char *path[SOURCE_RULES_MAX];
 	uint32_t count;
-} more_rules; /* rules of the command line */
+} more_rules; /* rules files of the command line */
 
 int source_rules(const char *path)
 {
@@ -320,7 +323,7 @@ void source_take_all(void)
 	take_all = 1;
 }
 
-/* When the newest of it happened, ns since 1970; 0: not known. */
+/* Time of the newest event, ns since 1970; 0: unknown. */
 static int64_t last_of(const struct analysis_input *input)
 {
 	const struct mt_process *process = mt_reader_process(input->reader);
@@ -373,7 +376,7 @@ static void say_others(struct source *source, uint32_t others)
 		 others == 1 ? "another run" : "other runs");
 }
 
-/* Traces of one run are answered together: of the newest. */
+/* Chooses the traces of the newest run: one answer is about one run. */
 static int choose_run(struct source *source)
 {
 	struct runs_trace *trace = calloc((size_t)source->inputs + 1, sizeof(*trace));
@@ -408,7 +411,7 @@ static int refuse_input(struct source *source, const char *why)
 	return -MT_E_ARGUMENT;
 }
 
-/* Reads standard input to its end: it is a file from then on. Sets *source only where that failed. */
+/* Reads standard input to its end into a file. The file replaces standard input. Sets *source only if this failed. */
 static int take_standard_input(struct source *source, char *const *paths, uint32_t count, enum source_follow follow)
 {
 	uint32_t i;
@@ -530,7 +533,7 @@ void source_know(const struct source *source)
 		text_known.times &= !(snapshot & MT_SNAPSHOT_NO_TIMES);
 		text_known.history |=
 			!(snapshot &
-			  MT_SNAPSHOT_NO_HISTORY); /* a history of any: then the others have one that is empty */
+			  MT_SNAPSHOT_NO_HISTORY); /* a part without history has an empty one if another part has one */
 		text_known.cut |= (snapshot & MT_SNAPSHOT_CUT) != 0;
 		text_known.snapshot |= snapshot != 0;
 	}

@@ -5,9 +5,9 @@
 #define SPOOL_PATH "/dev/stdin"
 
 /*
- * Copies standard input into a file without a name in TMPDIR, which takes the place of standard input: SPOOL_PATH is then a file
- * like any other. A standard input that is a file stays. 0; -MT_E_ARGUMENT: it is a terminal; -MT_E_SYSTEM (errno). The file goes
- * with the process.
+ * Copies standard input into a file without a name in TMPDIR. The file replaces standard input: SPOOL_PATH is then a
+ * regular file. A standard input that is a file stays. Returns 0; -MT_E_ARGUMENT: it is a terminal; or -MT_E_SYSTEM
+ * (errno). The file goes with the process.
  */
 int spool_standard_input(void);
 
