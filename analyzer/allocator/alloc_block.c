@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#define ADDR_FIRST (1ull << 40) /* first address for segments without one of their own */
+#define ADDR_FIRST (1ull << 40) /* first address for segments without their own */
 #define SEGMENT_ALIGN (2 * ALLOC_MIB)
 
 /* ---- blocks ---- */
@@ -20,7 +20,7 @@ void alloc_block_pages(const struct alloc_block *block, uint64_t *from, uint64_t
 	*end = (block->node.addr - base + block->bytes) / page * page;
 }
 
-/* A whole segment goes back, or whole pages. */
+/* Whether the driver can get memory of the block back: a whole segment, or whole pages. */
 static int can_go_back(const struct alloc_block *block)
 {
 	uint64_t from, end;
@@ -92,7 +92,7 @@ struct alloc_block *alloc_block_split(struct alloc_block *block, uint64_t bytes)
 	return rest;
 }
 
-/* The left one stays: the first block of a segment is its first as long as it is there. */
+/* Joins two blocks into the left one: the first block of a segment stays the first. */
 static struct alloc_block *absorb(struct alloc_block *left, struct alloc_block *right)
 {
 	left->bytes += right->bytes;
@@ -128,8 +128,8 @@ static uint64_t bytes_with_room(const struct alloc_block *block)
 }
 
 /*
- * At the growing end of an expandable segment what counts is the size that the block could grow to, so larger ones that
- * are hemmed in come first.
+ * In expandable segments the size that a block could grow to counts. A larger block that cannot grow comes before a
+ * smaller one that can.
  */
 static struct alloc_block *best_of_expandable(const struct alloc_pool *pool, struct alloc_block *block)
 {

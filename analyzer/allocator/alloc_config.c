@@ -9,12 +9,12 @@
 
 #define MIB (1ull << 20)
 #define BLOCK_BYTES 512u        /* every block is a multiple */
-#define LARGE_SEGMENT 20        /* MiB; PyTorch refuses max_split_size_mb below */
-#define LARGE_SEGMENT_MIN 10    /* MiB: what comes from such a segment must fit */
-#define MEGABYTES_MAX (1 << 24) /* beyond, a number is no size of a GPU */
+#define LARGE_SEGMENT 20        /* MiB; the least max_split_size_mb of PyTorch */
+#define LARGE_SEGMENT_MIN 10    /* MiB; requests below this must fit into such a segment */
+#define MEGABYTES_MAX (1 << 24) /* more megabytes than any GPU has */
 #define WORD_MAX 64
 
-/* Known keys of PyTorch that move no bytes of the device. */
+/* Known keys of PyTorch that do not change bytes of the device. */
 static const char *const idle_keys[] = {
 	"backend",
 	"graph_capture_record_stream_reuse",
@@ -29,10 +29,10 @@ static const char *const idle_keys[] = {
 	"throw_on_cudamalloc_oom",
 };
 
-/* The rest of a configuration: words, and one of , : [ ] between them. */
+/* The rest of a configuration: words, separated by one of , : [ ]. */
 struct conf {
 	const char *at;
-	char word[WORD_MAX]; /* the newest; cut if longer */
+	char word[WORD_MAX]; /* newest word; cut if longer */
 	char *why;
 	size_t size;
 };
@@ -52,7 +52,7 @@ static int fail(const struct conf *conf, const char *key, const char *want)
 	return -MT_E_ARGUMENT;
 }
 
-/* The next word; NULL: there is a sign, or nothing. */
+/* Takes the next word. NULL: a separator, or the end. */
 static const char *take_word(struct conf *conf)
 {
 	size_t length = 0;
@@ -101,7 +101,7 @@ static int take_megabytes(struct conf *conf, const char *key, long least, uint64
 	return error;
 }
 
-/* More than 0, and no more than 1. */
+/* Takes a number above 0, at most 1. */
 static int take_share(struct conf *conf, const char *key, double *share)
 {
 	const char *word = take_word(conf);
@@ -136,7 +136,9 @@ static void set_divisions(uint32_t *divisions, size_t from, size_t to, uint64_t 
 		divisions[from] = (uint32_t)value;
 }
 
-/* "[256:1,512:2,>:8]": megabytes from which, and how many; what is below the first is as the first. */
+/*
+ * Takes "[256:1,512:2,>:8]": sizes in megabytes and their divisions. Sizes below the first have the first's divisions.
+ */
 static int take_intervals(struct conf *conf, const char *key, uint32_t *divisions)
 {
 	uint64_t from, value;
@@ -248,7 +250,7 @@ static uint32_t divisions_for(const struct alloc_config *config, uint64_t bytes)
 	return config->divisions[log < ALLOC_CONFIG_INTERVALS ? log : ALLOC_CONFIG_INTERVALS - 1];
 }
 
-/* Up to the next of `divisions` equal steps between two powers of two. */
+/* Rounds up to the next of `divisions` equal steps between two powers of two. */
 static uint64_t round_to_division(uint64_t bytes, uint32_t divisions)
 {
 	uint64_t floor = 1ull << (63 - __builtin_clzll(bytes)), step = floor >> __builtin_ctz(divisions);

@@ -5,13 +5,13 @@
 #include "memtrace/error.h"
 
 /*
- * Rows of (seq, time, id, address, bytes, in a pool that sleeps or not, tensor or not), by seq. Ids of allocations
- * are in the order of their ends. ?1 the process, ?2 the device, ?3 whether a pool sleeps, ?4 whether there are
- * mappings. Without any, segments are asked for with the tensors: to look through all allocations takes time.
+ * Rows of (seq, time, id, address, bytes, in a sleeping pool or not, tensor or not), by seq. Ids of allocations are in
+ * the order of their ends. ?1 the process, ?2 the device, ?3 whether a pool sleeps, ?4 whether there are mappings.
+ * Without mappings one question asks for segments and tensors: a pass over all allocations is slow.
  */
 static const struct question {
 	enum alloc_event_kind tensor, piece;
-	int of_mappings; /* not asked where there are none */
+	int of_mappings; /* 1: asked only if there are mappings */
 	const char *sql;
 } questions[ALLOC_EVENTS_QUERIES] = {
 	{ ALLOC_EVENT_TENSOR, ALLOC_EVENT_PIECE, 1,

@@ -25,7 +25,7 @@ static struct alloc_block *range_new(struct alloc_model *model, struct alloc_poo
 	return block;
 }
 
-/* An unmapped block, as many of its pages as `bytes` need, becomes free memory, joined with its neighbours. */
+/* Maps as many pages of an unmapped block as `bytes` need. They become free memory, joined with their neighbours. */
 static int map(struct alloc_model *model, struct alloc_block **block, uint64_t bytes)
 {
 	struct alloc_block *mapped = *block, *rest;
@@ -48,7 +48,10 @@ static int map(struct alloc_model *model, struct alloc_block **block, uint64_t b
 	return 0;
 }
 
-/* Else `end` is the address behind the last block that was looked at. */
+/*
+ * Whether the block, with the blocks behind it, has addresses for `bytes`. If not, `end` is the address behind the last
+ * block that was tried.
+ */
 static int can_grow(struct alloc_model *model, const struct alloc_block *block, uint64_t bytes, uint64_t *end)
 {
 	uint64_t room = 0;
@@ -61,14 +64,14 @@ static int can_grow(struct alloc_model *model, const struct alloc_block *block, 
 	return room >= bytes;
 }
 
-/* The lowest place with addresses for `bytes`: unmapped, or free with unmapped behind it. */
+/* The lowest place with addresses for `bytes`: an unmapped block, or a free block followed by unmapped ones. */
 static struct alloc_block *find_place(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes)
 {
 	struct alloc_node *node = alloc_tree_from(&pool->unmapped, 0, 0);
 	struct alloc_block *start;
 	uint64_t end = 0;
 
-	/* Places inside a run of blocks that is too small are too small. */
+	/* A run of blocks that is too small has no place inside it either. */
 	for (; node; node = alloc_tree_from(&pool->unmapped, 0, end)) {
 		start = alloc_block_of(node);
 		if (start->prev && !start->prev->allocated)
@@ -91,7 +94,7 @@ int alloc_expand(struct alloc_model *model, struct alloc_pool *pool, uint64_t by
 
 	if (!block)
 		return -MT_E_MEMORY;
-	if (block->bytes < bytes && !block->next) /* no device has addresses for it */
+	if (block->bytes < bytes && !block->next) /* the device has no more addresses */
 		return ALLOC_MODEL_REFUSED;
 	if (!block->mapped)
 		error = map(model, &block, lower(block->bytes, bytes));
@@ -108,9 +111,9 @@ int alloc_expand(struct alloc_model *model, struct alloc_pool *pool, uint64_t by
 	return 0;
 }
 
-/* ---- back ---- */
+/* ---- giving pages back ---- */
 
-/* Whole pages of a free block go; what is left at its ends stays free. */
+/* Unmaps the whole pages of a free block. The rests at its ends stay free. */
 static int unmap(struct alloc_model *model, struct alloc_block *block)
 {
 	uint64_t base = block->segment->place.addr, from, end;
@@ -146,7 +149,7 @@ int alloc_expand_release(struct alloc_model *model, struct alloc_pool *pool)
 	struct alloc_node *node;
 	int error = 0;
 
-	/* A rest after unmapping is less than a page, and is not spare. */
+	/* The rest after unmapping is less than a page, and is not spare. */
 	while (!error && (node = alloc_tree_from(&pool->spare, 0, 0))) {
 		model->looked++;
 		error = unmap(model, alloc_block_of_spare(node));

@@ -21,11 +21,11 @@
 #define ALLOC_LARGE_MIN (10 * ALLOC_MIB)    /* requests from here on are segments of their own */
 #define ALLOC_LARGE_ROUND (2 * ALLOC_MIB)   /* larger requests are a multiple of this */
 
-/* Free blocks of one stream and private pool, and the addresses of expandable segments that have no page. */
+/* Free blocks of one stream and private pool, and the unmapped addresses of expandable segments. */
 struct alloc_pool {
 	struct alloc_tree free;     /* by bytes and address */
 	struct alloc_tree unmapped; /* by address; key 0 */
-	struct alloc_tree spare;    /* free blocks that can go back, the oldest first */
+	struct alloc_tree spare;    /* free blocks that the driver can get back, the oldest first */
 	uint64_t spares, born;      /* number of spare blocks; sum of their `born` */
 	int is_small, kept;
 };
@@ -34,13 +34,13 @@ struct alloc_pool {
 struct alloc_segment {
 	struct alloc_node place; /* by address; key 0 */
 	uint64_t bytes;
-	uint64_t page; /* bytes; 0: it does not expand */
+	uint64_t page; /* bytes of a page; 0: not expandable */
 	struct alloc_block *first;
 	struct alloc_tree blocks; /* all of its blocks, by address; key 0 */
 };
 
 struct alloc_block {
-	struct alloc_node node;  /* free: in a tree of its pool. Its address is that of the block */
+	struct alloc_node node;  /* if free: node in a tree of its pool, with the block's address */
 	struct alloc_node name;  /* allocated: by the caller's id; addr 0 */
 	struct alloc_node place; /* in the tree of its segment */
 	struct alloc_node spare; /* in a tree of its pool, by `born` and address */
@@ -48,21 +48,21 @@ struct alloc_block {
 	struct alloc_block *prev, *next; /* neighbours in the segment, by address */
 	struct alloc_segment *segment;
 	struct alloc_pool *pool;
-	uint64_t born; /* free: count of searches when it became so */
+	uint64_t born; /* if free: `searches` at the time it became free */
 	uint8_t allocated, mapped, is_spare;
 };
 
 struct alloc_model {
 	struct alloc_config config;
 	struct alloc_state state;
-	struct alloc_pool *pool[2][ALLOC_MODEL_POOLS]; /* by whether it is small, and number; NULL: not used yet */
-	uint32_t pools;                                /* numbers up to here are used */
+	struct alloc_pool *pool[2][ALLOC_MODEL_POOLS]; /* by is_small and number; NULL: not used yet */
+	uint32_t pools;                                /* all used numbers are below */
 	struct alloc_tree segment;                     /* by address */
 	struct alloc_tree block;                       /* allocated ones by id */
-	uint64_t next_addr;                            /* no segment lies here or above */
-	uint64_t searches;                             /* for large blocks: the clock of garbage collection */
+	uint64_t next_addr;                            /* all segments lie below */
+	uint64_t searches;                             /* searches for large blocks: the clock of garbage collection */
 	uint64_t beside;
-	uint64_t looked; /* blocks looked at for memory to give back or to map: tests count this work */
+	uint64_t looked; /* blocks tried for memory to give back or to map; tests count this work */
 };
 
 static inline struct alloc_block *alloc_block_of(struct alloc_node *node)
@@ -85,45 +85,45 @@ struct alloc_pool *alloc_pool_at(struct alloc_model *model, uint32_t number, int
 
 /* ---- alloc_block.c ---- */
 
-/* Into the tree that it belongs in, and out of it. */
+/* Adds the block to its tree, and removes it. */
 void alloc_block_insert(struct alloc_model *model, struct alloc_block *block);
 void alloc_block_remove(struct alloc_block *block);
 
-/* The bytes of the block, from its segment's start, that are whole pages: as [from, end), empty if from >= end. */
+/* The bytes of the block in whole pages, from its segment's start, as [from, end). Empty if from >= end. */
 void alloc_block_pages(const struct alloc_block *block, uint64_t *from, uint64_t *end);
 
-/* Cuts off what is behind `bytes`; it is in no tree. NULL: out of memory. */
+/* Cuts the block after `bytes`. Returns the rest. The rest is in no tree. NULL: out of memory. */
 struct alloc_block *alloc_block_split(struct alloc_block *block, uint64_t bytes);
 
-/* The block, joined with neighbours of its kind. It is in no tree before and after. */
+/* Joins the block with free neighbours of its kind, and returns the result. Both are in no tree. */
 struct alloc_block *alloc_block_join(struct alloc_block *block);
 
-/* The best for a request, taken out of the tree; NULL: none. */
+/* Takes the best block for a request out of its tree. NULL: none. */
 struct alloc_block *alloc_block_best(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes);
 
-/* A segment of one unallocated block that is in no tree. `addr` 0: anywhere. NULL: out of memory. */
+/* Makes a segment of one free block that is in no tree. `addr` 0: at any address. NULL: out of memory. */
 struct alloc_block *alloc_segment_new(struct alloc_model *model, struct alloc_pool *pool, uint64_t addr, uint64_t bytes,
 				      uint64_t page);
 
-/* `block` is all of it and in no tree. */
+/* Drops a segment. `block` is all of the segment, and in no tree. */
 void alloc_segment_drop(struct alloc_model *model, struct alloc_block *block);
 
-/* The segment, and the block, at an address; NULL: nothing. */
+/* The segment, and the block, that contain an address; NULL: none. */
 struct alloc_block *alloc_block_at(const struct alloc_model *model, uint64_t addr);
 struct alloc_segment *alloc_segment_at(const struct alloc_model *model, uint64_t addr);
 
 /* ---- alloc_expand.c: 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY ---- */
 
-/* A block of at least `bytes`, in no tree; pages are added at the lowest place with room. */
+/* Gets a block of at least `bytes`, in no tree, by adding pages at the lowest place with room. */
 int alloc_expand(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes, struct alloc_block **block);
 
-/* Pages that lie in free blocks go back. */
+/* Gives back the pages that lie in free blocks. */
 int alloc_expand_release(struct alloc_model *model, struct alloc_pool *pool);
 
-/* Pages that are there at the beginning. */
+/* Adds pages of the beginning. */
 int alloc_expand_begin(struct alloc_model *model, struct alloc_pool *pool, uint64_t addr, uint64_t bytes);
 
-/* Whether the driver gives `bytes` more. */
+/* Whether the driver has `bytes` more for the process. */
 int alloc_model_has_room(const struct alloc_model *model, uint64_t bytes);
 
 #endif

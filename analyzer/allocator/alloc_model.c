@@ -94,7 +94,7 @@ static uint64_t segment_bytes(const struct alloc_config *config, uint64_t bytes)
 	return (bytes + ALLOC_LARGE_ROUND - 1) / ALLOC_LARGE_ROUND * ALLOC_LARGE_ROUND;
 }
 
-/* New memory with room for `bytes`. 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY. */
+/* Gets new memory with room for `bytes`. Returns 0, ALLOC_MODEL_REFUSED or -MT_E_MEMORY. */
 static int obtain(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes, struct alloc_block **block)
 {
 	uint64_t segment = segment_bytes(&model->config, bytes);
@@ -112,7 +112,7 @@ static int obtain(struct alloc_model *model, struct alloc_pool *pool, uint64_t b
 	return 0;
 }
 
-/* A free block that is a whole segment goes back. */
+/* Gives back a free block that is a whole segment. */
 static void release(struct alloc_model *model, struct alloc_block *block)
 {
 	alloc_block_remove(block);
@@ -120,7 +120,7 @@ static void release(struct alloc_model *model, struct alloc_block *block)
 	alloc_segment_drop(model, block);
 }
 
-/* ---- what goes back ---- */
+/* ---- giving memory back ---- */
 
 static int is_whole(const struct alloc_block *block)
 {
@@ -154,7 +154,7 @@ int alloc_model_empty_cache(struct alloc_model *model)
 	return error;
 }
 
-/* max_split_size_mb: blocks that are never split go, largest first, until there is as much as is asked for. */
+/* With max_split_size_mb: gives back unsplittable blocks, the largest first, until there are enough bytes. */
 static int release_oversize(struct alloc_model *model, struct alloc_pool *pool, uint64_t bytes)
 {
 	uint64_t least = model->config.max_split, key = bytes > least ? bytes : least, released = 0;
@@ -172,7 +172,7 @@ static int release_oversize(struct alloc_model *model, struct alloc_pool *pool, 
 	return released >= key;
 }
 
-/* Whole segments of large pools: how many, and how long they have been free, in searches. */
+/* Whole segments of large pools: their number, and the searches since they became free. */
 struct age {
 	uint64_t total, count;
 };
@@ -200,7 +200,7 @@ static struct age ages(const struct alloc_model *model)
 	return age;
 }
 
-/* Gives back those that are at least as old as `oldest`: the bytes. */
+/* Gives back segments at least as old as `oldest`. Returns their bytes. */
 static uint64_t release_old(struct alloc_model *model, double oldest)
 {
 	struct alloc_pool *pool;
@@ -220,7 +220,7 @@ static uint64_t release_old(struct alloc_model *model, double oldest)
 	return bytes;
 }
 
-/* garbage_collection_threshold: of what is cached, the segments that were free for longer than the average go. */
+/* With garbage_collection_threshold: gives back cached segments that have been free for longer than the average. */
 static void collect_garbage(struct alloc_model *model)
 {
 	const struct alloc_config *config = &model->config;
@@ -355,7 +355,7 @@ static struct alloc_block *free_at(const struct alloc_model *model, uint64_t add
 	return block && block->mapped && !block->allocated ? block : NULL;
 }
 
-/* A rest that PyTorch would not have split off belongs to the block. */
+/* The rest of a block that PyTorch would not have split off belongs to the tensor. */
 static uint64_t bytes_there(const struct alloc_model *model, const struct alloc_block *block, uint64_t bytes)
 {
 	bytes = alloc_config_round(&model->config, bytes);

@@ -4,15 +4,15 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-#define MOVES_MAX 8              /* most moves of one segment to another pool: then it stays */
+#define MOVES_MAX 8              /* most moves of a segment to another pool */
 #define RANGE_BYTES (1ull << 40) /* as in alloc_expand.c */
 
 struct recorded_piece {
 	struct alloc_node node; /* by address; key 0 */
 	uint64_t bytes;
 	size_t number;        /* entries of alloc_recorded.pool_of */
-	uint32_t pool;        /* or ALLOC_RECORDED_BESIDE */
-	uint32_t uses, moves; /* tensors that went into it */
+	uint32_t pool;        /* pool number, or ALLOC_RECORDED_BESIDE */
+	uint32_t uses, moves; /* tensors that were put into it */
 };
 
 int alloc_recorded_init(struct alloc_recorded *recorded, const struct alloc_config *config)
@@ -75,7 +75,7 @@ uint32_t alloc_recorded_pool(const struct alloc_recorded *recorded, uint64_t add
 
 /* ---- memory ---- */
 
-/* The range that the pages are of: one that begins below and reaches so far, else a new one. */
+/* The range that the pages belong to: one that begins below and reaches the address, else a new one. */
 static uint32_t range_of(struct alloc_recorded *recorded, uint64_t addr)
 {
 	uint32_t i;
@@ -89,7 +89,7 @@ static uint32_t range_of(struct alloc_recorded *recorded, uint64_t addr)
 	return recorded->pools++;
 }
 
-/* Room for one more of pool_of. */
+/* Makes room for one more entry of pool_of. */
 static int count_segment(struct alloc_recorded *recorded, struct recorded_piece *piece)
 {
 	size_t room = recorded->room ? 2 * recorded->room : 1024;
@@ -122,7 +122,7 @@ int alloc_recorded_piece(struct alloc_recorded *recorded, const struct alloc_pie
 
 	if (!piece)
 		return -MT_E_MEMORY;
-	alloc_recorded_piece_gone(recorded, from->addr); /* the recording does not have its end */
+	alloc_recorded_piece_gone(recorded, from->addr); /* the recording lacks its end */
 	*piece = (struct recorded_piece){ .node = { .addr = from->addr }, .bytes = from->bytes };
 	alloc_tree_add(&recorded->piece, &piece->node);
 	if (from->is_beside) {
@@ -139,7 +139,7 @@ int alloc_recorded_piece(struct alloc_recorded *recorded, const struct alloc_pie
 	return error ? error : begin_segment(recorded, piece);
 }
 
-/* Whatever lies in it: the recording may have missed frees. */
+/* Drops a segment with all of its tensors: the recording may lack their frees. */
 static void drop_segment(struct alloc_model *layout, uint64_t addr)
 {
 	struct alloc_segment *segment = alloc_segment_at(layout, addr);
@@ -174,7 +174,7 @@ void alloc_recorded_piece_gone(struct alloc_recorded *recorded, uint64_t addr)
 	free(piece);
 }
 
-/* ---- which pool ---- */
+/* ---- learning pools ---- */
 
 static struct alloc_block *free_block_at(const struct alloc_recorded *recorded, uint64_t addr)
 {
@@ -183,7 +183,7 @@ static struct alloc_block *free_block_at(const struct alloc_recorded *recorded, 
 	return block && !block->allocated ? block : NULL;
 }
 
-/* The block that a request in a pool would get; NULL: nothing. */
+/* The block that a request in a pool would get; NULL: none. */
 static struct alloc_block *best_of(const struct alloc_recorded *recorded, uint32_t number, int is_small, uint64_t bytes)
 {
 	const struct alloc_pool *pool = recorded->layout->pool[is_small][number];
@@ -197,7 +197,10 @@ static int comes_before(const struct alloc_block *one, const struct alloc_block 
 	return one->bytes != two->bytes ? one->bytes < two->bytes : one->node.addr < two->node.addr;
 }
 
-/* Another pool that a tensor in this block would not contradict; its own: there is none. */
+/*
+ * Another pool in which this block would have been the best for the tensor. Without such a pool: returns the segment's
+ * own.
+ */
 static uint32_t other_pool(struct alloc_recorded *recorded, const struct alloc_block *block, uint32_t own,
 			   uint64_t bytes)
 {
@@ -218,7 +221,7 @@ static int move_segment(struct alloc_recorded *recorded, struct recorded_piece *
 	struct alloc_block *block = segment ? segment->first : NULL;
 	struct alloc_pool *pool;
 
-	if (!block) /* it was in the way of one whose end is not recorded */
+	if (!block) /* the address belonged to a segment whose end is not recorded */
 		return 0;
 	pool = alloc_pool_at(recorded->layout, number, block->pool->is_small);
 	if (!pool)
@@ -236,8 +239,8 @@ static int move_segment(struct alloc_recorded *recorded, struct recorded_piece *
 }
 
 /*
- * A tensor of `bytes` goes into `block`. If another block of its pool would have been better, the segment of one of
- * them is of another pool: choose the one with fewer tensors.
+ * A tensor of `bytes` goes into `block`. If another block of its pool would have been better, one of both segments
+ * belongs to another pool: move the one with fewer tensors.
  */
 static int compare_best(struct alloc_recorded *recorded, struct recorded_piece *piece, const struct alloc_block *block,
 			uint64_t bytes)
@@ -285,9 +288,9 @@ void alloc_recorded_tensor_gone(struct alloc_recorded *recorded, uint64_t id)
 		alloc_model_give(recorded->layout, id);
 }
 
-/* ---- what went back ---- */
+/* ---- memory that was given back ---- */
 
-/* The first segment that is free as a whole and stands behind `after` in the order of the tree; NULL: there is none. */
+/* The first completely free segment after `after`, in the order of the tree; NULL: none. */
 static struct alloc_block *whole_segment(const struct alloc_pool *pool, const struct alloc_block *after)
 {
 	struct alloc_node *node;
@@ -307,13 +310,15 @@ static int has_whole_segment(const struct alloc_recorded *recorded, uint32_t num
 	return whole_segment(layout->pool[0][number], NULL) || whole_segment(layout->pool[1][number], NULL);
 }
 
-/* The default pool gives back what it can, always; so does one that has begun to. */
+/*
+ * Whether a pool gives back all it can: the default pool always does, and so does a pool that has given something back.
+ */
 static int gives_all(const struct alloc_recorded *recorded, uint32_t number)
 {
 	return !number || recorded->released[number];
 }
 
-/* The pool of a segment that was not given back although it could have been. */
+/* Finds the pool for a segment that could have been given back, and was not. */
 static uint32_t pool_that_keeps(struct alloc_recorded *recorded)
 {
 	uint32_t i;

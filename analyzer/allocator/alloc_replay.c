@@ -10,18 +10,18 @@
 struct beginning {
 	struct alloc_event *event;
 	size_t count, room;
-	int64_t seq; /* its last event */
+	int64_t seq; /* seq of its last event */
 };
 
-/* A model, and what came of it. */
+/* A model and its results. */
 struct run {
 	struct alloc_model *model;
 	const struct alloc_scenario *scenario;
 	struct alloc_outcome outcome;
-	struct alloc_difference worst; /* the worst of those with the settings of the recording */
-	size_t emptied;                /* next of scenario->empty_at */
-	int has_pools;                 /* those that were inferred; else one for all */
-	int was_asked;                 /* for scenario->asked_bytes */
+	struct alloc_difference worst; /* the worst difference to the recording, with its own settings */
+	size_t emptied;                /* next entry of scenario->empty_at */
+	int has_pools;                 /* 1: uses the inferred pools; 0: one pool */
+	int was_asked;                 /* 1: scenario->asked_bytes was tried */
 	int is_recorded;
 };
 
@@ -31,11 +31,11 @@ struct player {
 	struct alloc_recorded recorded;
 	struct alloc_scenario own; /* as recorded */
 	struct beginning beginning;
-	struct run *run; /* the runs of this pass over the events: as recorded, then the scenarios */
+	struct run *run; /* runs of this pass: as recorded, then the scenarios */
 	size_t runs;
 	int64_t process, device;
-	int sleeps;    /* a pool sleeps: mapped memory is its */
-	int went_back; /* memory, since the newest tensor */
+	int sleeps;    /* 1: a pool sleeps, and mapped memory belongs to it */
+	int went_back; /* 1: memory went back since the newest tensor */
 	int began;
 };
 
@@ -55,8 +55,7 @@ static int empty(struct run *run, const struct alloc_recorded *recorded)
 	return alloc_model_empty_cache(run->model);
 }
 
-/* A request that failed in the recording counts in the first pool: its true pool is unknown. Nothing else is changed
- * by it. */
+/* Tries the scenario's request in the first pool, because its real pool is unknown. Only the result is noted. */
 static int ask_for(struct run *run, const struct player *player)
 {
 	const uint64_t id = UINT64_MAX;
@@ -76,7 +75,7 @@ static int ask_for(struct run *run, const struct player *player)
 	return 0;
 }
 
-/* The scenario's actions before the event. */
+/* Does the scenario's actions that come before the event. */
 static int prepare(struct run *run, const struct player *player, const struct alloc_event *event)
 {
 	const struct alloc_scenario *scenario = run->scenario;
@@ -155,7 +154,7 @@ static int remember(struct beginning *beginning, const struct alloc_event *event
 	return 0;
 }
 
-/* Its segments by size; pages by the first tensor in them and those that touch them, `at` in order of addresses. */
+/* Whether a piece of the beginning is small: a segment by its size, a page by the first tensor of its run of pages. */
 static int is_small(const struct player *player, size_t piece, size_t pieces)
 {
 	const struct beginning *beginning = &player->beginning;
@@ -177,7 +176,7 @@ static int is_small(const struct player *player, size_t piece, size_t pieces)
 	return low < beginning->count && event[low].addr < end && event[low].bytes <= ALLOC_SMALL_MAX;
 }
 
-/* In the order of addresses; pieces come first. */
+/* Begins a run with the recorded addresses, in their order; pieces come first. */
 static int begin_run(struct run *run, const struct player *player, size_t pieces)
 {
 	const struct beginning *beginning = &player->beginning;
@@ -203,7 +202,7 @@ static int begin_run(struct run *run, const struct player *player, size_t pieces
 	return error < 0 ? error : 0;
 }
 
-/* As if they were asked for in the order of their birth. */
+/* Begins a run with the tensors alone, requested in the order of their births. */
 static int begin_anew(struct run *run, const struct player *player)
 {
 	const struct beginning *beginning = &player->beginning;
@@ -261,7 +260,7 @@ static int begin(struct player *player)
 		if (player->run[i].scenario->config.expandable == player->own.config.expandable)
 			error = begin_run(&player->run[i], player, pieces);
 	beginning->event = by_birth;
-	beginning->room = by_birth ? beginning->count + 1 : 0; /* foreign events may be out of order, and more come */
+	beginning->room = by_birth ? beginning->count + 1 : 0; /* foreign events may be out of order */
 	for (i = 0; i < player->runs && !error; i++)
 		if (player->run[i].scenario->config.expandable != player->own.config.expandable)
 			error = begin_anew(&player->run[i], player);
@@ -270,7 +269,7 @@ static int begin(struct player *player)
 	return error;
 }
 
-/* Nothing has happened yet. */
+/* Resets the player to the beginning. */
 static int again(struct player *player)
 {
 	const struct alloc_replay none = { 0 };
@@ -375,9 +374,9 @@ static int play(struct player *player)
 	return error ? error : more;
 }
 
-/* ---- what there is to know first ---- */
+/* ---- facts needed before the first event ---- */
 
-/* The number that a question about the process and device gives; 0: no row. */
+/* Asks a question about the process and device. *value: its number; 0: no row. */
 static int ask(const struct player *player, const char *sql, int64_t *value)
 {
 	struct db_stmt *stmt;
@@ -415,7 +414,7 @@ static int find_kind(struct player *player)
 	return error ? error : ask(player, start, &player->beginning.seq);
 }
 
-/* As recorded, then the scenarios. */
+/* Makes the runs: as recorded, then the scenarios. */
 static int make_runs(struct player *player, struct run *run, const struct alloc_scenario *scenario, size_t count)
 {
 	size_t i;
@@ -443,7 +442,7 @@ static void drop_models(struct player *player)
 	}
 }
 
-/* Once through the events. */
+/* One pass over the events. */
 static int play_all(struct player *player, struct run *run, const struct alloc_scenario *scenario, size_t count)
 {
 	int error = make_runs(player, run, scenario, count);
@@ -459,7 +458,7 @@ static uint64_t distance(uint64_t one, uint64_t two)
 	return one < two ? two - one : one - two;
 }
 
-/* Whether these come nearer to the recording: at its peak, else at the worst moment. */
+/* Whether a run comes nearer to the recording: at its peak, then at the worst moment. */
 static int is_nearer(const struct run *one, const struct run *other, uint64_t peak)
 {
 	uint64_t off_one = distance(one->outcome.peak_reserved, peak);
@@ -481,7 +480,7 @@ static void tell(struct alloc_replay *replay, struct alloc_outcome *outcome, con
 		outcome[i] = run[i + 1].outcome;
 }
 
-/* With one pool, and if that finds several, once more with them. */
+/* Replays with one pool; if this finds several pools, replays once more with them. */
 static int play_both(struct player *player, struct alloc_outcome *outcome, const struct alloc_scenario *scenario,
 		     size_t count)
 {

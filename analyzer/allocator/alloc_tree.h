@@ -1,6 +1,6 @@
 /*
- * alloc_tree.h - an ordered set of nodes that lie inside of other structs, by (key, addr). A treap: what it looks like
- * follows from its own random numbers, not from the keys, so sizes and addresses out of a file cannot make it deep.
+ * alloc_tree.h - an ordered set of nodes that are members of other structs, by (key, addr). The tree is a treap: random
+ * numbers, not keys, decide its shape. Hostile sizes and addresses cannot make it deep.
  */
 #ifndef MEMANA_ALLOC_TREE_H
 #define MEMANA_ALLOC_TREE_H
@@ -9,7 +9,7 @@
 
 struct alloc_node {
 	struct alloc_node *left, *right;
-	uint64_t key, addr; /* no two nodes of a tree have both the same; they must not change inside */
+	uint64_t key, addr; /* unique as a pair within a tree; must not change while in the tree */
 	uint32_t weight;    /* the tree's */
 };
 
@@ -22,11 +22,11 @@ struct alloc_tree {
 void alloc_tree_add(struct alloc_tree *tree, struct alloc_node *node);
 void alloc_tree_remove(struct alloc_tree *tree, struct alloc_node *node);
 
-/* The first that is not before (key, addr), and the last that is not behind it; NULL: none. */
+/* The first node that is not before (key, addr); the last that is not after. NULL: none. */
 struct alloc_node *alloc_tree_from(const struct alloc_tree *tree, uint64_t key, uint64_t addr);
 struct alloc_node *alloc_tree_upto(const struct alloc_tree *tree, uint64_t key, uint64_t addr);
 
-/* The one behind `node`, which is or was in the tree; NULL: it was the last. */
+/* The node after `node` (in the tree now or before); NULL: none. */
 static inline struct alloc_node *alloc_tree_next(const struct alloc_tree *tree, const struct alloc_node *node)
 {
 	return node->addr == UINT64_MAX ? alloc_tree_from(tree, node->key + 1, 0)
