@@ -1,4 +1,4 @@
-/* memana import - makes a trace of a PyTorch memory snapshot. */
+/* memana import - makes a trace from a PyTorch memory snapshot. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* memana info - what is in a trace, and what is not. */
+/* memana info - describes a trace: its contents and its missing parts. */
 #include <stdio.h>
 #include <time.h>
 #include "base/json.h"

@@ -45,7 +45,7 @@ static const char *default_words(const struct mt_knob_name *name, uint32_t relea
 	return *value ? value : "''";
 }
 
-/* A key of the past, with what one writes today. */
+/* Prints an old key, and the setting that replaces it. */
 static void print_past(const struct mt_knob_file *file, const struct mt_knob_name *name, const char *today)
 {
 	char words[2400];
@@ -185,7 +185,7 @@ static void json_knob(struct doc *doc, const struct mt_knob_file *file, const st
 
 /* ---- the command ---- */
 
-/* Is the file about one of the frameworks, or is none named? */
+/* Whether the file is about a requested framework, or no framework was requested. */
 static int is_asked(const struct mt_knob_file *file, int count, char **framework)
 {
 	int i;

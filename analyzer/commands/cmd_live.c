@@ -19,7 +19,7 @@ static const char notes[] =
 	"Without TRACE: all recordings of yours that run on this machine. A TRACE, or a folder, that is not there yet "
 	"is waited for.";
 
-/* 1: a recording may be about to begin it: it is not there, empty, or a folder without a trace. */
+/* Whether a recording may be about to begin the trace: the file is missing or empty, or a folder without a trace. */
 static int may_come(const char *path)
 {
 	struct folder folder;

@@ -1,11 +1,12 @@
 /*
- * memana verify - reads every chunk and holds our bytes against the allocator's own totals at every event.
+ * memana verify - reads every chunk, and compares our bytes with the allocator's own totals at every event.
  *
- * The records of steps in the file are held against the events, too, and so are the facts (facts/facts.h).
+ * It also compares the records of steps in the file, and the facts (facts/facts.h), with the events.
  *
- * Exit status: 0 all agrees; 1 a total or a record differs or the books do not balance; 3 the file is damaged, has facts that its
- * events do not give, or ends in the middle of a chunk. Other commands answer from what stands before a torn end and call that no failure; whoever asks for each byte
- * wants to know that some are missing. A trace that only was not closed has whole chunks alone: nothing in it is wrong.
+ * Exit status: 0 all agrees; 1 a total or a record differs or the books do not balance; 3 the file is damaged, has
+ * facts that its events do not give, or ends in the middle of a chunk. Other commands answer from the part before a
+ * torn end, without a failure. verify is about each byte, and fails. An unclosed trace with complete chunks only is not
+ * damaged.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,26 +22,26 @@
 #include "report/report.h"
 #include "source/source.h"
 
-/* Bytes of a process when one of its steps ended, of all devices together; the peak of a process with one device. */
+/* Bytes of a process at the end of a step, over all devices; the peak of a process with one device. */
 struct step_end {
 	uint32_t process, step, devices;
 	uint64_t held, slack, tensors, peak;
 };
 
-/* Records of one process against its events. */
+/* Comparison of the records of one process with its events. */
 struct records {
 	uint64_t compared, differing;
-	uint32_t first; /* step of the first that differs */
+	uint32_t first; /* step of the first record that differs */
 	enum facts_verdict facts;
 };
 
 struct verifying {
 	const struct analysis *analysis;
-	struct step_end *end; /* by process, then by step: as the pass tells them, sorted */
+	struct step_end *end; /* sorted by process, then by step */
 	size_t ends, room;
 	struct records *records; /* by process */
-	uint32_t process;        /* its records are being read, */
-	uint64_t peak; /* and this is the highest since its newest step ended: an out-of-memory error has a record, too */
+	uint32_t process;        /* process whose records are being read */
+	uint64_t peak;           /* highest since its newest step ended; an out-of-memory error has a record, too */
 };
 
 static int add_end(void *context, uint32_t process, uint32_t device, uint32_t step,
@@ -78,7 +79,7 @@ static int by_step(const void *a, const void *b)
 	return (one->step > two->step) - (one->step < two->step);
 }
 
-/* `cut`: the events of a part of the step may be gone, and with them the highest moment. */
+/* `cut`: events of a part of the step may be missing, also the highest moment. */
 static int differs(const struct step_end *end, const struct mt_summary *record, uint64_t peak, int cut)
 {
 	uint64_t held = 0, slack = 0, tensors = 0;
@@ -96,7 +97,7 @@ static int differs(const struct step_end *end, const struct mt_summary *record, 
 	return peak < end->peak || (!cut && peak > end->peak);
 }
 
-/* Steps whose events were let go (--keep) have no end to compare with. */
+/* Takes a record. Steps whose events were dropped (--keep) have no end to compare with. */
 static int take_record(void *context, const struct mt_summary *record)
 {
 	struct verifying *verifying = context;
@@ -120,7 +121,7 @@ static int take_record(void *context, const struct mt_summary *record)
 	return 0;
 }
 
-/* The recorder knows what it could not write; the events do not. */
+/* Whether records and events can be compared: the recorder knows losses that the events do not show. */
 static int is_comparable(const struct analysis_process *process)
 {
 	return !process->loss[MT_LOSS_DISK].records && !process->loss[MT_LOSS_DAMAGED].records &&
@@ -158,7 +159,7 @@ static int verify_facts(struct verifying *verifying, const struct source *source
 	return error;
 }
 
-/* A torn end is what a crash leaves; anything else is damage. */
+/* Prints the damage. A torn end is the mark of a crash; all else is damage. */
 static void print_damage(const struct mt_trace_state *state)
 {
 	char chunks[64], events[64];
@@ -173,7 +174,7 @@ static void print_damage(const struct mt_trace_state *state)
 			 text_count(events, sizeof(events), state->missed, "event"));
 }
 
-/* Kinds that the totals and the ledger say nothing about. */
+/* Prints the numbers of events that totals and ledger do not cover. */
 static void print_others(const struct analysis_process *process)
 {
 	char gpu[64], host[64], notes[64];
@@ -260,7 +261,7 @@ static void json_trace(struct doc *doc, const struct analysis_process *process, 
 	doc_end(doc);
 }
 
-/* One line about the first trace that ends in the middle of a chunk. The exit code; 0: none does. */
+/* Prints one line about the first trace that ends inside a chunk. Returns the exit code; 0: no trace does. */
 static int report_torn(const struct analysis *analysis)
 {
 	const struct analysis_process *process;
@@ -276,7 +277,7 @@ static int report_torn(const struct analysis *analysis)
 	return 0;
 }
 
-/* One line about the first trace with facts that its events do not give. The exit code; 0: none has. */
+/* Prints one line about the first trace with wrong facts. Returns the exit code; 0: no trace has. */
 static int report_facts(const struct analysis *analysis, const struct records *records)
 {
 	uint32_t i;

@@ -1,5 +1,5 @@
 /*
- * memana wait - for scripts: reads along with a recording until something has happened in it.
+ * memana wait - for scripts: follows a recording until a given event.
  *
  * Exit status: 0 it came; 1 the recording ended without it, or the time was over (`end` of the JSON tells which). A trace
  * that is not there yet is waited for, too.
@@ -49,7 +49,7 @@ struct wish {
 struct waited {
 	const char *path;
 	struct mt_reader *reader; /* NULL: it is not there yet */
-	int has_tensors;          /* tensors of a GPU: the framework's allocator refuses them, after a second try */
+	int has_tensors;          /* GPU tensors: the framework's allocator reports refusals, after a second try */
 	int ended;
 	uint64_t events;
 	int64_t time; /* time of the newest event, ns since the process was first seen */
@@ -62,8 +62,8 @@ static const char *const end_words[] = { "", "came", "ended", "timeout" };
 /* ---- events ---- */
 
 /*
- * A driver that refuses is no error where PyTorch asks: it gives back what it does not need and asks again. The
- * reader itself says which memory it could not get in the end.
+ * Whether the event is an out-of-memory error. With PyTorch a refusal of the driver is no error: PyTorch empties its
+ * cache and asks again. PyTorch itself reports a request that fails in the end (TENSOR_OOM).
  */
 static int is_oom(const struct waited *it, const struct mt_event *event)
 {
@@ -94,7 +94,7 @@ static int has_come(struct waited *it, const struct wish *wish, const struct mt_
 	return event->kind == MT_STEP && event->value >= (uint64_t)wish->step;
 }
 
-/* Takes in what there is; *found: what has come. 1: it did; 0; or an error. */
+/* Takes the events that are there. Returns 1 with the event in *found; 0: not yet; or an error. */
 static int take_events(struct waited *it, const struct wish *wish, struct mt_event *found)
 {
 	const struct mt_event *events;
@@ -119,7 +119,7 @@ static void close_trace(struct waited *it)
 	*it = (struct waited){ .path = it->path };
 }
 
-/* A file that is there, but has no beginning yet, may get one soon. 0, or an error that is there to stay. */
+/* Opens the trace. A file without a beginning may get one soon. Returns 0, or a lasting error. */
 static int open_trace(struct waited *it)
 {
 	struct stat status;
@@ -135,7 +135,7 @@ static int open_trace(struct waited *it)
 	return error;
 }
 
-/* The news of the trace. 1: it came; 0: not yet, or it has ended; or an error. */
+/* Reads the news of the trace. Returns 1: the event came; 0: not yet, or the trace has ended; or an error. */
 static int look(struct waited *it, const struct wish *wish, struct mt_event *found)
 {
 	int written, more, error;
@@ -144,7 +144,7 @@ static int look(struct waited *it, const struct wish *wish, struct mt_event *fou
 		return error;
 	if (!it->reader || it->ended)
 		return 0;
-	written = live_is_written(it->path, mt_reader_process(it->reader), 1); /* before what is there is read */
+	written = live_is_written(it->path, mt_reader_process(it->reader), 1); /* before the events are read */
 	more = mt_reader_more(it->reader);
 	if (more == -MT_E_BUSY) {
 		close_trace(it);
@@ -160,7 +160,7 @@ static int look(struct waited *it, const struct wish *wish, struct mt_event *fou
 /* The outcome of the wait. */
 struct outcome {
 	enum wait_end end;
-	const struct waited *it; /* the trace it is about */
+	const struct waited *it; /* trace of the event */
 	struct mt_event found;   /* the event that came */
 };
 
@@ -222,7 +222,7 @@ static int print(const struct wish *wish, const struct outcome *outcome)
 
 /* ---- waiting ---- */
 
-/* Looks at all of them once. 0 or the exit code. */
+/* Looks at all traces once. Returns 0 or the exit code. */
 static int look_at_all(struct waited *all, uint32_t count, const struct wish *wish, struct outcome *outcome)
 {
 	uint32_t i, ended = 0;

@@ -39,7 +39,7 @@ static command_function *const runs[] = {
 #undef COMMAND_RUN
 };
 
-/* Traces alone, on a terminal that can show a screen: options and databases are for top. */
+/* Whether the words are traces alone, on a terminal that can show a screen. Options and databases go to top. */
 static int wants_screen(int argc, char **argv)
 {
 	const char *terminal = getenv("TERM");
@@ -51,7 +51,7 @@ static int wants_screen(int argc, char **argv)
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal && *terminal && strcmp(terminal, "dumb");
 }
 
-/* Words of other programs for what a command here does: X(word, command). */
+/* Words of other programs for commands of this one: X(word, command). */
 #define HABIT_LIST(X)                                \
 	X("report", "memana top")                    \
 	X("stats", "memana top")                     \
@@ -81,7 +81,7 @@ static const char *find_habit(const char *word)
 	return NULL;
 }
 
-/* A word that is nothing: a command with a letter wrong, or a file that is not there. */
+/* Reports a word that is neither a command nor a file: a misspelled command, or a missing file. */
 static int unknown(const char *word)
 {
 	struct mt_nearest nearest = { .word = word };
@@ -102,7 +102,7 @@ static int unknown(const char *word)
 	return command_fail(EXIT_USAGE, "%s: neither a command nor a file (see memana --help)", word);
 }
 
-/* Commands that have the terminal to themselves, or print no answer. */
+/* Whether a command has the terminal to itself, or prints no answer. */
 static int has_no_pager(const char *name)
 {
 	static const char *const names[] = { "tui", "live", "wait", "load", "import", "export" };
@@ -140,7 +140,10 @@ static int is_word(const char *word, const char *const *words)
 	return *words != NULL;
 }
 
-/* memana --json top TRACE means memana top --json TRACE: a command behind options that have their values with them. NULL: there is none. */
+/*
+ * Finds a command after options and their values: memana --json top TRACE means memana top --json TRACE. NULL: no
+ * command.
+ */
 static const struct command *bring_forward(int argc, char **argv)
 {
 	const struct command *command = NULL;
@@ -192,7 +195,7 @@ static int run(int argc, char **argv, int paged)
 	return run_command(command_find(top), argc, argv, paged);
 }
 
-/* 0, or after printing why not the exit code. */
+/* Returns 0; or, after a message, the exit code. */
 static int set_colour(const char *word)
 {
 	static const char *const words[] = {
@@ -211,7 +214,9 @@ static int set_colour(const char *word)
 	return command_fail(EXIT_USAGE, "--color: must be auto, always or never");
 }
 
-/* Takes the options that every command has out of the command line, up to "--". 0, or after printing why not the exit code. */
+/*
+ * Removes the options of all commands from the command line, up to "--". Returns 0; or, after a message, the exit code.
+ */
 static int take_common(int *argc, char **argv, int *paged)
 {
 	int from, to = 1, status = 0;

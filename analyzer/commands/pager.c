@@ -1,4 +1,4 @@
-/* pager.c - one child process, which reads our stdout from a pipe. */
+/* pager.c - a child process that reads our stdout from a pipe. */
 #include "pager.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static pid_t pager;
 
-/* MEMANA_PAGER, PAGER, less. NULL: none is wanted. */
+/* The pager's command: MEMANA_PAGER, PAGER, or less. NULL: none. */
 static const char *wanted(void)
 {
 	const char *name = getenv("MEMANA_PAGER");
@@ -24,7 +24,7 @@ static const char *wanted(void)
 	return *name && strcmp(name, "cat") ? name : NULL;
 }
 
-/* 1: PATH has the program, or the name is a command line for the shell. */
+/* Whether PATH has the program, or the name is a command line for the shell. */
 static int can_run(const char *name)
 {
 	const char *folder = getenv("PATH");
@@ -55,7 +55,7 @@ static void run_pager(const char *name, const int ends[2])
 	_exit(127);
 }
 
-/* The pager has the terminal until it ends. */
+/* Ignores the interrupt: the pager has the terminal until it ends. */
 static void on_interrupt(int number)
 {
 	close(STDOUT_FILENO);

@@ -1,9 +1,9 @@
 /*
  * show.c - the loop between a run and the terminal.
  *
- * A session reads a run and works for the screen. There is one session, but for a moment beside a recording that
- * runs. Facts found while the recording ran did not know its end, so another session reads it as a whole. It takes
- * over as soon as it has done so and the person looks at the timeline.
+ * A session reads a run and works for the screen. After a followed recording ends, a second session reads it as a
+ * whole: the first session's facts were found without the end. The second session takes over when it is ready and the
+ * person looks at the timeline.
  */
 #include "show.h"
 
@@ -18,15 +18,15 @@
 #include "source/folder.h"
 
 #define BUDGET (1u << 20) /* events between two looks at the keyboard */
-#define FRAME_MS 50       /* between frames while something is going on */
+#define FRAME_MS 50       /* between frames while the picture changes */
 #define PARTS_MS 200      /* between frames of a chart that is being made */
 #define IDLE_MS 250
-#define AGAIN_MS 1000      /* between two looks whether the traces are others by now */
-#define FOLLOW_NICENESS 10 /* beside a recording that runs: that goes first */
+#define AGAIN_MS 1000      /* between two checks for new or replaced traces */
+#define FOLLOW_NICENESS 10 /* beside a running recording: the recording goes first */
 
 /* The thread that works for the screen. */
 struct session {
-	char **path; /* traces that are there; the strings are the caller's */
+	char **path; /* existing traces; the caller owns the strings */
 	uint32_t count;
 	struct source source;
 	struct model model;
@@ -38,7 +38,7 @@ struct session {
 struct show {
 	char *const *paths;
 	uint32_t count;
-	struct session *session, *next; /* next: reads the run anew; NULL: none */
+	struct session *session, *next; /* next: session that reads the run again; NULL: none */
 	struct app app;
 	int app_begun;
 	int64_t looked_at;
@@ -54,7 +54,7 @@ static int64_t now_ms(void)
 
 /* ---- sessions ---- */
 
-/* A trace may be gone by the time its recording has ended: the others are shown all the same. NULL: out of memory. */
+/* Makes a session for the traces that still exist. NULL: out of memory. */
 static struct session *session_new(char *const *paths, uint32_t count)
 {
 	struct session *session = calloc(1, sizeof(*session));
@@ -72,7 +72,7 @@ static struct session *session_new(char *const *paths, uint32_t count)
 	return NULL;
 }
 
-/* Takes the source over, also on error. */
+/* Starts the session. The session owns the source, also on error. */
 static int session_begin(struct session *session, const struct source *source)
 {
 	int error;
@@ -125,7 +125,7 @@ static uint32_t files_read(const struct source *source)
 	return files;
 }
 
-/* 1: what the session knows is not all that there is. */
+/* Whether there is more data than the session has. */
 static int is_out_of_date(struct session *session, char *const *paths, uint32_t count)
 {
 	enum model_follow follow;
@@ -138,7 +138,7 @@ static int is_out_of_date(struct session *session, char *const *paths, uint32_t 
 	return session->source.folders && files_in(paths, count) != files_read(&session->source);
 }
 
-/* A file that is just being replaced cannot be opened: then the next time. */
+/* Starts the next session. A file that is being replaced cannot be opened: try again later. */
 static void begin_next(struct show *show)
 {
 	struct session *next = session_new(show->paths, show->count);
@@ -159,7 +159,10 @@ static void begin_next(struct show *show)
 	show->next = next;
 }
 
-/* A recording that goes on in another file is shown at once, a whole one when all of it is known. */
+/*
+ * Whether the next session can take over. A recording that goes on in another file is shown at once, a complete one
+ * when all of it is read.
+ */
 static int is_ready(struct session *session)
 {
 	int ready;
@@ -192,7 +195,7 @@ static void keep_up(struct show *show)
 
 /* ---- the loop ---- */
 
-/* Takes what has come, waiting at most `timeout` ms for the first of it. 1: something came. */
+/* Takes input, waiting at most `timeout` ms for it. Returns 1 if there was input. */
 static int take_input(struct app *app, int timeout)
 {
 	struct input input = ui_read(timeout);
@@ -208,8 +211,8 @@ static int take_input(struct app *app, int timeout)
 }
 
 /*
- * Draws what changed: at once what a person did, and what goes on by itself not more often than eyes can see. A chart
- * that is made anew is not shown half made, unless that takes long.
+ * Draws changes: those of a person at once, others no more often than eyes can see. A new chart is not shown half made,
+ * unless it takes long.
  */
 static void loop(struct show *show)
 {
@@ -253,7 +256,7 @@ static void end(struct show *show)
 	session_free(show->session);
 }
 
-/* Repeats the faults of the traces on a terminal that keeps them; the exit code for them. */
+/* Prints the faults of the traces once more, for a terminal that keeps its text. Returns their exit code. */
 static int report_trouble(const struct model *model)
 {
 	int error = model->error ? model->error : -MT_E_CORRUPT;

@@ -1,4 +1,4 @@
-/* show.h - a run on the screen: what memana tui and memana live share. */
+/* show.h - a run on the screen, for memana tui and memana live. */
 #ifndef MEMANA_SHOW_H
 #define MEMANA_SHOW_H
 
@@ -6,9 +6,9 @@
 #include "source/source.h"
 
 /*
- * Shows `source`, which is taken over, until the person leaves. `paths` are opened anew in three cases: a recording
- * that was followed has ended, another file has taken its place, or a folder among them has got more traces. The exit
- * code, after printing what is wrong.
+ * Shows `source`, and owns it, until the person leaves. Opens `paths` again in three cases: a followed recording has
+ * ended, another file has replaced it, or a named folder has more traces. Returns the exit code, after messages about
+ * faults.
  */
 int show_run(const char *command, struct source *source, char *const *paths, uint32_t count);
 
