@@ -21,12 +21,12 @@ struct feed {
 	struct analysis analysis;
 	struct inflow inflow;
 	struct db *db;     /* the summary */
-	int64_t looked_at; /* ns: when the recordings were last asked whether they run */
+	int64_t looked_at; /* ns: time of the last check whether the recordings run */
 	pthread_t thread;
-	int running; /* the thread has to be waited for */
+	int running; /* 1: the thread must be waited for */
 };
 
-/* ---- what is known before anything is read ---- */
+/* ---- facts known before the first event ---- */
 
 static int add_processes(struct model *model, const struct source *source)
 {
@@ -48,7 +48,7 @@ static int add_processes(struct model *model, const struct source *source)
 
 /* ---- the end ---- */
 
-/* The numbers of the devices as people count them. */
+/* Sets the number of a device, as people count devices. */
 static int take_number(void *context, const struct query_device *row)
 {
 	struct model *model = context;
@@ -60,7 +60,7 @@ static int take_number(void *context, const struct query_device *row)
 	return 0;
 }
 
-/* The faults of the traces, as report_damage tells them. */
+/* Writes the faults of the traces, in report_damage's words. */
 static void say_damage(struct feed *feed)
 {
 	const struct analysis_process *where;
@@ -83,7 +83,7 @@ static void say_damage(struct feed *feed)
 	model_unlock(feed->model);
 }
 
-/* Why the rest could not be read. */
+/* Writes why the rest could not be read. */
 static void say_failure(struct feed *feed, int error)
 {
 	struct model *model = feed->model;
@@ -100,7 +100,10 @@ static void say_failure(struct feed *feed, int error)
 		snprintf(model->trouble, sizeof(model->trouble), "reading: %s", mt_strerror(error));
 }
 
-/* The driver's refusals go into the error that they led to, as in all reports. The database has the model's order. */
+/*
+ * Folds the driver's refusals into the errors that they caused, as in all reports. The rows of the database are in the
+ * model's order.
+ */
 static int fold_ooms(struct model *model, struct db *db)
 {
 	struct oom_failures all;
@@ -120,7 +123,7 @@ static int fold_ooms(struct model *model, struct db *db)
 	return error;
 }
 
-/* The sentences about the run and about what is missing in its traces. */
+/* Writes the sentences about the run and about missing parts of its traces. */
 static int say_run(struct feed *feed, struct sentence *sentence)
 {
 	int error = verdict_say(sentence, feed->db, feed->model);
@@ -128,7 +131,7 @@ static int say_run(struct feed *feed, struct sentence *sentence)
 	return error ? error : verdict_unended(feed->model, feed->db);
 }
 
-/* Until the state is known, no other thread uses the database or changes the parts of the sentence. */
+/* No lock is needed: until the state is MODEL_READ, no other thread uses the database or the sentence. */
 static int make_summary(struct feed *feed, struct sentence *sentence)
 {
 	int error = db_create(&feed->db, NULL, schema_sql);
@@ -165,7 +168,7 @@ static void finish(struct feed *feed, const struct sentence *sentence, int error
 	model_unlock(model);
 }
 
-/* A database is there already: it is the summary, and the rest. */
+/* Opens a named database. The database takes the place of the summary. */
 static void *run_database(void *context)
 {
 	struct feed *feed = context;
@@ -182,11 +185,11 @@ static void *run_database(void *context)
 /* ---- traces that are being written ---- */
 
 #define FOLLOW_MS 40      /* between two looks at the files */
-#define RUNS_NS 300000000 /* between two looks at the processes */
+#define RUNS_NS 300000000 /* between two checks of the processes */
 
 /*
- * A file is looked at some 25 times a second, by its size alone: the collector writes twice a second, and what it writes
- * is read while it lies in the page cache.
+ * Waits between looks at the traces. A file is looked at some 25 times a second, by its size alone. The collector
+ * writes twice a second, and its data are read while they are in the page cache.
  */
 static int wait_for_more(void *context)
 {
@@ -203,7 +206,7 @@ static int wait_for_more(void *context)
 	return 1;
 }
 
-/* The recording has ended, or is in another file now: what is known stays as it is. */
+/* Ends following: the recording has ended, or goes on in another file. The facts so far stay. */
 static void finish_following(struct feed *feed, int error)
 {
 	struct model *model = feed->model;
@@ -255,7 +258,10 @@ static void *run(void *context)
 
 /* ---- the thread ---- */
 
-/* Signals are the screen's, but for those of a crash; a file too large (SIGXFSZ) is an error like others here. */
+/*
+ * Starts the thread. The thread blocks all signals except those of a crash: the screen handles signals. A file that is
+ * too large (SIGXFSZ) is an ordinary error.
+ */
 static int start(struct feed *feed)
 {
 	static const int crash[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP };

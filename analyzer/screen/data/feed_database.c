@@ -13,13 +13,13 @@
 struct reading {
 	struct model *model;
 	uint64_t *held;  /* by site, and */
-	uint32_t *moved; /* the sites of the change that is being read */
+	uint32_t *moved; /* sites of the change that is being read */
 	uint32_t moves, room;
 	int64_t time;
 	struct tape_event *event; /* events of the block that is being read */
 };
 
-/* As inflow does it: what its sites hold when a change is over, they have held. */
+/* Raises the most that sites have held, at the end of a change, as inflow does. */
 static int note_most(struct reading *reading, const struct tape_event *event)
 {
 	uint32_t site = TAPE_SITE(event->cell), i;

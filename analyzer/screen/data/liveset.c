@@ -25,7 +25,7 @@ void liveset_release(struct liveset *live)
 
 /* ---- what the cells hold ----------------------------------------------------------------------------------------- */
 
-/* The entry of a cell, made if there was none. NULL: out of memory. */
+/* Returns the entry of a cell, and makes it if it is new. NULL: out of memory. */
 static struct tape_held *held_of(struct liveset *live, uint32_t cell)
 {
 	uint32_t room = live->held_room ? live->held_room * 2 : 1024;
@@ -50,7 +50,7 @@ const struct tape_held *liveset_cell(const struct liveset *live, uint32_t cell)
 	return cell < live->cells && live->slot[cell] ? &live->held[live->slot[cell] - 1] : NULL;
 }
 
-/* No cell has an entry after it; there is room for `cells` cells. */
+/* Removes all entries, and makes room for `cells` cells. */
 static int clear(struct liveset *live, uint32_t cells)
 {
 	uint32_t room = cells + cells / 2 + 64, i;
@@ -75,7 +75,7 @@ static int add_held(struct liveset *live, uint32_t cell, uint64_t bytes, uint64_
 {
 	struct tape_held *held;
 
-	if (cell >= live->cells) /* no site of the model: the tape is ahead of it */
+	if (cell >= live->cells) /* the tape is ahead of the model: the site is not there yet */
 		return 0;
 	held = held_of(live, cell);
 	if (!held)
@@ -85,7 +85,7 @@ static int add_held(struct liveset *live, uint32_t cell, uint64_t bytes, uint64_
 	return 0;
 }
 
-/* The snapshot before event `events`, then the events up to it. */
+/* Adds the snapshot before event `events`, then the events up to it. */
 static int add_events(struct liveset *live, const struct tape *tape, uint64_t events)
 {
 	uint32_t block = (uint32_t)((events - 1) / TAPE_BLOCK), count, run, i;
@@ -103,7 +103,7 @@ static int add_events(struct liveset *live, const struct tape *tape, uint64_t ev
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* Room for a row of each group; no group has one. */
+/* Makes room for a row of each group, and removes all rows. */
 static int begin_rows(struct liveset *live)
 {
 	uint32_t groups = liveset_groups_count(live->groups), room = groups + groups / 2 + 64;
@@ -129,7 +129,7 @@ static int begin_rows(struct liveset *live)
 	return 0;
 }
 
-/* A row is called after the cell that holds most of it. */
+/* Adds a cell to its row. The row has the site of the cell that holds most of it. */
 static void add_to_row(struct liveset *live, const struct model *model, const struct tape_held *held)
 {
 	uint32_t *number = &live->row_of[liveset_group(live->groups, held->cell)], site = TAPE_SITE(held->cell);
@@ -170,7 +170,7 @@ static void add_rows(struct liveset *live, const struct model *model, const uint
 	}
 }
 
-/* Rows without bytes are none: their pages are not there, or tensors fill them. */
+/* Drops rows without bytes: their pages are not resident, or tensors fill them. */
 static void drop_empty_rows(struct liveset *live)
 {
 	uint32_t i, rows = 0;

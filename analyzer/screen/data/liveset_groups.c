@@ -1,4 +1,4 @@
-/* Which cells are one row of the table. */
+/* Groups of cells that are one row of the table. */
 #include <stdlib.h>
 #include <string.h>
 #include "liveset_impl.h"
@@ -44,7 +44,7 @@ static uint32_t mix(uint32_t hash, uint32_t number)
 	return (hash ^ number) * 2654435761u;
 }
 
-/* Texts of the model are the same where their addresses are. */
+/* A hash of a text of the model. Equal texts have equal addresses. */
 static uint32_t hash_of_text(const char *text)
 {
 	uint64_t address = (uint64_t)(uintptr_t)text;
@@ -64,7 +64,7 @@ static uint32_t hash_of(const struct model *model, uint32_t cell)
 	return hash ^ hash >> 15;
 }
 
-/* The slot of the cell's group, or where it belongs. */
+/* The slot of the cell's group, or the free slot where the group belongs. */
 static uint32_t *find_slot(const struct liveset_groups *groups, const struct model *model, uint32_t cell)
 {
 	uint32_t at = hash_of(model, cell) & (groups->slots - 1);
@@ -83,7 +83,7 @@ static void forget(struct liveset_groups *groups)
 		memset(groups->slot, 0, groups->slots * sizeof(*groups->slot));
 }
 
-/* Room for `cells` cells, which may be as many groups; the table stays half empty. 0 or -MT_E_MEMORY. */
+/* Makes room for `cells` cells, each perhaps a group; the table stays half empty. Returns 0 or -MT_E_MEMORY. */
 static int make_room(struct liveset_groups *groups, uint32_t cells)
 {
 	uint32_t room = cells + cells / 2 + 64, slots = 128;
@@ -106,7 +106,7 @@ static int make_room(struct liveset_groups *groups, uint32_t cells)
 	groups->slot = slot;
 	groups->slots = slots;
 	groups->cell_room = room;
-	groups->cells = groups->groups = 0; /* a new table: all of them once more */
+	groups->cells = groups->groups = 0; /* a new table needs all cells again */
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * The order of the rows. Every order is by numbers, so digits sort it: each pass keeps what the one before it did, the
- * least important number comes first.
+ * The order of the rows. Every order is by numbers, and a radix sort sorts them. Each pass keeps the order of the pass
+ * before; the least important number comes first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct order_key {
 	uint32_t row;
 };
 
-/* The site's place in the order of names, and the names for which it holds. */
+/* The place of a site in the order of names, and the names that this order was made with. */
 struct order_place {
 	const char *function, *place;
 	uint32_t site, rank;
@@ -145,7 +145,7 @@ static void sort_keys(struct liveset_order *order, uint32_t count)
 	for (i = 1; i < count; i++)
 		differ |= order->key[i].key ^ order->key[0].key;
 	for (shift = 0; shift < 64; shift += DIGIT_BITS) {
-		if (!(differ >> shift & (DIGITS - 1))) /* all have the same digit */
+		if (!(differ >> shift & (DIGITS - 1))) /* all rows have the same digit */
 			continue;
 		sort_digit(order->spare, order->key, count, shift);
 		swap = order->key;
@@ -154,7 +154,7 @@ static void sort_keys(struct liveset_order *order, uint32_t count)
 	}
 }
 
-/* The number that a row comes by: the smallest is the first. */
+/* The number that orders a row; the smallest comes first. */
 static uint64_t number_of(const struct liveset_order *order, const struct liveset_row *row, const struct model *model,
 			  enum liveset_sort sort)
 {

@@ -8,13 +8,13 @@
 #define UNKNOWN 254u /* the layer of a cell without a name yet */
 #define NO_EVENT UINT64_MAX
 
-/* A sum at its largest: of those with as much of `tie` the first. */
+/* The largest sum. Among equal sums the one with the largest `tie` counts, then the first. */
 struct top {
 	uint64_t sum, tie;
-	uint64_t event; /* after which it was, NO_EVENT: after none of them */
+	uint64_t event; /* event after which the sum was reached; NO_EVENT: before all events */
 };
 
-/* The sums after some events; none of them is a moment: no event, 0, and UINT64_MAX as the least. */
+/* The sums after some events. Without a moment: no event, 0, and UINT64_MAX as the least. */
 struct node {
 	struct top held; /* tie: what was in use */
 	struct top used; /* tie: 0 */
@@ -24,7 +24,7 @@ struct node {
 /* The bytes of the layers before an event. */
 struct moment {
 	uint64_t event;
-	uint64_t sum, layer[SERIES_LAYERS_MAX]; /* the sum is of what is held */
+	uint64_t sum, layer[SERIES_LAYERS_MAX]; /* sum of the bytes held */
 };
 
 struct level {
@@ -38,10 +38,10 @@ struct series {
 	uint32_t layers;
 	uint8_t rest, slack;
 	struct level level[LEVELS];
-	uint64_t *begin; /* begin of each leaf that was begun: `layers` sums */
+	uint64_t *begin; /* sums of the layers at the beginning of each leaf */
 	uint64_t begin_room;
-	struct moment now; /* after all events that are in */
-	struct node leaf;  /* the leaf that is not full yet */
+	struct moment now; /* state after all events so far */
+	struct node leaf;  /* the leaf that is being filled */
 	struct top peak, used_peak;
 	int64_t peak_time, used_peak_time;
 };
@@ -121,7 +121,9 @@ int series_extend(struct series *series, const uint8_t *layer_of, uint32_t cells
 	return 0;
 }
 
-/* A cell that was met before it was named is of the rest, and stays that: its bytes leave where they came. */
+/*
+ * Gives a cell its layer. A cell that moved before it had a name stays in `rest`: its bytes must leave where they came.
+ */
 static int name_cell(struct series *series, uint32_t cell)
 {
 	if (grow_cells(series, cell + 1))
@@ -188,7 +190,7 @@ static void push_node(struct level *level, const struct node *node)
 	level->node[level->count++] = *node;
 }
 
-/* The running leaf is full; where it is the second of two, so is the node above them. begin_leaf made room for them. */
+/* Ends the running leaf, and the nodes above that are complete with it. begin_leaf made room for them. */
 static void end_leaf(struct series *series)
 {
 	struct level *level = series->level;
@@ -203,7 +205,7 @@ static void end_leaf(struct series *series)
 	series->leaf = empty_node;
 }
 
-/* Takes all the memory that the leaf is going to need: where there is none, nothing has changed. */
+/* Begins a leaf, and reserves all memory for it. If memory is out, nothing changes. */
 static int begin_leaf(struct series *series)
 {
 	uint64_t leaf = series->now.event / SERIES_LEAF, room = series->begin_room ? series->begin_room * 2 : 16384;
@@ -268,7 +270,10 @@ static void seek(const struct series *series, const struct tape *tape, struct mo
 
 /* ---- taking events in ---- */
 
-/* `event`: the first of those that are taken in, which has that number; what came before it is known already. */
+/*
+ * Raises the peak to that of a leaf. `event` is the first new event, with this number; events before it are known
+ * already.
+ */
 static void follow_peak(struct top *peak, int64_t *time, const struct top *leaf, const struct tape_event *event,
 			uint64_t number)
 {
@@ -278,7 +283,7 @@ static void follow_peak(struct top *peak, int64_t *time, const struct top *leaf,
 	*time = event[leaf->event - number].time;
 }
 
-/* Events of one leaf. 0 or -MT_E_MEMORY: then that event and what follows are not in. */
+/* Takes events of one leaf. Returns 0, or -MT_E_MEMORY: this event and those after it are not taken. */
 static int take(struct series *series, const struct tape_event *event, uint32_t count)
 {
 	struct moment now = series->now;
@@ -362,7 +367,7 @@ static void add_leaves(const struct series *series, struct node *sum, uint64_t f
 	}
 }
 
-/* Goes on to the moment before event `last`; the sums after each event until then go to `sum`. */
+/* Goes on to the moment before event `last`, and adds the sums after each event to `sum`. */
 static void walk(const struct series *series, const struct tape *tape, struct moment *moment, uint64_t last,
 		 struct node *sum)
 {
@@ -384,7 +389,7 @@ static void walk(const struct series *series, const struct tape *tape, struct mo
 	}
 }
 
-/* The events from where `moment` is to `last`, which begins at `time`. */
+/* Makes a column of the events from `moment` to `last`; the column begins at `time`. */
 static void make_column(const struct series *series, const struct tape *tape, struct moment *moment, uint64_t last,
 			int64_t time, struct series_column *column)
 {

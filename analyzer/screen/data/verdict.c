@@ -13,7 +13,7 @@ struct verdict {
 	struct sentence *sentence;
 	struct db *db;
 	const struct model *model;
-	int64_t device; /* id of the fullest, 0: none yet */
+	int64_t device; /* id of the fullest device, 0: none yet */
 	int is_gpu;
 	double fullness;
 	uint64_t bytes; /* bytes of its peak */
@@ -21,7 +21,7 @@ struct verdict {
 
 /* ---- which device ---- */
 
-/* A GPU before the CPU, then the fuller one, then the one that held more. */
+/* Prefers a GPU to the CPU, then the fuller device, then the one that held more. */
 static int choose_device(void *context, const struct query_device *row)
 {
 	struct verdict *verdict = context;
@@ -44,7 +44,7 @@ static int choose_device(void *context, const struct query_device *row)
 
 /* ---- which place ---- */
 
-/* The bytes of one site at the peak; names are of the model, where the same text is the same pointer. */
+/* The bytes of one site at the peak. Names are texts of the model: equal texts have one pointer. */
 struct place {
 	const char *function, *name;
 	uint64_t bytes;
@@ -79,7 +79,7 @@ static int by_name(const void *a, const void *b)
 	return one->name != two->name ? (one->name < two->name ? -1 : 1) : 0;
 }
 
-/* Sites of one name are one place; the one that held most is the result. */
+/* Joins sites of one name into places. Returns the place that held most. */
 static struct place join_places(struct places *places)
 {
 	struct place *place = places->place, largest = { "", "", 0 };
@@ -117,7 +117,7 @@ static int largest_place(void *context, const struct query_culprit *row, struct 
 
 /* ---- the sentence ---- */
 
-/* Losses, and the name of the process, stand elsewhere on the screen. */
+/* Losses and the name of the process are elsewhere on the screen. */
 static int say(void *context, const struct query_device *row)
 {
 	const struct verdict *verdict = context;
@@ -147,7 +147,7 @@ int verdict_say(struct sentence *sentence, struct db *db, const struct model *mo
 /* ---- traces that are not complete ---- */
 
 struct unended {
-	struct sentence sentence; /* about one of them, about a damaged one where there is one */
+	struct sentence sentence; /* about one of these traces, a damaged one if there is any */
 	uint64_t traces;
 	int damaged;
 };

@@ -56,7 +56,7 @@ struct area canvas_area(struct canvas *canvas)
 	return (struct area){ canvas, 0, 0, canvas->width, canvas->height };
 }
 
-/* The part of [*from, *from + *size) that lies in [0, limit). */
+/* Clips [*from, *from + *size) to [0, limit). */
 static void clip(int *from, int *size, int limit)
 {
 	int64_t end = (int64_t)*from + (*size > 0 ? *size : 0);
@@ -88,7 +88,7 @@ static struct canvas_cell *cell_at(struct area area, int x, int y)
 	return &area.canvas->cell[(size_t)y * (size_t)area.canvas->width + (size_t)x];
 }
 
-/* A wide character of which one half is about to be overwritten loses the other half, too. */
+/* A wide character whose half is overwritten loses the other half, too. */
 static void split_wide(struct area area, struct canvas_cell *cell)
 {
 	size_t column = (size_t)(cell - area.canvas->cell) % (size_t)area.canvas->width;
@@ -112,7 +112,7 @@ static void set_cell(struct area area, int x, int y, const char *text, uint8_t s
 	cell->behind = behind;
 }
 
-/* Puts it on the character that ends before column x. */
+/* Adds a combining character to the character that ends before column x. */
 static void put_combining(struct area area, int x, int y, const char *text)
 {
 	struct canvas_cell *cell = cell_at(area, x - 1, y);
@@ -157,7 +157,7 @@ void area_put(struct area area, int x, int y, const char *text, uint8_t style, u
 	put_character(area, x, y, &character, style, behind);
 }
 
-/* Draws what begins in columns [skip, skip + columns) of the text. */
+/* Draws the characters that begin in columns [skip, skip + columns) of the text. */
 static int draw_columns(struct area area, int x, int y, uint8_t style, const char *text, int skip, int columns)
 {
 	struct columns_character character;

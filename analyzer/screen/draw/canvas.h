@@ -1,7 +1,7 @@
 /*
  * canvas.h - the screen as cells, before any terminal sees it. All views draw here; ui.c shows it; tests read it.
  *
- * A style is what a cell means; how that looks on a terminal of 256, 8 or no colours is the palette's (palette.h).
+ * A style is the meaning of a cell. The palette gives it a look, for terminals of 256, 8 or no colours (palette.h).
  */
 #ifndef MEMANA_TUI_CANVAS_H
 #define MEMANA_TUI_CANVAS_H
@@ -35,7 +35,7 @@ enum style {
 		STYLE_COUNT
 };
 
-/* Layers of the chart follow the styles: foreground STYLE_COUNT + n is layer n; after them each once more, pale. */
+/* Styles of the chart's layers: foreground STYLE_COUNT + n is layer n. A pale style for each layer follows. */
 #define STYLE_LAYERS COLOUR_LAYERS
 #define STYLE_LAYER(n) ((uint8_t)(STYLE_COUNT + (n)))
 #define STYLE_LAYER_PALE(n) ((uint8_t)(STYLE_COUNT + STYLE_LAYERS + (n)))
@@ -50,19 +50,19 @@ struct canvas_cell {
 
 struct canvas {
 	int width, height;
-	int ascii;                /* only ASCII is drawn: other characters become '?' */
-	int colours;              /* 0: none: layers are told apart by letters; 8; 256 */
+	int ascii;                /* 1: ASCII only; other characters become '?' */
+	int colours;              /* 0: none, letters distinguish the layers; 8; 256 */
 	struct canvas_cell *cell; /* height rows of width */
 	size_t room;
 };
 
-/* A rectangle of a canvas; what is drawn is clipped to it. Coordinates below are relative to it. */
+/* A rectangle of a canvas. Drawing is clipped to it. Coordinates are relative to it. */
 struct area {
 	struct canvas *canvas;
 	int x, y, width, height; /* may be empty, never negative */
 };
 
-/* Zeroed is empty. Everything is blank after it. 0 or -MT_E_MEMORY (the size is then unchanged). */
+/* Sets the size, and blanks all cells. A zeroed canvas is empty. Returns 0, or -MT_E_MEMORY: the size is unchanged. */
 int canvas_resize(struct canvas *canvas, int width, int height);
 void canvas_clear(struct canvas *canvas);
 void canvas_release(struct canvas *canvas);
@@ -76,8 +76,8 @@ struct area area_part(struct area area, int x, int y, int width, int height);
 void area_put(struct area area, int x, int y, const char *character, uint8_t style, uint8_t behind);
 
 /*
- * Text from x on, as far as there is room: control characters, those that hide or turn round text, and broken UTF-8
- * become '?'. The column after it.
+ * Draws text from x on, as far as there is room. Control characters, characters that hide or reverse text, and broken
+ * UTF-8 become '?'. Returns the column after the text.
  */
 int area_text(struct area area, int x, int y, uint8_t style, const char *text);
 int area_print(struct area area, int x, int y, uint8_t style, const char *format, ...) MT_PRINTF(5, 6);
@@ -94,7 +94,7 @@ void area_style_row(struct area area, int y, uint8_t style);
 /* Fills with one character. */
 void area_fill(struct area area, const char *character, uint8_t style);
 
-/* The texts, a line a row, without blanks at the ends. 0 or -MT_E_SYSTEM. */
+/* Writes the texts, a line for each row, without blanks at the ends. Returns 0 or -MT_E_SYSTEM. */
 int canvas_dump(const struct canvas *canvas, FILE *file);
 
 /* The styles: a letter a cell, layers (pale or not) as 0-9P-U. For tests. */

@@ -35,7 +35,7 @@ static uint8_t piece_style(const struct piece *piece)
 	return piece->pale ? STYLE_LAYER_PALE(piece->layer) : STYLE_LAYER(piece->layer);
 }
 
-/* Both colours of a full cell are the layer's: no gap shows between rows, whatever the font. */
+/* Draws a full cell. Both colours are the layer's: no font can show a gap between rows. */
 static void put_full(const struct chart *chart, int x, int y, const struct piece *piece)
 {
 	int is_slack = piece->layer == PALETTE_SLACK;
@@ -60,7 +60,7 @@ static void put_blocks(const struct chart *chart, int x, int y, const struct pie
 		area_put(chart->area, x, y, eighths[piece[0].to], piece_style(&piece[0]), piece_style(&piece[1]));
 }
 
-/* Half a row at the top of a column is half a block, unless the layer would not be named then. */
+/* Draws a letter. The top half row of a column is half a block, unless the layer would get no letter then. */
 static void put_letter(const struct chart *chart, int x, int y, const struct piece *piece, int count)
 {
 	const struct piece *seen = &piece[stack_most_deserving(piece, count, -1) > 0];
@@ -91,10 +91,9 @@ static void draw_column(const struct chart *chart, int x, const struct stack *st
 
 /* ---- letters on the areas ---- */
 
-/* The place at which a layer fills whole cells: the longest run of columns, of those where it is high enough the
- * highest. */
+/* The place where a layer fills whole cells: the longest run of columns, and of equal runs the highest. */
 struct run {
-	int rows, first, last; /* rows: at most 2 are told apart */
+	int rows, first, last; /* rows of the layer, at most 2 counted */
 };
 
 struct runs {
@@ -145,7 +144,7 @@ static void draw_letters(const struct chart *chart, const struct series_column *
 	}
 }
 
-/* ---- what lies over the area ---- */
+/* ---- marks over the area ---- */
 
 static struct canvas_cell *chart_cell(struct area area, int x, int y)
 {
@@ -154,7 +153,7 @@ static struct canvas_cell *chart_cell(struct area area, int x, int y)
 	return &area.canvas->cell[(size_t)(area.y + y) * (size_t)area.canvas->width + (size_t)(area.x + x)];
 }
 
-/* The layer that most of the cell shows, to be the background of what is drawn over it. */
+/* The layer with most of the cell: the background of marks over it. */
 static uint8_t colour_of_cell(const struct chart *chart, const struct canvas_cell *cell)
 {
 	/* Lower blocks are e2 96 81 to 88. */
@@ -186,7 +185,7 @@ static int is_slack(uint8_t style)
 	return style == STYLE_LAYER(PALETTE_SLACK) || style == STYLE_LAYER_PALE(PALETTE_SLACK);
 }
 
-/* Nothing but slack is there: words may hide it. */
+/* Whether a row has only slack: words may hide slack. */
 static int row_is_slack(struct area area, int x, int y, int width)
 {
 	const struct canvas_cell *cell;
@@ -200,7 +199,7 @@ static int row_is_slack(struct area area, int x, int y, int width)
 	return 1;
 }
 
-/* Words of ASCII over what is there, in its colour. */
+/* Writes ASCII words over the area, in its colours. */
 static void draw_over(const struct chart *chart, int x, int y, const char *words)
 {
 	char letter[2] = "";
@@ -212,9 +211,12 @@ static void draw_over(const struct chart *chart, int x, int y, const char *words
 	}
 }
 
-#define LABEL_FAR 4 /* columns that words may be away from what they name */
+#define LABEL_FAR 4 /* most columns between words and their mark */
 
-/* Words beside column x where nothing is: to the right, else to the left, else nowhere: then the result is 0. */
+/*
+ * Writes words beside column x where the chart is empty: to the right, else to the left. Returns 0 if neither side has
+ * room.
+ */
 static int draw_label(struct area area, int x, int y, uint8_t style, const char *words)
 {
 	int width = columns_of(words), gap;
@@ -244,7 +246,7 @@ static void draw_line(const struct chart *chart, int x, const char *glyph)
 	}
 }
 
-/* The row of the chart whose cell `bytes` end in. */
+/* The row of the chart in which `bytes` end. */
 static int row_of_bytes(const struct chart *chart, uint64_t bytes)
 {
 	return chart->area.height - 1 - (scale_height(bytes, chart->top, chart->area.height, EIGHTHS) - 1) / EIGHTHS;
@@ -255,7 +257,7 @@ static int has_capacity(const struct chart *chart, const struct chart_marks *mar
 	return marks->capacity && marks->capacity <= chart->top;
 }
 
-/* A line over what is free. */
+/* Draws the line of the capacity where the chart is empty. */
 static void draw_capacity(const struct chart *chart, const struct chart_marks *marks)
 {
 	static const char *const lines[3] = { "▁", "─", "▔" };
@@ -269,7 +271,7 @@ static void draw_capacity(const struct chart *chart, const struct chart_marks *m
 				 STYLE_LINE, STYLE_NO_BACKGROUND);
 }
 
-/* Words on the line where nothing else is, on the side that is further from the peak. */
+/* Writes words on the capacity line, on the side further from the peak, where the chart is empty. */
 static void draw_capacity_words(const struct chart *chart, const struct chart_marks *marks)
 {
 	struct area area = chart->area;
@@ -300,7 +302,7 @@ static void draw_span_mark(const struct chart *chart, int x, const char *letter)
 		area_put(chart->area, x, 0, letter, STYLE_MARK, cell->behind);
 }
 
-/* Beside column x in the slack, to the right if there is room. */
+/* Writes words beside column x in the slack, to the right if there is room. */
 static void draw_slack_label(const struct chart *chart, int x, int y, const char *words)
 {
 	int width = columns_of(words);
@@ -311,7 +313,7 @@ static void draw_slack_label(const struct chart *chart, int x, int y, const char
 		draw_over(chart, x - width - 1, y, words);
 }
 
-/* A sign over `bytes` of column x, and what they are. */
+/* Draws a mark over `bytes` of column x, with the bytes in words. */
 static void draw_peak(const struct chart *chart, int x, const char *name, uint64_t peak)
 {
 	struct area area = chart->area;
@@ -340,10 +342,10 @@ static void draw_peaks(const struct chart *chart, const struct series_column *co
 }
 
 #define OOM_WORDS "OOM "
-#define OOM_WIDE 60 /* columns of a chart, and rows, that a word may hide some of */
+#define OOM_WIDE 60 /* columns and rows of a chart that is large enough for words over it */
 #define OOM_HIGH 6
 
-/* Before column x, over the area, unless another mark is there. */
+/* Writes the words before column x, over the area, unless another mark is there. */
 static int draw_oom_over(struct area area, int x)
 {
 	int width = columns_of(OOM_WORDS), i;
@@ -358,7 +360,7 @@ static int draw_oom_over(struct area area, int x)
 	return 1;
 }
 
-/* Each has its sign; the last one that has room for it says what that means. */
+/* Draws a mark for each error. The last mark with room gets the words. */
 static void draw_ooms(const struct chart *chart, const int *oom, uint32_t ooms)
 {
 	struct area area = chart->area;

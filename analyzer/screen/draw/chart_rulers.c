@@ -4,7 +4,7 @@
 
 /* ---- bytes ---- */
 
-/* Parts of `top` that are multiples of `unit` and have as many rows each, two or more: as many as can be, 0: less than 3. */
+/* The most equal parts of `top`, of at least two rows each, that are multiples of `unit`. 0: less than 3 parts. */
 static unsigned round_parts(uint64_t top, uint64_t unit, int rows)
 {
 	static const unsigned parts[] = { 16, 12, 10, 8, 6, 5, 4, 3 };
@@ -72,8 +72,8 @@ void chart_axis(struct area area, uint64_t top, uint64_t capacity)
 #define EVENT_NS 1000 /* between two events of a snapshot that has no times (memtrace/import.h) */
 
 /*
- * The time with as many digits as tell marks apart that are `tick` ns apart, in a unit that suits the longest: "20
- * us", "113.2 ms", "12.5 s", "3:20", "1:03:20". If times are not known, events are counted: "#3,712".
+ * Writes a time with enough digits for marks `tick` ns apart, in a unit that suits the longest time: "20 us", "113.2
+ * ms", "12.5 s", "3:20", "1:03:20". If times are unknown, events are counted: "#3,712".
  */
 static const char *tick_text(char out[TEXT_SIZE_MAX], int64_t time, int64_t tick, int64_t longest)
 {
@@ -140,7 +140,7 @@ void chart_times(struct area area, const struct scale *scale)
 
 /* ---- phases ---- */
 
-#define SPANS_MAX 4096 /* looked at for one column; a few thousand tell which phase takes most of it */
+#define SPANS_MAX 4096 /* spans looked at for one column; a few thousand show the main phase */
 
 /* Walks through the spans of a process from column to column. */
 struct band {
@@ -205,7 +205,7 @@ static int phase_at(const struct model *model, uint32_t process, int64_t time)
 		       : -1;
 }
 
-/* A cell of a phase that says `text`. `faint`: for who reads the screen as text; in colour it is not to be seen. */
+/* A cell with the text of a phase. `faint`: the text is for readers of the screen as text, and invisible in colour. */
 static void put_phase(struct area area, int x, uint8_t phase, const char *text, int faint, int coloured)
 {
 	if (coloured)
@@ -214,7 +214,7 @@ static void put_phase(struct area area, int x, uint8_t phase, const char *text, 
 		area_put(area, x, 0, text, faint ? STYLE_LINE : STYLE_PLAIN, STYLE_NO_BACKGROUND);
 }
 
-/* The columns [x, end), which are all of one phase: its name, or its letter where it has no room. */
+/* Draws columns [x, end) of one phase: its name, or its letter if the name has no room. */
 static void put_run(struct area area, int x, int end, uint8_t phase, int coloured)
 {
 	char letter[2] = { palette_phase_letter(phase), '\0' };
@@ -265,7 +265,7 @@ uint32_t chart_band(struct area area, const struct model *model, uint32_t proces
 
 /* ---- steps ---- */
 
-/* How far apart the steps are that get a number: 1, 2, 5, 10 .. so that each has room for it. */
+/* The distance between steps with a number: 1, 2, 5, 10 .. such that each number has room. */
 static uint32_t step_stride(uint32_t steps, uint32_t highest, int columns)
 {
 	static const uint32_t factor[] = { 2, 5, 10 };
@@ -293,7 +293,7 @@ static void put_step(struct area area, int x, uint32_t number)
 		area_text(area, x + 1, 0, STYLE_PLAIN, label);
 }
 
-/* The shown part of a process's steps: the one that runs at the left edge, and how many more begin. */
+/* The steps of a process in the shown part: the one that runs at the left edge, and the number that begin later. */
 struct steps {
 	uint32_t first, begin;
 	int64_t first_time; /* when it began */
@@ -347,7 +347,7 @@ void chart_steps(struct area area, const struct model *model, uint32_t process, 
 
 #define BRAILLE_DOTS 4
 
-/* The dots of a cell, from below, of which `left` and `right` are set. */
+/* The dots of a cell, from below, for `left` and `right` dots in its columns. */
 static void put_braille(struct area area, int x, int y, int left, int right, uint8_t style)
 {
 	static const unsigned char dots[2][BRAILLE_DOTS] = { { 0x40, 0x04, 0x02, 0x01 }, { 0x80, 0x20, 0x10, 0x08 } };

@@ -2,7 +2,7 @@
 
 #include "scale.h"
 
-/* Bottom up: what is in use, 1, 2 .. layers - 1 and the rest, and slack on top. */
+/* The layer at a place, bottom up: 1, 2 .. layers - 1, the rest, and slack on top. */
 static uint32_t layer_at(const struct stack *stack, uint32_t place)
 {
 	uint32_t layer = place + 1;
@@ -16,7 +16,7 @@ static uint32_t layer_at(const struct stack *stack, uint32_t place)
 	return layer < stack->layers ? layer : PALETTE_REST;
 }
 
-/* The layer that has least (or, of those that would still be seen, most) more than its due. */
+/* The layer that is furthest from its due height. `too_high` 1: the one that is most above it; 0: most below it. */
 static uint32_t furthest(const struct stack *stack, const double *due, int too_high)
 {
 	uint32_t i, best = stack->layers;
@@ -120,7 +120,7 @@ int stack_is_steady(const struct stack *stack, uint32_t layer, int row)
 	return steady > middle || steady >= stack->total;
 }
 
-/* The pieces of the cell of row `row`; their bounds are relative to it. `split` as in stack_cell. */
+/* Fills the pieces of the cell in row `row`, with bounds relative to it. `split` is as in stack_cell. */
 static int cell_pieces(const struct stack *stack, int row, int split, struct piece *piece)
 {
 	int bottom = row * stack->parts, end = bottom + stack->parts, from, to, steady, count = 0;
@@ -159,7 +159,7 @@ int stack_most_deserving(const struct piece *piece, int count, int but)
 	return best;
 }
 
-/* Makes at most two pieces of them. */
+/* Reduces the pieces to two. */
 static int reduce_pieces(struct piece *piece, int count)
 {
 	int parts = piece[count - 1].to, empty = piece[count - 1].layer == STACK_NOTHING, first, second;

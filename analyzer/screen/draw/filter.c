@@ -9,10 +9,10 @@
 /* One word of the text. */
 struct word {
 	char text[FILTER_TEXT_MAX];
-	int negated; /* it must not be true */
+	int negated; /* 1: the word must not match */
 	char sign;   /* '<' or '>': a size; 0: a name or a piece of one */
 	uint64_t bytes;
-	int named; /* a phase, category or owner begins with it: it is no piece of a name */
+	int named; /* 1: a phase, category or owner begins with it */
 };
 
 void filter_release(struct filter *filter)
@@ -23,7 +23,7 @@ void filter_release(struct filter *filter)
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-/* "1GiB", "64M", "1.5 GB" is 1.5 GiB, too: sizes are binary here. 0 or -MT_E_ARGUMENT. */
+/* Parses a size: "1GiB", "64M". Sizes are binary: "1.5 GB" is 1.5 GiB. Returns 0 or -MT_E_ARGUMENT. */
 static int parse_size(const char *text, uint64_t *bytes)
 {
 	static const char units[] = "kmgtp";
@@ -49,7 +49,7 @@ static int parse_size(const char *text, uint64_t *bytes)
 	return 0;
 }
 
-/* Takes the next word off *text. 1; 0: there is none; -MT_E_ARGUMENT. */
+/* Takes the next word off *text. Returns 1; 0: no more; -MT_E_ARGUMENT. */
 static int next_word(const char **text, struct word *word)
 {
 	const char *at = *text + strspn(*text, " \t");
@@ -87,9 +87,11 @@ int filter_set(struct filter *filter, const char *text)
 	return 0;
 }
 
-/* ---- what a word is true of -------------------------------------------------------------------------------------- */
+/*
+ * ---- matching a word ----------------------------------------------------------------------------------------------
+ */
 
-/* Case, blanks and what stands for them do not matter: "optimizer-state". */
+/* Whether `name` begins with `word`. Case does not matter; ' ', '-' and '_' are equal: "optimizer-state". */
 static int begins_with(const char *name, const char *word)
 {
 	for (; *word; word++, name++)
@@ -99,7 +101,7 @@ static int begins_with(const char *name, const char *word)
 	return 1;
 }
 
-/* "phase=other": the name after the dimension, NULL: the word is none such. */
+/* The name in "phase=other", after the dimension. NULL: the word has no dimension. */
 static const char *name_in_dimension(const char *word, enum palette_by *by)
 {
 	size_t size = strcspn(word, "=");
@@ -138,7 +140,7 @@ int filter_frame_has(const struct callstack_frame *frame, const char *words)
 	if (strcasestr(frame->function, words) || strcasestr(frame->file, words) || strcasestr(frame->module, words) ||
 	    (frame->submodule && strcasestr(frame->submodule, words)))
 		return 1;
-	/* Only lines and offsets are in the place and in none of these. */
+	/* lines and offsets are only in the place */
 	return strpbrk(words, ":+") && strcasestr(callstack_place(place, sizeof(place), frame), words);
 }
 

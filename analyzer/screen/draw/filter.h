@@ -1,5 +1,5 @@
 /*
- * filter.h - which places are shown: words that a person typed, made into a yes or no for every cell.
+ * filter.h - the filter of shown places: turns the words that a person typed into a yes or no for every cell.
  *
  *     forward                 a phase, a category or an owner, by its name or the beginning of it
  *     phase=other             just that phase, category, owner or process ("process=rank-3"); '-' stands for a blank, too
@@ -23,11 +23,13 @@ struct filter {
 	uint32_t cells, room;
 };
 
-/* Takes the words. 0; -MT_E_ARGUMENT: a size that is none; then nothing has changed. Zeroed shows everything. */
+/*
+ * Sets the words. Returns 0, or -MT_E_ARGUMENT for a bad size: nothing has changed. A zeroed filter shows everything.
+ */
 int filter_set(struct filter *filter, const char *text);
 void filter_release(struct filter *filter);
 
-/* Works `shown` out for all cells of the model. Under its lock. 0 or -MT_E_MEMORY. */
+/* Computes `shown` for all cells of the model, under its lock. Returns 0 or -MT_E_MEMORY. */
 int filter_make(struct filter *filter, const struct model *model);
 
 /* Whether the function, the file, the module or the place of a frame has `words` in it, case ignored. */

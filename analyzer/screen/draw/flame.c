@@ -18,7 +18,7 @@ static int same_frame(const struct callstack_frame *one, const struct callstack_
 	if (one->line != two->line || one->elided != two->elided || strcmp(one->function, two->function) ||
 	    strcmp(one->file, two->file) || strcmp(module_of(one), module_of(two)))
 		return 0;
-	/* Native code without a name is told apart by its address. */
+	/* native code without a name differs by address */
 	return *one->function || *one->file || (one->offset == two->offset && !strcmp(one->module, two->module));
 }
 
@@ -37,7 +37,7 @@ static uint32_t hash_of(uint32_t parent, const struct callstack_frame *frame)
 	return hash ^ hash >> 15;
 }
 
-/* The slot where the child is, or where it belongs. */
+/* The slot of the child, or the free slot where the child belongs. */
 static uint32_t slot_of(const struct flame *flame, uint32_t parent, const struct callstack_frame *frame)
 {
 	uint32_t at = hash_of(parent, frame) & (flame->slots - 1);
@@ -80,7 +80,7 @@ int flame_begin(struct flame *flame)
 	return 0;
 }
 
-/* The child of `parent`, made if there was none; 0: out of memory. */
+/* Returns the child of `parent`, and makes it if it is new. 0: out of memory. */
 static uint32_t child_of(struct flame *flame, uint32_t parent, const struct callstack_frame *frame)
 {
 	uint32_t slot, node;
@@ -148,7 +148,7 @@ static uint32_t merge(struct flame *flame, uint32_t one, uint32_t two)
 	return first;
 }
 
-/* Runs of 1, 2, 4, 8 ... are merged as they fill: no recursion, whatever the stacks are like. */
+/* Merges runs of 1, 2, 4, 8 ... as they fill. There is no recursion, for any shape of the stacks. */
 static uint32_t sort(struct flame *flame, uint32_t list)
 {
 	uint32_t run[32] = { 0 }, one, i;
@@ -254,7 +254,7 @@ static int columns_of(uint64_t bytes, uint64_t all, int width)
 	return (int)((unsigned __int128)bytes * (unsigned)width / all);
 }
 
-/* Gives the columns that rounding left over to the boxes from `first` on, one each; places them. */
+/* Gives one spare column to each box from `first` on, and places the boxes. */
 static void place(struct flame_layout *layout, uint32_t first, int x, int spare)
 {
 	uint32_t i;
@@ -269,7 +269,10 @@ static void place(struct flame_layout *layout, uint32_t first, int x, int spare)
 	}
 }
 
-/* The first `wide` children of the box, from `child` on, as boxes. The rest of their columns; or -MT_E_MEMORY. */
+/*
+ * Makes boxes of the first `wide` children of the box, from `child` on. Returns the columns that are left, or
+ * -MT_E_MEMORY.
+ */
 static int lay_wide(struct flame_layout *layout, const struct flame *flame, uint32_t above, uint32_t child,
 		    uint32_t wide, uint64_t all)
 {
@@ -289,8 +292,8 @@ static int lay_wide(struct flame_layout *layout, const struct flame *flame, uint
 }
 
 /*
- * How many children, from `child` on, get a box of their own: those that are at least a column wide. If none is, and
- * the person has come here to see them, as many as there are columns; they are not in proportion then.
+ * The number of children, from `child` on, that get their own box: those at least a column wide. If none is, and the
+ * person has zoomed in here, as many as there are columns; their widths are not in proportion then.
  */
 static uint32_t count_wide(const struct flame *flame, uint32_t child, uint64_t all, int width, int is_top)
 {
@@ -305,7 +308,7 @@ static uint32_t count_wide(const struct flame *flame, uint32_t child, uint64_t a
 	return some < (uint32_t)width ? some : (uint32_t)width - 1;
 }
 
-/* The boxes below a box: children, then the smaller ones of them as one box. */
+/* Makes the boxes below a box: its children, and one box for all smaller children. */
 static int lay_children(struct flame_layout *layout, const struct flame *flame, uint32_t above)
 {
 	const struct flame_box parent = layout->box[above];
@@ -351,7 +354,7 @@ int flame_lay_out(struct flame_layout *layout, const struct flame *flame, struct
 	if (!box)
 		return -MT_E_MEMORY;
 	box->width = width;
-	/* The smaller ones are one box until they are the top: what they are is not shown in a column. */
+	/* A box of smaller children shows its contents only when it is the top. */
 	for (i = 0; i < layout->boxes && !error; i++)
 		if (!i || !layout->box[i].part.rest)
 			error = lay_children(layout, flame, i);

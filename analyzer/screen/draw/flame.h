@@ -17,12 +17,12 @@
 #define FLAME_ROOT 1u
 
 struct flame_node {
-	uint32_t parent, child, next;        /* 0: none; children are the largest first after flame_finish */
+	uint32_t parent, child, next;        /* 0: none; flame_finish sorts children, the largest first */
 	const struct callstack_frame *frame; /* NULL: the root */
-	uint64_t bytes, own;                 /* with what is below it; of stacks that end here */
+	uint64_t bytes, own;                 /* bytes with the nodes below; bytes of stacks that end here */
 	uint64_t count;                      /* allocations, with what is below */
 	uint64_t layer[SERIES_LAYERS_MAX];   /* bytes by layer */
-	uint32_t site;                       /* site of the largest stack that ends here, 0: none does */
+	uint32_t site;                       /* site of the largest stack that ends here, 0: none */
 	uint64_t site_bytes;
 };
 
@@ -34,9 +34,9 @@ struct flame {
 	uint32_t slots; /* a power of two */
 };
 
-/* The origin of something, and how much. */
+/* A call stack with its bytes. */
 struct flame_stack {
-	const struct callstack_frame *const *frame; /* outermost first; they live as long as the flame */
+	const struct callstack_frame *const *frame; /* outermost first; they must live as long as the flame */
 	size_t frames;
 	uint64_t bytes, count;
 	uint32_t layer, site;
@@ -45,32 +45,32 @@ struct flame_stack {
 /* Forgets all; the root is there. 0 or -MT_E_MEMORY. */
 int flame_begin(struct flame *flame);
 
-/* Frames are the same where their function and place are. 0 or -MT_E_MEMORY. */
+/* Adds a stack. Frames with equal function and place are one. Returns 0 or -MT_E_MEMORY. */
 int flame_add(struct flame *flame, const struct flame_stack *stack);
 
-/* Sorts children. Needed before what is below. */
+/* Sorts children. The functions below need it. */
 void flame_finish(struct flame *flame);
 void flame_release(struct flame *flame);
 
 /* The layer that holds most of the node. */
 uint32_t flame_layer(const struct flame_node *node);
 
-/* A node, or the smaller ones of its children. */
+/* A node, or the smaller children of a node. */
 struct flame_part {
 	uint32_t node; /* 0: nowhere */
 	uint32_t rest; /* 0: the node itself; n: its children from the nth largest on */
 };
 
-/* The part in `flame` that `part` is in `old`, or what is nearest above it. */
+/* The part of `flame` that corresponds to `part` of `old`, or the nearest part above it. */
 struct flame_part flame_same_part(const struct flame *flame, const struct flame *old, struct flame_part part);
 
-/* Bytes there, and how many children the smaller ones are (0 where rest is). */
+/* Bytes of the part, and the number of its smaller children (0 if rest is 0). */
 uint64_t flame_bytes(const struct flame *flame, struct flame_part part, uint32_t *children);
 
 struct flame_box {
 	struct flame_part part;
 	int x, width, depth;
-	uint32_t above; /* index of the parent's box; of the first one: itself */
+	uint32_t above; /* index of the parent's box; the first box has its own index */
 };
 
 /* Boxes in order of depth, then from left to right. Zeroed is empty. */
@@ -80,7 +80,7 @@ struct flame_layout {
 	int depth; /* rows */
 };
 
-/* Lays out what is below `top`, over `width` columns (at least 1). 0 or -MT_E_MEMORY. */
+/* Lays out the nodes below `top` over `width` columns (at least 1). Returns 0 or -MT_E_MEMORY. */
 int flame_lay_out(struct flame_layout *layout, const struct flame *flame, struct flame_part top, int width);
 void flame_layout_release(struct flame_layout *layout);
 

@@ -13,12 +13,12 @@ static void place(struct layout_part *part, int x, int *y, int width, int height
 	*y += height;
 }
 
-/* How the rows are given away: first the rows that every view needs, then chart and table in turns, then comfort. */
+/* Divides the rows: first the rows that every view needs, then chart and table by turns, then comfort. */
 struct rows {
 	int verdict, chart, band, steps, times, legend, table, status;
 };
 
-/* Labels of the axis are evenly spaced where the chart has a multiple of four rows and one: what is more than that. */
+/* Labels of the axis are evenly spaced if the chart has 4n + 1 rows. Returns the rows beyond that. */
 static int spare_rows(int chart)
 {
 	return chart > 8 ? (chart - 1) % 4 : !(chart % 2);
@@ -29,7 +29,7 @@ static struct rows share_rows(int height, struct layout_wants wants)
 	struct rows rows = { .verdict = 1, .chart = CHART_LEAST, .band = wants.bands > 0, .table = 2, .status = 1 };
 	int left = height - rows.verdict - rows.chart - rows.band - rows.table - rows.status, spare;
 
-	/* The use of each further row, while enough are left. */
+	/* Each further row goes to the next use, while rows are left. */
 	left -= rows.legend = left > 0;
 	left -= rows.times = left > 0;
 	left -= rows.steps = left > 3 && wants.bands;

@@ -1,5 +1,5 @@
 /*
- * layout.h - where the parts of the first screen lie. Pure: the same size gives the same layout.
+ * layout.h - the places of the parts of the first screen. Pure: one size has one layout.
  *
  *     verdict                                one row, up to three where there is room and need
  *     bytes | chart                          what is left
@@ -30,10 +30,10 @@ struct layout {
 #define LAYOUT_VERDICT_MOST 4
 #define LAYOUT_LEGEND_MOST 2
 
-/* Rows that parts have a use for. Its kind must not change with the cursor: the chart would jump. */
+/* The rows that the parts can use. They must not change with the cursor: the chart would jump. */
 struct layout_wants {
 	int bands;           /* processes that have phases */
-	int verdict, legend; /* 0 is 1 */
+	int verdict, legend; /* 0 counts as 1 */
 };
 
 struct layout layout_make(int width, int height, struct layout_wants wants);

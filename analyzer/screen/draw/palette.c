@@ -115,7 +115,7 @@ static int letter_is_free(const struct palette *palette, char letter)
 	return isalnum((unsigned char)letter) != 0;
 }
 
-/* The first free letter of `from` that begins a word, or any of it; '\0': none is free. */
+/* The first free letter of `from`; with `only_first`, one that begins a word. '\0': none is free. */
 static char free_letter_of(const struct palette *palette, const char *from, int only_first)
 {
 	size_t i;
@@ -161,7 +161,7 @@ static int in_scope(const struct model *model, uint32_t cell, const struct palet
 	       (!scope->shown || cell >= scope->shown_cells || scope->shown[cell]);
 }
 
-/* The keys of the dimension; those beyond the last key share it. */
+/* The key of a cell in a dimension. All keys beyond the last share it. */
 static uint32_t key_of_cell(enum palette_by by, const struct model *model, uint32_t cell)
 {
 	const struct model_site *site = &model->site[TAPE_SITE(cell)];
@@ -216,7 +216,7 @@ static int has_room(const struct palette *palette)
 	return palette->used + (palette->used == PALETTE_SLACK) < palette->layers;
 }
 
-/* Gives the key of the cell a layer of its own, if there is one left. */
+/* Gives the cell's key its own layer, if one is left. */
 static void place_key(struct palette *palette, const struct model *model, uint32_t key, uint32_t cell)
 {
 	char name[PALETTE_NAME_MAX];
@@ -248,7 +248,7 @@ static int is_fixed(const struct palette *palette)
 	return palette->by == PALETTE_BY_PHASE || palette->by == PALETTE_BY_CATEGORY;
 }
 
-/* The cells of one key: the most that they have held, and one of them. */
+/* A key with the most bytes that its cells have held, and one of the cells. */
 struct key_weight {
 	uint64_t bytes; /* 0: the layer is free */
 	uint32_t cell;

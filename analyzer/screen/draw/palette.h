@@ -1,5 +1,6 @@
 /*
- * palette.h - how styles look (the colours of layers: base/colour.h), and which layer a phase, category, owner or process is.
+ * palette.h - the looks of styles (the colours of layers are in base/colour.h), and the layers of phases, categories,
+ * owners and processes.
  *
  * Colours are distinguishable for colour-blind readers (hues of Okabe and Ito's set), and never the only sign: every
  * layer has a letter, too.
@@ -14,7 +15,7 @@
 #include "screen/data/series.h"
 #include "timeline/model.h"
 
-/* X(NAME, word) - what colours can mean. */
+/* X(NAME, word): the dimensions that colours can show. */
 #define PALETTE_BY_LIST(X)      \
 	X(PHASE, "phase")       \
 	X(CATEGORY, "category") \
@@ -48,17 +49,15 @@ struct palette_look palette_look(uint8_t style, uint8_t behind, int colours);
 #define PALETTE_REST 0
 
 /*
- * Memory that the caching allocator holds and no tensor uses: the same layer in every dimension, grey, and above all
- * others. It belongs to whoever needs it next: to colour it like what took the segment would tell of a phase that is
- * long over.
+ * Memory that the caching allocator holds and no tensor uses. It has one grey layer in every dimension, above all
+ * others. Its next user is unknown. The colour of the segment's first user would point to a phase that is long over.
  */
 #define PALETTE_SLACK COLOUR_SLACK
 #define PALETTE_SLACK_LETTER '~'
 
 /*
- * The layers of a dimension. Phases and categories have the layer of their number, so that they look the same in
- * every run; owners and processes get theirs by the most they have held, as far as layers go; layers that nobody has
- * yet are there for those that palette_extend meets.
+ * The layers of a dimension. Phases and categories have the layer of their number, and look the same in every run.
+ * Owners and processes get layers by the most bytes they have held. palette_extend gives unused layers to new ones.
  */
 struct palette {
 	enum palette_by by;
@@ -71,7 +70,7 @@ struct palette {
 	uint32_t used;       /* private: layers in use */
 };
 
-/* The cells that count: those of the device, of processes that are not hidden, and of `shown` (see filter.h). */
+/* The cells that count: cells of the device, of visible processes, and of `shown` (see filter.h). */
 struct palette_scope {
 	uint32_t device;
 	uint64_t hidden;      /* bit n: process n; processes from 63 on share the last bit */
@@ -79,11 +78,14 @@ struct palette_scope {
 	uint32_t shown_cells;
 };
 
-/* Zeroed is empty. Works the layers out for all cells of the model's sites; under its lock. 0 or -MT_E_MEMORY. */
+/*
+ * Computes the layers of all cells of the model's sites, under its lock. A zeroed palette is empty. Returns 0 or
+ * -MT_E_MEMORY.
+ */
 int palette_make(struct palette *palette, const struct model *model, enum palette_by by,
 		 const struct palette_scope *scope);
 
-/* More sites are known: cells that were known keep their layers. 0 or -MT_E_MEMORY. */
+/* Adds new sites. Known cells keep their layers. Returns 0 or -MT_E_MEMORY. */
 int palette_extend(struct palette *palette, const struct model *model, const struct palette_scope *scope);
 void palette_release(struct palette *palette);
 

@@ -1,6 +1,6 @@
 #include "scale.h"
 
-/* a * b / c; what an int64_t cannot hold becomes its nearest. */
+/* a * b / c, clamped to the range of int64_t. */
 static int64_t share(int64_t a, int64_t b, int64_t c)
 {
 	__int128 value = (__int128)a * b / c;
@@ -23,7 +23,7 @@ static int64_t inside(const struct scale *scale, int64_t time)
 	return time < scale->first ? scale->first : time > scale->last ? scale->last : time;
 }
 
-/* The cursor is on the screen; the last column's times end before `to`. */
+/* Moves the cursor into the shown part; the last column ends before `to`. */
 static void clamp_cursor(struct scale *scale)
 {
 	if (scale->cursor < scale->from)
@@ -32,7 +32,7 @@ static void clamp_cursor(struct scale *scale)
 		scale->cursor = scale->to - 1;
 }
 
-/* Shows `span` ns from `from` on, moved into the run; all of it where that is not longer. */
+/* Shows `span` ns from `from` on, moved into the run; shows all of a run that is not longer. */
 static void show(struct scale *scale, int64_t from, int64_t span)
 {
 	if (span >= scale->last - scale->first) {
@@ -45,7 +45,7 @@ static void show(struct scale *scale, int64_t from, int64_t span)
 	}
 }
 
-#define LEAST 1000 /* ns: a run of no length is shown as so long */
+#define LEAST 1000 /* ns: shown length of a run without length */
 
 static void set_run(struct scale *scale, int64_t first, int64_t last)
 {
@@ -112,7 +112,7 @@ void scale_go(struct scale *scale, int64_t time)
 	clamp_cursor(scale);
 }
 
-/* The times of the column that the cursor leaves for may lie beyond the edge: what is shown moves by as much. */
+/* If the cursor leaves the shown part, the part moves by as many columns. */
 void scale_move(struct scale *scale, int columns)
 {
 	int64_t span = scale->to - scale->from, width = span / scale->columns ? span / scale->columns : 1;
@@ -179,7 +179,10 @@ int64_t scale_tick(const struct scale *scale, int room)
 	return tick;
 }
 
-/* 1, 2, 4, 8, 10, 16, 20, 32, 40, 64, 80, 100, 128 ... parts of a unit: people read them off an axis at once. */
+/*
+ * Rounds to 1, 2, 4, 8, 10, 16, 20, 32, 40, 64, 80, 100, 128 ... parts of a unit: such numbers are easy to read off an
+ * axis.
+ */
 uint64_t scale_top(uint64_t most)
 {
 	static const unsigned round[] = { 1,  2,  3,  4,   5,   6,   8,   10,  12,  16,  20,  24,  32,  40,

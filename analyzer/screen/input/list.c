@@ -1,6 +1,6 @@
 #include "list.h"
 
-/* Keeps the chosen row in sight, and no room empty that rows could fill. */
+/* Keeps the chosen row in sight, and leaves no row empty while there are rows to show. */
 static void settle(struct list *list)
 {
 	uint32_t height = list->height > 0 ? (uint32_t)list->height : 0;

@@ -94,7 +94,7 @@ static size_t word_before(const struct prompt *prompt)
 
 /* ---- history ---- */
 
-/* Remembers the line; the oldest one goes. Out of memory: it is not remembered. */
+/* Remembers the line, and drops the oldest one. Without memory the line is not remembered. */
 static void remember(struct prompt *prompt)
 {
 	char *line;
@@ -188,7 +188,7 @@ void prompt_draw(const struct prompt *prompt, struct area row)
 	area_fill(row, " ", STYLE_PLAIN);
 	x = area_text(row, 0, 0, STYLE_KEY, prompt->question);
 	text = area_part(row, x, 0, row.width - x, 1);
-	/* The text before the cursor loses its beginning until the cursor fits. */
+	/* The text before the cursor loses its beginning until the cursor is visible. */
 	mt_copy_text(left, sizeof(left), prompt->text);
 	left[prompt->at] = '\0';
 	for (columns = columns_of(left); columns >= text.width && from < prompt->at; columns = columns_of(left + from))

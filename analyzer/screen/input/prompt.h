@@ -14,7 +14,7 @@ struct prompt {
 	int open;
 	char question[32]; /* "/", "filter: ", "SQL: " */
 	char text[PROMPT_TEXT_MAX];
-	size_t size, at; /* bytes; of the text, of the cursor in it (between characters) */
+	size_t size, at; /* bytes of the text; bytes before the cursor (between characters) */
 	char *history[PROMPT_HISTORY];
 	unsigned histories, recalled;
 };
@@ -28,7 +28,7 @@ void prompt_release(struct prompt *prompt);
  */
 enum prompt_result prompt_key(struct prompt *prompt, int key);
 
-/* Draws it over the row; the text scrolls so that its cursor, shown as a cell of style CHOSEN, is in sight. */
+/* Draws the prompt over the row. The text scrolls to keep the cursor, a cell of style CHOSEN, in sight. */
 void prompt_draw(const struct prompt *prompt, struct area row);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * request.h - everything the screen can be asked for, once: the keys, the help and the manual page are made from it.
+ * request.h - the list of all requests to the screen. The keys, the help and the manual page come from this list.
  *
- * A key becomes a request before any view sees it; the uppermost view answers first, then the app.
+ * A key becomes a request before a view gets it. The top view answers first, then the app.
  */
 #ifndef MEMANA_TUI_REQUEST_H
 #define MEMANA_TUI_REQUEST_H
 
-/* Keys beyond Unicode; ui.c makes them from what curses calls them. X(NAME, word) */
+/* Keys beyond Unicode. ui.c makes them from curses' keys. X(NAME, word) */
 #define KEY_LIST(X)               \
 	X(LEFT, "Left")           \
 	X(RIGHT, "Right")         \
@@ -31,7 +31,7 @@ enum key {
 
 #define K(name) KEY_CODE_##name
 
-/* The places in which a key is explained. X(NAME, title) */
+/* The sections of the help that explain keys. X(NAME, title) */
 #define KEY_GROUP_LIST(X)         \
 	X(MOVE, "Moving in time") \
 	X(LOOK, "What is shown")  \

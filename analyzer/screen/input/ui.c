@@ -1,4 +1,4 @@
-/* The terminal: curses, and nothing of the program behind the screen. */
+/* The terminal: the only user of curses. It knows no other part of the program. */
 #include "ui.h"
 
 #include <curses.h>
@@ -18,23 +18,23 @@
 #include "screen/draw/palette.h"
 #include "ui_signals.h"
 
-/* Its names of capabilities are macros: after everything of ours. */
+/* term.h defines capabilities as macros. Include it last. */
 #include <term.h>
 
-#define ESCAPE_MS 50   /* a lone Esc, or the beginning of what a key sends */
+#define ESCAPE_MS 50   /* a lone Esc, or the beginning of a key's sequence */
 #define DOUBLE_MS 400  /* between the clicks of a double click */
 #define PAIRS_MAX 1024 /* pairs of colours; far more than styles make */
 
 /*
- * The mouse is ours: presses, movements while a button is held, and numbers for columns beyond 223. Curses joins events
- * that come at once (a press and its release to a click); here each is heard, in its order.
+ * Mouse reports: presses, movements with a button held, and columns beyond 223. Curses would join events that come
+ * together (a press and its release become a click); here each event counts, in its order.
  */
 #define MOUSE_ON "\033[?1000h\033[?1002h\033[?1006h"
 #define MOUSE_OFF "\033[?1006l\033[?1002l\033[?1000l"
 #define MOUSE_NUMBERS "\033[<" /* the begin of events */
-#define MOUSE_BYTES "\033[M"   /* the same, of terminals that do not know 1006 */
+#define MOUSE_BYTES "\033[M"   /* as above, from terminals without mode 1006 */
 #define KEY_NUMBERS (KEY_MAX + 1)
-#define INTERRUPT 3 /* Ctrl-C, where it is no signal */
+#define INTERRUPT 3 /* Ctrl-C, if it is not a signal */
 #define SUSPEND 26  /* Ctrl-Z, the same */
 
 struct look {
@@ -46,7 +46,7 @@ struct look {
 static struct {
 	SCREEN *screen; /* NULL: not open */
 	int colours, mouse;
-	int mouse_is_off; /* to be asked for behind the next frame */
+	int mouse_is_off; /* 1: switch the mouse on after the next frame */
 	struct look look[STYLE_ALL][STYLE_ALL];
 	struct {
 		int foreground, background; /* as of 256 or 8 */
@@ -55,10 +55,10 @@ static struct {
 	struct bytes {
 		char byte[512];
 		size_t size;
-	} restore, resume; /* texts that make the terminal as it was, for a crash; and as it is again */
-	int shared;    /* keys are no signals: whoever started us (memrec --live) has seen to that, and is in our job */
-	int aside;     /* the shell has the terminal, which is as it was */
-	pid_t starter; /* pid of that process */
+	} restore, resume; /* bytes that reset the terminal (also after a crash), and bytes that set it up again */
+	int shared;        /* 1: keys are no signals: memrec --live started us so, and shares our job */
+	int aside;         /* 1: the shell has the terminal, in its former state */
+	pid_t starter;     /* pid of that process */
 	struct termios settings;
 	struct {
 		int x, y;
@@ -71,7 +71,7 @@ static struct {
 #define COMMON_TERM "xterm-256color"
 #define IN_WORDS "memana top TRACE says the same in words"
 
-/* 1: terminfo knows the terminal, or its place is taken by a common one, as a line says that stays behind the screen. */
+/* Whether terminfo knows the terminal, or a common one can replace it; a line after the screen says so. */
 static int knows(const char *name, int *found)
 {
 	int known = setupterm(NULL, STDOUT_FILENO, found) == OK;
@@ -83,7 +83,7 @@ static int knows(const char *name, int *found)
 	return !setenv("TERM", COMMON_TERM, 1);
 }
 
-/* Whether terminfo knows a screen on this terminal; words why not. */
+/* Whether terminfo can show a screen on this terminal; if not, `why` gets the reason. */
 static int check_terminal(char *why, size_t size)
 {
 	const char *name = getenv("TERM");
@@ -126,7 +126,7 @@ static void keep(struct bytes *bytes, const char *part)
 		tputs(part, 1, keep_byte);
 }
 
-/* Puts together what puts the terminal in order, while there is time. */
+/* Collects in advance the bytes that reset the terminal. */
 static void prepare_restore(void)
 {
 	const char *restore[] = { exit_attribute_mode, orig_pair, keypad_local, cursor_normal, exit_ca_mode };
@@ -154,7 +154,7 @@ static int count_colours(void)
 
 static void set_modes(void)
 {
-	/* If keys are no signals when we start (memrec --live) they stay none, and Ctrl-C is a key that leaves. */
+	/* If keys are no signals when we start (memrec --live), this stays so, and Ctrl-C is a key that quits. */
 	if (ui.shared)
 		raw();
 	else
@@ -174,7 +174,7 @@ static void set_modes(void)
 	ui.mouse_is_off = ui.mouse;
 }
 
-/* ESCDELAY, as all programs of curses have it: over a slow line what a key sends may come in pieces. */
+/* ESCDELAY, as in all programs of curses. On a slow line a key's sequence may come in pieces. */
 static int escape_ms(void)
 {
 	const char *set = getenv("ESCDELAY");
@@ -193,7 +193,7 @@ int ui_open(struct ui_size *size, char *why, size_t why_size)
 	tcgetattr(STDIN_FILENO, &ui.settings);
 	ui.shared = !(ui.settings.c_lflag & ISIG);
 	ui.starter = getppid();
-	/* The terminal's own word on its size goes before LINES and COLUMNS. */
+	/* The terminal's own size overrides LINES and COLUMNS. */
 	use_env(TRUE);
 	use_tioctl(TRUE);
 	set_escdelay(escape_ms());
@@ -229,9 +229,9 @@ static void write_terminal(const char *bytes)
 	write_bytes(bytes, strlen(bytes));
 }
 
-/* ---- a terminal that is shared with who started us ---- */
+/* ---- a terminal that is shared with the process that started us ---- */
 
-/* A terminal that is gone has no process group: a read then fails. */
+/* Whether our process group has the terminal. A lost terminal has no group: the next read fails. */
 static int is_in_front(void)
 {
 	pid_t front = tcgetpgrp(STDIN_FILENO);
@@ -239,7 +239,7 @@ static int is_in_front(void)
 	return front < 0 || front == getpgrp();
 }
 
-/* The text on the terminal goes; its settings are the shell's by now. */
+/* Removes our text from the terminal. The shell has set its own modes already. */
 static void step_aside(void)
 {
 	if (!ui.aside)
@@ -247,7 +247,7 @@ static void step_aside(void)
 	ui.aside = 1;
 }
 
-/* The process that started us was to see to the keys: it is gone, so they are signals again. */
+/* Makes keys signals again if the process that started us, and handled the keys, has ended. */
 static void give_keys_back(void)
 {
 	struct termios settings = ui.settings;
@@ -280,13 +280,13 @@ void ui_close(void)
 
 /* ---- showing ---- */
 
-/* On terminals with numbers that are red, green and blue, not those of a table (TERM=xterm-direct). */
+/* A colour for terminals whose colour numbers are red, green and blue (TERM=xterm-direct), not indices of a table. */
 static int terminal_colour(int colour)
 {
 	return COLORS >= 1 << 24 && colour >= 0 ? colour_direct(colour) : colour;
 }
 
-/* A pair of these colours; where no more can be had, the terminal's own. */
+/* A pair of these colours; the terminal's own colours if there are no more pairs. */
 static short pair_of(int foreground, int background)
 {
 	int i;
@@ -336,7 +336,7 @@ static void show_cell(int x, int y, const struct canvas_cell *cell)
 	mvadd_wch(y, x, &character);
 }
 
-/* The process that started us, a shell most likely, may have used the terminal since. */
+/* Goes on after a stop: another process, most likely a shell, may have used the terminal. */
 static void go_on(void)
 {
 	reset_prog_mode();
@@ -345,8 +345,8 @@ static void go_on(void)
 }
 
 /*
- * If only the process that started us was stopped, or went on in the background, the shell has the terminal. We stop
- * then, too. 0: we have the terminal; 1: it was away meanwhile; or it stays away, and we are asked to end.
+ * If only the process that started us was stopped, or runs in the background, the shell has the terminal, and we stop,
+ * too. Returns 0: we have the terminal; 1: it was away, or it is still away and a signal asks us to end.
  */
 static int wait_for_terminal(void)
 {
@@ -485,7 +485,7 @@ static int is_double(int x, int y)
 	return is;
 }
 
-/* The next byte of what the terminal has begun to send; 0: it does not come. */
+/* The next byte of a sequence that the terminal has begun; 0: none comes. */
 static int next_byte(void)
 {
 	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -496,7 +496,10 @@ static int next_byte(void)
 	return poll(&terminal, 1, ESCAPE_MS) > 0 && get_wch(&character) == OK && character < 0x80 ? (int)character : 0;
 }
 
-/* Bits of xterm's button code: 0 and 1 the button (3: released), 5 moved, 6 wheel; others are Shift and its like. */
+/*
+ * Turns xterm's button code into input. Bits 0 and 1: button (3: released), 5: moved, 6: wheel; others are Shift and so
+ * on.
+ */
 static int mouse_input(struct input *input, int code, int x, int y, int released)
 {
 	int button = code & 3;
@@ -537,7 +540,7 @@ static int read_mouse_bytes(struct input *input)
 	return code >= 32 && x > 32 && y > 32 && mouse_input(input, code - 32, x - 33, y - 33, 0);
 }
 
-/* 1: something came; 0: nothing is there; what means nothing is skipped. */
+/* Returns 1: an input; 0: none is there. Skips unknown sequences. */
 static int read_input(struct input *input)
 {
 	wint_t character;
@@ -569,7 +572,7 @@ static int read_input(struct input *input)
 	return 0;
 }
 
-/* Readable, and yet there is nothing to read: the end. */
+/* Whether the terminal is gone: it is readable, with no bytes. */
 static int is_gone(void)
 {
 	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };

@@ -1,7 +1,7 @@
 /*
- * ui.h - the only file that knows curses: a canvas on a real terminal, and what a person does there.
+ * ui.h - shows a canvas on a real terminal, and reads a person's input. Only ui.c uses curses.
  *
- * The terminal is put back in order by ui_close, and by itself when the program ends by exit or by a signal.
+ * ui_close resets the terminal. An exit or a signal does so, too.
  */
 #ifndef MEMANA_TUI_UI_H
 #define MEMANA_TUI_UI_H
@@ -14,25 +14,24 @@ struct ui_size {
 };
 
 /*
- * Takes the terminal of stdin and stdout. 0, or -MT_E_SYSTEM with a line in `why` that says what to do (no terminal,
- * TERM missing or dumb or unknown to terminfo).
+ * Takes the terminal of stdin and stdout. Returns 0, or -MT_E_SYSTEM with the remedy in one line in `why` (no terminal;
+ * TERM missing, dumb or unknown to terminfo).
  */
 int ui_open(struct ui_size *size, char *why, size_t why_size);
 void ui_close(void);
 
-/* Shows what changed. */
+/* Shows the cells that changed. */
 void ui_show(const struct canvas *canvas);
 
-/* Forgets what it believes the terminal shows: the next ui_show draws everything. */
+/* Forgets the contents of the terminal: the next ui_show draws all cells. */
 void ui_forget(void);
 
 /*
- * The next input, after at most `timeout` ms (INPUT_NONE: nothing came); -1: waits. A terminal that is gone is
- * INPUT_QUIT.
+ * Waits for input, at most `timeout` ms (INPUT_NONE: none came); -1: without limit. A lost terminal gives INPUT_QUIT.
  */
 struct input ui_read(int timeout);
 
-/* The signal (SIGTERM, SIGHUP, SIGINT) that asked to end, 0: none did. */
+/* The signal that asked the program to end (SIGTERM, SIGHUP, SIGINT), 0: none. */
 int ui_signal(void);
 
 #endif

@@ -44,7 +44,7 @@ static const char *crash_text;
 static size_t crash_size;
 static struct termios crash_settings;
 static stack_t stack_before;
-static char crash_stack[CRASH_STACK]; /* a crash may be one of the stack */
+static char crash_stack[CRASH_STACK]; /* a separate stack, for a crash by stack overflow */
 
 int ui_signal(void)
 {
@@ -68,7 +68,7 @@ static void on_event(int number)
 	errno = saved;
 }
 
-/* Comes back to whatever would have happened without us: a core file, or a sanitizer's report. */
+/* Resets the terminal, then returns to the signal's usual effect: a core file, or a sanitizer's report. */
 static void on_crash(int number)
 {
 	size_t i;
@@ -84,7 +84,7 @@ static void on_crash(int number)
 	raise(number);
 }
 
-/* SIGHUP that is ignored stays ignored (nohup): the lost terminal is noticed when it is read. */
+/* An ignored SIGHUP stays ignored (nohup): a read notices the lost terminal. */
 static int is_left_alone(size_t i)
 {
 	return signals[i].number == SIGHUP && before[i].sa_handler == SIG_IGN;

@@ -1,5 +1,5 @@
 /*
- * ui_signals.h - what happens to a program that owns the terminal when a signal comes. No curses.
+ * ui_signals.h - signals of a program that owns the terminal. No curses.
  *
  *     asks to end (INT, TERM, HUP)   the loop hears of it and ends in order
  *     size, stop, continue           the loop hears of it
@@ -19,17 +19,17 @@ struct ui_events {
 /* Takes the signals. 0 or -MT_E_SYSTEM. */
 int ui_signals_begin(void);
 
-/* The action of a crash on the terminal from now on: writes `text` (kept) and gives it the settings. */
+/* Sets the action of a crash on the terminal: writes `text` (kept, not copied) and applies the settings. */
 void ui_signals_on_crash(const char *text, size_t size, const struct termios *settings);
 
-/* Gives them back as they were. */
+/* Restores the former handlers. */
 void ui_signals_end(void);
 
 /* Readable while there is something to take. */
 int ui_signals_descriptor(void);
 struct ui_events ui_signals_take(void);
 
-/* Stops the process as ^Z would, and returns when it goes on. `all`: with its whole job, where keys are no signals. */
+/* Stops the process as ^Z would, and returns when it goes on. `all`: stops the whole job, if keys are no signals. */
 void ui_signals_stop(int all);
 
 #endif

@@ -1,5 +1,4 @@
-/* The app's stack of views, and what they say through it: the least that a view needs. Actions of a person are in
- * app_run.c. */
+/* The app's stack of views, and the functions that views use. Actions of a person are in app_run.c. */
 #include "app.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * app.h - the program behind the screen: what is looked at, and the stack of views. No curses: ui.c shows the canvas
- * and hands in what a person did; tests do the same without a terminal.
+ * app.h - the program behind the screen: the state that is shown, and the stack of views. No curses: ui.c shows the
+ * canvas and passes on input; tests do the same without a terminal.
  */
 #ifndef MEMANA_TUI_APP_H
 #define MEMANA_TUI_APP_H
@@ -25,7 +25,7 @@
 
 struct app {
 	struct model *model;
-	struct worker *worker; /* NULL in some tests: what needs it says so */
+	struct worker *worker; /* NULL in some tests; functions that need it say so */
 	struct canvas canvas;
 
 	/* The shown part; views change it through the functions below. */
@@ -37,133 +37,135 @@ struct app {
 	enum liveset_sort sort;
 	int64_t mark_a, mark_b; /* APP_NO_TIME: not set */
 	struct {
-		int64_t time;    /* the cursor's; another one: the cursor is a time alone */
-		uint64_t events; /* events of the tape that count then */
+		int64_t time;    /* time of the cursor; if it differs, the cursor is only a time */
+		uint64_t events; /* events of the tape that count at this moment */
 	} moment;                /* see app_go_highest */
 	char search[FILTER_TEXT_MAX];
 
-	/* Worked out from it by app_tick. */
+	/* Computed from these fields by app_tick. */
 	struct palette palette;
 	struct series *series;
 	const struct tape *tape; /* tape of the series */
 	struct liveset live;     /* at the cursor */
-	int64_t live_time;       /* time that it was worked out for */
+	int64_t live_time;       /* time of `live` */
 	uint64_t live_events;
-	uint64_t live_seen; /* events that the model had then */
-	unsigned edition;   /* edition of the model that all this is of */
-	uint32_t sites;     /* the same */
-	int stale;          /* palette, series and live are to be made anew */
+	uint64_t live_seen; /* events of the model at the time */
+	unsigned edition;   /* edition of the model that the fields above are of */
+	uint32_t sites;     /* sites of the model at the time */
+	int stale;          /* palette, series and live must be made anew */
 
-	struct view *view; /* the uppermost */
+	struct view *view; /* top view */
 	struct prompt prompt;
 	char message[256]; /* for the status row until the next key; "": none */
 	int message_is_bad;
-	int changed; /* since app_draw: it has something new to draw */
+	int changed; /* 1: there is something new to draw since app_draw */
 	int quit;
 
 	/* private */
-	uint8_t *shown; /* by cell: whether it is part of `live` */
+	uint8_t *shown; /* by cell: 1: part of `live` */
 	uint32_t shown_room;
-	int64_t placed;    /* the cursor's place while the person has not moved it */
-	int begun;         /* the scale is that of the run */
-	int held;          /* the run goes on, but the screen does not follow it */
-	int device_chosen; /* by the person */
+	int64_t placed;    /* place of the cursor, as long as the person has not moved it */
+	int begun;         /* the scale has the times of the run */
+	int held;          /* the run goes on, and the screen stands still */
+	int device_chosen; /* a person chose the device */
 	int named;         /* the worker has named the sites */
 	void (*asked)(struct app *app, const char *text);
-	char file[APP_FILE_MAX]; /* to be written when the person agrees */
+	char file[APP_FILE_MAX]; /* file to overwrite if the person agrees */
 };
 
 /*
- * Opens the timeline. `width` x `height` cells; `colours` and `ascii` as in struct canvas. 0 or -MT_E_MEMORY. Release
- * in any case. Model and worker are the caller's.
+ * Opens the timeline with `width` x `height` cells; `colours` and `ascii` as in struct canvas. Returns 0 or
+ * -MT_E_MEMORY. The caller releases the app in any case, and owns model and worker.
  */
 int app_init(struct app *app, struct model *model, struct worker *worker, int width, int height, int colours,
 	     int ascii);
 void app_release(struct app *app);
 
 /*
- * From now on it shows another model, of the same run: what was chosen, marked and zoomed into stays, as times and words
- * do. Only while no other view is on top of the first one, for those know sites by their number.
+ * Shows another model of the same run from now on. The choices, marks and zoom stay: they are times and words. Call it
+ * only with the first view on top, because other views know sites by number.
  */
 void app_change(struct app *app, struct model *model, struct worker *worker);
 
-/* Takes what a person did. */
+/* Handles a person's input. */
 void app_input(struct app *app, const struct input *input);
 
 /*
- * Works on what is not up to date, for at most about `budget` events of the tape. 1: there is more to do, call again
- * soon; 0: the screen shows what is known.
+ * Updates the computed fields, with about `budget` events of the tape at most. Returns 1: call again soon; 0: all is up
+ * to date.
  */
 int app_tick(struct app *app, uint64_t budget);
 
 /* Draws everything to the canvas. */
 void app_draw(struct app *app);
 
-/* 1: something is going on that the screen follows (reading, the worker, an answer): tick again within 50 ms or so. */
+/* Whether the screen follows work in progress (reading, the worker, an answer). Tick again within 50 ms or so. */
 int app_is_waiting(struct app *app);
 
 /* ---- for views ---- */
 
-/* Opens a view on top. 0 or what its open returned, after a message. */
+/* Opens a view on top. Returns 0; or, after a message, the error of its open. */
 int app_open(struct app *app, const struct view_ops *ops, const void *argument);
-void app_close(struct app *app); /* the uppermost; of the last one: the app quits */
+void app_close(struct app *app); /* closes the top view; the last one: the app quits */
 
 /* Under the status row until the next key. */
 void app_say(struct app *app, const char *format, ...) MT_PRINTF(2, 3);
-/* "x": 2 of 5; or that no `what` has the words that are searched for. */
+/* Says "x": 2 of 5; or that no `what` has the words of the search. */
 void app_say_hits(struct app *app, const struct list_hits *hits, const char *what);
 void app_say_bad(struct app *app, const char *format, ...) MT_PRINTF(2, 3);
 
-/* The person moves the cursor to `time`: from now on it does not follow the peak. */
+/* Moves the cursor to `time` for a person. The cursor no longer follows the peak. */
 void app_go(struct app *app, int64_t time);
 
-/* The same, to the highest moment of a column: several changes may have one time. */
+/* As app_go, to the highest moment of a column. Several changes may share one time. */
 void app_go_highest(struct app *app, const struct series_column *column);
 
 /* The same, to the highest moment of a column of the chart. */
 void app_go_column(struct app *app, int column);
 
-/* The most that was held of what is shown, bytes, and when; of the whole device that is the moment of the verdict. */
+/* The most bytes held of the shown cells, and the time. For the whole device this is the moment of the verdict. */
 uint64_t app_peak(const struct app *app, int64_t *time);
 
-/* The most that was in use of it, bytes; 0: that is the moment of app_peak. Both under the model's lock. */
+/* The most bytes in use of the shown cells; 0: at the moment of app_peak. Call both under the model's lock. */
 uint64_t app_used_peak(const struct app *app, int64_t *time);
 
 /*
- * The process whose phases and steps are meant: the first one on the device that is in a phase of its own at the cursor,
- * else the first one on the device. Under the model's lock.
+ * The process whose phases and steps are shown: the first on the device with its own phase at the cursor, else the
+ * first on the device. Call it under the model's lock.
  */
 uint32_t app_process(const struct app *app);
 
-/* Marks the rows of the live set that have the words of the search in a stack. Under the model's lock. */
+/* Marks the rows of the live set with the words of the search in a stack. Call it under the model's lock. */
 void app_find(struct app *app);
 
-/* Colours, device, hidden processes or filter have changed. A new cursor needs no call: the live set follows it. */
+/* Call it when colours, device, hidden processes or filter have changed. A new cursor needs no call. */
 void app_stale(struct app *app);
 
-/* Asks for a line; `done` hears it, unless the person gives up. */
+/* Asks the person for a line. `done` gets it, unless the person cancels. */
 void app_ask(struct app *app, const char *question, const char *text, void (*done)(struct app *app, const char *text));
 
-/* The shared part of the app's files: app_move.c (time), app_ask.c (questions), app_goto.c (moments by name),
- * app_status.c (drawing), app_run.c (input, ticks). */
+/*
+ * Shared by the app's files: app_move.c (time), app_ask.c (questions), app_goto.c (moments by name), app_status.c
+ * (drawing), app_run.c (input, ticks).
+ */
 
 /* A request of the app itself. */
 typedef void app_request_fn(struct app *app);
 
-/* [request], NULL: not of this file. */
+/* By request; NULL: another file handles it. */
 extern app_request_fn *const app_moves[REQUEST_COUNT];
 extern app_request_fn *const app_questions[REQUEST_COUNT];
 
 /* Ask for a moment to go to (@), and for two steps to compare (2). */
 app_request_fn app_ask_moment, app_ask_steps;
 
-/* Shows the answer to a question of the worker, or says why there is none. */
+/* Shows the worker's answer to a question, or the reason for a missing answer. */
 void app_ask_worker(struct app *app, const char *title, const struct worker_question *question);
 
 /* "GPU 0", "CPU"; "no device" while none is known. Under the model's lock. */
 const char *app_device_name(const struct app *app, uint32_t device, char out[32]);
 
-/* An error as the reports tell it (failures.h), as far as the model knows it. Under the model's lock. */
+/* Describes an error as the reports do (failures.h), with the model's facts. Call it under the model's lock. */
 void app_oom(const struct app *app, const struct model_oom *oom, struct oom_failure *failure);
 
 #endif

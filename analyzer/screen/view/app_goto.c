@@ -1,4 +1,4 @@
-/* Moments by their names: going to one, and comparing two steps. */
+/* Going to a moment by its name, and comparing two steps. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -22,13 +22,13 @@ void app_ask_worker(struct app *app, const char *title, const struct worker_ques
 
 /* ---- runs of a phase ---- */
 
-/* Stretches of a phase with nothing but unnamed ones between them, in one step of a process. */
+/* Stretches of a phase in one step of a process, with only unknown phases between them. */
 struct phase_run {
 	int64_t first, last;
-	uint32_t step, count; /* the number of them */
+	uint32_t step, count; /* number of such runs */
 };
 
-/* The number-th run of a phase, from 1. 1: found, and `count` says how many there are. */
+/* Finds the number-th run of a phase, from 1. Returns 1 if there is one. `count`: number of runs. */
 static int find_run(struct phase_run *run, const struct model *model, uint32_t process, uint8_t phase, uint32_t number)
 {
 	const struct model_span *span, *before = NULL;
@@ -62,7 +62,7 @@ static int is_prefix(const char *word, size_t size, const char *name)
 	return i == size;
 }
 
-/* The phase that is called by its letter in the row of phases, or by the beginning of its name; -1: none is. */
+/* The phase with this letter in the row of phases, or with a name that begins so; -1: none. */
 static int phase_called(const char *word, size_t size)
 {
 	uint8_t phase;
@@ -78,7 +78,7 @@ static int phase_called(const char *word, size_t size)
 
 /* ---- going there ---- */
 
-/* The moment of a run when most was held, and as much time on both sides. */
+/* Shows the run of a phase at its highest moment, with an equal stretch of time on both sides. */
 static void show_run(struct app *app, const struct phase_run *run)
 {
 	int64_t first = scale_later(run->first, 0), end = scale_later(run->last, 1), length = end - first;
@@ -110,7 +110,7 @@ static void go_to_phase(struct app *app, int phase, uint32_t number)
 	}
 }
 
-/* A step begins at the end of the step before. 0: there is no such step. */
+/* Goes to the beginning of a step: the end of the step before. Returns 0: no such step. */
 static int go_to_step(struct app *app, uint32_t number)
 {
 	const struct model *model = app->model;
@@ -129,7 +129,7 @@ static int go_to_step(struct app *app, uint32_t number)
 	return 0;
 }
 
-/* A number at the end of the text; 0: it is none, UINT32_MAX: nothing is there. */
+/* The number at the end of the text; 0: no number; UINT32_MAX: the text is empty. */
 static uint32_t number_at(const char *text)
 {
 	char *end;
@@ -193,7 +193,7 @@ void app_ask_moment(struct app *app)
 
 /* ---- comparing steps ---- */
 
-/* The end of a step of the process; NULL: it did not end. number 0: the first one, UINT32_MAX: the last one. */
+/* The end of a step of the process; NULL: it did not end. number 0: the first step, UINT32_MAX: the last. */
 static const struct model_step *step_end(const struct app *app, uint32_t process, uint32_t number)
 {
 	const struct model *model = app->model;
@@ -209,7 +209,10 @@ static const struct model_step *step_end(const struct app *app, uint32_t process
 	return found;
 }
 
-/* The steps that were asked for: none: the first and the last one; one: the first and that. 0: these are no steps. */
+/*
+ * The two steps of a question. No number: the first and the last; one number: the first and this one. Returns 0: not
+ * steps.
+ */
 static int steps_of(const char *text, uint32_t number[2])
 {
 	char *end;

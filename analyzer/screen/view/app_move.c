@@ -1,4 +1,4 @@
-/* Requests that move in time, and those that choose what is shown: the same in all views. */
+/* Requests that move in time, and requests that choose what is shown, for all views. */
 #include <string.h>
 #include "app.h"
 #include "base/text.h"
@@ -7,7 +7,7 @@
 void app_go(struct app *app, int64_t time)
 {
 	scale_go(&app->scale, time);
-	app->placed = APP_NO_TIME; /* also where it is where it was */
+	app->placed = APP_NO_TIME; /* also if it does not move */
 	app->moment.time = APP_NO_TIME;
 }
 
@@ -64,7 +64,7 @@ static void show_all(struct app *app)
 	scale_all(&app->scale);
 }
 
-/* To the newest moment and on with it, or no further. */
+/* Goes to the newest moment and follows it, or stops following. */
 static void follow(struct app *app)
 {
 	enum model_follow follows;
@@ -118,15 +118,17 @@ uint32_t app_process(const struct app *app)
 	return first;
 }
 
-/* Whether the screen would be another one there: another column, or another name of the moment. */
+/* Whether the screen would change there: another column, or another phase or step. */
 static int is_elsewhere(const struct app *app, const struct model_span *span, const struct model_span *here)
 {
 	return !here || span->phase != here->phase || span->step != here->step ||
 	       scale_column(&app->scale, span->first) != scale_column(&app->scale, app->scale.cursor);
 }
 
-/* The first stretch of a phase of the process that begins after the cursor, or the last one that began before; `spans`:
- * none. Not what nobody knows a phase of, and not one that looks the same. */
+/*
+ * Finds the first stretch of a phase after the cursor, or the last one before it; `spans`: none. Skips unknown phases,
+ * and stretches that would not change the screen.
+ */
 static uint32_t span_beside(const struct app *app, uint32_t process, int on)
 {
 	const struct model *model = app->model;
@@ -172,8 +174,10 @@ static void phase_back(struct app *app)
 	move_phase(app, 0);
 }
 
-/* The moment at which a step that began at `time` is seen to begin: there, or at its first phase if there is none
- * yet. APP_NO_TIME: nothing came after the step before. */
+/*
+ * The moment at which a step that began at `time` visibly begins: `time`, or its first phase if none runs yet.
+ * APP_NO_TIME: the step has no phase.
+ */
 static int64_t step_begin(const struct model *model, uint32_t process, int64_t time, int64_t end)
 {
 	uint32_t i = model_span_at(model, process, time);
@@ -189,7 +193,10 @@ static int64_t step_begin(const struct model *model, uint32_t process, int64_t t
 	return model->process[process].spans ? APP_NO_TIME : time;
 }
 
-/* The step that begins next, or began last before the cursor: it comes after this one. NULL: there is none. *begin: where. */
+/*
+ * The end of the step before the one that begins next, or began last before the cursor. NULL: none. *begin: its
+ * beginning.
+ */
 static const struct model_step *step_beside(const struct app *app, uint32_t process, int on, int64_t *begin)
 {
 	const struct model *model = app->model;
@@ -265,7 +272,7 @@ uint64_t app_used_peak(const struct app *app, int64_t *time)
 	return series_peaks_differ(app->series) ? peak : 0;
 }
 
-/* To where most was held; who is there goes on to where most was in use. */
+/* Goes to the moment with the most held; from there to the one with the most in use. */
 static void go_to_peak(struct app *app)
 {
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
@@ -293,7 +300,7 @@ static void go_to_peak(struct app *app)
 		used ? " (p: the most in use)" : "");
 }
 
-/* The first error on the device that is later than the cursor, then the first of all. */
+/* The first error on the device after the cursor, else the first of all. */
 static const struct model_oom *next_oom(const struct app *app)
 {
 	const struct model *model = app->model;
@@ -326,7 +333,7 @@ static void go_to_oom(struct app *app)
 	if (oom) {
 		app_go(app, oom->time);
 		app_oom(app, oom, &failure);
-		*failure.kind = '\0'; /* the row above the chart says the rest */
+		*failure.kind = '\0'; /* the row above the chart has the rest */
 		failure.processes = failure.steps = 0;
 		oom_say_failure(&words, "out of memory", &failure, "");
 		app_say_bad(app, "%s", words.text);

@@ -1,4 +1,4 @@
-/* The app at work: what a person asks for, and keeping up with a run that is still being read. */
+/* The app at work: input of a person, and updates while a run is still being read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static void answer_prompt(struct app *app, int key)
 	app->asked(app, text);
 }
 
-/* Esc takes back what was begun, a filter too, but does not leave the program unasked. */
+/* Esc cancels the newest action, also a filter. It never quits the program by itself. */
 static void go_back(struct app *app, const struct input *input)
 {
 	int is_escape = input->kind == INPUT_KEY && input->key == KEY_CODE_ESCAPE;
@@ -148,7 +148,7 @@ void app_input(struct app *app, const struct input *input)
 
 /* ---- keeping up ---- */
 
-/* How full a device got, in millionths; those without a size, the CPU, come after all others. */
+/* The fill level of a device at its peak, in millionths. Devices without a size, such as the CPU, come last. */
 static uint64_t fullness(const struct model_device *device)
 {
 	if (!device->peak)
@@ -156,7 +156,10 @@ static uint64_t fullness(const struct model_device *device)
 	return device->total ? 2 + (uint64_t)((double)device->peak / (double)device->total * 1e6) : 1;
 }
 
-/* Shows the fullest device. While the run is read only an empty one is left for it: colours should not flicker. */
+/*
+ * Shows the fullest device. While the run is read, the device changes only if the shown one is empty: colours should
+ * not flicker.
+ */
 static void choose_device(struct app *app)
 {
 	const struct model *model = app->model;
@@ -173,13 +176,13 @@ static void choose_device(struct app *app)
 	app->device = best;
 }
 
-/* When what is shown begins: with the run, unless its recording began much later. */
+/* The first time that is shown: the run's beginning, unless its recording began much later. */
 static int64_t first_time(const struct model *model)
 {
 	return model->first_time > model->last_time / 65 ? model->first_time : 0;
 }
 
-/* The run may have grown. */
+/* Updates the scale: the run may have grown. */
 static void follow_scale(struct app *app)
 {
 	struct model *model = app->model;
@@ -195,7 +198,7 @@ static void follow_scale(struct app *app)
 	}
 }
 
-/* The shown part moves along with the newest moment, as it does on paper that comes out of a recorder. */
+/* Moves the shown part with the newest moment, like paper out of a recorder. */
 static void go_to_newest(struct scale *scale, int64_t time)
 {
 	int64_t span = scale->to - scale->from;
@@ -206,8 +209,8 @@ static void go_to_newest(struct scale *scale, int64_t time)
 }
 
 /*
- * The cursor stays at the run's peak until the person moves it; while the recording runs, at its newest moment. Held, the
- * screen stays as it is.
+ * The cursor stays at the run's peak until the person moves it; while the recording runs, at its newest moment. If
+ * `held`, the screen stands still.
  */
 static void follow_run(struct app *app)
 {
@@ -227,7 +230,7 @@ static void follow_run(struct app *app)
 	app->placed = app->scale.cursor;
 }
 
-/* Which cells belong to the live set: those that have a layer. */
+/* Marks the cells of the live set: those with a layer. */
 static int make_shown(struct app *app)
 {
 	const struct palette *palette = &app->palette;
@@ -326,7 +329,7 @@ static int refresh_live(struct app *app)
 	return error;
 }
 
-/* Names come from the worker's thread; what was filtered by them is another set when all are there. */
+/* The worker's thread finds names. When all are known, a filter may match other places. */
 static void follow_worker(struct app *app)
 {
 	const char *why;

@@ -1,4 +1,4 @@
-/* Drawing: the view, and the last row: what is shown on the left, news in the middle, keys on the right. */
+/* Drawing: the view, and the last row, with the shown part on the left, news in the middle, and keys on the right. */
 #include <stdio.h>
 #include <string.h>
 #include "app.h"
@@ -41,7 +41,7 @@ void app_oom(const struct app *app, const struct model_oom *oom, struct oom_fail
 	}
 }
 
-/* A recording that runs, or did until now. */
+/* The word for a recording that runs, or has just ended. */
 static const char *follow_word(const struct app *app)
 {
 	if (app->model->follow != MODEL_FOLLOWS)
@@ -92,7 +92,7 @@ static void what_is_shown(const struct app *app, char *out, size_t size)
 		 app->filter.text[0] ? ", only " : "", app->filter.text);
 }
 
-/* Takes the piece at `at` out of a hint, with the blanks before it, or behind it where it is the first. */
+/* Removes the piece at `at` from a hint, with the blanks before it, or behind it for the first piece. */
 static void drop_piece(char *hint, char *at)
 {
 	char *end = strstr(at, "  ");
@@ -103,7 +103,7 @@ static void drop_piece(char *hint, char *at)
 		*(at - hint >= 2 ? at - 2 : at) = '\0';
 }
 
-/* The last piece but one, or the only one. */
+/* The piece to drop next: the last but one, or the only one. */
 static char *expendable(char *hint)
 {
 	char *last = hint, *before = hint, *next;
@@ -124,7 +124,7 @@ static int is_idle(const struct app *app, const char *piece)
 	return ops->is_idle && ops->is_idle(app->view, piece);
 }
 
-/* Keys that have nothing to do are not offered. */
+/* Drops keys that have no effect now. */
 static void drop_idle(const struct app *app, char *hint)
 {
 	char *piece = hint;
@@ -143,7 +143,9 @@ static void drop_idle(const struct app *app, char *hint)
 	}
 }
 
-/* Draws the hint before the right edge, two blanks between its pieces. If it is too long, the way to leave goes last.
+/*
+ * Draws the hint at the right edge, two blanks between its pieces. If it is too long, pieces go; the way to quit goes
+ * last.
  */
 static void draw_hint(const struct app *app, struct area row, int room)
 {
@@ -182,7 +184,7 @@ static void draw_status(struct app *app, struct area row)
 	draw_hint(app, area_part(row, 0, 0, row.width - 1, 1), row.width - 1 - left);
 }
 
-/* The size that is wanted comes first where there is no room for a sentence. */
+/* The wanted size comes first if there is no room for a sentence. */
 static void draw_too_small(struct area all)
 {
 	struct sentence words = { 0 };

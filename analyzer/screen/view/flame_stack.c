@@ -15,7 +15,7 @@ static size_t all_frames(const struct callstack_frame **frame, const struct call
 	return frames;
 }
 
-/* The frame that names the place stays in any case: of some stacks it is all that there is. */
+/* The frames without plumbing. The frame that names the place always stays: some stacks have no other. */
 static size_t folded_frames(const struct callstack_frame **frame, const struct callstack *stack)
 {
 	size_t user = callstack_user_frame(stack), frames = 0, i;

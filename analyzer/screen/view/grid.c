@@ -15,7 +15,7 @@ static int grid_column(const struct grid *grid, const struct worker_answer *answ
 	return column < GRID_COLUMNS ? grid->column[column] : answer->column[column].width;
 }
 
-#define WORDS_LEAST 32  /* columns that words are cut to where there is no room for all */
+#define WORDS_LEAST 32  /* least columns for words if there is no room for all */
 #define WORDS_BRIEF 24  /* the same, of a column that is to leave room for others */
 #define WORDS_FEWEST 10 /* and that are better than none, in the last column that is in sight */
 
@@ -27,8 +27,8 @@ static int least_of(const struct worker_column *column)
 }
 
 /*
- * Gives columns their widths, and returns the sum. If not all fit, words lose their ends before columns lose their
- * places: as many of the first ones as can be are in sight, with as much of their words as there is room for.
+ * Sets the widths of the columns, and returns their sum. If not all fit, words are shortened before columns are
+ * dropped: as many of the first columns as possible are in sight, with as much of their words as there is room for.
  */
 static int fit_widths(struct grid *grid, const struct worker_answer *answer, int room)
 {
@@ -86,7 +86,7 @@ void grid_rest(char *out, size_t size, const struct grid *grid, const struct wor
 	}
 }
 
-/* A cell at x, which may lie outside to the left: then its end is shown. */
+/* Draws a cell at x. A cell that begins outside on the left shows its end. */
 static void draw_cell(struct area row, int x, int room, const struct worker_column *column, uint8_t style,
 		      const char *words)
 {
@@ -98,7 +98,7 @@ static void draw_cell(struct area row, int x, int room, const struct worker_colu
 	width = columns_of(text);
 	at = column->numbers ? x + room - width : x;
 	if (at >= row.width || at + width <= 0 || (column->numbers && at + width > row.width))
-		return;                         /* the beginning of a number would be another one */
+		return;                         /* the beginning of a number would look like another number */
 	for (words = text; *words && at < 0;) { /* characters that are scrolled out */
 		size_t size = mt_utf8(words, strlen(words), &code);
 		char one[8] = "";
@@ -110,7 +110,7 @@ static void draw_cell(struct area row, int x, int room, const struct worker_colu
 	area_text(row, at, 0, style, words);
 }
 
-/* The first letter of a phase has its colour, as the letters before the rows of the timeline have. */
+/* Colours the first letter of a phase, as in the letters before the timeline's rows. */
 static void colour_phase(struct area row, int x, const char *words)
 {
 	int phase = mt_phase_parse(words, strlen(words));

@@ -1,4 +1,4 @@
-/* grid.h - an answer of the worker as a table that scrolls both ways; what view_answer and view_place share. */
+/* grid.h - an answer of the worker as a table that scrolls both ways, for view_answer and view_place. */
 #ifndef MEMANA_TUI_GRID_H
 #define MEMANA_TUI_GRID_H
 
@@ -6,7 +6,7 @@
 #include "screen/input/list.h"
 #include "screen/worker/worker.h"
 
-#define GRID_COLUMNS 32 /* columns that may be narrower than their words; those behind them never are */
+#define GRID_COLUMNS 32 /* columns whose width may differ from their words' */
 
 struct grid {
 	struct list list;
@@ -17,10 +17,10 @@ struct grid {
 	int y;                    /* line of the first row, in the area that it was drawn to last */
 };
 
-/* Whether the table has more columns than there are, so that some of its words are cut or out of sight. */
+/* Whether the table is wider than `width`: some words are cut or out of sight. */
 int grid_is_wider(const struct worker_answer *answer, int width);
 
-/* The parts of the chosen row that are cut or out of sight, as drawn last, with the titles of its columns. */
+/* Writes the parts of the chosen row that are cut or out of sight, with the titles of their columns. */
 void grid_rest(char *out, size_t size, const struct grid *grid, const struct worker_answer *answer);
 
 /* Titles, then rows; the chosen row is shown as such when `focus`. */
@@ -35,7 +35,10 @@ int64_t grid_row_at(const struct grid *grid, int y);
 /* The worker's state until an answer comes: "loading the traces into a database, 42%". Returns `out`. */
 const char *grid_waiting(char *out, size_t size, struct worker *worker);
 
-/* Draws words from row `y` on, broken at blanks, in at most `rows` rows; the last one is cut. The row after them. */
+/*
+ * Draws words from row `y` on, broken at blanks, in at most `rows` rows; the last row is cut. Returns the row after
+ * them.
+ */
 int grid_words(struct area area, int y, int rows, uint8_t style, const char *words);
 
 #endif

@@ -7,7 +7,10 @@
 
 /* ---- the cells of the place ---- */
 
-/* The cells that hold bytes at the cursor; where none does, all cells of the place with the most that they have held. */
+/*
+ * Walks over the cells that hold bytes at the cursor. If none does: over all cells of the place, with the most that
+ * they have held.
+ */
 struct walk {
 	const struct app *app;
 	const uint8_t *mine;
@@ -58,7 +61,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return (hash ^ value) * 0x100000001b3ull;
 }
 
-/* Changes whenever the tree has to be made anew. */
+/* A hash of the tree's inputs. A new value means that the tree must be made anew. */
 static uint64_t signature(struct walk walk)
 {
 	uint64_t hash = mix(0xcbf29ce484222325ull, (uint64_t)walk.is_alive), bytes;

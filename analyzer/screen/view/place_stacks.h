@@ -16,7 +16,7 @@
 struct place_stacks_row {
 	uint32_t node; /* in the tree */
 	uint32_t indent;
-	int has_bytes; /* 1: other bytes than the row above has */
+	int has_bytes; /* 1: its bytes differ from those of the row above */
 };
 
 /* Zeroed is empty. */
@@ -25,12 +25,15 @@ struct place_stacks {
 	struct place_stacks_row *row;
 	uint32_t rows, room;
 	uint32_t stacks;
-	int is_alive; /* 1: bytes are those at the cursor; 0: nothing is alive, and bytes are the most of each stack */
-	int is_named; /* 1: the worker has looked up all of them */
+	int is_alive;     /* 1: bytes at the cursor; 0: no memory is alive, and bytes are the most of each stack */
+	int is_named;     /* 1: the worker has looked up all of them */
 	uint64_t made_of; /* private: what the tree shows; 0: nothing yet */
 };
 
-/* Keeps up with the live set. `mine[cell]` 1: the cell is of the place. Under the model's lock. 0 or -MT_E_MEMORY. */
+/*
+ * Updates the stacks for the live set. `mine[cell]` 1: the cell belongs to the place. Call it under the model's lock.
+ * Returns 0 or -MT_E_MEMORY.
+ */
 int place_stacks_make(struct place_stacks *stacks, const struct app *app, const uint8_t *mine, uint32_t cells);
 void place_stacks_release(struct place_stacks *stacks);
 

@@ -1,7 +1,7 @@
 /*
  * timeline.h - the parts of the first screen; private to view_timeline.c and timeline_*.c.
  *
- * They are drawn under the model's lock, after app_tick has worked out what the app looks at.
+ * They are drawn under the model's lock, after app_tick.
  */
 #ifndef MEMANA_TUI_TIMELINE_H
 #define MEMANA_TUI_TIMELINE_H
@@ -14,26 +14,26 @@
 #define TIMELINE_OOMS_MAX 64u /* columns with errors that are drawn */
 #define LEGEND_MAX (SERIES_LAYERS_MAX + 64u)
 
-/* A layer that is drawn or holds something at the cursor, or a process that is hidden. */
+/* A layer that is drawn or holds bytes at the cursor, or a hidden process. */
 struct legend_entry {
 	char name[PALETTE_NAME_MAX];
 	char letter;
 	uint8_t layer;
 	uint64_t bytes;
-	int process;     /* process that is hidden; -1: it is a layer */
+	int process;     /* hidden process; -1: a layer */
 	int x, y, width; /* its place in the legend's area; width 0: it was not drawn */
 };
 
 struct timeline {
 	struct view view;
-	struct layout layout; /* as it was drawn */
+	struct layout layout; /* layout of the last drawing */
 	struct series_column *column;
 	int columns;    /* room */
-	uint32_t drawn; /* bit n: layer n is somewhere in the chart, or in a band of its colour */
+	uint32_t drawn; /* bit n: layer n is in the chart, or in a band of its colour */
 	struct list table, legend;
 	struct legend_entry entry[LEGEND_MAX];
 	int legend_has_focus;
-	int legend_follows; /* the layer, plus 1, that is to be chosen where it lies now; 0: none */
+	int legend_follows; /* layer, plus 1, to choose wherever it is now; 0: none */
 	int dragging;       /* the mouse was pressed in the chart at `pressed` */
 	int64_t pressed;
 };
@@ -52,15 +52,15 @@ const struct liveset_row *timeline_chosen(const struct timeline *timeline, const
 /* The process whose phase and step are named: that of the chosen row. */
 uint32_t timeline_process(const struct timeline *timeline, const struct app *app);
 
-/* At the peak of the device: the process after an event of which the peak stood, as memana top says. 1, or 0 elsewhere. */
+/* At the peak of the device: the process that made the peak, as in memana top. Returns 1; 0: not at the peak. */
 int timeline_peak_process(const struct app *app, uint32_t *process);
 
-/* Processes with phases that are shown: how many rows the band would like. */
+/* Number of shown processes with phases: rows that the bands can use. */
 int timeline_bands(const struct app *app);
 
 /* ---- timeline_chart.c ---- */
 
-/* Rows that the verdict, an out-of-memory error and what is wrong with the traces take at a width; at least 2. */
+/* Rows for the verdict, an out-of-memory error and the traces' faults at a width; at least 2. */
 int timeline_verdict_rows(const struct app *app, int width);
 void timeline_draw_verdict(struct area area, const struct app *app);
 
@@ -69,16 +69,16 @@ void timeline_draw_chart(struct timeline *timeline, struct app *app, struct area
 
 /* ---- timeline_legend.c ---- */
 
-/* Rows that all layers would take if they held something. */
+/* Rows for all layers, as if each held bytes. */
 int timeline_legend_rows(const struct app *app, int width);
 
-/* Works the entries out, and draws them. */
+/* Computes the entries, and draws them. */
 void timeline_draw_legend(struct timeline *timeline, struct app *app, struct area area);
 
 /* The entry drawn at a cell of the legend's area, -1: none. */
 int timeline_legend_at(const struct timeline *timeline, int x, int y);
 
-/* Shows only that layer, or everything if it is the only one; brings a hidden process back. */
+/* Shows only this layer; or everything, if it is the only one. Brings a hidden process back. */
 void timeline_legend_enter(struct timeline *timeline, struct app *app, uint32_t entry);
 
 /* ---- timeline_table.c ---- */

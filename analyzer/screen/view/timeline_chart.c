@@ -61,7 +61,7 @@ int timeline_bands(const struct app *app)
 
 /* ---- verdict ---- */
 
-/* The bytes of `words` that fit into `columns` columns, up to a blank; all of them, or one word at least. */
+/* The bytes of `words` that fit into `columns` columns, up to a blank: all words, or at least one. */
 static size_t words_that_fit(const char *words, int columns)
 {
 	char line[1024];
@@ -91,7 +91,7 @@ static int rows_of(const char *words, int columns)
 	return rows;
 }
 
-/* Text that does not fit is left out before the last clause, the place, which the reader needs. */
+/* Shortens text before the last clause, because the reader needs the place in it. */
 static void draw_shortened(struct area area, int y, int columns, uint8_t style, const char *words)
 {
 	const char *tail = strrchr(words, ',');
@@ -109,7 +109,7 @@ static void draw_shortened(struct area area, int y, int columns, uint8_t style, 
 	area_fit(area, 0, y, columns, style, words, 0);
 }
 
-/* Draws the words over the rows of the area, the last of which has `taken` columns less. How many rows it took. */
+/* Draws the words over the rows of the area; the last row has `taken` columns less. Returns the number of rows used. */
 static int draw_wrapped(struct area area, uint8_t style, const char *words, int taken)
 {
 	char line[1024];
@@ -145,7 +145,7 @@ static void draw_reading(struct area area, const struct model *model)
 		   text_percent(percent, model->bytes_read, model->bytes_total), events);
 }
 
-/* The faults of the traces: all of them if a row is free, else a word behind the verdict. */
+/* Writes the faults of the traces: all of them for a free row, and a word to follow the verdict. */
 static void trouble_words(char *all, size_t size, char *brief, size_t brief_size, const struct model *model)
 {
 	const char *wrong = *model->trouble ? model->trouble : model->unended;
@@ -160,7 +160,7 @@ static void trouble_words(char *all, size_t size, char *brief, size_t brief_size
 		snprintf(brief, brief_size, "%s%s", *lost ? lost : *wrong ? "not complete" : "", *lost ? " lost" : "");
 }
 
-/* The last error on the device, which is what a run dies of; else the last one of all. NULL: none. */
+/* The last error on the device, of which a run dies; else the last of all. NULL: none. */
 static const struct model_oom *last_oom(const struct app *app, uint32_t *count)
 {
 	const struct model *model = app->model;
@@ -178,7 +178,7 @@ static const struct model_oom *last_oom(const struct app *app, uint32_t *count)
 	return last || !model->ooms ? last : &model->oom[model->ooms - 1];
 }
 
-/* "Out of memory: 30.0 GiB asked for by rank 3 in forward of step 4 at 8.2 s"; "": it was not. */
+/* Writes "Out of memory: 30.0 GiB asked for by rank 3 in forward of step 4 at 8.2 s"; "": no error. */
 static void oom_words(char *out, size_t size, const struct app *app)
 {
 	uint32_t count;
@@ -200,7 +200,7 @@ static void oom_words(char *out, size_t size, const struct app *app)
 	mt_copy_text(out, size, words.text);
 }
 
-/* The sentences on top: what goes on while the recording runs, else the verdict. `now` has room for the first. */
+/* The sentences on top: the present state of a running recording (written into `now`), else the verdict. */
 static const char *head_words(struct sentence *now, const struct app *app)
 {
 	if (app->model->follow == MODEL_WHOLE)
@@ -271,7 +271,7 @@ void timeline_draw_verdict(struct area area, const struct app *app)
 
 /* ---- chart ---- */
 
-/* The capacity is shown where a third of it or more was used; there is a little room above the peak. */
+/* The bytes at the top of the chart: a little above the peak; the capacity, if a third of it or more was used. */
 static uint64_t chart_top(uint64_t peak, uint64_t capacity)
 {
 	if (capacity && peak <= capacity && peak >= capacity / 3)
@@ -363,7 +363,7 @@ static void draw_gutter(struct area area, const struct layout_part *part, int y,
 		area_print_right(area, part->x - 1, part->y + y, STYLE_DIM, "%s", words);
 }
 
-/* The process of the chosen row has its band in any case; the others come in their order. */
+/* Draws the bands. The process of the chosen row always has one; the others follow in their order. */
 static void draw_bands(struct timeline *timeline, struct app *app, struct area area)
 {
 	const struct layout_part *part = &timeline->layout.band;

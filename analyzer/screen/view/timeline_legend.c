@@ -1,4 +1,4 @@
-/* The legend: what each layer on the screen holds at the cursor, and which processes are hidden. */
+/* The legend: bytes of each layer at the cursor, and hidden processes. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
@@ -26,7 +26,7 @@ static uint8_t layer_of_row(const struct app *app, const struct liveset_row *row
 	return cell < app->palette.cells ? app->palette.layer_of[cell] : PALETTE_REST;
 }
 
-/* Layers that hold something, biggest first, then those that are only drawn; of the same size in their order. */
+/* Orders layers with bytes first, the largest first; then layers that are only drawn. Equal ones keep their order. */
 static int compare_entries(const void *left, const void *right)
 {
 	const struct legend_entry *a = left, *b = right;
@@ -90,7 +90,7 @@ static int entry_words(char *out, size_t size, const struct legend_entry *entry)
 	return columns_of(out);
 }
 
-/* The kind of the entries that are not among [first, end): "+3 more 1.2 GiB". */
+/* Writes the words for the entries outside [first, end): "+3 more 1.2 GiB". */
 static int rest_words(char *out, size_t size, const struct timeline *timeline, uint32_t first, uint32_t end)
 {
 	const struct legend_entry *entry = timeline->entry;
@@ -123,7 +123,10 @@ int timeline_legend_rows(const struct app *app, int width)
 	return columns > width ? 2 : 1;
 }
 
-/* Gives places to the entries from `first` on, and to the words for the rest, whose column is *rest; how many fit. */
+/*
+ * Places the entries from `first` on, and the words for the rest, at column *rest. Returns the number of entries that
+ * fit.
+ */
 static uint32_t place_entries(struct timeline *timeline, struct area area, uint32_t first, uint32_t count, int *rest)
 {
 	struct legend_entry *entry;
@@ -210,7 +213,7 @@ int timeline_legend_at(const struct timeline *timeline, int x, int y)
 	return -1;
 }
 
-/* The filter that shows one layer, which is not the slack in what it took. */
+/* Writes the filter that shows one layer. Slack in the layer's segments is not part of it. */
 static void filter_of_entry(char *out, size_t size, const struct legend_entry *entry, enum palette_by by)
 {
 	int is_slack = entry->layer == PALETTE_SLACK;

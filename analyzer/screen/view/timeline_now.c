@@ -1,11 +1,11 @@
-/* The newest facts of a recording that runs: the sentences over the chart, in place of the verdict. */
+/* The present state of a running recording: the sentences over the chart, in place of the verdict. */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
 #include "memtrace/phase.h"
 #include "timeline.h"
 
-#define ROOMY 80 /* columns from which on it is said that nothing is wrong: below them who grows needs the room */
+#define ROOMY 80 /* least columns for words that nothing is wrong */
 
 /* ---- where it is ---- */
 
@@ -27,7 +27,7 @@ static void say_place(struct sentence *sentence, const struct model *model, uint
 	sentence_say(sentence, "%s of step %u", phase, model->process[process].now.step);
 }
 
-/* Processes that are in the same phase of the same step are told of together. */
+/* Tells processes in one phase of one step together. */
 static void say_places(struct sentence *sentence, const struct app *app)
 {
 	const struct model *model = app->model;
@@ -62,7 +62,7 @@ static void say_bytes(struct sentence *sentence, const struct model_device *devi
 	char size[TEXT_SIZE_MAX], time[TEXT_SIZE_MAX];
 
 	sentence_say(sentence, ".");
-	if (tensors || device->kind == MT_DEVICE_CPU) /* else no tensor was reported */
+	if (tensors || device->kind == MT_DEVICE_CPU) /* otherwise no tensor was reported */
 		sentence_say(sentence, " Allocated %s%s", text_bytes(size, tensors),
 			     device->kind == MT_DEVICE_CPU ? "" : ",");
 	if (device->kind != MT_DEVICE_CPU)

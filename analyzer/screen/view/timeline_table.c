@@ -1,4 +1,4 @@
-/* The table of what is alive at the cursor, place by place. */
+/* The table of live memory at the cursor, by place. */
 #include <string.h>
 #include "base/text.h"
 #include "memtrace/phase.h"
@@ -23,8 +23,8 @@ struct table_columns {
 #define CATEGORY_COLUMNS_WIDE 22 /* recomputed activations */
 
 /*
- * The reader looks for the place: where there is little room, the count gives way to it unless it is what the rows
- * are sorted by; and, of several processes, the phase or the name of the process, when the letter before the row says it.
+ * The places matter most. On narrow screens the count makes room for them, unless it orders the rows. With several
+ * processes the phase, or the process's name, goes if the letter before the row tells it.
  */
 static struct table_columns table_columns(const struct app *app, int width, int several)
 {
@@ -150,7 +150,7 @@ static void draw_place(struct area area, int x, int columns, uint8_t style, cons
 		area_fit(area, x, 0, end - x, style, site->function, 0);
 }
 
-/* The letter of the row's layer, in its colour: it ties the row to the chart. */
+/* Draws the letter of the row's layer, in its colour, as in the chart. */
 static void draw_chip(const struct app *app, struct area area, uint8_t layer)
 {
 	char letter[2] = "";

@@ -1,4 +1,4 @@
-/* The table that the worker answers with: what is new between two marks, what is retained, SQL. */
+/* The worker's answer as a table: new memory between two marks, retained memory, SQL. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "grid.h"
 #include "memtrace/error.h"
 
-#define REST_ROWS 4   /* for what of the chosen row has no room in the table, with a blank one before */
-#define REST_LEAST 10 /* rows of a table that lets it have them */
+#define REST_ROWS 4   /* rows for the hidden parts of the chosen row, with a blank row before */
+#define REST_LEAST 10 /* least rows of a table that makes room for these */
 
 struct view_answer {
 	struct view view;
@@ -19,7 +19,7 @@ struct view_answer {
 	struct worker_answer *answer; /* NULL: not yet */
 	struct grid grid;
 	struct area at; /* area of the table, drawn last */
-	int opened;     /* 1: all of the chosen row is shown in the place of table and verdict */
+	int opened;     /* 1: all of the chosen row is shown, instead of table and verdict */
 };
 
 static int open_answer(struct view *view, struct app *app, const void *argument)
@@ -35,7 +35,7 @@ static int open_answer(struct view *view, struct app *app, const void *argument)
 	return 0;
 }
 
-/* Fetches the answer; asks again when another view has asked something else meanwhile. */
+/* Fetches the answer. Asks again if another view has asked another question. */
 static void fetch(struct view_answer *self)
 {
 	if (!self->worker || self->answer)
@@ -207,7 +207,7 @@ static void release_answer(struct view *view)
 	worker_answer_free(((struct view_answer *)view)->answer);
 }
 
-/* Enter has one of two uses; "Left Right" has none where all is in sight. */
+/* "Enter" has two uses, of which one applies; "Left Right" has no effect if all is in sight. */
 static int answer_is_idle(const struct view *view, const char *piece)
 {
 	const struct view_answer *self = (const struct view_answer *)view;

@@ -1,4 +1,4 @@
-/* The live set at the cursor as an icicle of call stacks: from the outermost frames down to the line that allocated. */
+/* The live set at the cursor as an icicle of call stacks, from the outermost frame down to the line that allocated. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +15,12 @@ struct view_flame {
 	struct view view;
 	struct flame flame;
 	struct flame_layout layout;
-	uint64_t made_of;                  /* time that the flame shows; 0: nothing yet */
-	uint64_t without;                  /* allocations that the list counts, and that hold no byte */
+	uint64_t made_of;                  /* signature of the shown tree; 0: none yet */
+	uint64_t without;                  /* allocations without bytes: the list counts them */
 	struct flame_part zoom[ZOOMS_MAX]; /* zoom[0] is everything */
 	unsigned zooms;
 	struct flame_part chosen;
-	int first;      /* the uppermost row that is shown, below the fixed one of the zoom */
+	int first;      /* first row in sight, below the fixed row of the zoom */
 	struct area at; /* area of the boxes, drawn last */
 	int failed;
 	int all; /* plumbing has rows of its own */
@@ -33,13 +33,13 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return (hash ^ value) * 0x100000001b3ull;
 }
 
-/* The live set, cell by cell: a row of the table may have several stacks. */
+/* Whether a cell of the live set is shown. The tree goes by cells: a row of the table may have several stacks. */
 static int is_shown(const struct app *app, const struct tape_held *held)
 {
 	return held->bytes && held->cell < app->palette.cells && app->palette.layer_of[held->cell] != SERIES_HIDDEN;
 }
 
-/* Changes whenever the flame has to be made anew. */
+/* A hash of the tree's inputs. A new value means that the flame must be made anew. */
 static uint64_t signature(const struct app *app, int all)
 {
 	uint64_t hash = mix(0xcbf29ce484222325ull, (uint64_t)all);
@@ -57,7 +57,7 @@ static uint64_t signature(const struct app *app, int all)
 	return hash | 1;
 }
 
-/* For a segment that is all slack the bytes are of one cell of its site, and the count is of the other. */
+/* The count of a segment that is all slack: the bytes belong to one cell of its site, the count to the other. */
 static uint64_t count_beside(const struct app *app, uint32_t cell)
 {
 	const struct tape_held *beside = liveset_cell(&app->live, cell ^ 1);
@@ -102,7 +102,7 @@ static int depth_of(const struct flame *flame, uint32_t node)
 	return depth;
 }
 
-/* The node at a depth on the way to where stacks of the site end; 0: there are none. */
+/* The node at a depth on the way to the ends of a site's stacks; 0: none. */
 static uint32_t node_of_site(const struct flame *flame, uint32_t site, int depth)
 {
 	uint32_t node;
@@ -116,7 +116,7 @@ static uint32_t node_of_site(const struct flame *flame, uint32_t site, int depth
 	return node;
 }
 
-/* A row without names gets them from its largest stack now. */
+/* The new part for an old one. A row without names takes the names of its largest stack. */
 static struct flame_part part_in(const struct flame *flame, const struct flame *old, struct flame_part part)
 {
 	const struct flame_node *node = &old->node[part.node];
@@ -127,7 +127,7 @@ static struct flame_part part_in(const struct flame *flame, const struct flame *
 	return named ? (struct flame_part){ named, 0 } : flame_same_part(flame, old, part);
 }
 
-/* The flame of what is alive now; what was zoomed into and chosen stays so, where it still is. */
+/* Makes the flame of the live set. Zoom and choice stay, if their parts still exist. */
 static int make(struct view_flame *self, const struct app *app)
 {
 	uint64_t made_of = signature(app, self->all);
@@ -174,7 +174,7 @@ static const char *function_of(char *out, size_t size, const struct callstack_fr
 	return out;
 }
 
-/* Why the list counts more: what holds no byte has no width. */
+/* Explains a difference to the list's count: allocations without bytes have no width. */
 static void say_without(char *out, size_t size, uint64_t without)
 {
 	size_t used = strlen(out);
@@ -258,8 +258,10 @@ static void draw_list_row(const struct view_flame *self, struct area area, int y
 	area_fit(area, 19, y, area.width - 19, part.rest ? STYLE_DIM : STYLE_PLAIN, words, 0);
 }
 
-/* The functions that the chosen frame called, the largest first; for one that called nothing, its callers: boxes are
- * often too narrow for their names. */
+/*
+ * Lists the functions that the chosen frame called, the largest first; without any, its callers. Boxes are often too
+ * narrow for names.
+ */
 static void draw_list(const struct view_flame *self, struct area area, struct flame_part part)
 {
 	const struct flame_node *node = self->flame.node;
@@ -327,7 +329,7 @@ static int is_below(const struct flame *flame, uint32_t node, uint32_t top)
 	return node == top;
 }
 
-/* The frame that comes after the other: from above, then the larger, so that the way through all of them is the same. */
+/* Whether a frame comes after another in a search: by depth, then by size. The order is the same in both directions. */
 static int comes_after(const struct flame *flame, uint32_t one, uint32_t two)
 {
 	int a = depth_of(flame, one), b = depth_of(flame, two);
@@ -339,7 +341,7 @@ static int comes_after(const struct flame *flame, uint32_t one, uint32_t two)
 	return one > two;
 }
 
-/* The result of a search: all hits below the zoom, how many come before the next one, and that one (0: none). */
+/* A search's result: number of hits below the zoom, hits before the next one, and the next one (0: none). */
 struct hits {
 	uint32_t count, before, next;
 };
@@ -368,7 +370,7 @@ static struct hits find_hits(const struct view_flame *self, const struct app *ap
 	return hits;
 }
 
-/* The hits of the whole flame with every frame, whatever is folded. */
+/* The number of hits with all plumbing shown. */
 static uint32_t count_unfolded(const struct app *app)
 {
 	struct flame flame = { 0 };
@@ -381,7 +383,7 @@ static uint32_t count_unfolded(const struct app *app)
 	return count;
 }
 
-/* Hits where the words are; the plumbing unfolds where nothing else has them. *more: hits that are folded. */
+/* Finds hits. Unfolds plumbing if only folded plumbing has the words. *more: folded hits. */
 static struct hits find_anywhere(struct view_flame *self, struct app *app, int on, uint32_t *more)
 {
 	struct hits hits = find_hits(self, app, on);
@@ -395,7 +397,7 @@ static struct hits find_anywhere(struct view_flame *self, struct app *app, int o
 	return make(self, app) ? hits : find_hits(self, app, on);
 }
 
-/* Chooses the next hit. A hit that is too small for a box is brought into sight by a zoom into the frame above the hit. */
+/* Chooses the next hit. If the hit is too small for a box, zooms into the frame above it. */
 static void search(struct view_flame *self, struct app *app, int on)
 {
 	int folded = !self->all;
@@ -486,7 +488,7 @@ static void draw_box(const struct view_flame *self, const struct app *app, struc
 		area_put(row, x, 0, fill_with, box->part.rest || is_chosen ? style : STYLE_PLAIN, behind);
 }
 
-/* The row of the zoom stays; those below it scroll so that the chosen box is in sight. */
+/* Scrolls the rows until the chosen box is in sight. The row of the zoom stays fixed. */
 static void scroll(struct view_flame *self, int height)
 {
 	int depth = self->layout.box[flame_box_of(&self->layout, &self->flame, self->chosen)].depth, room = height - 1;
@@ -642,13 +644,13 @@ static int point(struct view_flame *self, struct app *app, const struct input *i
 	return 1;
 }
 
-/* Keys may come faster than drawings: what they move in is there from the first one on. */
+/* Lays the boxes out before the first drawing: a key may come before it. */
 static void lay_out_early(struct view_flame *self, const struct app *app)
 {
 	model_lock(app->model);
 	if (!make(self, app) && self->flame.node[FLAME_ROOT].bytes &&
 	    flame_lay_out(&self->layout, &self->flame, self->zoom[self->zooms], app->canvas.width))
-		self->layout.boxes = 0; /* drawing says why */
+		self->layout.boxes = 0; /* the drawing shows the error */
 	model_unlock(app->model);
 }
 

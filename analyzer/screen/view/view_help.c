@@ -1,4 +1,4 @@
-/* The help: every key, from the same list as the keys themselves, and what the signs of the chart mean. */
+/* The help: all keys, from the list of requests, and the meanings of the chart's signs. */
 #include <stdio.h>
 #include <string.h>
 #include "app.h"
@@ -18,7 +18,7 @@ struct view_help {
 struct page {
 	struct area area;
 	int first, row; /* the uppermost row in sight, and the next one */
-	int columns;    /* columns of as many rows as the area has, one after the other */
+	int columns;    /* columns, each of as many rows as the area */
 };
 
 static struct area next_row(struct page *page)
@@ -114,7 +114,7 @@ static void draw_words(struct page *page, const char *words)
 	}
 }
 
-/* A part begins with its title, in the next column where this one has no room for the `rows` of it. */
+/* Begins a part with its title; in the next column if this one has no room for its `rows` rows. */
 static void title(struct page *page, const char *words, int rows)
 {
 	int height = page->area.height, left = height ? height - page->row % height : 0;
@@ -162,7 +162,7 @@ static void draw_page(struct page *page)
 	draw_signs(page);
 }
 
-/* Draws all of it in `columns` columns, from the first row in sight on. 1: that has room for all. */
+/* Draws the help in `columns` columns, from the first row in sight on. Returns 1 if all of it fits. */
 static int draw_columns(struct view_help *help, struct area area, int columns)
 {
 	struct page page = { .area = area, .columns = columns };
@@ -175,7 +175,7 @@ static int draw_columns(struct view_help *help, struct area area, int columns)
 	return help->rows <= help->height;
 }
 
-/* One column that scrolls, where several have no room for all of it. */
+/* Draws one scrolling column if several have no room for all. */
 static void draw(struct view *view, struct app *app, struct area area)
 {
 	struct view_help *help = (struct view_help *)view;

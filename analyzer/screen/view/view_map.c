@@ -1,4 +1,7 @@
-/* The segments of the device at the cursor: what lives in each, its holes, and what pins it, as memana frag tells it. */
+/*
+ * The segments of the device at the cursor: their contents, their holes, and the tensors that pin them, as in memana
+ * frag.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +18,10 @@ struct view_map {
 	struct view view;
 	struct worker *worker;
 	uint32_t number; /* number of the question */
-	int64_t time;    /* time that it is about */
+	int64_t time;    /* time of the question */
 	uint32_t device;
-	struct worker_answer *answer; /* the newest that has come, also of a time before; NULL: none */
-	int is_old;                   /* it is of another question */
+	struct worker_answer *answer; /* newest answer, perhaps for an earlier time; NULL: none */
+	int is_old;                   /* 1: `answer` belongs to an earlier question */
 	struct list list;             /* list of segments, and of the memory beside them */
 	int64_t process;              /* process of the chosen segment */
 	uint64_t address;
@@ -88,7 +91,7 @@ static int map_waits(struct view *view)
 	return self->worker && self->is_old;
 }
 
-/* The newest map; NULL: none has come, or the worker says why there is none. */
+/* The newest map; NULL: no answer yet, or an answer that says why there is no map. */
 static const struct worker_map *map_of(const struct view_map *self)
 {
 	return self->answer ? self->answer->map : NULL;
@@ -100,7 +103,7 @@ static const struct segment_map *segments_of(const struct view_map *self)
 	return &self->answer->map->state.map.map;
 }
 
-/* The segment of a row; NULL: the row is what lies beside them. */
+/* The segment of a row; NULL: the row is the memory beside the segments. */
 static const struct segment *segment_at(const struct view_map *self, uint32_t row)
 {
 	return row < segments_of(self)->count ? self->answer->map->sorted[row] : NULL;
@@ -113,7 +116,7 @@ static uint32_t rows_of(const struct view_map *self)
 	return map ? (uint32_t)segments_of(self)->count + (map->besides != 0) : 0;
 }
 
-/* The same segment stays chosen where it is still there. */
+/* Keeps the same segment chosen, if it still exists. */
 static void choose_again(struct view_map *self)
 {
 	const struct segment *segment;
@@ -128,7 +131,7 @@ static void choose_again(struct view_map *self)
 	}
 }
 
-/* Follows the cursor; asks again when another view has asked something else meanwhile. */
+/* Follows the cursor. Asks again if another view has asked another question. */
 static void fetch(struct view_map *self, const struct app *app)
 {
 	struct worker_answer *answer;
@@ -261,7 +264,7 @@ static uint8_t layer_of(const void *context, const struct segment_block *block)
 	return site > 0 && cell < layers->palette->cells ? layers->palette->layer_of[cell] : PALETTE_REST;
 }
 
-/* Layers that live here and what they have, in their order, then the holes; as many as there is room for. */
+/* Draws the layers in the segments and their bytes, in their order, then the holes; as many as there is room for. */
 static void draw_legend(const struct view_map *self, const struct app *app, struct area area)
 {
 	const struct layers layers = { &self->answer->map->state.map, &app->palette };
@@ -455,7 +458,7 @@ static void note_chosen(struct view_map *self)
 	self->address = segment ? segment->address : 0;
 }
 
-/* Into the segment: what lives in it. */
+/* Opens the contents of the segment. */
 static void enter(const struct view_map *self, struct app *app)
 {
 	const struct segment *segment = segment_at(self, self->list.chosen);

@@ -1,4 +1,4 @@
-/* One place: how much it holds and why it is called what it is, its stack, its life over time, and who freed it. */
+/* One place: its bytes and the evidence for its category, its stack, its life over time, and the code that freed it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,12 @@ struct view_place {
 	enum place_pane pane;
 	struct list stack;
 	struct place_stacks stacks;
-	int place_chosen; /* the frame that the site is called by has been looked for */
+	int place_chosen; /* 1: the frame that names the site was looked for */
 	struct grid life;
 	struct worker *worker;
 	uint32_t number;              /* number of the question */
 	struct worker_answer *answer; /* NULL: not yet */
-	/* The series of this place alone, and what it was made of. */
+	/* The series of this place alone, and its inputs. */
 	struct series *series;
 	const struct tape *tape;
 	uint8_t *mine, *layer_of; /* by cell: whether the cell is of the place; its layer in the series */
@@ -82,7 +82,7 @@ static void fetch(struct view_place *self)
 		return;
 	self->answer = worker_answer(self->worker, self->number);
 	if (!self->answer && !worker_pending(self->worker, self->number))
-		self->number = worker_ask(self->worker, &question); /* another view has asked meanwhile */
+		self->number = worker_ask(self->worker, &question); /* another view has asked since */
 }
 
 static int site_waits(struct view *view)
@@ -104,10 +104,7 @@ static int is_hidden(const struct app *app, uint32_t cell)
 	return cell < app->palette.cells && app->palette.layer_of[cell] == SERIES_HIDDEN;
 }
 
-/*
- * Cells that are one row of the first screen. Hidden ones are left out, as they are in the row, unless the whole place is
- * hidden.
- */
+/* Marks the cells of one row of the first screen. Hidden cells are left out, as in the row, unless all are hidden. */
 static void mark_cells(const struct view_place *self, const struct app *app, uint8_t *mine)
 {
 	const struct model *model = app->model;
@@ -141,7 +138,7 @@ static int make_room(struct view_place *self, uint32_t cells)
 	return 0;
 }
 
-/* Marks the cells of the place. *changed: cells that were known are others now. */
+/* Marks the cells of the place. *changed: the marks of known cells changed. */
 static int follow_cells(struct view_place *self, const struct app *app, int *changed)
 {
 	uint32_t known = self->cells, i;
@@ -161,7 +158,7 @@ static int follow_cells(struct view_place *self, const struct app *app, int *cha
 	return 0;
 }
 
-/* Takes in the events that the series lacks, some at a time. */
+/* Takes new events into the series, some at a time. */
 static int follow(struct view_place *self, const struct app *app)
 {
 	const struct model *model = app->model;
@@ -247,7 +244,7 @@ static void draw_words(const struct view_place *self, const struct app *app, str
 	area_fit(area, 0, y + 1, area.width, STYLE_DIM, words, 0);
 }
 
-/* The other bytes of the line at the cursor: "backward gradients 3.0 GiB". If there is nothing: no row. */
+/* Draws the other bytes of the line at the cursor: "backward gradients 3.0 GiB". Without any: no row. */
 static void draw_parts(const struct view_place *self, const struct app *app, struct area area, int y)
 {
 	const struct model *model = app->model;
@@ -326,7 +323,7 @@ static void draw_title(struct area area, const char *title, int focus)
 	area_print(area, 1, 0, focus ? STYLE_HEAD : STYLE_LINE, " %s ", title);
 }
 
-/* Chooses the frame that the place is called by: those further in are helpers and libraries. */
+/* Chooses the frame that names the place; further inner frames are helpers and libraries. */
 static void choose_place(struct view_place *self, const struct model_site *site)
 {
 	char function[512], place[512];
@@ -369,7 +366,7 @@ static void draw_frame(const struct app *app, struct area row, const struct call
 #define BYTES_COLUMNS 10 /* " 121.7 MiB" */
 #define INDENT_MOST 3    /* one part in 3 of a row, at most */
 
-/* A branch of several stacks has its bytes, and lies further to the right than the frame that the branch called. */
+/* Draws a row. A branch of several stacks has its bytes, and is indented below the frame that the branch called. */
 static void draw_row(const struct view_place *self, const struct app *app, struct area row, uint32_t number)
 {
 	const struct place_stacks_row *it = &self->stacks.row[number];
@@ -444,7 +441,7 @@ static void draw_life(struct view_place *self, struct area area)
 
 /* ---- the whole ---- */
 
-/* If there is little room, the pane with the keys has most of it. */
+/* On a small screen the pane with the keys gets most of the room. */
 static struct place_layout layout_of(int height, uint32_t frames, enum place_pane pane)
 {
 	struct place_layout layout = { .head = height >= 20 ? 5 : height >= 14 ? 4 : height >= 11 ? 3 : 2 };
@@ -500,7 +497,7 @@ static void go_to_row(const struct view_place *self, struct app *app)
 	app_say(app, "the cursor is where it was born, at %s", text_time(time, app->scale.cursor));
 }
 
-/* The whole path of the chosen frame, which has no room in its row. */
+/* Shows the whole path of the chosen frame: the row has no room for the path. */
 static void tell_frame(const struct view_place *self, struct app *app)
 {
 	const struct callstack_frame *frame;
@@ -589,7 +586,7 @@ static int request_place(struct view *view, struct app *app, enum request reques
 		search(self, app, request == REQUEST_SEARCH_ON);
 		return 1;
 	case REQUEST_LEFT:
-	case REQUEST_RIGHT: /* in time, which is the app's, unless the table does not fit */
+	case REQUEST_RIGHT: /* these keys move in time, as in the app, unless the table is too wide */
 		return self->pane == PANE_LIFE && self->life.width > self->life.room &&
 		       grid_request(&self->life, request);
 	default:

@@ -1,4 +1,4 @@
-/* The first screen: what is asked of it. Its drawing is in timeline_*.c. */
+/* The first screen: its requests. Its drawing is in timeline_*.c. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
@@ -61,7 +61,7 @@ static void search(struct timeline *timeline, struct app *app, int on)
 	app_say_hits(app, &hits, "stack of what is alive here");
 }
 
-/* Hides the process of the chosen row; the last one that is shown brings all others back. */
+/* Hides the process of the chosen row. Hiding the last visible one shows all others again. */
 static int toggle_process(struct timeline *timeline, struct app *app)
 {
 	uint64_t mine, bit;

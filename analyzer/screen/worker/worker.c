@@ -9,7 +9,7 @@
 
 #define LOOK_MS 20 /* how often the model is asked whether it is read */
 
-/* 1: the answer that is being worked on is not wanted any more. */
+/* Whether the current answer is no longer wanted. */
 static int gives_up(void *context)
 {
 	struct worker *worker = context;
@@ -28,7 +28,7 @@ static void fail(struct worker *worker, const char *why)
 
 /* ---- until it is ready ---- */
 
-/* Until worker_free, or so long. */
+/* Waits for worker_free, at most `ms`. */
 static void rest(struct worker *worker, long ms)
 {
 	struct timespec until;
@@ -71,7 +71,7 @@ static void prepare(struct worker *worker)
 	if (!wait_for_model(worker))
 		return;
 	worker_set_state(worker, WORKER_NAMING);
-	worker_name_sites(worker); /* a site without a name is shown without one */
+	worker_name_sites(worker); /* a site without a name is shown without it */
 	if (worker->stop)
 		return;
 	worker_set_state(worker, WORKER_LOADING);
@@ -83,7 +83,7 @@ static void prepare(struct worker *worker)
 
 /* ---- questions ---- */
 
-/* For a recording that runs: the time up to which the answer knows. */
+/* Adds the time up to which an answer of a running recording is complete. */
 static void say_until(struct worker *worker, struct worker_table *table)
 {
 	char until[128], words[2048];
@@ -106,7 +106,7 @@ static void answer_into(struct worker *worker, const struct worker_question *que
 	};
 	int error;
 
-	/* Failed stays failed. A recording that runs may have no database yet. */
+	/* WORKER_FAILED is final. A running recording may have no database yet. */
 	if (worker->state == WORKER_FAILED || !worker->db) {
 		worker_table_trouble(table, *worker->why ? worker->why : "nothing is recorded yet");
 		return;
@@ -130,7 +130,7 @@ static struct worker_answer *work(struct worker *worker, const struct worker_que
 	return &table->answer;
 }
 
-/* Answers the question that waits; with the lock, which is given up meanwhile. */
+/* Answers the waiting question. Called with the lock; releases the lock meanwhile. */
 static void serve_one(struct worker *worker)
 {
 	struct worker_question question;
@@ -152,7 +152,7 @@ static void serve_one(struct worker *worker)
 	pthread_cond_broadcast(&worker->changed);
 }
 
-/* While the recording runs: keeps up with it, and answers. */
+/* Answers questions of a running recording, and keeps its database up to date. */
 static void serve_following(struct worker *worker)
 {
 	int whole = 0, asked = 0;

@@ -1,4 +1,4 @@
-/* The settings that would have helped, as `memana advise` says them. Settings are taken from the recording alone. */
+/* The settings that would have helped, as in `memana advise`. Present settings come from the recording alone. */
 #include "base/text.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
@@ -6,7 +6,7 @@
 #include "worker_impl.h"
 #include "worker_query.h"
 
-/* Those that say most come first: a terminal of 80 columns has no room for all. */
+/* The most important columns come first: 80 columns have no room for all. */
 #define ADVICE_COLUMN_LIST(X)            \
 	X(SAVES, "saves", 1)             \
 	X(SETTING, "with", WORKER_WHOLE) \
@@ -43,7 +43,7 @@ static void add_setting(struct worker_table *table, const struct advice *advice,
 	worker_table_cell(table, ADVICE_WHY, evidence.text);
 }
 
-/* The request, or that none failed, and the first action. */
+/* Says which request failed, or that none did, and the first action. */
 static int say_verdict(struct worker_table *table, const struct advice *advice)
 {
 	struct sentence verdict = { .size = 0 };

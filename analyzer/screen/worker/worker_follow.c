@@ -1,9 +1,10 @@
 /*
- * worker_follow.c - the worker beside a recording that runs.
+ * worker_follow.c - the worker beside a running recording.
  *
- * The chart follows the recording event by event. The database cannot: what an allocation was, who freed it, what a step
- * kept shows only later. So it is made anew of all that is recorded by then, which takes the longer the longer the run is,
- * and therefore the more seldom: LOAD_SHARE of the time at most. For a question it is made anew where it is older than that.
+ * The chart follows the recording event by event. The database cannot: the category of an allocation, the code that
+ * freed it, and the memory that a step kept show only later. The database is therefore loaded anew with all events so
+ * far. A load of a long run takes long: loads take 1 / LOAD_SHARE of the time at most. A question may start a load
+ * earlier (LOAD_SHARE_ASKED).
  */
 #include <stdio.h>
 #include "base/progress.h"
@@ -11,10 +12,10 @@
 #include "memtrace/error.h"
 #include "worker_impl.h"
 
-#define LOAD_AFTER 1000000000      /* ns, at least, between two loads */
+#define LOAD_AFTER 1000000000      /* ns: least time between two loads */
 #define LOAD_SHARE 10              /* share of the time for new sites and steps: 1 / LOAD_SHARE */
-#define LOAD_SHARE_ASKED 1         /* the same, for a question */
-#define NOT_SAME_AFTER 10000000000 /* ns: no sooner is everything read again because the traces are not the same */
+#define LOAD_SHARE_ASKED 1         /* the same for a question */
+#define NOT_SAME_AFTER 10000000000 /* ns: least time before a new reading because the traces changed */
 
 void worker_set_state(struct worker *worker, enum worker_state state)
 {
@@ -44,7 +45,7 @@ static struct seen look(struct worker *worker)
 	return seen;
 }
 
-/* A question is answered with what is there if that is young, or all there is. */
+/* Whether a load is due. A question can use a young database. */
 static int is_due(const struct worker *worker, const struct seen *seen, int asked)
 {
 	int64_t age = progress_now() - worker->loaded.at;
@@ -57,7 +58,10 @@ static int is_due(const struct worker *worker, const struct seen *seen, int aske
 	return asked || !worker->db || seen->sites != worker->loaded.sites || seen->steps != worker->loaded.steps;
 }
 
-/* The file was replaced, or events came later than they should have: the numbers of sites are not those of the model. */
+/*
+ * Marks the run as replaced: the file was replaced, or events came late, and the numbers of sites differ from the
+ * model's.
+ */
 static void note_not_same(struct worker *worker)
 {
 	struct model *model = worker->model;
@@ -83,7 +87,7 @@ static void load(struct worker *worker, const struct seen *seen, int asked)
 	error = worker_load(worker, why, sizeof(why));
 	if (error == -MT_E_CORRUPT)
 		note_not_same(worker);
-	if (error) { /* the next one may be better */
+	if (error) { /* the next load may succeed */
 		db_close(worker->db);
 		worker->db = before;
 		mt_copy_text(worker->why, sizeof(worker->why), why);

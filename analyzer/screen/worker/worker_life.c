@@ -1,4 +1,6 @@
-/* worker_life.c - every allocation of a place: when it was born and freed, in which phase and step, and by whom. */
+/*
+ * worker_life.c - every allocation of a place: times, phases and steps of birth and death, and the code that freed it.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
@@ -13,7 +15,10 @@ struct life {
 	uint64_t freed_there, freed_places;
 };
 
-/* A place is of one phase: that need not be said in each row. Most telling first: a narrow screen cuts the others off. */
+/*
+ * All rows of a place have one phase: the phase needs no column. The most important columns come first: a narrow screen
+ * cuts the others.
+ */
 enum life_column {
 	LIFE_BORN,
 	LIFE_STEP,

@@ -1,4 +1,7 @@
-/* worker_lists.c - places in an order: what was made between two moments and lives, and what outlives what made it. */
+/*
+ * worker_lists.c - lists of places: memory that was made between two moments and lives, and memory that outlived its
+ * step or phase.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
@@ -22,7 +25,7 @@ struct between {
 	int processes;
 };
 
-/* Those that say most come first: a terminal of 80 columns has no room for all. */
+/* The most important columns come first: 80 columns have no room for all. */
 #define BETWEEN_COLUMN_LIST(X)          \
 	X(GROWN, "grown by", 1)         \
 	X(PLACE, "place", 0)            \
@@ -57,7 +60,7 @@ static int between_row(void *context, struct db_stmt *row)
 	uint64_t kept = (uint64_t)db_int(row, 2), count = (uint64_t)db_int(row, 3);
 	char word[TEXT_SIZE_MAX], place[256];
 
-	if (freed < 0) { /* a pool woke up: what came back was not born */
+	if (freed < 0) { /* a pool woke up: memory came back without a birth */
 		made = grown;
 		freed = 0;
 	}
@@ -138,14 +141,14 @@ int worker_answer_between(struct worker *worker, const struct worker_question *q
 
 /* ---- retained ---- */
 
-/* Those that say most come first: a terminal of 80 columns has no room for all. */
+/* The most important columns come first: 80 columns have no room for all. */
 enum retained_column {
 	RETAINED_BYTES,
 	RETAINED_PLACE,
 	RETAINED_WHAT,
 	RETAINED_PHASE,
 	RETAINED_SEEN,
-	RETAINED_EACH, /* this and the next are of places alone, and not there without one */
+	RETAINED_EACH, /* this column and the next exist only if the rows are places */
 	RETAINED_CATEGORY
 };
 
@@ -159,7 +162,7 @@ static uint32_t site_of(struct worker *worker, const struct growth_place *growth
 						  .category = growth->category };
 	int64_t site;
 
-	worker_query_site_of(worker->db, &stack, &site); /* a failure leaves the row without a site */
+	worker_query_site_of(worker->db, &stack, &site); /* after a failure the row has no site */
 	return worker_site(worker, site);
 }
 
@@ -189,7 +192,7 @@ static void add_growth(struct worker *worker, struct worker_table *table, const 
 	}
 }
 
-/* When the phase had its peak on the device; -1: unknown. */
+/* The time of a phase's peak on the device; -1: unknown. */
 static int64_t peak_of(struct worker *worker, const struct retained_crossing *crossing)
 {
 	char name[64];

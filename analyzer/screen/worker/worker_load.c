@@ -1,6 +1,6 @@
 /*
- * worker_load.c - the whole run in a temporary database, as the commands that answer from one have it (report.h), but
- * silently, and given up as soon as the screen is closed.
+ * worker_load.c - loads the whole run into a temporary database, as commands do (report.h), but silently. The load ends
+ * as soon as the screen is closed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,10 @@ static int compare_site(void *context, struct db_stmt *row)
 	return same ? 0 : -MT_E_CORRUPT;
 }
 
-/* Sites are numbered in the order in which they come: the same traces give the same numbers. */
+/*
+ * Checks that the database numbers sites as the model does. Sites are numbered in order of appearance: the same traces
+ * give the same numbers.
+ */
 static int check_sites(struct worker *worker, char *why, size_t why_size)
 {
 	int error = worker_query_sites(worker->db, compare_site, worker);
@@ -90,7 +93,7 @@ int worker_load(struct worker *worker, char *why, size_t why_size)
 
 	if (error) {
 		snprintf(why, why_size, "%s", source.message);
-	} else if (source.db) { /* a connection of its own: the other one is the summary's */
+	} else if (source.db) { /* a second connection: the first is the summary's */
 		worker->db = source.db;
 		source.db = NULL;
 	} else {

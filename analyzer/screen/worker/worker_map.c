@@ -1,4 +1,4 @@
-/* The segments of a device at a moment, and what lives in one of them. */
+/* The segments of a device at a moment, and the contents of a segment. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/text.h"
@@ -9,7 +9,7 @@
 #include "worker_impl.h"
 #include "worker_query.h"
 
-/* The table that places are told apart by; frag_state_load wants it. */
+/* Makes the table of places for frag_state_load. */
 static int make_same_places(struct db *db)
 {
 	int error = worker_query_forget(db);
@@ -32,7 +32,7 @@ static int load_state(struct frag_state *state, struct worker *worker, const str
 
 /* ---- the map ---- */
 
-/* The model's numbers of sites; what it does not have is of none. */
+/* Finds the model's sites; 0 for those that the model does not have. */
 static void find_sites(struct worker *worker, struct frag_map *map)
 {
 	size_t i;
@@ -74,7 +74,7 @@ int worker_answer_map(struct worker *worker, const struct worker_question *quest
 	return 0;
 }
 
-/* ---- what lives in it ---- */
+/* ---- the contents of a segment ---- */
 
 /* Those that say most come first: a terminal of 80 columns has no room for all. */
 #define SEGMENT_COLUMN_LIST(X)         \
@@ -98,7 +98,7 @@ static void add_columns(struct worker_table *table)
 #undef SEGMENT_COLUMN_ADD
 }
 
-/* An allocation of a segment, or beside all of them. */
+/* An allocation in a segment, or outside of all segments. */
 struct resident {
 	uint64_t bytes;
 	const struct frag_tensor *tensor;
@@ -204,7 +204,7 @@ int worker_answer_segment(struct worker *worker, const struct worker_question *q
 	return error;
 }
 
-/* ---- what lives beside all of them ---- */
+/* ---- memory outside of all segments ---- */
 
 struct beside {
 	struct worker *worker;

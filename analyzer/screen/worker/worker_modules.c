@@ -1,4 +1,4 @@
-/* worker_modules.c - what is in use at a moment, module by module: a tree with a bar for each layer. */
+/* worker_modules.c - memory in use at a moment, by module: a tree with a bar for each layer. */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
@@ -9,7 +9,7 @@
 #include "worker_impl.h"
 
 #define BAR_COLUMNS 16
-#define LAYERS_MAX 512u /* sisters that have a row each */
+#define LAYERS_MAX 512u /* sisters with their own row */
 
 /* Those that say most come first: a terminal of 80 columns has no room for all. */
 enum modules_column { MODULES_BYTES, MODULES_PLACE, MODULES_BAR, MODULES_FIRST /* then those of MODULE_COLUMN_LIST */ };
@@ -30,7 +30,7 @@ static void add_columns(struct worker_table *table)
 #undef MODULES_COLUMN_ADD
 }
 
-/* A row: words, indented, and a bar where `layer` is not 0. 1: there are enough rows. */
+/* Adds a row: indented words, and a bar if `layer` is not 0. Returns 1: the table is full. */
 static int add_row(const struct modules_answer *answer, const struct module_sum *sum, uint32_t depth, const char *words,
 		   int layer)
 {
@@ -52,7 +52,7 @@ static int add_row(const struct modules_answer *answer, const struct module_sum 
 	return 0;
 }
 
-/* The part of a path that the row above does not say: "mlp" of "layers.*.mlp". The indentation says the rest. */
+/* The part of a path that the row above lacks: "mlp" of "layers.*.mlp". */
 static const char *below(const struct modules_answer *answer, const struct module_line *line, const char *path)
 {
 	const struct module_line *above = line;
@@ -110,7 +110,7 @@ static void add_lines(const struct modules_answer *answer)
 	}
 }
 
-/* The sister that holds most, and by how much it is unlike the others. */
+/* Names the sister with the most bytes, and its difference to the others. */
 static void say_sisters(struct sentence *sentence, const struct module_lines *modules, const struct module_line *line)
 {
 	const struct module_member *most = &modules->row[line->most], *least = &modules->row[line->least];
@@ -128,7 +128,7 @@ static int are_unlike(const struct module_lines *modules, const struct module_li
 	return line->repeats && modules->row[line->most].all.bytes != modules->row[line->least].all.bytes;
 }
 
-/* The layers; then, where these are alike, the largest sisters inside of them that are not: experts. */
+/* Says how the layers differ; if they are alike, how the largest sisters inside of them differ, such as experts. */
 static void say(struct sentence *sentence, const struct modules_answer *answer)
 {
 	const struct module_lines *modules = answer->modules;

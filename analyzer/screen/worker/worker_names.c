@@ -1,6 +1,6 @@
 /*
- * worker_names.c - gives sites their call stacks with names of native functions, largest site first. Once all stacks are known, it
- * gives each site the line of the user's code and the reason for its category.
+ * worker_names.c - gives sites their call stacks with names of native functions, the largest site first. When all
+ * stacks are known, each site gets the line of the user's code and the evidence for its category.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "worker_impl.h"
 #include "worker_query.h"
 
-#define PUBLISH_SITES 256u /* in one go under the model's lock */
+#define PUBLISH_SITES 256u /* sites for one holding of the model's lock */
 
 /* A site that is to be named. */
 struct worker_named {
@@ -77,7 +77,7 @@ static int collect_sites(struct worker_naming *naming)
 	return 0;
 }
 
-/* Their stacks, but for those met before. They are final when the traces have been read. */
+/* Collects the stacks that are not loaded yet. Sites are final when the traces have been read. */
 static int collect(struct worker_naming *naming)
 {
 	struct worker *worker = naming->worker;
@@ -142,7 +142,7 @@ static int load_stack(struct worker_naming *naming, struct worker_stack *stack)
 	return 0;
 }
 
-/* The stacks, as fast as they come. */
+/* Publishes the stacks as they are loaded. */
 static int name_by_stack(struct worker_naming *naming)
 {
 	struct worker *worker = naming->worker;
@@ -184,7 +184,7 @@ static int place_row(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* The same places as in all reports. */
+/* Publishes the same places as in all reports. */
 static int name_by_place(struct worker_naming *naming)
 {
 	struct worker *worker = naming->worker;
@@ -219,7 +219,7 @@ static int evidence_row(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* The verdict once more, with the names of native functions. */
+/* Writes the verdict again, with the names of native functions. */
 static int say_verdict(struct worker_naming *naming)
 {
 	struct model *model = naming->worker->model;

@@ -1,8 +1,8 @@
 /*
- * worker_query.h - everything that the timeline asks a database, by name. Private to worker*.c.
+ * worker_query.h - the timeline's questions to a database. Private to worker*.c.
  *
- * The views ask the worker, the worker asks here, and SQL is in worker_query.c alone; what a person types is the exception
- * (worker_sql.c).
+ * Views ask the worker, and the worker asks these functions. SQL is only in worker_query.c, except for SQL that a
+ * person types (worker_sql.c).
  *
  * `row` is called for each row, whose columns are listed; a result other than 0 ends the query and is handed on. All
  * return 0, that result, or -MT_E_x.
@@ -18,13 +18,13 @@ typedef int worker_query_row(void *context, struct db_stmt *row);
 
 /* ---- of the summary (store_summary) ---- */
 
-/* Whether load_places has been there. */
+/* Whether load_places has filled the table. */
 int worker_query_has_places(struct db *db, int *has);
 
-/* node, function, place: what the user calls the place of a stack. */
+/* node, function, place: the user's name for the place of a stack. */
 int worker_query_places(struct db *db, worker_query_row *row, void *context);
 
-/* id, evidence, decided_by: why the category of a site is what it is. */
+/* id, evidence, decided_by: the evidence for a site's category. */
 int worker_query_evidence(struct db *db, worker_query_row *row, void *context);
 
 /* ---- of the whole run (load_run) ---- */
@@ -42,12 +42,15 @@ int worker_query_sites(struct db *db, worker_query_row *row, void *context);
 int worker_query_life(struct db *db, int64_t site, int64_t limit, worker_query_row *row, void *context);
 
 /*
- * One row on all these allocations. Columns: count, bytes, number of freed ones, bytes of the others, number of steps of birth;
- * shortest, longest and average life in ns; bytes of the largest.
+ * One row about all these allocations. Columns: count, bytes, number of freed ones, bytes of the others, number of
+ * steps of birth; shortest, longest and average life in ns; bytes of the largest.
  */
 int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, void *context);
 
-/* One row: function and place that freed most of them, how many it freed, and how many places freed any. */
+/*
+ * One row: the function and place that freed most of them, the number it freed, and the number of places that freed
+ * any.
+ */
 int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, void *context);
 
 /*
@@ -61,8 +64,8 @@ int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to
 int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context);
 
 /*
- * The memory of a device that the driver gave and no tensor uses at a moment, largest first. Columns: bytes,
- * alloc_time, phase, step, site, node, memory ("device", "async-pool").
+ * Driver memory of a device that no tensor uses at a moment, largest first. Columns: bytes, alloc_time, phase, step,
+ * site, node, memory ("device", "async-pool").
  */
 int worker_query_beside(struct db *db, int64_t device, const struct alive_moment *when, worker_query_row *row,
 			void *context);
@@ -73,16 +76,16 @@ int worker_query_tables(struct db *db, worker_query_row *row, void *context);
 /* *time: of the newest moment of that name on the device (of the database); -1: it has none. */
 int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time);
 
-/* The parts in which sites of one stack differ. */
+/* The columns in which sites of one stack differ. */
 struct worker_query_stack {
 	int64_t device, process, node; /* ids of the database; node 0: none */
-	const char *phase, *category;  /* the category is what it should be: another one is better than none */
+	const char *phase, *category;  /* preferred category: a site with another one is better than no site */
 };
 
-/* *site: the one of that stack, 0: there is none. */
+/* *site: a site with this stack, 0: none. */
 int worker_query_site_of(struct db *db, const struct worker_query_stack *stack, int64_t *site);
 
-/* Drops the temporary tables that the question before made. */
+/* Drops the temporary tables of the last question. */
 int worker_query_forget(struct db *db);
 
 #endif

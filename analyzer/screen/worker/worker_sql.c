@@ -1,4 +1,4 @@
-/* worker_sql.c - what the user asks in SQL: read, and nothing else. */
+/* worker_sql.c - SQL that the user types, restricted to reading. */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
@@ -8,7 +8,7 @@
 
 #define BLOB_BYTES 32u /* shown of a blob */
 
-/* The things that rows are about by their columns; -1: no column says so. */
+/* Indexes of the columns that link a row to the screen; -1: no such column. */
 struct sql_columns {
 	int site, time;
 };
@@ -76,7 +76,7 @@ static int is_int(const struct db_stmt *row, int column)
 	return column >= 0 && db_type(row, column) == DB_INTEGER;
 }
 
-/* Rows up to the last that is shown. */
+/* Takes rows until the table is full. */
 static int take_rows(struct worker *worker, struct worker_table *table, struct db_stmt *stmt)
 {
 	struct sql_columns columns = name_columns(table, stmt);
@@ -103,7 +103,7 @@ static int add_table(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Why there is no answer, and what could be asked for. */
+/* Says why there is no answer, and lists the tables. */
 static void say_trouble(struct worker *worker, struct worker_table *table, int error)
 {
 	struct sentence words = { 0 };
@@ -114,7 +114,7 @@ static void say_trouble(struct worker *worker, struct worker_table *table, int e
 	}
 	sentence_say(&words, "%.400s (the database is read-only; all tables: SELECT name, sql FROM sqlite_schema)",
 		     error == -MT_E_MEMORY ? mt_strerror(error) : db_message(worker->db));
-	db_unrestrict(worker->db); /* from here on the question is ours */
+	db_unrestrict(worker->db); /* the following statements are the program's own */
 	sentence_say(&words, ". Ask:");
 	worker_query_tables(worker->db, add_table, &words); /* a failure names none */
 	worker_table_trouble(table, words.text);
