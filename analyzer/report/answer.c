@@ -127,7 +127,7 @@ static int print(const struct answer *answer, struct report_input *input, const 
 
 	text_init(&text, stdout);
 	error = answer_print(answer, &text, input->db, options, command);
-	/* The facts have not what this question needs: the events do. */
+	/* The facts lack this answer: read the events. */
 	if (error == -MT_E_BUSY && !input->source.db && !report_input_reload(input, command, LOAD_LIVES))
 		error = answer_print(answer, &text, input->db, options, command);
 	if (error >= 0)

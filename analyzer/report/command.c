@@ -1,4 +1,4 @@
-/* The shared parts of all commands: their table, messages, and the opening of their input. */
+/* Shared by all commands: their table, messages, and the opening of their input. */
 #include "command.h"
 
 #include <errno.h>

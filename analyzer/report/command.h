@@ -1,6 +1,6 @@
 /*
- * command.h - what all commands share. A command is one function: it reads its arguments, does its work and returns
- * the exit code. Only cmd_*.c, report.c and main.c print messages for people.
+ * command.h - shared by all commands. A command is one function: it reads its arguments, does its work, and returns the
+ * exit code. Only cmd_*.c, report.c and main.c print messages for people.
  */
 #ifndef MEMANA_COMMAND_H
 #define MEMANA_COMMAND_H
@@ -22,9 +22,9 @@ struct command {
 typedef int command_function(int argc, char **argv); /* argv[0] is the command's name; the exit code */
 
 /*
- * Every command of memana, once: dispatch, help and the checks of the manual page are made from it.
+ * The list of memana's commands. Dispatch, help and the checks of the manual page come from this list.
  *
- * X(name, arguments, summary) - the function is cmd_<name> in cmd_<name>.c. In order of use.
+ * X(name, arguments, summary): the function is cmd_<name> in cmd_<name>.c. In order of use.
  */
 #define COMMAND_LIST(X)                                                             \
 	X(top, "TRACE...|DB", "what filled the device at its peak")                 \
@@ -57,44 +57,43 @@ extern const size_t command_count;
 
 const struct command *command_find(const char *name); /* NULL: there is none */
 
-/* Prints "memana: ..." to stderr and returns `exit_code`. Control characters are shown as '?'. */
+/* Prints "memana: ..." to stderr and returns `exit_code`. Control characters become '?'. */
 int command_fail(int exit_code, const char *format, ...) MT_PRINTF(2, 3);
 
 /*
- * source_open for a command, with what there is to say of it: 0, or after printing why not the exit code. `databases` 0:
- * source_open_traces. command_close in any case.
+ * source_open for a command, with messages. Returns 0; or, after a message, the exit code. `databases` 0:
+ * source_open_traces. The caller calls command_close in any case.
  */
 int command_open(struct source *source, char *const *paths, uint32_t count, int databases);
 
 /* The same with source_open_live. */
 int command_open_live(struct source *source, char *const *paths, uint32_t count, enum source_follow follow);
 
-/* Releases it. The exit status of a command: `status`, or where that is 0 the exit code for a source that is damaged.
- */
+/* Releases the source. Returns `status`; or, if this is 0 and the source is damaged, the exit code for damage. */
 int command_close(struct source *source, int status);
 
 /*
- * May a new file take the name `output`? Not that of a folder, a device or a pipe, nor of one of the `count` inputs,
- * which would be gone. 0, or after printing why not the exit code.
+ * Checks whether a new file may be named `output`. A folder, a device, a pipe, and the `count` inputs are refused:
+ * writing would destroy an input. Returns 0; or, after a message, the exit code.
  */
 int command_output(const char *command, const char *output, char *const *input, int count);
 
-/* A whole number in [min, max]. 0, or -MT_E_ARGUMENT. */
+/* Parses a whole number in [min, max]. Returns 0, or -MT_E_ARGUMENT. */
 int command_number(const char *text, long min, long max, long *number);
 
 /*
- * command_fail for a word that is none of a list: "top: --by colour: not one of phase, ... (did you mean ...?)" is what
- * the format gives, and then the word that is near. EXIT_USAGE.
+ * command_fail for a word that is not in a list. The message is `format`, and then the nearest word: "top: --by colour:
+ * not one of phase, ... (did you mean ...?)". Returns EXIT_USAGE.
  */
 int command_bad_word(const struct mt_nearest *nearest, const char *format, ...) MT_PRINTF(2, 3);
 
 /* The same for a phase: "retained: --from WORD: no such phase". */
 int command_bad_phase(const char *command, const char *option, const char *word);
 
-/* The effect of --rules: 0, or after printing why not the exit code. */
+/* Applies --rules. Returns 0; or, after a message, the exit code. */
 int command_rules(const char *path);
 
-/* The words of --from PHASE and its like (struct command_option). */
+/* The words for --from PHASE and similar options (struct command_option). */
 #define COMMAND_PHASE_WORD(name, number, phase, letter) " " phase
 #define COMMAND_PHASES MT_PHASE_LIST(COMMAND_PHASE_WORD)
 

@@ -1,4 +1,4 @@
-/* The options of commands: for getopt, for those who ask for help, and for those who mistype. */
+/* The options of commands: for getopt, for the help, and for messages about mistyped options. */
 #include "command_option.h"
 
 #include <getopt.h>
@@ -10,13 +10,13 @@
 #include "source/spool.h"
 
 #define OPTIONS_MAX 32
-#define HEAD_MAX 24 /* columns of the widest that others stand beside */
+#define HEAD_MAX 24 /* widest column of options that have their help on the same line */
 
 static int full;
 
-static const char *one_dash; /* a word with one dash, which ended the reading of options */
+static const char *one_dash; /* word with one dash that ended the options */
 
-static const struct command_option *proposed; /* options of the command that reads its options now */
+static const struct command_option *proposed; /* options of the running command */
 
 /* ---- for getopt ---- */
 
@@ -25,7 +25,7 @@ struct getopt_tables {
 	char letter[2 * OPTIONS_MAX + 2];
 };
 
-/* ":" first: a value that is missing is told from an option that is none. */
+/* A leading ":" distinguishes a missing value from an unknown option. */
 static void fill_tables(struct getopt_tables *tables, const struct command_option *options)
 {
 	const struct command_option *row;
@@ -55,7 +55,10 @@ static int takes_value(const struct command_option *row, const char *argument)
 	return argument[1] == row->key && !argument[2];
 }
 
-/* A long option with one dash: getopt takes -json for -j -s -o -n, and -output for a file "utput". NULL: there is none. */
+/*
+ * Finds a long option with one dash. getopt would take -json for -j -s -o -n, and -output for a file "utput". NULL:
+ * none.
+ */
 static const char *find_one_dash(int argc, char **argv, const struct command_option *options)
 {
 	const struct command_option *row;
@@ -109,9 +112,9 @@ int command_full(void)
 	return full;
 }
 
-/* ---- for those who mistype ---- */
+/* ---- mistyped options ---- */
 
-/* The name in "--name=value", near to which there may be one. */
+/* Sets `name` to the option's name in "--name=value", and starts the search for a similar one. */
 static void find_option(struct mt_nearest *nearest, char name[MT_NEAREST_MAX + 2], const char *argument)
 {
 	const struct command_option *row;
@@ -133,7 +136,7 @@ int command_bad_option(int argc, char **argv, int result)
 		return command_fail(EXIT_USAGE,
 				    "%s: %s: there is no such option (did you mean -%s? See memana %s --help)", argv[0],
 				    one_dash, one_dash, argv[0]);
-	/* getopt names a short option in optopt; a long one is the argument it has just passed. */
+	/* getopt reports a short option in optopt; a long option is the argument before optind. */
 	if (result == '?' && optopt && optind <= argc && strncmp(argument, "--", 2))
 		return command_fail(EXIT_USAGE, "%s: -%c: %s (see memana %s --help)", argv[0], optopt, what, argv[0]);
 	if (result == '?' && optopt && strchr(argument, '='))
@@ -146,7 +149,7 @@ int command_bad_option(int argc, char **argv, int result)
 	return command_fail(EXIT_USAGE, "%s: %s: %s (see memana %s --help)", argv[0], argument, what, argv[0]);
 }
 
-/* ---- for those who ask ---- */
+/* ---- the help ---- */
 
 /* "  -o, --output FILE", "      --json", "  -n N". Its columns. */
 static int make_head(char head[64], const struct command_option *row)
@@ -190,7 +193,7 @@ static void print_row(const struct text *text, const struct command_option *row,
 	text_wrap(text, indent, at, row->help);
 }
 
-/* The words for a value stand once, below, however many options take it. */
+/* Prints the words for values once below, for all options that take them. */
 static void print_words(const struct text *text, const struct command_option *options)
 {
 	const struct command_option *row, *other;

@@ -7,7 +7,7 @@
 #include "source/folder.h"
 
 #define WORDS_SIZE 8192u
-#define NAMES_SHORT 3u /* so few names are shown as they are */
+#define NAMES_SHORT 3u /* up to this number, names are not shortened */
 
 static size_t folder_length(const char *name)
 {
@@ -16,7 +16,7 @@ static size_t folder_length(const char *name)
 	return slash ? (size_t)(slash + 1 - name) : 0;
 }
 
-/* Beginning and end that all names share. */
+/* The beginning and the end shared by all names. */
 struct shared {
 	size_t head, tail; /* bytes; the head has the folder in it */
 	size_t shortest;
@@ -44,7 +44,7 @@ static int matches(const struct shared *shared, const char *first, const char *n
 	       !strcmp(name + size - shared->tail, first + strlen(first) - shared->tail);
 }
 
-/* Number of files in the folder of `first` that "HEAD*TAIL" stands for. */
+/* The number of files in the folder of `first` that match "HEAD*TAIL". */
 static uint32_t count_files(const struct shared *shared, const char *first, const char *path)
 {
 	size_t skip = folder_length(first) ? 0 : strlen("./");
@@ -58,7 +58,7 @@ static uint32_t count_files(const struct shared *shared, const char *first, cons
 	return count;
 }
 
-/* "HEAD*TAIL" where that stands for these names and no others. 0: nothing was written. */
+/* Writes "HEAD*TAIL" if it matches exactly these names. Returns 0 if it does not. */
 static int write_pattern(char *words, char *const *names, uint32_t count)
 {
 	struct shared shared = { strlen(names[0]), strlen(names[0]), strlen(names[0]) };
@@ -68,10 +68,10 @@ static int write_pattern(char *words, char *const *names, uint32_t count)
 
 	for (i = 1; i < count; i++)
 		share(&shared, names[0], names[i]);
-	if (shared.head + shared.tail > shared.shortest) /* "trace*.zst" for trace.zst, too */
+	if (shared.head + shared.tail > shared.shortest) /* "trace*.zst" would match trace.zst, too */
 		shared.head = shared.tail < shared.shortest ? shared.shortest - shared.tail : 0;
 	while (shared.tail &&
-	       names[0][strlen(names[0]) - shared.tail] == '-') /* a word of its own would be an option */
+	       names[0][strlen(names[0]) - shared.tail] == '-') /* a pattern that begins with '-' would be an option */
 		shared.tail--;
 	if (shared.head < folder || shared.head >= sizeof(text) || folder + 2 >= sizeof(path))
 		return 0;
@@ -89,7 +89,7 @@ static int write_pattern(char *words, char *const *names, uint32_t count)
 	return 1;
 }
 
-/* All names. 0: there is no room for them. */
+/* Writes all names. Returns 0 if there is no room. */
 static int write_all(char *words, char *const *names, uint32_t count)
 {
 	char word[WORDS_SIZE];

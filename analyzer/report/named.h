@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * Quoted words for a shell that stand for exactly these names (one at least): a pattern ("run/trace.rank*.zst") where the folder
- * has no other file of the pattern, else all names. "TRACE...": more than 8 KiB of names. Good until the thread's next call.
+ * Writes shell words that stand for exactly these names (at least one): a pattern ("run/trace.rank*.zst") if the folder
+ * has no other file of the pattern, else all names. "TRACE...": the names exceed 8 KiB. Valid until the thread's next
+ * call.
  */
 const char *named_words(char *const *names, uint32_t count);
 

@@ -23,7 +23,9 @@ void peak_say_phase(struct sentence *sentence, const char *phase, int64_t step, 
 		sentence_say(sentence, " of step %lld", (long long)step);
 }
 
-/* " held (37.1 GiB in tensors, 3.3 GiB slack)": the figures of max_memory_reserved and max_memory_allocated, and the rest. */
+/*
+ * Says " held (37.1 GiB in tensors, 3.3 GiB slack)": max_memory_reserved, max_memory_allocated, and their difference.
+ */
 static void say_held(struct sentence *sentence, const struct query_device *device, uint64_t tensors)
 {
 	char size[TEXT_SIZE_MAX], slack[TEXT_SIZE_MAX];
@@ -39,7 +41,9 @@ static void say_held(struct sentence *sentence, const struct query_device *devic
 	sentence_say(sentence, ")");
 }
 
-/* "Peak 40.4 GiB held (...) of 80.0 GiB (51%) at 1.2 s, in forward of step 2." On the CPU only tensors are known. */
+/*
+ * Says "Peak 40.4 GiB held (...) of 80.0 GiB (51%) at 1.2 s, in forward of step 2." On the CPU only tensors are known.
+ */
 static void say_moment(struct sentence *sentence, const struct peak_verdict *verdict, uint64_t tensors)
 {
 	const struct query_device *device = verdict->device;

@@ -10,7 +10,7 @@
 #include "query/query.h"
 #include "query/stack_tree.h"
 
-/* Whether the user's frame makes what the place says; of longer names the beginnings are compared. */
+/* Whether the user's frame has the words of the place. Long names are compared by their beginnings. */
 static int is_place(const struct callstack *stack, size_t user, const struct finding_place *named)
 {
 	const struct callstack_frame *frame = stack->frame[callstack_inner_frame(stack, user)];
@@ -83,7 +83,7 @@ static int same_line(const struct callstack_frame *one, const struct callstack_f
 	       (one->line || (one->offset == two->offset && !strcmp(one->module, two->module)));
 }
 
-/* The user's line, and what inside of it tells things apart. */
+/* Whether two stacks have the same line of the user, and the same distinctive frame inside of it. */
 static int same_frames(const struct callstack *one, size_t one_user, const struct callstack *two, size_t two_user)
 {
 	return same_line(one->frame[one_user], two->frame[two_user]) &&
@@ -91,7 +91,7 @@ static int same_frames(const struct callstack *one, size_t one_user, const struc
 			 two->frame[callstack_inner_frame(two, two_user)]);
 }
 
-/* `first`: the site that made the place. */
+/* `first`: the first site of the place. */
 static int same_place(const struct place_site *first, const struct place_site *site)
 {
 	if (strcmp(first->phase, site->phase) || strcmp(first->category, site->category) ||
@@ -111,7 +111,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash * 0x9e3779b97f4a7c15ull;
 }
 
-/* Equal for sites of one place. */
+/* A hash of the place's properties: sites of one place have one hash. */
 static uint32_t hash_of(const struct place_site *site)
 {
 	uint64_t hash = hash_text(hash_text(hash_text(1, site->phase), site->category), site->pattern);
@@ -126,7 +126,7 @@ static uint32_t hash_of(const struct place_site *site)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The number of the site's place plus 1, or the free slot where it belongs. */
+/* The slot with the number of the site's place plus 1, or the free slot where the place belongs. */
 static uint32_t *slot_of(const struct loading *loading, const struct place_site *site)
 {
 	uint32_t at = hash_of(site) & (loading->slots - 1);
@@ -177,7 +177,7 @@ static int by_place(const void *a, const void *b)
 				    : (one->rank > two->rank) - (one->rank < two->rank);
 }
 
-/* Each process counts once, however many of its sites are of the place. */
+/* Counts each process of a place once. */
 static void count_processes(struct places *places)
 {
 	const struct place_site **site = places->sorted;
@@ -205,7 +205,7 @@ static int by_function(const void *a, const void *b)
 	return order ? order : strcmp(one->function, two->function);
 }
 
-/* Sites come in the order of their bytes. */
+/* Orders sites by place; within a place sites stay in the order of bytes. */
 static int by_place_and_bytes(const void *a, const void *b)
 {
 	const struct place_site *one = *(const struct place_site *const *)a,
@@ -258,7 +258,7 @@ static void gather(struct places *places)
 	}
 }
 
-/* Largest first; what is equal stays in the order of the sites, which is part of the key. */
+/* Orders by bytes, largest first. Equal ones stay in the order of the sites. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct place *one = a, *two = b;
@@ -337,7 +337,7 @@ void places_release(struct places *places)
 	memset(places, 0, sizeof(*places));
 }
 
-/* A call of a module stands inside of the user's frame. */
+/* Whether a module is called inside of the user's frame, or frames are missing there. */
 static int runs_module(const struct callstack *stack, size_t user)
 {
 	static const char file[] = "torch/nn/modules/module.py";

@@ -1,6 +1,6 @@
 /*
- * ranks.h - several GPUs side by side: which peaks highest, whether the same place is behind it everywhere, and how
- * even each phase is. A GPU goes by the rank of the process that was at work when it peaked.
+ * ranks.h - compares GPUs: the highest peak, whether one place is behind all peaks, and how even each phase is. A GPU
+ * is named by the rank of the process that made its peak.
  */
 #ifndef MEMANA_RANKS_H
 #define MEMANA_RANKS_H
@@ -14,21 +14,21 @@
 #define RANKS_PLACE_MAX 256
 
 struct rank {
-	int64_t device, number; /* id in the database; what --device takes */
+	int64_t device, number; /* id in the database; number for --device */
 	int64_t rank, pid;      /* rank -1: none */
-	uint64_t bytes;         /* the peak */
+	uint64_t bytes;         /* bytes of the peak */
 	int64_t step;
 	char phase[RANKS_WORD_MAX];
 	uint64_t site_bytes;                                   /* bytes of the largest place at the peak */
-	char function[RANKS_PLACE_MAX], file[RANKS_PLACE_MAX]; /* its user frame; "": none */
+	char function[RANKS_PLACE_MAX], file[RANKS_PLACE_MAX]; /* user frame of this place; "": none */
 	unsigned line;
-	int is_usual; /* the place is the one that most GPUs have */
+	int is_usual; /* 1: most GPUs have this place */
 };
 
 /* The peaks of one phase. */
 struct rank_phase {
 	char phase[RANKS_WORD_MAX];
-	uint32_t ranks; /* ranks that ran it */
+	uint32_t ranks; /* number of ranks that ran the phase */
 	uint64_t least, median, most;
 	const struct rank *highest;
 };
@@ -40,11 +40,11 @@ struct ranks {
 	uint32_t phases;
 	uint32_t lowest, highest; /* indexes */
 	uint64_t median;
-	uint32_t usual;       /* index of one whose largest place most GPUs share, */
-	uint32_t usual_count; /* their number */
+	uint32_t usual;       /* index of a GPU with the place that most GPUs share */
+	uint32_t usual_count; /* number of these GPUs */
 };
 
-/* GPUs on which something happened. 0 or -MT_E_x. Release in any case. */
+/* Loads the GPUs that were used. Returns 0 or -MT_E_x. The caller releases `ranks` in any case. */
 int ranks_load(struct ranks *ranks, struct db *db, struct symbols *symbols);
 void ranks_release(struct ranks *ranks);
 

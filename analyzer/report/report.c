@@ -14,9 +14,9 @@
 #include "store/load.h"
 #include "store/store.h"
 
-#define REPORT_DEVICES_MAX 1024u /* most devices of a run; beyond them nothing is filled in */
+#define REPORT_DEVICES_MAX 1024u /* most devices of a run that are filled in */
 
-/* Rows live as long as their question: what is kept of them is copied. */
+/* Copies of rows: a row lives only as long as its question. */
 struct devices {
 	struct doc_device device[REPORT_DEVICES_MAX];
 	char text[REPORT_DEVICES_MAX][3][128];
@@ -51,7 +51,7 @@ int report_shape(struct doc *doc, struct db *db)
 	return error;
 }
 
-/* The same of traces that were not made into a database: their devices have the same numbers. */
+/* The same for traces without a database. The devices have the same numbers. */
 static int shape(struct doc *doc, const struct analysis *analysis)
 {
 	struct db *db = NULL;
@@ -219,7 +219,7 @@ static int load_traces(struct report_input *input, enum load_parts parts)
 	return error ? error : db_commit(input->db);
 }
 
-/* The exit code, after one line. */
+/* Prints one line. Returns the exit code. */
 static int tell_failure(struct report_input *input, const char *command, int error)
 {
 	const char *words;

@@ -13,7 +13,7 @@ static uint64_t room(const struct query_host *host)
 	return host->cgroup_limit > host->cgroup ? host->cgroup_limit - host->cgroup : 0;
 }
 
-/* The words of a row do not outlive it. */
+/* A copy of a word: the words of a row do not outlive it. */
 static const char *keep_word(const char *word)
 {
 	static const char *const words[] = { "killed", "cgroup", "machine", "left" };
@@ -69,9 +69,9 @@ int host_sum(struct host_sum *sum, struct db *db)
 
 /* ---- words ---- */
 
-#define PINNED_LEAST 4096 /* bytes: the driver pins whole pages, and the figure is the sum of what was asked for */
+#define PINNED_LEAST 4096 /* bytes: the driver pins whole pages, and the figure is the sum of the requests */
 
-/* "cgroup 30.0 GiB of 32.0 GiB, 90.0 GiB available", after `before`; nothing of what is not known. */
+/* Says "cgroup 30.0 GiB of 32.0 GiB, 90.0 GiB available", after `before`. Unknown figures are left out. */
 static void say_room(struct sentence *sentence, const char *before, const struct query_host *host)
 {
 	char use[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX], available[TEXT_SIZE_MAX];
@@ -88,7 +88,7 @@ static void say_room(struct sentence *sentence, const char *before, const struct
 			     text_bytes(available, host->available));
 }
 
-#define OWN_SHARE 4 /* processes that have a quarter of it are worth a look: other ranks were perhaps not recorded */
+#define OWN_SHARE 4 /* the processes' least share of the cgroup; other ranks may be unrecorded */
 
 static int have_part(const struct host_sum *sum, uint64_t share)
 {
@@ -97,7 +97,7 @@ static int have_part(const struct host_sum *sum, uint64_t share)
 }
 
 #define RISE_SHARE \
-	8 /* least share of the bytes in use: a rise of less is none; and of the rise: ranks are eight on many machines */
+	8 /* least rise, as a share of the bytes in use; and own part of a rise: many machines have eight ranks */
 
 int host_sum_rose(const struct host_sum *sum)
 {
@@ -110,13 +110,13 @@ int host_sum_others_rose(const struct host_sum *sum)
 	       sum->own_rose < sum->rose / RISE_SHARE;
 }
 
-/* A good part of what is in use is the processes' own, as far as anybody knows. */
+/* Whether a good part of the memory in use is the processes' own, as far as known. */
 static int is_theirs(const struct host_sum *sum)
 {
 	return have_part(sum, sum->processes > 1 ? OWN_SHARE : 2) || host_sum_rose(sum);
 }
 
-/* The processes' own part of the bytes in use, as far as the cgroup and the machine tell: the owners of the bytes. */
+/* Says the processes' own part of the memory in use, as far as cgroup and machine tell. */
 static void say_share(struct sentence *sentence, const struct host_sum *sum)
 {
 	const struct query_host *all = &sum->all;
@@ -152,7 +152,7 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 #define USED_UP_MAX 64
 #define FULL_SHARE 100 /* less free than 1 / FULL_SHARE is full */
 
-/* The limit that was used up, by its figures; by how much, if that is not all of it. */
+/* The limit that was used up; if some was left, the part that was used. */
 static const char *used_up(char out[USED_UP_MAX], const struct query_host *row)
 {
 	int cgroup = !strcmp(row->pressure, "cgroup") && row->cgroup_limit;
@@ -192,10 +192,10 @@ struct verdicts {
 	const struct text *text;
 	struct db *db;
 	const struct host_sum *sum;
-	uint64_t said; /* number of processes with it */
+	uint64_t said; /* number of processes with a verdict */
 };
 
-/* The whole verdict on one process; `is_first`: with whose bytes there are. */
+/* Says the whole verdict on one process. `is_first`: also the owners of the memory. */
 static void say_row(struct sentence *sentence, const struct query_host *row, const struct host_sum *sum, int is_first)
 {
 	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX];

@@ -1,4 +1,4 @@
-/* top_host.h - the host's side of `memana top`: one line, and the verdict when it was not the GPU. */
+/* top_host.h - host memory in `memana top`: one line, and a verdict if not the GPU ended the run. */
 #ifndef MEMANA_TOP_HOST_H
 #define MEMANA_TOP_HOST_H
 
@@ -8,35 +8,38 @@
 #include "database/db.h"
 #include "query/query.h"
 
-/* All processes that were looked at, as one: what is theirs added up, what they share from whom it is tightest. */
+/* All sampled processes as one: sums of their own memory; of shared memory the tightest figures. */
 struct host_sum {
 	uint64_t processes;
 	struct query_host all;   /* words: static, or "" */
-	uint64_t rose, own_rose; /* bytes in use, and the RSS of the processes; 0: not known */
+	uint64_t rose, own_rose; /* rise of the bytes in use, and of the processes' RSS; 0: unknown */
 };
 
 /* 0 or -MT_E_x. */
 int host_sum(struct host_sum *sum, struct db *db);
 
-/* 1: it is full because it rose, and much of that is theirs: what was there before is not why; 0. */
+/* Whether memory in use rose, and much of the rise is the processes'. Earlier memory is then not the cause. */
 int host_sum_rose(const struct host_sum *sum);
 
-/* A cgroup with a limit, the job's own, filled while they ran, and hardly any of that is theirs: their children's, perhaps. */
+/*
+ * Whether the cgroup has a limit, was filled during the run, and hardly by the processes themselves: perhaps by their
+ * children.
+ */
 int host_sum_others_rose(const struct host_sum *sum);
 
-/* "This was not a GPU out-of-memory: ..." for each process of which that can be said. 0 or -MT_E_x. */
+/* Prints "This was not a GPU out-of-memory: ..." for each process with such a verdict. Returns 0 or -MT_E_x. */
 int top_host_verdicts(const struct text *text, struct db *db);
 
-/* The same without its bytes, into an empty sentence. 0 or -MT_E_x. */
+/* The verdict without bytes, into an empty sentence. Returns 0 or -MT_E_x. */
 int top_host_say_briefly(struct sentence *sentence, struct db *db);
 
-/* After errors of the GPU: that the host was not short. Nothing where that is not known. */
+/* After errors of the GPU: prints that the host had memory left, if this is known. */
 void top_host_had_room(const struct text *text, const struct host_sum *sum);
 
 /* "Host: RSS 12.3 GiB, ..." */
 void top_host_line(const struct text *text, const struct host_sum *sum);
 
-/* Cgroup, machine and verdict as members of the open object, the same in every report. */
+/* Adds cgroup, machine and verdict to the open object, in one form for all reports. */
 void top_host_json(struct doc *doc, const struct query_host *row);
 
 #endif

@@ -17,7 +17,7 @@ static int take_sample(void *context, const struct query_gpu_total *row)
 	return 0;
 }
 
-/* The table of the moment goes again: other questions mean the peaks. */
+/* Drops the table of the moment afterwards: other questions are about the peaks. */
 static int load_sample(struct balance *balance, const struct balance_question *question, struct db *db)
 {
 	char moments[96];
@@ -37,7 +37,10 @@ static uint64_t less(uint64_t bytes, uint64_t by)
 	return bytes > by ? bytes - by : 0;
 }
 
-/* Others of the sample are everybody who had no sample: processes of the run, too, and under old drivers the driver itself. */
+/*
+ * Bytes of others in a sample include all processes without a sample: also processes of the run and, with old drivers,
+ * the driver itself. Takes off the known part.
+ */
 static void leave_others(struct balance *balance)
 {
 	struct query_gpu_total *sample = &balance->sample;
@@ -59,7 +62,7 @@ static int64_t counted(const struct balance *balance)
 	return sum + (int64_t)balance->sample.others;
 }
 
-/* Nobody has told of free bytes: the rest is free if a sample leaves less of it than was asked for. */
+/* No source tells the free bytes: the unknown rest is free if it is less than the request. */
 static void find_free(struct balance *balance, const struct balance_question *question)
 {
 	if (strcmp(question->free_by, "bound") != 0)

@@ -3,8 +3,9 @@
  *
  *     total = free + recorded + context + code + .. + unexplained + others + unknown
  *
- * The parts between `recorded` and `unknown` are those of `memana top --at oom`: one sample of NVML about then. `unknown`
- * is the rest: 0 if the sample and the driver's word agree, below 0 if the sample has more. Nothing is divided by guess.
+ * The parts between `recorded` and `unknown` are those of `memana top --at oom`, from one NVML sample near the request.
+ * `unknown` is the rest: 0 if the sample and the driver agree, below 0 if the sample has more. No bytes are divided by
+ * guess.
  */
 #ifndef MEMANA_BALANCE_H
 #define MEMANA_BALANCE_H
@@ -13,23 +14,23 @@
 #include "database/db.h"
 #include "query/query.h"
 
-/* The failed request. Bytes are those of the device then. */
+/* The failed request. Bytes are those of the device at the time. */
 struct balance_question {
 	int64_t oom, device, time; /* ids, ns */
 	uint64_t requested;
 	uint64_t total;      /* 0: unknown */
 	int64_t free;        /* -1: unknown */
 	const char *free_by; /* as in the table oom */
-	uint64_t recorded;   /* all processes of the run hold them by recorded calls */
+	uint64_t recorded;   /* bytes that all processes of the run hold by recorded calls */
 };
 
 struct balance {
 	uint64_t total; /* bytes; 0: unknown, and there is no balance */
-	int64_t free;   /* bytes; -1: unknown, and part of `unknown` */
+	int64_t free;   /* bytes; -1: unknown, and counted in `unknown` */
 	uint64_t recorded;
-	int sampled; /* 1: `sample` is there, and tells the processes' bytes */
+	int sampled; /* 1: there is a sample with the processes' bytes */
 	struct query_gpu_total
-		sample;  /* without its strings; `others` has no recorded byte of a process without a sample */
+		sample;  /* without its strings; `others` leaves out recorded bytes of processes without a sample */
 	int64_t later;   /* ns from the request to the sample */
 	int64_t unknown; /* bytes */
 };
@@ -37,7 +38,7 @@ struct balance {
 /* 0 or -MT_E_x. */
 int balance_load(struct balance *balance, const struct balance_question *question, struct db *db);
 
-/* Bytes in use that no recorded call tells of; -1: unknown. */
+/* Bytes in use without a recorded call; -1: unknown. */
 int64_t balance_unrecorded(const struct balance *balance);
 
 /* One row of a table: bytes, and a note that may be "". */

@@ -7,7 +7,7 @@
 
 struct samples {
 	struct db *db;
-	struct analysis analysis; /* processes, and one device: what store_gpu_totals asks for */
+	struct analysis analysis; /* processes, and one device, as input of store_gpu_totals */
 	struct analysis_device device;
 	uint32_t room;
 	int error;
@@ -66,7 +66,7 @@ static int take_sample(struct samples *samples, const char *sql, int64_t process
 	"graph_bytes, pool_bytes, earlier_bytes, unexplained_bytes, mixed FROM gpu_sample WHERE process = ?1 " \
 	"AND device = ?2 AND recorded_bytes IS NOT NULL AND time "
 
-/* 1: the process uses the device, or looked at it; 0; or an error. */
+/* Whether the process uses the device, or sampled it. Returns 1, 0, or an error. */
 static int uses(struct db *db, int64_t process, int64_t device)
 {
 	struct db_stmt *stmt;
@@ -104,7 +104,7 @@ static int add_user(struct samples *samples, uint32_t process, int64_t device, i
 	return after < 0 ? after : before < 0 ? before : 0;
 }
 
-/* Rows are stored as those of the first device. An id below 0 is not that of another device. */
+/* Rows are stored under the id of the first device. An id below 0 cannot be another device's. */
 static int name_device(struct db *db, int64_t device)
 {
 	struct db_stmt *stmt;
@@ -119,7 +119,7 @@ static int name_device(struct db *db, int64_t device)
 	return error;
 }
 
-/* Rows of one device; its id is put in afterwards, for what is stored is called the first. */
+/* Stores the rows of one device, and then sets its id. */
 static int add_device(void *context, struct db_stmt *row)
 {
 	struct samples *samples = context;

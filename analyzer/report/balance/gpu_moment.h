@@ -7,8 +7,8 @@
 #include "database/db.h"
 
 /*
- * Makes temp.gpu_total, which stands before the table gpu_total of the database: in it "peak" is the moment. `moments`: SQL
- * of rows (device, time in ns, process), at most one for each device. Needs the table gpu_sample. 0 or -MT_E_x.
+ * Makes temp.gpu_total. It hides the table gpu_total of the database. Its "peak" is the moment. `moments`: SQL with
+ * rows (device, time in ns, process), at most one for each device. Needs the table gpu_sample. Returns 0 or -MT_E_x.
  */
 int gpu_moment_totals(struct db *db, const char *moments);
 

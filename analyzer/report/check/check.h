@@ -1,6 +1,6 @@
 /*
- * check.h - limits that a run is held against: what was asked for, what was found, and how that is told. Private to the room, but for
- * the columns.
+ * check.h - limits for a run: the limits asked for, the findings, and their output. Private to the room, except for the
+ * columns.
  */
 #ifndef MEMANA_CHECK_H
 #define MEMANA_CHECK_H
@@ -17,7 +17,7 @@ struct check_limits {
 	uint64_t peak, growth, host; /* bytes */
 	double percent;
 	const char *phase;           /* NULL: any */
-	const char *save, *baseline; /* files; NULL: none */
+	const char *save, *baseline; /* file names; NULL: none */
 	double tolerance;            /* percent over the baseline */
 	const char *junit;           /* file for JUnit XML; NULL: none */
 	int github;                  /* annotations of GitHub instead of text */
@@ -29,8 +29,8 @@ struct check_finding {
 	const char *rule;
 	char subject[96]; /* "GPU 0", "rank 3 on GPU 0" */
 	int holds, known, has_base;
-	int64_t value, limit, base; /* bytes; value: when known; base: in the baseline */
-	char words[160];            /* why it is not known */
+	int64_t value, limit, base; /* bytes; value: if known; base: from the baseline */
+	char words[160];            /* reason why the value is unknown */
 };
 
 struct check {
@@ -43,7 +43,7 @@ struct check {
 	uint64_t phase_peak;
 	int phase_ran;
 	struct sentence growth;        /* the growth, in words */
-	struct growth_figures figures; /* empty where no limit is about growth */
+	struct growth_figures figures; /* empty unless a limit is about growth */
 };
 
 /* ---- check_find.c ---- */
@@ -53,20 +53,20 @@ struct check_finding *check_add(struct check *check, const char *rule);
 void check_judge(struct check *check, struct check_finding *finding, int64_t value, uint64_t limit);
 void check_cannot_tell(struct check *check, struct check_finding *finding, uint64_t limit, const char *why);
 
-/* 1: limits are about this device: a GPU that held something, or the CPU where no GPU did. */
+/* Whether limits apply to this device: a GPU that held memory, or the CPU if no GPU did. */
 int check_wants(const struct check *check, const struct query_device *device);
 
-/* All limits of the command line. 0 or -MT_E_x. */
+/* Checks all limits of the command line. Returns 0 or -MT_E_x. */
 int check_find(struct check *check, struct db *db);
 
 /* ---- check_baseline.c ---- */
 
 #define CHECK_TOLERANCE 1.0 /* percent */
 
-/* Writes the figures of the run into limits->save. 0, or after printing why not the exit code. */
+/* Writes the figures of the run into limits->save. Returns 0; or, after a message, the exit code. */
 int check_save(struct check *check, struct db *db);
 
-/* Holds the run against the figures in limits->baseline. 0, or after printing why not the exit code. */
+/* Compares the run with the figures in limits->baseline. Returns 0; or, after a message, the exit code. */
 int check_against(struct check *check, struct db *db);
 
 /* ---- check_output.c ---- */
@@ -75,7 +75,7 @@ void check_print_text(const struct check *check);
 int check_json(struct doc *doc, void *check);
 void check_print_github(const struct check *check);
 
-/* Writes limits->junit. 0, or after printing why not the exit code. */
+/* Writes limits->junit. Returns 0; or, after a message, the exit code. */
 int check_write_junit(const struct check *check);
 
 extern const struct column_table check_columns;

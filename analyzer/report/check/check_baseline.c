@@ -1,7 +1,7 @@
 /*
- * The baseline: figures of a run in a file, which later runs are held against. A figure is a rule and a subject, as in the answer:
- * "max-peak", "GPU 0 in forward". Growth is of a device, all processes together: their pids are others in each run. Host memory is left
- * out: it differs from run to run.
+ * The baseline: figures of a run in a file, for comparison with later runs. A figure has a rule and a subject, as in
+ * the answer: "max-peak", "GPU 0 in forward". Growth is of a device, over all processes, because pids differ between
+ * runs. Host memory is left out: it differs from run to run.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "source/partial_file.h"
 
 #define BASELINE_SCHEMA "urn:memana:baseline:1"
-#define BASELINE_LEAST (1u << 20) /* bytes of tolerance at least, as in memana diff */
+#define BASELINE_LEAST (1u << 20) /* least tolerance in bytes, as in memana diff */
 #define BASELINE_FIGURES_MAX 4096u
 
 struct figure {
@@ -81,7 +81,7 @@ static int add_device(void *context, const struct query_device *row)
 	return query_phase_peaks(measured->db, row->id, add_phase, measured);
 }
 
-/* The growth of a device; none, where nothing grows. */
+/* The growth of a device; 0 if nothing grows. */
 static uint64_t growth_of(const struct growth *growth, int64_t device)
 {
 	size_t i;
@@ -108,7 +108,7 @@ static int add_growth(void *context, const struct query_device *row)
 	return 0;
 }
 
-/* Growth over too few steps is no figure. */
+/* Adds the figures of the run. Growth over too few steps gives no figure. */
 static int measure(struct measured *measured)
 {
 	struct check *check = measured->check;
@@ -147,7 +147,7 @@ static void put_figures(struct doc *doc, const struct measured *measured)
 	doc_end(doc);
 }
 
-/* Writes beside the file and renames: an older one stays until the new one is whole. 0 or -MT_E_x. */
+/* Writes beside the file and renames: the old file stays until the new one is complete. Returns 0 or -MT_E_x. */
 static int write_figures(const char *output, const struct measured *measured)
 {
 	struct doc *doc = doc_new();
@@ -195,7 +195,7 @@ int check_save(struct check *check, struct db *db)
 	return status;
 }
 
-/* ---- a run against a file ---------------------------------------------------------------------------------------- */
+/* ---- comparing a run with a file --------------------------------------------------------------------------------- */
 
 static uint64_t allowed(const struct check *check, int64_t base)
 {
@@ -215,7 +215,7 @@ static const struct figure *find_figure(const struct measured *measured, const c
 	return NULL;
 }
 
-/* A row of the file. -MT_E_CORRUPT: it is none. */
+/* Takes a row of the file. Returns -MT_E_CORRUPT for a bad row. */
 static int take_row(void *context, const struct doc_row *row)
 {
 	struct measured *measured = context;

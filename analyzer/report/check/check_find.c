@@ -1,4 +1,4 @@
-/* The limits of the command line, and what the run says to each. */
+/* Compares the run with the limits of the command line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static int find_phase(void *context, const struct query_phase_peak *row)
 	return 0;
 }
 
-/* GPUs, or the CPU where there is none. */
+/* Checks GPUs, or the CPU if there is no GPU. */
 static int check_peak(void *context, const struct query_device *row)
 {
 	struct check *check = context;

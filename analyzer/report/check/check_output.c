@@ -102,7 +102,7 @@ int check_json(struct doc *doc, void *context)
 
 /* ---- JUnit XML --------------------------------------------------------------------------------------------------- */
 
-/* A text without characters that XML has no place for, as the value of an attribute. */
+/* Writes a text as the value of an attribute, without the characters that XML forbids. */
 static void put_xml(FILE *file, const char *text)
 {
 	char clean[2048];
@@ -162,7 +162,7 @@ int check_write_junit(const struct check *check)
 
 /* ---- GitHub ------------------------------------------------------------------------------------------------------ */
 
-/* "::error title=..::words": '%' and ends of lines are escaped; text is clean already, but for the first. */
+/* Prints "::error title=..::words" with '%' and line ends escaped. Apart from '%', texts are clean already. */
 static void print_annotation(const char *level, const char *title, const char *words)
 {
 	char clean[2048];

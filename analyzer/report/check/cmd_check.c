@@ -130,7 +130,7 @@ static int parse(struct check_limits *limits, int argc, char **argv)
 	return limits->junit ? command_output("check", limits->junit, argv + optind, argc - optind) : 0;
 }
 
-/* A run that is saved only has no answer, but for programs. */
+/* Whether there is an answer to print: a run that is only saved has none, except in JSON. */
 static int has_answer(const struct check *check)
 {
 	return check->count || !check->limits->save || check->limits->options.json;
@@ -151,7 +151,7 @@ static int tell(struct check *check, struct db *db)
 	return check->limits->junit ? check_write_junit(check) : 0;
 }
 
-/* 0, EXIT_NO, or the exit code of an error. */
+/* Returns 0, EXIT_NO, or the exit code of an error. */
 static int answer(struct check *check, struct db *db)
 {
 	int error = check_find(check, db), status = 0;

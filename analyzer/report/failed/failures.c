@@ -1,4 +1,4 @@
-/* Failed requests, with the driver's refusals folded into what they led to. */
+/* Failed requests, with the driver's refusals folded into the failures that they caused. */
 #include "failures.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 
-#define SAME_FAILURE 1000000000 /* ns between a refusal and the end it leads to */
+#define SAME_FAILURE 1000000000 /* ns: longest time between a refusal and its failure */
 
 /* NULL: out of memory. */
 static struct oom_failure *add_failure(struct oom_failures *all)
@@ -74,7 +74,7 @@ static int take_failure(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* The driver's word about the newest refusal holds for the whole failure. */
+/* The driver's figures for the newest refusal apply to the whole failure. */
 static void take_over(struct oom_failure *it, struct oom_failure *part)
 {
 	static const char *const trust[] = { "driver", "nvml" };
@@ -114,7 +114,7 @@ static void join_refusals(struct oom_failures *all)
 	}
 }
 
-/* In a run with failures a refused request that got its memory later is none of them. */
+/* In a run with failures, a refused request that got its memory later is no failure. */
 static void leave_out_had(struct oom_failures *all)
 {
 	size_t i, failed = 0;

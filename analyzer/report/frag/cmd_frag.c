@@ -1,4 +1,4 @@
-/* memana frag - reserved against allocated, the holes, and what keeps segments from going back. */
+/* memana frag - reserved and allocated bytes, the holes, and the tensors that keep segments from going back. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,7 +171,7 @@ static int64_t last_time(struct db *db)
 	return time;
 }
 
-/* The recording does not have the instant that was asked for: says so, and gives the exit code. */
+/* Says that the recording does not have the requested instant. Returns the exit code. */
 static int absent(struct report_input *input, const char *what)
 {
 	char text[QUERY_MOMENTS_MAX + 512];

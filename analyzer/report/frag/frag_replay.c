@@ -12,7 +12,7 @@
 /* One process on one device. */
 struct frag_replay {
 	const struct frag_replay_ask *ask;
-	const struct text *text; /* one of these */
+	const struct text *text; /* exactly one of `text` and `doc` is set */
 	struct doc *doc;
 	struct db *db;
 	const struct query_device *device;

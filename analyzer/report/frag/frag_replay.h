@@ -12,7 +12,7 @@
 
 #define FRAG_REPLAYS 16
 
-/* The question. Texts are those of the command line. */
+/* The question. Texts are words of the command line. */
 struct frag_replay_ask {
 	const char *conf[FRAG_REPLAYS];
 	size_t count;
@@ -21,10 +21,10 @@ struct frag_replay_ask {
 	uint64_t limit;          /* bytes; 0: none */
 };
 
-/* Whether the settings and the phase can be understood: 0, or -MT_E_ARGUMENT with one line in `why`. */
+/* Checks the settings and the phase. Returns 0, or -MT_E_ARGUMENT with one line in `why`. */
 int frag_replay_check(const struct frag_replay_ask *ask, char *why, size_t size);
 
-/* Sums over all processes that have segments on the device. 0 or -MT_E_x. */
+/* Replays all processes with segments on the device, and prints sums. Returns 0 or -MT_E_x. */
 int frag_replay_text(const struct frag_replay_ask *ask, const struct text *text, struct db *db,
 		     const struct query_device *device);
 int frag_replay_json(const struct frag_replay_ask *ask, struct doc *doc, struct db *db,

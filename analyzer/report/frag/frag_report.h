@@ -22,11 +22,11 @@ struct frag_command {
 struct frag_report {
 	const struct frag_command *command;
 	struct db *db;
-	const struct text *text; /* one of these */
+	const struct text *text; /* exactly one of `text` and `doc` is set */
 	struct doc *doc;
 	const struct query_device *device;
 	struct frag_state state;
-	int devices, phases; /* devices with that instant; phases of the device with segments */
+	int devices, phases; /* devices that have the instant; phases of the device with segments */
 };
 
 extern const struct column_table segment_columns;

@@ -78,7 +78,7 @@ int frag_instant_at_cursor(struct frag_instant *instant, struct db *db, int64_t 
 
 /* ---- the device then ---- */
 
-/* The process with most of it idle; 0: no memory at all. Segments are in the order of processes. */
+/* The process with most idle bytes; 0: no memory. Segments are in the order of processes. */
 static int64_t idlest(const struct segment_map *map)
 {
 	uint64_t idle = 0, most = 0;
@@ -97,7 +97,7 @@ static int64_t idlest(const struct segment_map *map)
 	return process;
 }
 
-/* Nothing in the map is of another process. */
+/* Whether all memory of the map belongs to the process. */
 static int is_all_of(const struct frag_map *map, int64_t process)
 {
 	size_t i;
@@ -111,7 +111,10 @@ static int is_all_of(const struct frag_map *map, int64_t process)
 	return 1;
 }
 
-/* Expandable segments are a question of the process whose allocator it is, not of one that sleeps beside it. */
+/*
+ * Finds the modes of the process with most idle bytes. Expandable segments depend on its allocator, not on a pool that
+ * sleeps in another process.
+ */
 static int find_modes(struct frag_state *state, struct db *db, int64_t device)
 {
 	int64_t process = idlest(&state->map.map);

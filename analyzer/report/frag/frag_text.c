@@ -27,7 +27,7 @@ static void print_facts(const struct frag_report *report)
 		text_print(report->text, "              expandable segments are on\n");
 }
 
-/* The phases, each when the device was fullest in it: a segment that was just taken is still empty. */
+/* Prints the phases, each when the device was fullest in it: a new segment is still empty. */
 static int print_phase(void *context, const struct query_phase_peak *row)
 {
 	struct frag_report *report = context;

@@ -3,7 +3,7 @@
 #include "frag.h"
 #include "report/finding.h"
 
-#define IDLE_MATTERS 20 /* least idle share of reserved that is worth acting on: 1 / IDLE_MATTERS */
+#define IDLE_MATTERS 20 /* least idle share of reserved bytes for an advice: 1 / IDLE_MATTERS */
 
 /* "at the peak", "when memory ran out", "at the peak of step 3", "at the end of step 3", "at 12.5 s" */
 static void say_when(struct sentence *sentence, const struct frag_state *state)
@@ -27,7 +27,7 @@ static void say_when(struct sentence *sentence, const struct frag_state *state)
 		     state->instant.phase, (long long)state->instant.step);
 }
 
-/* The few small tensors of any program pin a small segment or two. */
+/* Whether pins matter: a few small tensors of any program pin a small segment or two. */
 static int pins_matter(const struct frag_state *state)
 {
 	return state->pins.count && state->pins.idle >= frag_idle(&state->map) / 4;
@@ -46,8 +46,10 @@ static void say_pins(struct sentence *sentence, const struct frag_state *state, 
 		     finding_place(place, sizeof(place), db, pins->pin[0].node), pins->pin[0].phase);
 }
 
-/* The bytes that emptying the cache gives back, if that is worth it; else the holder that must let go first. 1: it is
- * worth it. */
+/*
+ * Says the bytes that emptying the cache gives back, if they are enough; else the holder that must go first. Returns 1
+ * if they are enough.
+ */
 static int say_cache(struct sentence *sentence, const struct frag_state *state, struct db *db)
 {
 	uint64_t back = state->map.map.free_pieces;
@@ -65,7 +67,7 @@ static int say_cache(struct sentence *sentence, const struct frag_state *state, 
 	return worth;
 }
 
-/* Then there is nothing to join. */
+/* Whether all idle bytes are one hole: there is nothing to join. */
 static int is_one_hole(const struct frag_state *state)
 {
 	return state->map.map.largest_hole == frag_idle(&state->map);

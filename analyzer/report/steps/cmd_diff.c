@@ -71,7 +71,7 @@ static int parse(struct diff_command *command, int argc, char **argv)
 
 /* ---- the verdict ---- */
 
-/* Whether a table that decides has a row that differs. */
+/* Whether a deciding table has a row that differs. */
 static int runs_differ(const struct diff *diff, uint64_t permille)
 {
 	size_t i;
@@ -84,7 +84,7 @@ static int runs_differ(const struct diff *diff, uint64_t permille)
 	return 0;
 }
 
-/* The row of a table that changed most, in the direction of `sign` (0: any) and on `device`; NULL: none differs. */
+/* The row with the largest change in the direction of `sign` (0: any) on `device`; NULL: no row differs. */
 static const struct diff_row *most(const struct diff *diff, enum diff_kind kind, int64_t device, int64_t sign,
 				   uint64_t permille)
 {
@@ -129,7 +129,7 @@ static void say_factor(struct sentence *sentence, const struct diff_row *row)
 		sentence_say(sentence, ", gone");
 }
 
-/* The part of the peak that changed most: the place; without one, the kind of the bytes. */
+/* Says the part of the peak that changed most: a place, or else a category. */
 static void say_largest(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak,
 			uint64_t permille)
 {
@@ -148,7 +148,7 @@ static void say_largest(struct sentence *sentence, const struct diff *diff, cons
 	say_factor(sentence, site ? site : category);
 }
 
-/* The common trait of the bytes of all places. */
+/* Says the common cause of the places' changes. */
 static void say_cause(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak)
 {
 	struct diff_cause cause = diff_cause(diff, peak->device);
@@ -201,7 +201,7 @@ static void say_difference(struct sentence *sentence, const struct diff *diff, u
 		say_cause(sentence, diff, peak);
 }
 
-/* New and vanished owners, and another shape of the step. */
+/* Says new and vanished owners, and a changed shape of the step. */
 static void say_more(struct sentence *sentence, const struct diff *diff)
 {
 	const struct diff_row *row;
@@ -259,7 +259,7 @@ static void print_row(const struct text *text, const struct diff_row *row, int w
 	text_wrap(text, 3 * CELL + 5, 3 * CELL + 5, sentence.text);
 }
 
-/* Rows that changed at all; the peaks of devices in any case. */
+/* Prints rows that changed; peaks of devices always. */
 static void print_table(const struct text *text, const struct diff *diff, enum diff_kind kind, int64_t limit)
 {
 	const struct diff_table *table = &diff->table[kind];
@@ -296,7 +296,7 @@ static void json_row(struct doc *doc, const struct diff_row *row)
 	doc_end(doc);
 }
 
-/* For each device on which one is known. */
+/* Adds the cause for each device that has a known one. */
 static void json_cause(struct doc *doc, const struct diff *diff)
 {
 	const struct diff_table *peaks = &diff->table[DIFF_DEVICE];
@@ -385,7 +385,7 @@ static int report(const struct diff_command *command, struct db *a, struct db *b
 	return error ? error : differ ? EXIT_NO : 0;
 }
 
-/* Opens "trace" or "trace,trace"; a file whose name has a comma is itself. 0 or the exit code. */
+/* Opens "trace" or "trace,trace". A file with a comma in its name is one trace. Returns 0 or the exit code. */
 static int open_side(struct report_input *input, char *word)
 {
 	char *path[TRACES_MAX] = { word };

@@ -1,4 +1,4 @@
-/* memana growth - does it grow, by how much with every step, in which phase, and who keeps it. */
+/* memana growth - whether memory grows, by how much in each step, in which phase, and the places that keep it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* ---- the verdict ---- */
 
-/* The part of the phase that keeps most, where several do. */
+/* Says the phase that keeps most, if several phases keep memory. */
 static void say_phase(struct sentence *sentence, const struct growth_figures *figures)
 {
 	const struct growth_device *device = figures->growth.device;
@@ -45,7 +45,7 @@ static void make_verdict(struct sentence *sentence, const struct growth_figures 
 
 /* ---- text ---- */
 
-/* The steps before: their events are gone. */
+/* Prints the dropped steps before: their events are gone. */
 static int print_let_go(const struct text *text, struct db *db, const struct steps_lane *lane)
 {
 	struct let_go let_go;
@@ -60,7 +60,7 @@ static int print_let_go(const struct text *text, struct db *db, const struct ste
 	return error;
 }
 
-/* The steps of one lane; of a long run fewer rows, which stand for several steps. */
+/* Prints the steps of one lane. In a long run a row stands for several steps. */
 static int print_steps(const struct text *text, const struct steps_lane *lane)
 {
 	char title[192], device[TEXT_SIZE_MAX], process[TEXT_SIZE_MAX];

@@ -1,4 +1,4 @@
-/* memana phases - what each phase took, what the device held meanwhile, and what it left behind. */
+/* memana phases - the memory that each phase took, held and left behind. */
 #include <stdio.h>
 #include <string.h>
 #include "figures.h"
@@ -7,7 +7,7 @@
 
 #define PHASES_SHOWN 16 /* all there are */
 
-/* The phase that left most at the end; -1: nothing is left. */
+/* The phase that left most at the end; -1: no phase left anything. */
 static int most_left(const struct phases_device *device)
 {
 	int phase, most = -1;
@@ -21,7 +21,7 @@ static int most_left(const struct phases_device *device)
 
 /* ---- the verdict ---- */
 
-/* The next phase that got to its peak itself; NULL: none. */
+/* The phase with the next highest peak of its own; NULL: none. */
 static const struct phases_row *second_of(const struct phases_device *device)
 {
 	size_t i = 1;
@@ -56,7 +56,7 @@ static void say_left(struct sentence *sentence, const struct phases_left *left)
 	answer_say_category(sentence, left->category, left->probable > left->bytes / 2);
 }
 
-/* A program that leaves in order frees what it had: of a run that grew, this is what to say. */
+/* Says the memory that stays. A program that ends in order frees all: for a run that grew, this is the useful fact. */
 static void say_stays(struct sentence *sentence, const struct phases_device *device, const struct growth *growth)
 {
 	int phase = most_left(device);

@@ -1,4 +1,4 @@
-/* memana retained - what outlives the phase, the micro-batch or the step that made it. */
+/* memana retained - memory that outlives the phase, the micro-batch or the step that made it. */
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/error.h"
@@ -28,7 +28,7 @@ static const struct command_option own_options[] = {
 
 struct retained_command {
 	struct retained_question question;
-	size_t limit; /* places of each kind */
+	size_t limit; /* most places of each kind */
 	int json, help;
 };
 
@@ -241,7 +241,7 @@ static int report(const struct retained_command *command, struct db *db)
 	return error;
 }
 
-/* Why there is no answer: in one line, without what else is wrong with the traces. */
+/* Prints one line about why there is no answer, without other faults of the traces. Returns the exit code. */
 static int fail(const struct retained_command *command, struct report_input *input, int error)
 {
 	char absent[160];

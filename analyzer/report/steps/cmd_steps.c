@@ -1,4 +1,4 @@
-/* memana steps - the peak of each step, what it leaves, and whether the run grows. */
+/* memana steps - the peak of each step, the memory that it leaves, and whether the run grows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void say_peak(struct sentence *sentence, const struct steps_lane *lane)
 			     text_bytes(other, lane->row[1].peak));
 }
 
-/* Lanes on GPUs of their own: who peaks highest and who lowest. 1: there are several. */
+/* Finds the lanes with the highest and the lowest peak, each on its own GPU. Returns 1 if there are several. */
 static int find_extremes(const struct steps *steps, const struct steps_lane **high, const struct steps_lane **low)
 {
 	const struct steps_lane *lane;
@@ -80,7 +80,7 @@ static void make_verdict(struct sentence *sentence, const struct growth_figures 
 
 /* ---- text ---- */
 
-/* All steps of one lane; of a long run the newest. */
+/* Prints the steps of one lane; of a long run the newest. */
 static void print_lane(const struct text *text, const struct steps_lane *lane, const struct answer_options *options)
 {
 	size_t first = (int64_t)lane->count > options->limit ? lane->count - (size_t)options->limit : 0;
@@ -96,7 +96,7 @@ static void print_lane(const struct text *text, const struct steps_lane *lane, c
 		text_print(text, "  * did not end\n");
 }
 
-/* The lane with the highest peak of its device. */
+/* Whether the lane has the highest peak of its device. */
 static int makes_peak(const struct steps *steps, const struct steps_lane *lane)
 {
 	size_t i;

@@ -7,8 +7,8 @@
 #include "memtrace/phase.h"
 #include "report/finding.h"
 
-#define FLOOR (1u << 20)       /* bytes that never make a difference */
-#define FACTOR_MIN (64u << 10) /* smaller places double by chance */
+#define FLOOR (1u << 20)       /* changes up to this many bytes never count */
+#define FACTOR_MIN (64u << 10) /* smaller places may double by chance */
 #define PARTS(column)                                                                                             \
 	"SELECT number, part." #column ", part." #column ", sum(bytes), sum(count), NULL FROM peak_part AS part " \
 	"JOIN device ON device.id = part.device GROUP BY number, part." #column
@@ -25,14 +25,14 @@ static const char *const questions[DIFF_COUNT] = {
 	[DIFF_PHASE] = PARTS(phase),
 	[DIFF_CATEGORY] = PARTS(category),
 	[DIFF_OWNER] = PARTS(owner),
-	/* The layers of a model together: the runs may have other numbers of them. */
+	/* Sums over layers: the runs may have different numbers of layers. */
 	[DIFF_MODULE] =
 		"SELECT number, ifnull(pattern, char(30)), ifnull(pattern, 'outside any module'), sum(bytes), sum(count), NULL "
 		"FROM peak_module_site AS part JOIN device ON device.id = part.device LEFT JOIN submodule "
 		"ON submodule.id = part.submodule WHERE EXISTS (SELECT 1 FROM submodule) GROUP BY number, 2",
 	/*
-	 * The part of a path after its last '/': what is left when everything up to it is taken away. The allocator's
-	 * idle bytes are nobody's: they are no tensor of the line that happened to make it take a segment.
+	 * The file name of a path is the part after its last '/', found by trimming. Idle bytes of the allocator have
+	 * no place: they are not tensors of the line that caused the segment.
 	 */
 	[DIFF_SITE] =
 		"WITH named AS (SELECT node, function, place, replace(file, rtrim(file, replace(file, '/', '')), '') "
@@ -96,7 +96,7 @@ static void free_row(struct diff_row *row)
 	free(row->label);
 }
 
-/* Rows of one name become one row. Each run has a name once; the second run's label stays. */
+/* Joins rows of one name. Each run has a name once; the second run's label stays. */
 static void pair_up(struct diff_table *table)
 {
 	struct diff_row *row, *last;
@@ -123,7 +123,7 @@ static void pair_up(struct diff_table *table)
 	table->count = count;
 }
 
-/* Modules of one run alone: the other was recorded without them. */
+/* Drops modules if only one run recorded modules. */
 static void drop_one_sided(struct diff_table *table)
 {
 	int a = 0, b = 0;
@@ -138,7 +138,7 @@ static void drop_one_sided(struct diff_table *table)
 	table->count = a && b ? table->count : 0;
 }
 
-/* Steps that only one run has are no difference of what a step takes. */
+/* Drops steps that only one run has: they do not change the cost of a step. */
 static void drop_single(struct diff_table *table)
 {
 	size_t i, count = 0;
@@ -194,7 +194,7 @@ static int count_row(void *context, const struct db_stmt *row)
 	return 0;
 }
 
-/* A micro-batch begins with a forward that does not follow a forward. */
+/* Counts steps and micro-batches. A micro-batch begins with a forward that does not follow a forward. */
 static int count_parts(struct db *db, uint64_t *steps, uint64_t *batches)
 {
 	uint64_t counts[2] = { 0 };
@@ -253,7 +253,7 @@ int diff_differs(const struct diff_row *row, uint64_t permille)
 	return by > FLOOR && by > larger / 1000 * permille;
 }
 
-/* Within a hundredth: allocators round sizes. */
+/* Whether `large` is twice `small` within a hundredth: allocators round sizes. */
 static int is_twice(uint64_t small, uint64_t large)
 {
 	return small >= FACTOR_MIN && large > small &&

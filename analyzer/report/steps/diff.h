@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "database/db.h"
 
-/* The compared parts: X(NAME, key in JSON, title, decides). decides: a difference makes the answer "different". */
+/* The compared parts: X(NAME, key in JSON, title, decides). decides 1: a difference makes the answer "different". */
 #define DIFF_LIST(X)                                                           \
 	X(DEVICE, "devices", "Peak of each device", 1)                         \
 	X(PHASE_PEAK, "phase_peaks", "The most while each phase ran", 1)       \
@@ -28,15 +28,15 @@ enum diff_kind {
 };
 
 struct diff_figure {
-	int in;                /* 0: the run does not have it */
+	int in;                /* 0: the run does not have the row */
 	uint64_t bytes, count; /* count: allocations */
 };
 
 struct diff_row {
 	int64_t device;    /* number */
-	char *key, *label; /* label: what people call it, of the second run where it has it */
-	const char *phase; /* DIFF_SITE: static word; else, and of slack, NULL */
-	int allocations;   /* 1: count is of allocations of one kind, so that the bytes of one say something */
+	char *key, *label; /* label: words for a person, of the second run if it has the row */
+	const char *phase; /* DIFF_SITE: static word; other kinds, and slack: NULL */
+	int allocations;   /* 1: count is of one kind of allocation, and bytes / count has a meaning */
 	struct diff_figure a, b;
 };
 
@@ -60,10 +60,10 @@ void diff_release(struct diff *diff);
 /* Whether the bytes differ by more than `permille` of the larger figure, and by more than 1 MiB. */
 int diff_differs(const struct diff_row *row, uint64_t permille);
 
-/* 2: as many allocations have twice the bytes in the second run; -2: half; 0: neither. */
+/* 2: the second run has as many allocations with twice the bytes; -2: with half; 0: neither. */
 int diff_factor(const struct diff_row *row);
 
-/* Bytes of the second run less those of the first. */
+/* Bytes of the second run minus bytes of the first. */
 int64_t diff_change(const struct diff_row *row);
 
 #endif

@@ -1,13 +1,13 @@
-/* The cause of a difference, by what the bytes of places have in common. */
+/* The cause of a difference, from the common factor of the places' bytes. */
 #include "diff_cause.h"
 
 #include <string.h>
 #include "memtrace/phase.h"
 
-#define FLOOR (1u << 20) /* bytes: smaller places say nothing */
-#define SAME 0.05        /* factors this near are one */
-#define MOST 0.8         /* share of the bytes of init that has to agree */
-#define GOOD_PART 0.5    /* share of the difference that has to be explained */
+#define FLOOR (1u << 20) /* bytes: smaller places are ignored */
+#define SAME 0.05        /* factors this near are equal */
+#define MOST 0.8         /* share of init's bytes that must agree */
+#define GOOD_PART 0.5    /* share of the difference that must be explained */
 
 const char *diff_cause_word(enum diff_cause_kind kind)
 {
@@ -39,7 +39,10 @@ static int is_near(double one, double two)
 	return gap <= SAME * (one > two ? one : two);
 }
 
-/* Bytes of an allocation in B for a byte of one in A; 0: not the same allocations. The last ones may not have come. */
+/*
+ * The bytes of an allocation in B divided by those in A; 0: the counts do not match. The last allocations may be
+ * missing.
+ */
 static double factor_of(const struct diff_row *row)
 {
 	double a = (double)row->a.count, b = (double)row->b.count;
@@ -57,8 +60,8 @@ static uint64_t distance(uint64_t one, uint64_t two)
 /* ---- the weights ---- */
 
 struct init {
-	double bytes;             /* A's, of the places of init that both have */
-	double same, twice, half; /* bytes among them, by factor */
+	double bytes;             /* bytes in A of the places of init that both runs have */
+	double same, twice, half; /* part of these bytes by factor: 1, 2, 0.5 */
 };
 
 static struct init look_at_init(const struct diff *diff, int64_t device)
@@ -81,7 +84,7 @@ static struct init look_at_init(const struct diff *diff, int64_t device)
 	return init;
 }
 
-/* By how much the places differ that have this factor; `init`: those of init count, too. */
+/* The sum of the differences of places with this factor. `init`: includes places of init. */
 static uint64_t differ_by(const struct diff *diff, int64_t device, double factor, int init, size_t *count)
 {
 	const struct diff_table *places = &diff->table[DIFF_SITE];
@@ -114,7 +117,7 @@ static int is_dtype(struct diff_cause *cause, const struct diff *diff, int64_t d
 	return 1;
 }
 
-/* The same place of init, from which as much comes twice. */
+/* Whether one run has twice the allocations and bytes of the other at this place. */
 static int comes_twice(const struct diff_row *row, int64_t change)
 {
 	const struct diff_figure *more = change > 0 ? &row->b : &row->a, *less = change > 0 ? &row->a : &row->b;
@@ -131,7 +134,7 @@ static int take_copy(struct diff_cause *cause, const struct diff_row *row, uint6
 	return 1;
 }
 
-/* A new place with what init's places of the other run have; `change` says which run has more. */
+/* Finds a new place with as much as the places of init in the other run. `change` tells which run has more. */
 static int is_copy(struct diff_cause *cause, const struct diff *diff, int64_t device, int64_t change)
 {
 	const struct diff_table *places = &diff->table[DIFF_SITE];

@@ -1,5 +1,5 @@
 /*
- * diff_cause.h - what makes two runs differ, by the bytes of their places:
+ * diff_cause.h - the cause of a difference between two runs, by the bytes of their places:
  *
  *     data type   what init allocates, the weights, is as many allocations of twice (or half) the size
  *     tokens      the weights are the same; places of forward, log-probs and backward, as many allocations each, have all the
@@ -27,9 +27,9 @@ enum diff_cause_kind {
 
 struct diff_cause {
 	enum diff_cause_kind kind;
-	double factor;              /* DTYPE, TOKENS: bytes of B for a byte of A */
-	uint64_t bytes;             /* bytes of the places that show it: by how much they differ */
-	const struct diff_row *row; /* COPY: its place, new or gone or theirs; lives as long as the diff */
+	double factor;              /* DTYPE, TOKENS: bytes in B divided by bytes in A */
+	uint64_t bytes;             /* sum of the differences of the places with the cause */
+	const struct diff_row *row; /* COPY: place of the copy; lives as long as the diff */
 };
 
 /* On the device with this number. */

@@ -256,7 +256,7 @@ void let_go_release(struct let_go *let_go)
 	memset(let_go, 0, sizeof(*let_go));
 }
 
-/* `newer` stands for both. */
+/* `newer` then stands for both rows. */
 static void join(const struct let_go_row *older, struct let_go_row *newer)
 {
 	newer->steps += older->steps;
@@ -285,7 +285,7 @@ struct asked {
 	const struct growth_answer *answer;
 };
 
-/* For one of them. */
+/* Prints or fills in the answer for one process and device. */
 static int print_or_fill(const struct text *text, struct doc *doc, struct db *db, const struct answer_options *options)
 {
 	const struct growth_answer *answer = ((const struct asked *)options->own)->answer;

@@ -8,12 +8,12 @@
 #include "memtrace/phase.h"
 #include "report/finding.h"
 
-#define STEPS_MAX (1u << 20) /* the newest ones of a run */
-#define STEPS_ENOUGH 3       /* to tell growth */
+#define STEPS_MAX (1u << 20) /* newest steps of a run */
+#define STEPS_ENOUGH 3       /* fewest steps to judge growth */
 
 /* ---- the rule ---- */
 
-/* The longest run that ends late. 1: it is long enough. */
+/* Finds the longest run of parts that ends late. Returns 1 if it is long enough. */
 static int find_run(const uint64_t *kept, uint32_t parts, uint64_t threshold, struct growth_run *found)
 {
 	struct growth_run run = { 0 };
@@ -40,7 +40,9 @@ static int find_run(const uint64_t *kept, uint32_t parts, uint64_t threshold, st
 	return most >= GROWTH_PARTS || (most && most + 1 >= GROWTH_PARTS && !found->first && kept[judged] > threshold);
 }
 
-/* Bytes that the place holds more at the end of part `to` than before part `from`. Part 0 begins with what went later. */
+/*
+ * The rise of the held bytes from before part `from` to the end of part `to`. Before part 0: the bytes that went later.
+ */
 static uint64_t rise(const uint64_t *kept, const uint64_t *held, uint32_t from, uint32_t to)
 {
 	uint64_t before = from ? held[from - 1] : held[0] > kept[0] ? held[0] - kept[0] : 0;
@@ -48,7 +50,7 @@ static uint64_t rise(const uint64_t *kept, const uint64_t *held, uint32_t from, 
 	return held[to] > before ? held[to] - before : 0;
 }
 
-/* 1: of what the last parts kept, the place holds at least half more. */
+/* Whether the held bytes rose by at least half of the bytes that the last parts kept. */
 static int still_grows(const uint64_t *kept, const uint64_t *held, uint32_t parts)
 {
 	uint32_t judged = parts - 1, late = parts / GROWTH_LATE, from, i;
@@ -126,7 +128,7 @@ static int by_size(const void *a, const void *b)
 	return (one > two) - (one < two);
 }
 
-/* The first step of all sets things up where it kept half as much again as the middle one of those after it. */
+/* Whether the first step sets things up: it kept more than one and a half times the median of the later steps. */
 static int sets_up(const uint64_t *kept, const struct growth_run *run)
 {
 	uint64_t *later = run->first || run->parts < 3 ? NULL : malloc(run->parts * sizeof(*later)), middle;
@@ -152,7 +154,7 @@ static void take_category(struct growing *growing)
 	growing->key.node = growing->node[most];
 }
 
-/* Too few steps to tell: what the second step kept may have begun to grow. */
+/* Whether there are too few steps to judge: the bytes of the second step may be the beginning of growth. */
 static int is_open_question(const struct growing *growing)
 {
 	return growing->at.parts == STEPS_ENOUGH && growing->at.kept[0] <= growing->at.threshold &&
@@ -204,7 +206,7 @@ static struct growth_lane *find_lane(const struct growth *growth, int64_t proces
 	return low < growth->lanes && lane->process == process && lane->device == device ? lane : NULL;
 }
 
-/* Judges the place whose rows are all in. */
+/* Judges the place when all of its rows are in. */
 static int judge(struct growing *growing)
 {
 	struct growth_lane *lane = find_lane(growing->growth, growing->key.process, growing->key.device);
@@ -237,7 +239,10 @@ static int same_key(const struct growth_place *one, const struct growth_place *t
 	       one->phase == two->phase;
 }
 
-/* Made in `step`, gone in `gone`. An allocation that lives to the end of the next step only is replaced: the place does not hold it. */
+/*
+ * Counts an allocation made in `step` and freed in `gone`. An allocation that lives only to the end of the next step is
+ * replaced, and not held.
+ */
 static void count_step(struct growing *growing, int64_t step, int64_t gone, uint64_t bytes, uint64_t count)
 {
 	int64_t last = growing->at.parts, made = step - growing->first_step, to = gone - growing->first_step;
@@ -252,7 +257,7 @@ static void count_step(struct growing *growing, int64_t step, int64_t gone, uint
 		return;
 	growing->at.held[made < 0 ? 0 : made] += bytes;
 	if (to < last)
-		growing->at.held[to] -= bytes; /* differences wrap around and add up again */
+		growing->at.held[to] -= bytes; /* differences may wrap around; their sums are right */
 }
 
 static struct growth_place read_key(const struct db_stmt *row)
@@ -301,7 +306,7 @@ static int take_lane(void *context, const struct db_stmt *row)
 	struct growth *growth = context;
 	struct growth_lane *more = growth->lane;
 
-	/* There is always room for a power of two. */
+	/* The array has room up to the next power of two. */
 	if (!(growth->lanes & (growth->lanes - 1)))
 		more = realloc(growth->lane, (growth->lanes ? growth->lanes * 2 : 1) * sizeof(*more));
 	if (!more)
@@ -386,7 +391,7 @@ static const char places_sql[] =
 	"WHERE last_step > first_step AND (site.memory = 'tensor' OR NOT site.tensors_inside) "
 	"GROUP BY 1, 2, 4, 5, 8, 9, 6 ORDER BY 1, 2, 4, 5, 8, 9, 6";
 
-/* A recording that stopped after the steps it was asked for left a program that goes on. */
+/* A program goes on if its recording stopped after a given number of steps. */
 static const char devices_sql[] =
 	"WITH user AS (SELECT DISTINCT device, process FROM site), "
 	"cut AS (SELECT device, min(ifnull(ended, '') = ?1) AS is_cut FROM user JOIN process ON process.id = user.process "

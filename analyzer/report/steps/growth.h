@@ -1,5 +1,5 @@
 /*
- * growth.h - whether a run grows, where, and by how much. Every report asks here.
+ * growth.h - decides whether a run grows, at which places, and by how much. All reports use these functions.
  *
  * The life of a program is cut into parts: steps, or the micro-batches of one step (retained.h). Two figures of one
  * place are known for each part. Kept: bytes that the part made there and that are alive at the end of all. Held: bytes
@@ -21,7 +21,7 @@
  * thousandth of the device's peak, at least 4 KiB.
  *
  * The figures: `bytes` is what was kept of these parts, with the last one, and without a first step that set things up;
- * `each` is that by the number of parts. A process, a GPU and the run grow by the sums over their places.
+ * `each` is `bytes` divided by the number of parts. A process, a GPU and the run grow by the sums over their places.
  */
 #ifndef MEMANA_GROWTH_H
 #define MEMANA_GROWTH_H
@@ -43,50 +43,53 @@
 #define GROWTH_RECORD_MORE ": record four or more steps to see whether the run grows."
 
 struct growth_run {
-	uint32_t first, parts; /* the first part, from 0, and how many, with gaps */
-	uint64_t kept, bytes;  /* kept of these parts; and the bytes held more than before them */
-	uint64_t most;         /* the most kept of one part */
+	uint32_t first, parts; /* first part, from 0; number of parts, gaps included */
+	uint64_t kept, bytes;  /* bytes kept of these parts; rise of the held bytes over them */
+	uint64_t most;         /* most bytes kept of one part */
 };
 
-/* `kept` and `held` have `parts` figures, bytes. 1: the place grows, and `run` says since when and by how much; 0. */
+/*
+ * Judges a place. `kept` and `held` have `parts` figures in bytes. Returns 1: the place grows, and `run` has the
+ * beginning and the bytes; else 0.
+ */
 int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth_run *run);
 
 /* The figures of one place, part by part, while its rows come in. */
 struct growth_parts {
-	uint64_t *kept, *held, *count; /* held: differences from part to part, which wrap around and add up again */
+	uint64_t *kept, *held, *count; /* held: differences from part to part; they may wrap around */
 	uint32_t parts, room;
 	uint64_t threshold;
 };
 
-/* All parts without anything. 0 or -MT_E_MEMORY. growth_parts_release() in the end. */
+/* Sets all parts to 0. Returns 0 or -MT_E_MEMORY. Call growth_parts_release() at the end. */
 int growth_parts_begin(struct growth_parts *all, uint32_t parts, uint64_t threshold);
 void growth_parts_release(struct growth_parts *all);
 
-/* growth_find() when all rows have come in, once. */
+/* growth_find() after all rows are in. Call it once. */
 int growth_parts_find(struct growth_parts *all, struct growth_run *run);
 
 /* The names of a place, as people read them. */
 struct growth_name {
 	struct finding_place at;
-	char module[FINDING_MODULE_MAX]; /* the module that keeps most of it, layers together: "layers.*"; "": none */
-	uint32_t modules;                /* modules that keep some of it; outside any module counts as one */
+	char module[FINDING_MODULE_MAX]; /* module that keeps most of it, layers as one: "layers.*"; "": none */
+	uint32_t modules;                /* modules that keep some of it; "outside any module" counts as one */
 	struct callstack stack;          /* after growth_stacks: the stack of its largest process */
-	size_t user;                     /* the frame of the place in it */
+	size_t user;                     /* frame of the place in `stack` */
 };
 
 /* A place that grows. */
 struct growth_place {
 	int64_t device, process, pid, rank, node; /* ids; rank -1: none; one of its stacks, 0: none */
 	int64_t first_node;                       /* see finding.h */
-	const char *phase, *category;             /* static words; the category that most of it has */
+	const char *phase, *category;             /* static words; category with most of its bytes */
 	uint64_t bytes, each;           /* see above; micro-batches: of the worst step, until the last one begins */
-	uint64_t replaced;              /* kept of these parts beside that, for as much that went meanwhile */
+	uint64_t replaced;              /* further bytes kept of these parts, in place of memory that went */
 	uint64_t count;                 /* allocations; steps only */
-	uint32_t parts, of;             /* how many parts, out of how many */
-	uint32_t first;                 /* the first of them: a step, or a micro-batch from 1 */
-	uint32_t steps, steps_of;       /* micro-batches: in how many steps the place grew, out of how many */
+	uint32_t parts, of;             /* number of growing parts, and of all parts */
+	uint32_t first;                 /* first of these parts: a step, or a micro-batch from 1 */
+	uint32_t steps, steps_of;       /* micro-batches: number of steps in which the place grew, and of all steps */
 	int64_t step;                   /* micro-batches: the worst step */
-	const struct growth_name *name; /* in a table; else NULL */
+	const struct growth_name *name; /* set in a table; else NULL */
 };
 
 struct growth_list {
@@ -94,11 +97,11 @@ struct growth_list {
 	size_t count, room;
 };
 
-/* One place in all processes, of all devices. */
+/* One place, over all processes and devices. */
 struct growth_row {
 	const struct growth_place *most; /* its largest process */
 	uint64_t bytes, each, allocations;
-	const struct growth_place *place; /* its places: `count` of the table */
+	const struct growth_place *place; /* its places: `count` entries of the table */
 	size_t count;
 };
 
@@ -113,11 +116,14 @@ struct growth_table {
 	struct stack_tree *stacks;
 };
 
-/* A table of a copy of the list, with names. finding_same_places() has made its table. 0 or -MT_E_x. Release in any case. */
+/*
+ * Makes a table of a copy of the list, with names. finding_same_places() must have made its table. Returns 0 or
+ * -MT_E_x. The caller releases `table` in any case.
+ */
 int growth_table_make(struct growth_table *table, const struct growth_list *list, struct db *db);
 void growth_table_release(struct growth_table *table);
 
-/* Makes the rows of the places that are in the table. 0 or -MT_E_x. */
+/* Makes the rows from the places in the table. Returns 0 or -MT_E_x. */
 int growth_table_fill(struct growth_table *table, struct db *db);
 
 /* Loads the stacks of the first `limit` rows. 0 or -MT_E_x. */
@@ -129,7 +135,7 @@ enum growth_state { GROWTH_UNKNOWN, GROWTH_STEADY, GROWTH_GROWING };
 struct growth_lane {
 	int64_t process, device; /* ids */
 	uint64_t bytes, each;
-	enum growth_state state; /* unknown: too few steps ended */
+	enum growth_state state; /* unknown: too few ended steps */
 };
 
 /* A device that grows: the sums over its processes. */
@@ -137,23 +143,26 @@ struct growth_device {
 	int64_t device, number;
 	char kind[8];
 	uint64_t bytes, each;
-	int64_t left; /* steps until the device is full, -1: unknown, or the run is over */
+	int64_t left; /* steps until the device is full; -1: unknown, or the run is over */
 	size_t processes;
 };
 
 struct growth {
 	struct growth_table table;
 	struct growth_lane *lane;     /* by process, then by device */
-	struct growth_device *device; /* the one that grows fastest first */
+	struct growth_device *device; /* fastest growth first */
 	size_t lanes, devices;
-	enum growth_state state; /* the run's */
+	enum growth_state state; /* state of the run */
 };
 
-/* Asks the database; the table `place` is filled. 0 or -MT_E_x. Release in any case. */
+/*
+ * Loads the growth of a run. The table `place` must be filled. Returns 0 or -MT_E_x. The caller releases `growth` in
+ * any case.
+ */
 int growth_load(struct growth *growth, struct db *db);
 void growth_release(struct growth *growth);
 
-/* NULL: the process has nothing on that device. */
+/* NULL: the process has no memory on this device. */
 const struct growth_lane *growth_lane(const struct growth *growth, int64_t process, int64_t device);
 
 /* "steady", "growing", "unknown" */
@@ -161,36 +170,36 @@ const char *growth_state_word(enum growth_state state);
 
 /* ---- growth_table.c ---- */
 
-/* Adds a copy. The place in the list, or NULL: out of memory. */
+/* Adds a copy of `place`. Returns the entry in the list; NULL: out of memory. */
 struct growth_place *growth_list_add(struct growth_list *list, const struct growth_place *place);
 
 /* ---- growth_words.c ---- */
 
 /*
- * The headline: "Growing: forward (train.py:20) keeps 2.0 MiB more with every step (steps 1 to 6), 12.0 MiB so far, on
- * GPU 0 in 8 processes. GPU 0 is full after 538 more steps." About the device that grows fastest, or about `device` (id, 0:
- * any). Nothing where nothing grows.
+ * Says the headline: "Growing: forward (train.py:20) keeps 2.0 MiB more with every step (steps 1 to 6), 12.0 MiB so
+ * far, on GPU 0 in 8 processes. GPU 0 is full after 538 more steps." About the device that grows fastest, or about
+ * `device` (id, 0: any). Says nothing if no memory grows.
  */
 void growth_say(struct sentence *sentence, const struct growth *growth, int64_t device);
 
-/* "rank 0", "ranks 0 to 7", "pids 12 and 15": who has a row. */
+/* Says the processes of a row: "rank 0", "ranks 0 to 7", "pids 12 and 15". */
 void growth_say_processes(struct sentence *sentence, const struct growth_row *row);
 
 /* "forward_step (actor.py:312) in layers.*"; "no stack was recorded". */
 void growth_say_name(struct sentence *sentence, const struct growth_name *name);
 
-/* The remedy, after growth_say or a sentence about micro-batches (where nothing grows by steps). */
+/* Says the remedy, after growth_say, or after a sentence about micro-batches if no place grows by steps. */
 void growth_say_remedy(struct sentence *sentence, const struct growth_list *steps, const struct growth_list *batches);
 
 extern const struct column_table growth_columns, growth_device_columns, kept_columns; /* kept: with stacks */
 
-/* The table "What grows" of the first `limit` rows; nothing where nothing grows. */
+/* Prints the table "What grows" of the first `limit` rows; nothing if no memory grows. */
 void growth_print(const struct text *text, const struct growth *growth, size_t limit);
 
 /* A row of one place alone. */
 struct growth_row growth_row_of(const struct growth_place *place);
 
-/* The object "growth" of every report that tells of it: the same figures everywhere. At most `limit` places. */
+/* Adds the object "growth", with the same figures in every report. At most `limit` places. */
 void growth_json(struct doc *doc, const struct growth *growth, size_t limit);
 
 #endif

@@ -36,7 +36,7 @@ static int compare_key(const struct growth_place *place, int64_t first_node, con
 	return strcmp(place->phase, phase);
 }
 
-/* Rows of the question come in the order of the places: of each place the module that keeps most first. */
+/* Takes a module. Rows come in the order of the places; the first row of a place is the module that keeps most. */
 static int take_module(void *context, const struct db_stmt *stmt)
 {
 	struct naming *naming = context;
@@ -61,7 +61,7 @@ static const char modules_sql[] =
 	"LEFT JOIN submodule ON submodule.id = submodule WHERE until_step IS NULL "
 	"GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC, 3";
 
-/* While the rows are in the order of the places. */
+/* Call it while the rows are in the order of the places. */
 static int find_names(struct growth_table *table, struct db *db)
 {
 	struct naming naming = { .table = table };

@@ -44,7 +44,7 @@ static int by_number(const void *a, const void *b)
 	return (one > two) - (one < two);
 }
 
-/* "0 to 7", "0, 3 and 5", "0, 3, 5, 7 and 12 more"; `number` is sorted, `count` more than none. */
+/* Says "0 to 7", "0, 3 and 5" or "0, 3, 5, 7 and 12 more". `number` is sorted; `count` is above 0. */
 static void say_numbers(struct sentence *sentence, const int64_t *number, size_t count)
 {
 	size_t i, shown = count > 5 ? 4 : count;
@@ -59,7 +59,10 @@ static void say_numbers(struct sentence *sentence, const int64_t *number, size_t
 		sentence_say(sentence, " and %zu more", count - shown);
 }
 
-/* The ranks of the places, or their pids, on one device or on all (0): each once and sorted. NULL: out of memory. */
+/*
+ * The ranks of the places, or their pids, on one device or on all (0), sorted and without duplicates. NULL: out of
+ * memory.
+ */
 static int64_t *numbers_of(const struct growth_row *row, int64_t device, int ranks, size_t *found)
 {
 	int64_t *number = malloc((row->count ? row->count : 1) * sizeof(*number));
@@ -163,7 +166,7 @@ void growth_say(struct sentence *sentence, const struct growth *growth, int64_t 
 	say_rest(sentence, growth, at);
 }
 
-/* Most of what grows is what CUDA graphs are captured with. */
+/* Whether most growing bytes belong to the capture of CUDA graphs. */
 static int is_of_graphs(const struct growth_list *steps, const struct growth_list *batches)
 {
 	const struct growth_list *const lists[] = { steps, batches };

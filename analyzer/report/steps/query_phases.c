@@ -14,13 +14,13 @@ struct run {
 	int phase;
 };
 
-/* Bytes that a run left on a device, or a step of a process from one phase on it. */
+/* Bytes that a run of a phase left on a device; or that a step of a process left there from one phase. */
 struct left {
 	int64_t key, process, device; /* key: index of the run; or the step, times phases, plus the phase */
 	uint64_t bytes;
 };
 
-/* Open addressing; grows. */
+/* A growing hash table with open addressing. */
 struct left_table {
 	struct left *slot; /* bytes 0: free */
 	size_t room, count;
@@ -33,7 +33,7 @@ struct loading {
 	struct left_table by_run, by_step;
 };
 
-/* ---- what was left, per run and per step ---- */
+/* ---- bytes left by each run and each step ---- */
 
 static struct left *find_left(const struct left_table *table, int64_t key, int64_t process, int64_t device)
 {
@@ -65,7 +65,7 @@ static int grow_left(struct left_table *table)
 	return 0;
 }
 
-/* *sum: what has been left by it so far. 0 or -MT_E_MEMORY. */
+/* *sum: bytes left so far under this key. Returns 0 or -MT_E_MEMORY. */
 static int add_left(struct left_table *table, int64_t key, int64_t process, int64_t device, uint64_t bytes,
 		    uint64_t *sum)
 {
@@ -177,7 +177,7 @@ static int take_run(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* The newest run that had begun, if it is one of this phase. -1: the memory came from outside of any. */
+/* The newest run that had begun, if it is of this phase. -1: the memory was allocated outside of any run. */
 static int64_t run_of(const struct loading *loading, int64_t process, int64_t seq, int phase)
 {
 	size_t low = 0, high = loading->count, middle;
@@ -203,8 +203,8 @@ static void keep_most(uint64_t *most, uint64_t bytes)
 }
 
 /*
- * Processes that ended before another one began on the device: their memory is gone at the end, though nothing freed it. A
- * table, because each device and phase asks for them. 0 or an error.
+ * Finds the processes that ended before the newest process on the device began. Their memory is gone at the end,
+ * without a free. Uses a table, because each device and phase asks. Returns 0 or an error.
  */
 static int find_replaced(struct db *db)
 {
@@ -225,7 +225,7 @@ static int find_replaced(struct db *db)
 	return error;
 }
 
-/* Columns of the last question: of a stretch of an allocation's life, and of its birth. */
+/* Columns of the last question: a stretch of an allocation's life, and its birth. */
 enum {
 	PROCESS,
 	DEVICE,
@@ -242,13 +242,13 @@ enum {
 	ALLOCATIONS
 };
 
-/* The stretch goes on behind the end of what is numbered by this pair of columns. */
+/* Whether the stretch goes on after `end`, by this pair of columns. */
 static int is_there_after(const struct db_stmt *stmt, int since, int until, int64_t end)
 {
 	return db_int(stmt, since) <= end && (db_type(stmt, until) == DB_NULL || db_int(stmt, until) > end);
 }
 
-/* The memory still there when the run in which it was allocated has ended, and when that step has. */
+/* Notes memory that is alive at the end of its run, and at the end of its step. */
 static int note_left(struct loading *loading, const struct db_stmt *stmt, struct phases_row *row, int phase)
 {
 	int64_t process = db_int(stmt, PROCESS), device = db_int(stmt, DEVICE), run;
@@ -324,8 +324,8 @@ static const char left_sql[] =
 #define QUESTIONS_PEAKS 2u /* the devices and the peaks */
 
 /*
- * Phases as high as the device's peak that only saw what stayed. After the peak a phase gets there by memory that it takes from then on,
- * before it by any.
+ * Phases with the device's peak level that took no memory to reach it. After the peak, only memory taken since the peak
+ * counts; before it, any memory.
  */
 static const char heirs_sql[] =
 	"SELECT phase_peak.device, phase_peak.phase FROM phase_peak JOIN peak USING (device, bytes) "
@@ -344,7 +344,7 @@ static int is_higher(const struct phases_device *device, const struct phases_row
 	return one->peak > two->peak || (one->peak == two->peak && one->phase == device->peak_phase);
 }
 
-/* Highest peak first; of equal ones the phase that memana top names, else the order of the phases. */
+/* Orders by peak, highest first. On a tie the phase that memana top names comes first, then the order of the phases. */
 static void sort_rows(struct phases_device *device)
 {
 	struct phases_row *row;

@@ -1,5 +1,6 @@
 /*
- * query_phases.h - what each phase did to a device: how often it ran, what it took, and what it left behind.
+ * query_phases.h - figures of each phase on a device: its runs, the memory that it took, and the memory that it left
+ * behind.
  *
  *     forward ████        ████            ran twice
  *     took    a b c       d e
@@ -8,7 +9,7 @@
  *     c ═                     e ═         gone before it ended
  *     step 1 ────────────┤├─── step 2 ──
  *
- * Bytes are those in use (in_use_span of schema.sql), by the phase that each was allocated in; what was left is what was there. Runs of several processes on
+ * Bytes are bytes in use (in_use_span of schema.sql), by the phase of their allocation. Runs of several processes on
  * one device are added up; "left" is the most that one run, or one step, of one process left.
  */
 #ifndef MEMANA_QUERY_PHASES_H
@@ -22,49 +23,49 @@
 
 #define PHASES_PLACES 3 /* places that are told of each phase */
 
-/* Memory of a place that a phase left at the end of the recording; function, place "": unknown. */
+/* Memory of a place that a phase left at the end of the recording. function, place "": unknown. */
 struct phases_left {
 	char function[256], place[256];
 	const char *category; /* static */
 	int64_t bytes;
-	int64_t probable; /* the part with a guessed category */
+	int64_t probable; /* bytes with a guessed category */
 };
 
 struct phases_row {
 	int phase;
-	uint64_t runs;         /* runs in the processes that use the device */
+	uint64_t runs;         /* runs in all processes that use the device */
 	int64_t time;          /* time of all runs, ns */
 	uint64_t bytes, count; /* allocated on the device */
-	int ran_peak;          /* the device has a peak for it: */
-	int inherits;          /* its peak is the device's, and it took nothing to get there: other phases had */
-	uint64_t peak;         /* the device's peak while it ran */
+	int ran_peak;          /* 1: the device has a peak for the phase */
+	int inherits;          /* 1: the phase has the device's peak level, and took no memory to reach it */
+	uint64_t peak;         /* peak of the device during the phase */
 	int64_t peak_time, peak_step;
-	uint64_t left_run, left_step; /* by the run, and by the step, that left most */
+	uint64_t left_run, left_step; /* the run and the step that left most bytes */
 	uint64_t left_end;            /* at the end of the recording, of all runs */
 	struct phases_left *left;     /* places that left most of it, the largest first; PHASES_PLACES at most */
 	size_t places;
-	uint64_t asleep_end; /* beside it: allocated then, but its pages are not there */
+	uint64_t asleep_end; /* not in `left_end`: allocated by the phase, but not resident */
 };
 
 struct phases_device {
 	int64_t id, number;
 	char kind[8], name[128];
 	uint64_t total; /* 0: unknown */
-	int64_t steps;  /* steps that ended, of the process with the most */
-	int peak_phase; /* in which the device had its peak; of phases that saw as much it is the first to name */
+	int64_t steps;  /* ended steps of the process with most */
+	int peak_phase; /* phase of the device's peak; of phases with the same level the first to name */
 	struct phases_row row[MT_PHASE_COUNT];          /* by phase */
-	const struct phases_row *shown[MT_PHASE_COUNT]; /* those that did something, the highest peak first */
+	const struct phases_row *shown[MT_PHASE_COUNT]; /* phases that did something, the highest peak first */
 	size_t rows;
 };
 
 struct phases {
-	struct phases_device *device; /* those that held something, by number */
+	struct phases_device *device; /* devices that held memory, by number */
 	size_t count, room;
 };
 
 extern const struct column_table phases_columns;
 
-/* `peaks_alone` 1: of the rows, nothing but peaks. 0 or -MT_E_x. Release in any case. */
+/* `peaks_alone` 1: loads only the peaks of the rows. Returns 0 or -MT_E_x. The caller releases `phases` in any case. */
 int phases_load(struct phases *phases, struct db *db, int peaks_alone);
 void phases_release(struct phases *phases);
 

@@ -8,7 +8,7 @@
 #include "report/answer.h"
 #include "report/finding.h"
 
-#define LITTLE (64 << 10) /* bytes: less is no difference */
+#define LITTLE (64 << 10) /* bytes: smaller changes do not count */
 
 /* ---- rows ---- */
 
@@ -89,7 +89,7 @@ static int take_row(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* A step that did not end began when the one before ended. */
+/* An unfinished step began when the step before ended. */
 static const char rows_sql[] =
 	"SELECT it.process, it.device, pid, rank, number, kind, device.name, total_bytes, it.step, "
 	"ifnull(begin_time, (SELECT ifnull(max(end_time), first_time) FROM step WHERE step.process = it.process)), "
@@ -129,7 +129,7 @@ static size_t row_from(const struct steps_lane *lane, int64_t step)
 	return low;
 }
 
-/* Sizes of a forged trace may go round; nothing else does. */
+/* Sums may wrap around in a forged trace only. */
 static int64_t sum(int64_t one, int64_t two)
 {
 	return (int64_t)((uint64_t)one + (uint64_t)two);
@@ -150,7 +150,7 @@ static void add_bytes(struct steps_row *row, const struct db_stmt *stmt, int sig
 	row->asleep += (uint64_t)(sign < 0 ? difference(0, db_int(stmt, 6)) : db_int(stmt, 6));
 }
 
-/* Bytes that come with a step and those that go are written down where they do, and added up later. */
+/* Notes bytes at the steps where they come and go. They are added up later. */
 static int take_bytes(void *context, struct db_stmt *stmt)
 {
 	struct steps_lane *lane = find_lane(context, db_int(stmt, 0), db_int(stmt, 1));
@@ -167,7 +167,7 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* The recording ended in this step before it had done anything. */
+/* Whether the recording ended in this step before it did anything. */
 static int is_empty(const struct steps_row *row)
 {
 	return !row->ended && row->held == row[-1].held && row->in_use == row[-1].in_use && row->peak <= row[-1].peak;
@@ -179,7 +179,7 @@ static int is_higher(const struct steps_row *one, const struct steps_row *two)
 	return one->peak > two->peak || (one->peak == two->peak && one->peak_tensors > two->peak_tensors);
 }
 
-/* Fills in what changed since another row; NULL: nothing is before it. */
+/* Sets the changes against another row; NULL: no row is before it. */
 static void compare(struct steps_row *row, const struct steps_row *before)
 {
 	int64_t most = 0, grown;
@@ -207,7 +207,7 @@ static void add_row_up(struct steps_row *row, const struct steps_row *before)
 		row->category[i] = sum(row->category[i], before ? before->category[i] : 0);
 		row->in_use += (uint64_t)row->category[i];
 	}
-	/* Memory that is held is in use or in reserve. */
+	/* Held memory is in use or in reserve. */
 	row->slack = row->held > row->in_use ? row->held - row->in_use : 0;
 	compare(row, before);
 }
@@ -262,7 +262,7 @@ static int first_is_atypical(const struct steps_lane *lane)
 	qsort(value, others, sizeof(*value), by_number);
 	qsort(value + others, others, sizeof(*value), by_number);
 	off = is_off(lane->row[0].peak, value[others / 2]) || is_off(lane->row[0].in_use, value[others + others / 2]);
-	/* The first of steps that grow is off in any case. */
+	/* In a growing run the first step differs in any case. */
 	if (lane->state == GROWTH_GROWING)
 		off = is_off(lane->row[0].peak, lane->row[1].peak) || is_off(lane->row[0].in_use, lane->row[1].in_use);
 	free(value);
@@ -313,7 +313,7 @@ void steps_release(struct steps *steps)
 
 /* ---- fewer rows ---- */
 
-/* The rows from one to another as one. */
+/* Joins the rows from `from` to `to`. */
 static struct steps_row join_rows(const struct steps_row *from, const struct steps_row *to)
 {
 	const struct steps_row *highest = from, *row;
@@ -380,7 +380,7 @@ static void list_phases(struct doc *doc, const char *key, const void *row)
 	list_parts(doc, key, "phase", ((const struct steps_row *)row)->phase, MT_PHASE_COUNT, mt_phase_name);
 }
 
-/* "12 ", "13*" for one that did not end, "14-26 ". */
+/* "12 ", "14-26 "; "13*" for an unfinished step. */
 static const char *step_words(char store[COLUMN_STORE], const struct steps_row *row)
 {
 	if (row->first != row->step)

@@ -1,9 +1,9 @@
 /*
- * query_steps.h - what each step of each process did to each device.
+ * query_steps.h - figures of each step of each process on each device.
  *
- * A lane is one process on one device. Steps are compared by memory in use at a step's end (in_use_span of schema.sql:
- * resident bytes of tensors, and driver memory that is not cut into tensors): the reserve of a caching allocator hides
- * a leak until it is too late. Whether a lane grows, growth.h says.
+ * A lane is one process on one device. Steps are compared by memory in use at their ends (in_use_span of schema.sql:
+ * resident bytes of tensors, and driver memory that is not cut into tensors). Held memory would not do: the reserve of
+ * a caching allocator hides a leak. growth.h decides whether a lane grows.
  */
 #ifndef MEMANA_QUERY_STEPS_H
 #define MEMANA_QUERY_STEPS_H
@@ -16,35 +16,35 @@
 #include "memtrace/phase.h"
 
 struct steps_row {
-	int64_t step, first;             /* first: of a row that stands for several steps, the first of them */
-	int ended;                       /* 0: the recording ended in it */
+	int64_t step, first;             /* first: first step of a row that stands for several */
+	int ended;                       /* 0: the recording ended in the step */
 	char closed_by[64];              /* "": nothing */
 	int64_t begin, end;              /* ns */
 	uint64_t peak;                   /* peak of the device, all processes */
 	uint64_t peak_tensors;           /* the part in tensors */
-	int64_t peak_time, peak_process; /* id: after an event of which it stood */
-	int64_t peak_pid, peak_rank;     /* its pid and rank, -1: none */
-	char peak_phase[24];             /* in which that process was, as memana top says of the same peak */
-	char own_phase[24];              /* in which the lane's process was meanwhile */
-	uint64_t held, slack;            /* by the process, at its end */
-	uint64_t in_use;                 /* sum of the categories; with the slack, all that is held */
-	uint64_t asleep;                 /* beside it: allocated, but its pages are not there */
+	int64_t peak_time, peak_process; /* id: process of the event that made the peak */
+	int64_t peak_pid, peak_rank;     /* pid and rank of this process; rank -1: none */
+	char peak_phase[24];             /* phase of this process at the peak, as in memana top */
+	char own_phase[24];              /* phase of the lane's process at the peak */
+	uint64_t held, slack;            /* bytes of the process at the end of the step */
+	uint64_t in_use;                 /* sum of the categories; with slack: all bytes held */
+	uint64_t asleep;                 /* not in in_use: allocated, but not resident */
 	int64_t category[MT_CATEGORY_COUNT], phase[MT_PHASE_COUNT]; /* in_use by what it is, and by who allocated it */
-	int64_t change; /* change of in_use since the row before, COLUMN_NONE: none is before */
-	int grown;      /* category that grew most since then, -1: none did */
+	int64_t change; /* change of in_use since the row before; COLUMN_NONE: no row before */
+	int grown;      /* category with the largest growth since the row before; -1: none grew */
 };
 
 struct steps_lane {
 	int64_t process, device, pid, rank, number; /* ids; rank -1: none; number of the device */
 	char kind[8], name[128];                    /* kind and name of the device */
 	uint64_t total;                             /* total bytes of the device, 0: unknown */
-	struct steps_row *row;                      /* by step; one that did not end is the last */
+	struct steps_row *row;                      /* by step; an unfinished step is the last */
 	size_t count, room;
 	size_t ended;
 	enum growth_state state;
-	uint64_t each, grown; /* bytes a step, and in all: see growth.h */
-	int atypical; /* the first step's peak or end is 5% or more off the others' median (growing: the second's) */
-	const struct steps_row *highest; /* NULL: no row */
+	uint64_t each, grown; /* bytes for each step, and in all: see growth.h */
+	int atypical; /* 1: the first step's peak or end is 5% or more off the others' median (growing: the second's) */
+	const struct steps_row *highest; /* NULL: no rows */
 };
 
 struct steps {
@@ -54,13 +54,16 @@ struct steps {
 
 extern const struct column_table steps_columns, steps_lane_columns;
 
-/* Growth is that of the same database. 0 or -MT_E_x. Release in any case. Devices that held nothing have no lane. */
+/*
+ * Loads the steps. `growth` must be of the same database. Returns 0 or -MT_E_x. The caller releases `steps` in any
+ * case. Devices that held no memory have no lane.
+ */
 int steps_load(struct steps *steps, struct db *db, const struct growth *growth);
 void steps_release(struct steps *steps);
 
 /*
- * The lane in at most `most` rows (3 or more): the first step, the last one, and between them rows that stand for several steps, with the
- * highest of their peaks. *rows: how many. NULL: out of memory. Free it.
+ * Returns the lane in at most `most` rows (3 or more): the first step, the last step, and between them rows for several
+ * steps, with their highest peak. *rows: number of rows. NULL: out of memory. The caller frees it.
  */
 struct steps_row *steps_thin(const struct steps_lane *lane, size_t most, size_t *rows);
 

@@ -9,7 +9,7 @@
 #include "report/finding.h"
 
 #define EVALUATES "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')" /* a process, by its spans */
-#define EVALUATION_PARTS 7 /* calls of the model by a process that has no backward: more than these are batches */
+#define EVALUATION_PARTS 7 /* most model calls that are no batches, in a process without a backward */
 
 static int take_flag(void *context, const struct db_stmt *row)
 {
@@ -20,8 +20,8 @@ static int take_flag(void *context, const struct db_stmt *row)
 /* ---- the tables that the questions below ask ---- */
 
 /*
- * Most allocations are gone in their step. Terms on the allocation alone are tried before its site and its spans are looked up: a span
- * ends no later than its allocation.
+ * Most allocations are freed in their step. Terms about the allocation alone come first, before look-ups of its site
+ * and its spans: a span ends no later than its allocation.
  */
 #define OUTLIVES "(free_step IS NULL OR free_step > step)"
 
@@ -35,7 +35,7 @@ static int make_kept(struct db *db)
 			  " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
-/* The begins of each step's micro-batches. Two or three are too few to tell. */
+/* Finds the beginnings of each step's micro-batches. Two or three are too few to judge. */
 static int make_batches(struct db *db, int64_t step)
 {
 	char sql[1024];
@@ -58,9 +58,9 @@ static int make_batches(struct db *db, int64_t step)
 }
 
 /*
- * A process that computes and has no backward, an evaluation: its loop calls the model again and again, and allocates
- * something between two calls. Each call that follows such an allocation begins a batch. It takes more of them: a model is
- * also set up by a few calls.
+ * A process that computes without a backward is an evaluation. Its loop calls the model repeatedly, and allocates
+ * between calls. Each call after such an allocation begins a batch. More batches are required, because setting up a
+ * model also calls it a few times.
  */
 static int make_evaluated(struct db *db, int64_t step)
 {
@@ -89,7 +89,10 @@ static int make_evaluated(struct db *db, int64_t step)
 	return db_execute(db, sql);
 }
 
-/* The steps that have micro-batches: where the last of them begins, how many there are, and in how many steps. */
+/*
+ * The steps with micro-batches: the beginning of the last one, the number of micro-batches, and the number of such
+ * steps.
+ */
 static int make_batch_steps(struct db *db)
 {
 	int error = db_execute(db,
@@ -102,8 +105,8 @@ static int make_batch_steps(struct db *db)
 }
 
 /*
- * CROSS JOIN keeps SQLite to one pass over the allocations; for the few that are kept it looks up when they were made.
- * Joined with their micro-batches right away, each would be held against all micro-batches before its own.
+ * CROSS JOIN makes SQLite pass over the allocations once, and look up the births of the few that are kept. A direct
+ * join would compare each allocation with all micro-batches before its own.
  */
 static int make_batch_kept(struct db *db)
 {
@@ -121,7 +124,7 @@ static int make_batch_kept(struct db *db)
 		"WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
 }
 
-/* The places that keep something of several micro-batches of a step. Needs temp.same_place. */
+/* The places that keep memory of several micro-batches of a step. Needs temp.same_place. */
 static int make_batch_keys(struct db *db)
 {
 	char sql[512];
@@ -135,9 +138,8 @@ static int make_batch_keys(struct db *db)
 }
 
 /*
- * How much these places held meanwhile, as differences from one micro-batch to the next; 0 is before the first. At
- * such a place all allocations count, in any phase and of any kind: their lives tell those that went from those that
- * stayed.
+ * The bytes that these places held, as differences between micro-batches; 0 is before the first. All allocations of
+ * such a place count, in any phase and category: their lives separate freed from kept memory.
  */
 static int make_batch_moves(struct db *db)
 {
@@ -145,7 +147,7 @@ static int make_batch_moves(struct db *db)
 		"CREATE TEMP TABLE batch_site (site INTEGER PRIMARY KEY, first_node INTEGER)",
 		"INSERT INTO temp.batch_site SELECT id, ifnull(first_node, 0) FROM site LEFT JOIN temp.same_place AS same USING (node) "
 		"WHERE (device, process, ifnull(first_node, 0)) IN (SELECT device, process, first_node FROM temp.batch_key)",
-		/* One pass over the allocations, as above; of those that went it looks up when they came. */
+		/* One pass over the allocations, as above. The births of freed ones are looked up. */
 		"CREATE TEMP TABLE batch_gone AS SELECT own.device AS device, own.process AS process, first_node, ends.step AS step, "
 		"ifnull((SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
 		"first_seq <= since_seq ORDER BY first_seq DESC LIMIT 1), 0) AS came, "
@@ -176,7 +178,7 @@ static int make_batch_moves(struct db *db)
 	return error;
 }
 
-/* The moments of the question: the peaks of phases, or the newest entries of one step into them. */
+/* The moments of the question: the peaks of phases, or the newest beginnings of phases in one step. */
 static int make_instants(struct db *db, const struct retained_question *question)
 {
 	char sql[700];
@@ -200,8 +202,8 @@ static int make_instants(struct db *db, const struct retained_question *question
 }
 
 /*
- * A phase's memory at its peak, by the phase that made it. CROSS JOIN keeps SQLite to one pass over the allocations. Few of them were
- * there at a moment: the index tells it before their sites and spans are looked up.
+ * The memory at a phase's peak, by the phase that allocated it. CROSS JOIN makes SQLite pass over the allocations once.
+ * Few of them were alive at a moment: the index tells this before sites and spans are looked up.
  */
 static int make_crossings(struct db *db, const struct retained_question *question)
 {
@@ -231,7 +233,7 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 struct growing {
 	struct growth_list *list;
 	struct growth_place key; /* the place */
-	struct growth_parts at;  /* micro-batches, after what was there before them */
+	struct growth_parts at;  /* micro-batches, after the memory before them */
 	int open;
 };
 
@@ -239,7 +241,7 @@ static int add_growth(struct growth_list *list, const struct growth_place *growt
 {
 	struct growth_place *last = list->count ? &list->place[list->count - 1] : NULL;
 
-	/* Micro-batches of another step of the same place. */
+	/* Whether the last place is the same place in another step. */
 	if (growth->steps && last && last->first_node == growth->first_node && last->device == growth->device &&
 	    last->process == growth->process && last->phase == growth->phase && last->category == growth->category) {
 		last->steps++;
@@ -257,7 +259,7 @@ static int add_growth(struct growth_list *list, const struct growth_place *growt
 	return growth_list_add(list, growth) ? 0 : -MT_E_MEMORY;
 }
 
-/* Judges the place whose rows are all in. The first part of micro-batches is the memory before them. */
+/* Judges the place when all of its rows are in. The first part of micro-batches is the memory before them. */
 static int judge(struct growing *growing)
 {
 	struct growth_run run;
@@ -313,10 +315,10 @@ static int batch_row(void *context, const struct db_stmt *row)
 		if (!error)
 			error = growth_parts_begin(&growing->at, (uint32_t)batches + 1, (uint64_t)db_int(row, 13));
 	}
-	if (error || number >= growing->at.parts) /* as only a damaged database has it */
+	if (error || number >= growing->at.parts) /* only in a damaged database */
 		return error;
 	growing->at.kept[number] += (uint64_t)db_int(row, 9);
-	growing->at.held[number] += (uint64_t)db_int(row, 10); /* differences wrap around and add up again */
+	growing->at.held[number] += (uint64_t)db_int(row, 10); /* differences may wrap around; their sums are right */
 	return 0;
 }
 
@@ -402,7 +404,7 @@ static int find_stays(struct retained *retained, struct db *db)
 	for (i = 0; i < retained->steps.count; i++) {
 		place = &retained->steps.place[i];
 		grown = place->bytes -
-			(place->parts == place->of ? place->each : 0); /* the first step's is not later */
+			(place->parts == place->of ? place->each : 0); /* memory of the first step is not later */
 		retained->later_bytes -= grown < retained->later_bytes ? grown : retained->later_bytes;
 	}
 	return error;
@@ -456,7 +458,7 @@ static int find_crossings(struct retained *retained, struct db *db, const struct
 		crossing_row, &retained->places);
 }
 
-/* A step's own memory; memory that stays by its nature (weights, optimizer state, caches, ...) is not asked for. */
+/* Finds a step's own memory. Memory that stays by nature (weights, optimizer state, caches, ...) is left out. */
 static int find_outlived(struct retained *retained, struct db *db)
 {
 	char sql[1300];

@@ -1,5 +1,5 @@
 /*
- * retained.h - what outlives the part of the run that made it: a step, a micro-batch, a phase.
+ * retained.h - memory that outlives the part of the run that made it: a step, a micro-batch, a phase.
  *
  * Growth is judged place by place by the rule of growth.h. Parts are
  *
@@ -20,12 +20,12 @@
 #include "growth.h"
 #include "memtrace/phase.h"
 
-#define RETAINED_PARTS_MAX (1u << 20) /* steps of a run, the newest ones */
+#define RETAINED_PARTS_MAX (1u << 20) /* most steps of a run; the newest count */
 
 /* Memory that was alive in one phase and born in another. */
 struct retained_crossing {
 	int64_t device, pid, node;
-	int64_t number;                   /* number of the device, as people count them */
+	int64_t number;                   /* number of the device for people */
 	const char *device_kind;          /* "cuda", "cpu" */
 	int64_t first_node;               /* see finding.h */
 	const char *from, *to, *category; /* category NULL: a sum over all places */
@@ -43,40 +43,40 @@ struct retained_question {
 };
 
 struct retained {
-	struct db *db;                      /* database that was asked */
+	struct db *db;                      /* the database of the question */
 	struct growth growth;               /* by steps */
 	struct growth_list steps, batches;  /* places that grow by steps, and by micro-batches; largest first */
-	struct growth_table batch_table;    /* the same of micro-batches, by place */
+	struct growth_table batch_table;    /* as `batches`, by place */
 	struct retained_crossings phases;   /* sums by pair of phases */
-	struct retained_crossings places;   /* by place, when the question names a phase */
+	struct retained_crossings places;   /* by place, if the question names a phase */
 	struct retained_crossings outlived; /* by place: made in a step, alive at the end of the last one, and of a kind
 					       that no later step needs; `to` is `from` */
-	uint64_t step_count, batch_count;   /* steps that ended in one process; micro-batches of a step, the most */
-	uint64_t stays[MT_CATEGORY_COUNT];  /* alive at the end of the last step since its first, by category */
-	uint64_t stays_bytes, later_bytes;  /* their sum; alive there and made later, but no growth */
-	uint64_t asleep_bytes;              /* allocated there, too, but its pages are not there: in no other figure */
-	uint64_t devices;                   /* on which a phase peaked */
+	uint64_t step_count, batch_count;   /* ended steps of a process; micro-batches of a step; the most of each */
+	uint64_t stays[MT_CATEGORY_COUNT];  /* made up to the first step, alive at the last step's end; by category */
+	uint64_t stays_bytes, later_bytes;  /* their sum; bytes made later and alive there, but no growth */
+	uint64_t asleep_bytes;              /* allocated there, but not resident: in no other figure */
+	uint64_t devices;                   /* number of devices with a peak of a phase */
 };
 
 /*
- * 1: a process evaluates. Its batches are told by the order of single allocations, so a database of sums (LOAD_SUMS) does not do.
- * 0; or -MT_E_x.
+ * Whether a process evaluates. Its batches follow from the order of single allocations: a database of sums (LOAD_SUMS)
+ * is not enough. Returns 1, 0, or -MT_E_x.
  */
 int retained_needs_lives(struct db *db);
 
-/* Asks the database. 0 or -MT_E_x. Release in any case. */
+/* Loads the answer. Returns 0 or -MT_E_x. The caller releases `retained` in any case. */
 int retained_load(struct retained *retained, struct db *db, const struct retained_question *question);
 void retained_release(struct retained *retained);
 
-/* 1: a step that ended, or one that made something before the recording ended; 0: neither; or -MT_E_x. */
+/* Whether the step ended, or allocated memory before the recording ended. Returns 1, 0, or -MT_E_x. */
 int retained_has_step(struct db *db, int64_t step);
 
 /* The verdict of `memana retained` and of the timeline's list. */
 
-/* `question`: what was asked with retained_load; the database is asked for the names of places. */
+/* `question`: the question of retained_load. The database gives the names of places. */
 struct sentence retained_verdict(const struct retained *retained, const struct retained_question *question);
 
-/* " on GPU 1", where there are several. */
+/* Says " on GPU 1", if there are several devices. */
 void retained_say_device(struct sentence *sentence, const struct retained *retained,
 			 const struct retained_crossing *crossing);
 

@@ -8,7 +8,7 @@
 #include "report/answer.h"
 #include "report/finding.h"
 
-/* All places of one process that grow by micro-batches. */
+/* The sum of all places of one process that grow by micro-batches. */
 static struct growth_place sum_of(const struct growth_list *list, const struct growth_place *most, uint64_t *places)
 {
 	struct growth_place sum = *most;
@@ -25,7 +25,7 @@ static struct growth_place sum_of(const struct growth_list *list, const struct g
 	return sum;
 }
 
-/* About the process that keeps most, and who else does the same. */
+/* Says the process that keeps most, and other processes that do the same. */
 static void say_batches(struct sentence *sentence, const struct retained *retained)
 {
 	const struct growth_table *table = &retained->batch_table;
@@ -57,7 +57,7 @@ static void say_stays(struct sentence *sentence, const struct retained *retained
 	int parts = 0;
 
 	sentence_say(sentence, "%s since step 1", text_bytes(size, retained->stays_bytes));
-	/* "other" comes last; crumbs are left out. */
+	/* "other" comes last; small parts are left out. */
 	for (i = 1; i <= MT_CATEGORY_COUNT; i++)
 		if (retained->stays[i % MT_CATEGORY_COUNT] > retained->stays_bytes / 100)
 			sentence_say(sentence, "%s%s %s", parts++ ? ", " : " (",
@@ -134,7 +134,7 @@ void retained_say_device(struct sentence *sentence, const struct retained *retai
 		sentence_say(sentence, " on %s", answer_device(device, crossing->number, crossing->device_kind));
 }
 
-/* The pair of phases that has most, and the place that has most of it. */
+/* Says the pair of phases with most bytes, and the place with most of them. */
 static void say_asked(struct sentence *sentence, const struct retained *retained,
 		      const struct retained_question *question)
 {

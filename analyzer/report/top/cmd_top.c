@@ -1,4 +1,4 @@
-/* memana top - what filled the device at its peak. */
+/* memana top - the memory that filled the device at its peak. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static const struct command_option own_options[] = {
 
 struct top_command {
 	struct top_options options;
-	const char *device; /* as it was typed */
+	const char *device; /* as typed */
 	int json, help;
 };
 
@@ -78,7 +78,7 @@ static int parse_by(const char *word)
 		return TOP_BY_PARAMETER;
 	if (!strcmp(word, "module"))
 		return TOP_BY_MODULE;
-	/* Scripts have the older word, "site". */
+	/* Older scripts use the word "site". */
 	return !strcmp(word, "place") || !strcmp(word, "site") ? TOP_BY_PLACE : TOP_BY_ALL;
 }
 
@@ -177,7 +177,7 @@ static int report(const struct top_command *command, struct db *db, struct symbo
 	return report_no_answer("top", db, error);
 }
 
-/* The sites that are shown one by one. */
+/* The number of sites with their own rows. */
 static size_t most_sites(const struct top_options *options)
 {
 	if (options->limit < 0)
@@ -212,7 +212,7 @@ static int analyse(const struct top_command *command, struct source *source, str
 	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
 }
 
-/* The exit code, after one line. */
+/* Prints one line. Returns the exit code. */
 static int no_moment(struct report_input *input, const struct moment *moment)
 {
 	char why[128], absent[160];
@@ -223,8 +223,8 @@ static int no_moment(struct report_input *input, const struct moment *moment)
 }
 
 /*
- * Another moment than the peak is looked for in the lives of all allocations: traces are loaded for that. It takes longer
- * than to keep the sums of one moment on the way, but it is the same answer as a database's.
+ * Loads traces for a moment other than the peak, and searches the lives of all allocations. Keeping sums for the moment
+ * during the pass would be faster, but the answer must equal a database's.
  */
 static int top_of_moment(const struct top_command *command, struct report_input *input, struct symbols *symbols)
 {

@@ -29,34 +29,37 @@ struct top_options {
 	const char *name;     /* named_words: the traces, for the next command to try */
 	int is_database;      /* it is one */
 	int why;              /* show the evidence */
-	int brief;            /* only what is said first, of the device that peaks highest: a GPU, where one is used */
-	struct moment moment; /* moment of the "peak" */
+	int brief;            /* only the first sentences, on the device with the highest peak: a GPU, if used */
+	struct moment moment; /* moment of the figures named "peak" */
 };
 
-/* 0 or -MT_E_x; -MT_E_ARGUMENT: the device asked for is not there. */
+/* Returns 0 or -MT_E_x; -MT_E_ARGUMENT: the requested device does not exist. */
 int top_text(const struct text *text, struct db *db, struct symbols *symbols, const struct top_options *options);
 int top_json(FILE *file, struct db *db, struct symbols *symbols, const struct top_options *options);
 
 struct query_device;
 
-/* "peak", "oom", "step", "time": what the figures at the "peak" are of. */
+/* The moment of the figures named "peak": "peak", "oom", "step", "time". */
 const char *top_moment_word(const struct top_options *options);
 
 /* Whether the report is about this device. */
 int top_wants(const struct top_options *options, const struct query_device *device);
 
-/* The part of `memana top` that goes beyond the recorded calls: what nvidia-smi shows, and why. */
+/* The part of `memana top` beyond the recorded calls: nvidia-smi's figure, explained. */
 
-/* The block for the peak of a device; nothing where nobody looked. 0 or -MT_E_x. */
+/* Prints the block for the peak of a device; nothing without a sample. Returns 0 or -MT_E_x. */
 int top_gpu_total(const struct text *text, struct db *db, const struct query_device *device);
 
-/* PyTorch's words for its parameters, in `memana top`. 0 or -MT_E_x. */
+/* PyTorch's names for its parameters, in `memana top`. Functions return 0 or -MT_E_x. */
 
 /* `limit`: parameters, -1: all. */
 int top_parameters_text(const struct text *text, struct db *db, int64_t limit);
 int top_parameters_json(struct doc *doc, struct db *db, int64_t limit);
 
-/* The peak of a device by module (top_modules.c). 0 or -MT_E_x; -MT_E_ARGUMENT: options->module is none. */
+/*
+ * Prints the peak of a device by module (top_modules.c). Returns 0 or -MT_E_x; -MT_E_ARGUMENT: options->module does not
+ * exist.
+ */
 int top_modules_text(const struct text *text, struct db *db, const struct query_device *device,
 		     const struct top_options *options);
 int top_modules_json(struct doc *doc, struct db *db, int64_t device, const struct top_options *options);
@@ -64,9 +67,9 @@ int top_modules_json(struct doc *doc, struct db *db, int64_t device, const struc
 /* "ranks 0 to 7", "6 ranks", "8 processes": `first` and `last` are the lowest and the highest rank, -1: none. */
 void top_say_processes(struct sentence *sentence, uint32_t processes, int64_t first, int64_t last);
 
-/* The part of `memana top` that compares GPUs; nothing where there is only one. */
+/* The part of `memana top` that compares GPUs; nothing for a single GPU. */
 
-/* From this number of GPUs on the report shows the details of the highest one only. */
+/* with this many GPUs or more, only the highest one has details */
 #define TOP_RANKS_MANY 3u
 
 void top_ranks_text(const struct text *text, const struct ranks *ranks, const char *name);

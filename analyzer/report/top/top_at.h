@@ -9,16 +9,20 @@
 #include "database/db.h"
 #include "engine/moment.h"
 
-/* From here on the questions are about `moment`, until the next call. 1; 0: the run does not have the moment; or -MT_E_x. */
+/*
+ * Makes later questions be about `moment`, until the next call. Returns 1; 0: the run does not have the moment; or
+ * -MT_E_x.
+ */
 int top_at(struct db *db, const struct moment *moment);
 
 /*
- * When the moment was, in ns since the run began: an instant for each device that has it, rising, each once. The database needs no
- * lives. *times is the caller's to free. 0 or -MT_E_x; *count 0: the run does not have the moment.
+ * The times of the moment in ns since the run began, ascending and without duplicates: one for each device that has it.
+ * The database needs no lives. The caller frees *times. Returns 0 or -MT_E_x; *count 0: the run does not have the
+ * moment.
  */
 int top_at_times(struct db *db, const struct moment *moment, int64_t **times, size_t *count);
 
-/* Why a run does not have a moment: "step:9: the run has 3 steps". Returns `out`. */
+/* Writes why a run does not have a moment: "step:9: the run has 3 steps". Returns `out`. */
 const char *top_at_absent(char *out, size_t size, struct db *db, const struct moment *moment);
 
 #endif

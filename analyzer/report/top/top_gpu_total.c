@@ -22,7 +22,7 @@ static void print_line(const struct text *text, const char *word, int64_t bytes)
 
 static void print_part(const struct text *text, const char *word, int64_t bytes)
 {
-	/* The unexplained is always there, so that nobody has to look for it. */
+	/* Unexplained bytes have a line even if they are 0. */
 	if (!bytes && strcmp(word, "unexplained"))
 		return;
 	print_line(text, word, bytes);

@@ -1,4 +1,4 @@
-/* The report of `memana top` for programs. The fields are a contract: more may come, none goes. */
+/* The report of `memana top` for programs. The fields are a contract: fields may be added, never removed. */
 #include <stdio.h>
 #include <string.h>
 #include "base/json.h"
@@ -19,8 +19,8 @@ struct report {
 	struct db *db;
 	struct symbols *symbols;
 	const struct top_options *options;
-	int64_t device; /* id of the one being written */
-	int devices;    /* written */
+	int64_t device; /* id of the current device */
+	int devices;    /* number of devices written */
 };
 
 /* The facts that json_part needs beside the row. */
@@ -133,7 +133,7 @@ static void json_place(struct doc *doc, const struct place *place)
 	doc_end(doc);
 }
 
-/* Lines of the code, as in the text: each has several sites. */
+/* Adds places, as in the text: a place has several sites. */
 static int json_places(struct report *report)
 {
 	struct places places;
@@ -148,7 +148,7 @@ static int json_places(struct report *report)
 	return error;
 }
 
-/* NVML's figures at one peak; NULL: nobody looked. */
+/* Adds NVML's figures at one peak; NULL: no sample. */
 static void json_gpu_total(struct doc *doc, const struct query_gpu_total *row)
 {
 	static const struct query_gpu_total none;
@@ -329,7 +329,7 @@ static int json_oom(struct report *report, const struct oom_failure *it)
 	return error;
 }
 
-/* Each failure once: the driver's refusals before it are part of it. */
+/* Adds each failure once: the driver's refusals before it are part of it. */
 static int json_ooms(struct report *report)
 {
 	struct oom_failures all;

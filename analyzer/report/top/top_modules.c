@@ -10,7 +10,7 @@
 #define DEPTH_MODULE 1 /* with --module */
 #define FIGURE_COLUMNS 11
 #define NAME_COLUMNS_LEAST 34
-#define SMALL 200u /* a line with less than a 200th of the whole is counted, not shown */
+#define SMALL 200u /* lines with less than a 200th of the whole are only counted */
 
 struct table {
 	const struct text *text;
@@ -38,7 +38,7 @@ static void print_line(const struct table *table, const struct module_sum *sum, 
 		   text_fit(clean, sizeof(clean), name, columns > 12 ? (size_t)columns : 12, 1));
 }
 
-/* "28 x 691 MiB", and who differs. */
+/* Prints "28 x 691 MiB", and the sisters that differ. */
 static void print_sisters(const struct table *table, const struct module_line *line)
 {
 	const struct module_member *row = table->modules->row;
@@ -61,13 +61,13 @@ static void print_sisters(const struct table *table, const struct module_line *l
 	text_style(table->text, TEXT_PLAIN);
 }
 
-/* Whether lines below it are shown. */
+/* Whether the lines below it are shown. */
 static int is_open(const struct table *table, const struct module_line *line)
 {
 	return line->passes || (line->lines && line->depth < table->depth);
 }
 
-/* The first line behind all that is below it. */
+/* The first line after all lines below it. */
 static uint32_t behind(const struct module_lines *modules, uint32_t number)
 {
 	uint32_t at = number + 1;
@@ -77,7 +77,7 @@ static uint32_t behind(const struct module_lines *modules, uint32_t number)
 	return at;
 }
 
-/* Its sisters from this one on are small, too: they are one line. The line behind them. */
+/* Prints one line for the small sisters from this one on. Returns the line after them. */
 static uint32_t print_small(const struct table *table, uint32_t number, uint32_t until)
 {
 	const struct module_line *first = &table->modules->line[number];
@@ -98,7 +98,7 @@ static uint32_t print_small(const struct table *table, uint32_t number, uint32_t
 	return at;
 }
 
-/* "(compiled)": what is inside of it has no activations of its own. */
+/* Prints "(compiled)" for modules whose inner activations are not separate. */
 static void print_path(const struct table *table, const struct module_line *line)
 {
 	char path[MODULE_PATH_MAX + 16];
@@ -107,7 +107,7 @@ static void print_path(const struct table *table, const struct module_line *line
 	print_line(table, &line->all, line->depth, path);
 }
 
-/* The lines of one parent, from `number` to `until`. No deeper than a path has parts. */
+/* Prints the lines of one parent, from `number` to `until`. Recursion is no deeper than the parts of a path. */
 static void print_lines(const struct table *table, uint32_t number, uint32_t until)
 {
 	const struct module_line *line;
@@ -146,7 +146,7 @@ static void print_heading(const struct table *table, const struct top_options *o
 	text_print(table->text, "\n");
 }
 
-/* Why there is no table. */
+/* Prints why there is no table. */
 static int print_nothing(const struct text *text, struct db *db, const struct module_lines *modules)
 {
 	int recorded = 0;

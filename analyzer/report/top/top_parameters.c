@@ -1,4 +1,4 @@
-/* PyTorch's words for its parameters: `top --by parameter`, and "parameters" in JSON. */
+/* PyTorch's names for its parameters: `top --by parameter`, and "parameters" in JSON. */
 #include <stdio.h>
 #include <string.h>
 #include "query/query.h"

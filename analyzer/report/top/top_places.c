@@ -16,7 +16,7 @@ static int says_something(const struct callstack_frame *frame)
 	return callstack_is_user(frame) || callstack_is_library(frame);
 }
 
-/* The next frame outwards from `at` that is the user's or a library's, but not `user`, and is another than the one before. */
+/* The next frame outwards from `at` of the user or a library, other than `user`, that differs from the frame before. */
 static size_t next_caller(const struct callstack *stack, size_t at, size_t user)
 {
 	const struct callstack_frame *last = stack->frame[at];
@@ -45,7 +45,7 @@ static void print_callers(const struct top_report *report, const struct callstac
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* The function stands beside its place, or below where both are too long. */
+/* Prints the function beside its place, or below if both are too long. */
 static void print_place_line(const struct top_report *report, const struct place *of)
 {
 	const struct callstack *stack = of->stack;
@@ -61,7 +61,7 @@ static void print_place_line(const struct top_report *report, const struct place
 	text_fit(clean, sizeof(clean), place, room, 1);
 	if (*of->submodule && of->functions == 1)
 		snprintf(name, sizeof(name), "%s", of->function->name);
-	else if (*of->submodule) /* the function of one of its stacks says nothing of the others */
+	else if (*of->submodule) /* the function of one stack is not that of the others */
 		callstack_function(name, sizeof(name), stack->frame[user]);
 	else
 		callstack_function_of(name, sizeof(name), stack, user);
@@ -87,7 +87,7 @@ static void print_function(const struct top_report *report, const struct place_f
 		   text_fit(clean, sizeof(clean), name, (size_t)text_columns(report->text) - 2 * SITE_INDENT, 0));
 }
 
-/* The functions that asked for the bytes. The last row has all that are smaller. */
+/* Prints the functions that allocated the bytes. The last row has all smaller ones. */
 static void print_functions(const struct top_report *report, const struct place *place)
 {
 	size_t shown = place->functions > FUNCTIONS_MAX + 1 ? FUNCTIONS_MAX : place->functions, i;
@@ -108,7 +108,10 @@ static void print_functions(const struct top_report *report, const struct place 
 
 #define STACKS_MAX 20
 
-/* "4.0 MiB, 2 allocations: softmax (torch/nn/functional.py:1841), ..": from the inside to the line of the place. */
+/*
+ * Prints "4.0 MiB, 2 allocations: softmax (torch/nn/functional.py:1841), ..": from the innermost frame to the line of
+ * the place.
+ */
 static void print_stack(const struct top_report *report, const struct place_site *site)
 {
 	struct sentence sentence = { 0 };
@@ -164,7 +167,7 @@ static void print_why(const struct top_report *report, const struct place *place
 		print_why_line(report, "phase by: ", place->decided_by);
 }
 
-/* "weights (known)", "kv cache (by a rule)", "probably activations"; what is no more than other or slack is just that. */
+/* Says "weights (known)", "kv cache (by a rule)", "probably activations". "other" and slack have no such word. */
 static void say_category(struct sentence *sentence, const struct place *place)
 {
 	int is_plain = !strcmp(place->category, mt_category_name(MT_CATEGORY_OTHER)) ||
@@ -178,7 +181,7 @@ static void say_category(struct sentence *sentence, const struct place *place)
 				: "");
 }
 
-/* Its colour: the phase's, but bytes that nobody uses are nobody's. */
+/* The colour of a place: its phase's; slack has its own. */
 static const char *place_layer(const struct place *place)
 {
 	const char *slack = mt_category_name(MT_CATEGORY_SLACK);
@@ -238,7 +241,7 @@ static void print_place(const struct top_report *report, const struct place *pla
 		print_callers(report, place->stack, place->user);
 }
 
-/* The frame of a place that has no name; NULL: the place has a name, or no stack. */
+/* The frame of a place without a function's name; NULL: the place has a name, or no stack. */
 static const struct callstack_frame *nameless_frame(const struct place *place)
 {
 	const struct callstack_frame *frame;
@@ -282,7 +285,7 @@ static void print_nameless(const struct top_report *report, const char *module, 
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* Each module whose symbols are missing, once. There are at most PLACES_SITES_MAX places. */
+/* Names each module with missing symbols once. There are at most PLACES_SITES_MAX places. */
 static void print_all_nameless(const struct top_report *report, size_t shown)
 {
 	const struct places *places = &report->places;

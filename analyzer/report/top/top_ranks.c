@@ -36,7 +36,7 @@ static void say_peaks(struct sentence *sentence, const struct ranks *ranks)
 		     text_bytes(least, lowest->bytes), ranks_name(name, lowest));
 }
 
-/* The first rank whose largest place is another one. */
+/* The first rank with another largest place. */
 static const struct rank *odd_one(const struct ranks *ranks)
 {
 	uint32_t i;
@@ -72,7 +72,7 @@ static void say_sites(struct sentence *sentence, const struct ranks *ranks)
 	sentence_say(sentence, ".");
 }
 
-/* "+36%" of the most over the median. */
+/* "+36%": the most against the median. */
 static const char *excess(char out[TEXT_SIZE_MAX], const struct rank_phase *phase)
 {
 	char share[TEXT_SIZE_MAX];

@@ -1,6 +1,6 @@
 /*
  * top_report.h - the parts of the text that `memana top` prints. Private to top_text.c (the whole), top_verdict.c,
- * top_tables.c, top_places.c (who held the peak of a device), and top_run.c (what the recording has beside it).
+ * top_tables.c, top_places.c (the places of a device's peak), and top_run.c (other facts of the recording).
  *
  * All functions that return int: 0 or -MT_E_x.
  */
@@ -26,10 +26,10 @@ struct top_report {
 	uint64_t events, lost, let_go;
 	int damaged; /* a trace ends in damage */
 	int processes;
-	const struct query_device *device; /* the one being written */
-	int devices;                       /* written */
-	int64_t only;                      /* GPU (id) that stands for all, 0: none does */
-	struct places places;              /* places of the device, or of the one before */
+	const struct query_device *device; /* current device */
+	int devices;                       /* number of devices printed */
+	int64_t only;                      /* GPU (id) whose details stand for all; 0: none */
+	struct places places;              /* places of the current device, or of the one before */
 	struct host_sum host;
 };
 
@@ -39,12 +39,12 @@ void top_say_phase(struct sentence *sentence, const struct top_report *report, c
 /* "alloc_activations (rl_step.c:211)" */
 void top_say_frame(struct sentence *sentence, const struct callstack_frame *frame);
 
-/* The name of the device and the sentences that come first. */
+/* Prints the name of the device and the first sentences. */
 int top_print_verdict(const struct top_report *report);
 
-/* The peak cut into parts; what was held in each phase. */
+/* Prints the peak in parts, and the peaks of the phases. */
 int top_print_parts(struct top_report *report, enum query_by by);
-int top_has_owners(const struct top_report *report); /* more than one: only then the table says something */
+int top_has_owners(const struct top_report *report); /* whether there are several: otherwise the table is useless */
 int top_print_phase_peaks(struct top_report *report);
 
 /* The places that held most of the peak. */
@@ -57,7 +57,7 @@ int top_print_ooms(const struct top_report *report);
 int top_print_recording(struct top_report *report);
 
 /* The command to try next. */
-void top_print_blocks(const struct top_report *report); /* if tensors have the sizes that were asked for */
+void top_print_blocks(const struct top_report *report); /* if tensors have their requested sizes */
 int top_print_before(const struct top_report *report);
 void top_print_next(const struct top_report *report);
 

@@ -1,4 +1,4 @@
-/* The facts of the recording beside the peaks: out-of-memory errors, its contents and its gaps. */
+/* Facts of the recording beside the peaks: out-of-memory errors, contents and gaps. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -23,7 +23,7 @@ static void print_oom(const struct top_report *report, const struct oom_failure 
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* A refusal of the driver that the allocator went on from, or gave up after, is told with what it led to. */
+/* A refusal of the driver is printed with its failure, or with the allocator's recovery. */
 static void print_failures(const struct top_report *report, const struct oom_failures *all)
 {
 	uint64_t shown = 0, count = 0;
@@ -101,7 +101,7 @@ static void print_warning(const struct top_report *report, const char *words)
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* A trace that ends early is what a killed program leaves; everything that is in it is shown. */
+/* A trace that ends early is the mark of a killed program. All of its contents are shown. */
 static int print_incomplete(void *context, const struct query_process *row)
 {
 	struct top_report *report = context;
@@ -124,7 +124,7 @@ static int print_incomplete(void *context, const struct query_process *row)
 	return 0;
 }
 
-/* Processes that ran already when memrec came to them, or when memrec start did. */
+/* Processes that ran before memrec, or memrec start, attached to them. */
 static const char late_sql[] =
 	"SELECT count(DISTINCT pid), min(start_realtime), min(rank), min(pid), ' ' || options || ' ' LIKE '% paused=1 %' AS paused "
 	"FROM process WHERE paused OR ' ' || options || ' ' LIKE '% attached=1 %' GROUP BY paused";
@@ -148,14 +148,14 @@ static int print_late(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* Processes whose recording was over (?1) before the peak of a device that they use. */
+/* Processes whose recording ended (?1) before the peak of a device that they use. */
 static const char stopped_sql[] =
 	"WITH user AS (SELECT DISTINCT device, process FROM site) "
 	"SELECT rank, pid, last_time, number, kind FROM user JOIN process ON process.id = user.process "
 	"JOIN peak ON peak.device = user.device JOIN device ON device.id = user.device "
 	"WHERE ended = ?1 AND last_time < peak.time AND number IS NOT NULL ORDER BY number, process.id";
 
-#define STOPPED_MAX 8 /* processes by name; a node has that many GPUs */
+#define STOPPED_MAX 8 /* processes that are named; a node has this many GPUs */
 
 static void print_stopped_process(const struct top_report *report, struct db_stmt *stmt)
 {
@@ -249,7 +249,7 @@ static int add_before(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* Memory from before the recording has no phase and often no stack: tells how to record it the next time. */
+/* Memory from before the recording has no phase, and often no stack. Says how to record it next time. */
 int top_print_before(const struct top_report *report)
 {
 	struct sentence sentence = { 0 };

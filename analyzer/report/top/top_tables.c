@@ -8,7 +8,7 @@
 #define BAR_COLUMNS 32
 #define TRUST_COLUMNS 12
 
-/* Whether the bar is long enough to be seen: nothing is aligned before one that is not. */
+/* Whether the bar is long enough to be visible. Texts before invisible bars are not aligned. */
 static int has_bar(uint64_t bytes, uint64_t whole, int columns)
 {
 	return bytes >= whole / (uint64_t)(columns * 2);
@@ -56,7 +56,7 @@ static void print_category_why(const struct top_report *report, const char *cate
 	}
 }
 
-/* On whose word bytes have their category: "known", "by a rule", "probable", "62% known". Slack is counted, not judged. */
+/* The source of the category: "known", "by a rule", "probable", "62% known". Slack is counted, not judged. */
 static const char *trust_of(char *out, size_t size, const struct query_part *row)
 {
 	const char *known = query_known(row->bytes, row->rule, row->bytes - row->known - row->rule);
@@ -137,7 +137,7 @@ static int print_phase_peak(void *context, const struct query_phase_peak *row)
 		snprintf(what, sizeof(what), "%s", text_known.times ? text_at(time, row->time) + 1 : "");
 	if (report->steps)
 		snprintf(step, sizeof(step), "step %lld", (long long)row->step);
-	if (row->bytes <= whole) /* if a device's size is not known, `whole` may be the bytes held at another moment */
+	if (row->bytes <= whole) /* without a known size of the device, `whole` may be the bytes of another moment */
 		text_percent(share, row->bytes, whole);
 	text_phase_print(report->text, row->phase, "  %-*s", TOP_WORD_COLUMNS,
 			 text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0));

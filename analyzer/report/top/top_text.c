@@ -1,4 +1,4 @@
-/* The report of `memana top` for people: the verdict first, then what it rests on, then what to try next. */
+/* The report of `memana top` for people: first the verdict, then its evidence, then the next command. */
 #include <string.h>
 #include "memtrace/error.h"
 #include "report/peak_verdict.h"
@@ -96,7 +96,7 @@ static int count_device(void *context, const struct query_device *row)
 	return 0;
 }
 
-/* How many devices the report is about. -MT_E_ARGUMENT: not the one that was asked for. */
+/* The number of devices that the report is about. -MT_E_ARGUMENT: the requested device is not there. */
 static int count_devices(struct top_report *report)
 {
 	int error = query_devices(report->db, count_device, report), wanted = report->devices;
@@ -107,7 +107,7 @@ static int count_devices(struct top_report *report)
 	return !wanted && (report->options->device >= 0 || report->options->device_cpu) ? -MT_E_ARGUMENT : 0;
 }
 
-/* Several GPUs side by side; of many only the one that peaks highest is shown in detail. */
+/* Compares several GPUs. If there are many, only the one with the highest peak has details. */
 static int print_ranks(struct top_report *report)
 {
 	struct ranks ranks = { 0 };

@@ -1,4 +1,4 @@
-/* The first sentences of `memana top`: the peak in a sentence or three. */
+/* The first sentences of `memana top`: the peak in one to three sentences. */
 #include <string.h>
 #include "memtrace/base.h"
 #include "query/callstack.h"
@@ -70,7 +70,7 @@ static int take_tensors(void *context, const struct query_phase_peak *row)
 	return 0;
 }
 
-/* A cache that is full of what was before hides what fills it again: the peak of tensors may be at another time. */
+/* Says the peak of tensors, if it is at another time. A full cache hides this moment. */
 static int say_tensors(struct sentence *sentence, const struct top_report *report)
 {
 	const struct query_device *device = report->device;
@@ -136,7 +136,7 @@ static int note_unseen(void *context, const struct query_source *row)
 	return 0;
 }
 
-/* Tensors are seen without CUPTI; the segments they lie in, and everybody else's memory, are not. */
+/* Without CUPTI tensors are seen, but neither their segments nor the memory of others. */
 static int say_unseen(struct sentence *sentence, const struct top_report *report)
 {
 	int unseen = 0, error;
@@ -151,7 +151,7 @@ static int say_unseen(struct sentence *sentence, const struct top_report *report
 	return error;
 }
 
-/* Growth is that of the whole run, whatever moment the report is of. */
+/* Growth is about the whole run, also if the report is about another moment. */
 static int say_growth(struct sentence *sentence, const struct top_report *report)
 {
 	struct growth growth;
