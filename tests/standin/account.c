@@ -35,15 +35,15 @@ struct account *account_open(const char *dir, unsigned int gpu)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* ---- who owns a row ---- */
+/* ---- the owner of a row ---- */
 
-/* A process number comes again, and a program that replaces another keeps it: these two tell. */
+/* Identifies a program in a process. Process numbers are used again, and exec keeps the number. */
 struct identity {
 	uint64_t started; /* clock ticks */
-	uint64_t stack;   /* its beginning; 0: hidden from us */
+	uint64_t stack;   /* begin of its stack; 0: not visible */
 };
 
-/* Reads /proc: 1; 0: no such process lives. One that nobody has waited for has no memory any more. */
+/* Reads /proc. 1; 0: no such process lives. A zombie has no memory any more. */
 static int identify(uint32_t pid, struct identity *identity)
 {
 	char path[32], text[1024], state;
@@ -69,7 +69,7 @@ static int identify(uint32_t pid, struct identity *identity)
 	return state != 'Z' && state != 'X';
 }
 
-/* A child that was forked asks anew. */
+/* A forked child reads its own identity again. */
 static const struct identity *own_identity(uint32_t pid)
 {
 	static struct identity own;
@@ -80,14 +80,14 @@ static const struct identity *own_identity(uint32_t pid)
 	return &own;
 }
 
-/* A row that a test has made by hand has a process number alone. */
+/* 1: the row belongs to this program. A row that a test made by hand has only a process number. */
 static int is_same(const struct account_row *row, const struct identity *identity)
 {
 	return (!atomic_load(&row->started) || atomic_load(&row->started) == identity->started) &&
 	       (!identity->stack || !atomic_load(&row->stack) || atomic_load(&row->stack) == identity->stack);
 }
 
-/* Its owner is alive, or about to take it. */
+/* 1: the row's owner is alive, or a process is claiming the row. */
 static int alive(const struct account_row *row)
 {
 	uint32_t pid = atomic_load(&row->pid);
@@ -115,7 +115,9 @@ static int claim(struct account_row *row, uint32_t expected, uint32_t pid)
 	return 1;
 }
 
-/* This process's row, claimed at the first use: a free one, else that of a dead process. NULL: 64 are alive. */
+/*
+ * This process's row. At the first use it claims a free row, else that of a dead process. NULL: 64 processes are alive.
+ */
 static struct account_row *own_row(struct account *account)
 {
 	uint32_t pid = (uint32_t)getpid(), owner;

@@ -1,10 +1,10 @@
 /*
- * account.h - how many bytes of one GPU each process holds. With STANDIN_STATE=DIR the account is a file that all
- * processes of a test share (so NVML in one process sees what the driver in another handed out, and two processes
- * fill one GPU); without, it is this process's own.
+ * account.h - counts the bytes of one GPU that each process holds. With STANDIN_STATE=DIR the account is a file that
+ * all processes of a test share: NVML in one process sees the memory of another, and two processes fill one GPU.
+ * Otherwise the account is this process's own.
  *
- * A process owns one row. The row of a process that died, or that runs another program by now (exec), is free again: as
- * a real GPU frees their memory.
+ * A process owns one row. The row of a process that has died, or has run another program by exec, is free again, as a
+ * real GPU frees their memory.
  */
 #ifndef STANDIN_ACCOUNT_H
 #define STANDIN_ACCOUNT_H
@@ -17,7 +17,7 @@
 struct account {
 	struct account_row {
 		_Atomic uint32_t pid;            /* 0: free */
-		_Atomic uint64_t started, stack; /* which process of that number, and which program in it */
+		_Atomic uint64_t started, stack; /* start and stack of the program that owns the row */
 		_Atomic uint64_t bytes;
 	} row[ACCOUNT_ROWS];
 };
@@ -32,7 +32,7 @@ void account_give(struct account *account, uint64_t bytes);
 /* Bytes of all living processes. */
 uint64_t account_used(const struct account *account);
 
-/* Whether row `i` belongs to a living process that holds something. */
+/* 1: row `i` belongs to a living process that holds bytes. */
 int account_row_alive(const struct account *account, unsigned int i);
 
 #endif

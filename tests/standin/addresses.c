@@ -1,9 +1,9 @@
 /*
- * addresses.c - address ranges out of one large reservation without access: touching "GPU memory" from the host
- * crashes as it does on a real GPU, and no address is ever one of the program's own.
+ * addresses.c - hands out address ranges from one large reservation without access. Touching "GPU memory" on the host
+ * crashes as with a real GPU, and no address is one of the program's own.
  *
- * Ranges are rounded up to powers of two, one stack of free ranges for each: address space costs nothing, and the
- * newest freed range is the next one handed out, as drivers like to do.
+ * A range is rounded up to a power of two, and each size has a stack of free ranges. Address space costs nothing, and
+ * the range freed last is handed out first, as drivers tend to do.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -71,7 +71,7 @@ void addresses_give(cuda_address address, uint64_t bytes)
 	if (stack->count == stack->room) {
 		range = realloc(stack->range, (stack->room * 2 + 16) * sizeof(*range));
 		if (!range)
-			return; /* the range is lost, nothing else */
+			return; /* only this range is lost */
 		stack->range = range;
 		stack->room = stack->room * 2 + 16;
 	}

@@ -1,12 +1,12 @@
 /*
- * array.c - arrays. Memory is what the elements need, of the formats that programs compute with; others are refused.
- * Sparse arrays and those to be mapped later take nothing.
+ * array.c - arrays. An array takes the bytes of its elements, for formats that programs compute with; other formats are
+ * refused. Sparse arrays and arrays that are mapped later take no bytes.
  */
 #include <stdlib.h>
 #include "driver.h"
 
 struct cuda_array {
-	struct cuda_array *next; /* next of all that are alive; a mipmapped array is one, too */
+	struct cuda_array *next; /* next live array, plain or mipmapped */
 	uint64_t bytes;
 	struct cuda_context *context;
 	int is_mipmap, is_foreign; /* foreign: another API's memory */

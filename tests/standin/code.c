@@ -1,7 +1,7 @@
 /*
- * code.c - modules and libraries. The kind of an image is not looked at: each takes as much of the device, and each
- * kernel that is looked up a little more, as with lazy loading. NVML and cuMemGetInfo see it; the ledger, which is
- * about what programs ask for, does not.
+ * code.c - modules and libraries. All kinds of images are alike: each takes the same bytes of the device, and each
+ * kernel that is looked up takes some more, as with lazy loading. NVML and cuMemGetInfo count these bytes. The ledger
+ * does not, because programs did not ask for them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #define GLOBAL_BYTES 256u /* size of every variable */
 
 struct image {
-	struct image *next; /* next of all that are loaded */
+	struct image *next; /* next loaded image */
 	cuda_device device;
 	struct cuda_context *context; /* context of a module; NULL: a library outlives contexts */
 	int is_library;
 	uint64_t bytes;
 };
 
-/* A kernel or function, the same thing here; lives as long as its image. */
+/* A kernel or function, which are the same here. Lives as long as its image. */
 struct kernel {
 	struct kernel *next;
 	struct image *image;

@@ -50,7 +50,9 @@ static uint64_t number_of(const char *variable, uint64_t def)
 	return text && *text ? parse(variable, text) : def;
 }
 
-/* Kept in `copy`: the program may change its environment, and whoever unloads this library must not find a leak. */
+/*
+ * Copies a variable to `copy`, because the program may change its environment. No malloc, so an unload leaves no leak.
+ */
 static const char *text_of(const char *variable, char copy[TEXT_MAX])
 {
 	const char *text = getenv(variable);

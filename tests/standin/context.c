@@ -117,7 +117,7 @@ cuda_result do_cuDevicePrimaryCtxRelease_v2(const struct args_cuDevicePrimaryCtx
 	return release(args->dev);
 }
 
-/* Everything in the context goes; who retained it must still release it. */
+/* Frees all that is in the context. Its holders must still release it. */
 cuda_result do_cuDevicePrimaryCtxReset_v2(const struct args_cuDevicePrimaryCtxReset_v2 *args, struct effect *effect)
 {
 	if (!driver_device_valid(args->dev))
@@ -212,10 +212,10 @@ cuda_result do_cuCtxDisablePeerAccess(const struct args_cuCtxDisablePeerAccess *
 	return check_peer(args->peerContext, effect);
 }
 
-/* ---- Recorded calls: green contexts share the primary one, which they retain ---- */
+/* ---- Recorded calls: green contexts share the primary context and retain it ---- */
 
 struct cuda_green {
-	struct cuda_green *next; /* next of all that are alive */
+	struct cuda_green *next; /* next live one */
 	struct cuda_context context;
 };
 
@@ -256,7 +256,7 @@ cuda_result do_cuGreenCtxCreate(const struct args_cuGreenCtxCreate *args, struct
 	return CUDA_OK;
 }
 
-/* The struct stays: stale contexts are told from wild ones. */
+/* The struct stays, so that stale contexts differ from invalid ones. */
 cuda_result do_cuGreenCtxDestroy(const struct args_cuGreenCtxDestroy *args, struct effect *effect)
 {
 	struct cuda_green **link = find_green(args->hCtx);
@@ -314,7 +314,7 @@ DRIVER_CALL(cuCtxPopCurrent_v2(struct cuda_context **context))
 	return CUDA_OK;
 }
 
-/* Takes the place of the newest on the stack; NULL only removes that. */
+/* Replaces the newest context on the stack; NULL removes it. */
 DRIVER_CALL(cuCtxSetCurrent(struct cuda_context *context))
 {
 	if (!driver_ready())

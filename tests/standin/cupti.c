@@ -1,4 +1,4 @@
-/* cupti.c - the stand-in's libcupti.so.13: subscriptions, written into the hub of the stand-in driver. */
+/* cupti.c - the stand-in's libcupti.so.13: writes subscriptions into the hub of the stand-in driver. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -11,9 +11,9 @@
 #include "memtrace/base.h"
 
 #define VERSION_13_0 130000u /* one subscriber at a time */
-#define VERSION_13_3 130300u /* several, if all ask for it */
+#define VERSION_13_3 130300u /* several subscribers, if all allow it */
 
-/* The driver's hub; loads the driver when nobody has yet, as the real one does. NULL: there is none. */
+/* The driver's hub. Loads the driver if it is not loaded yet, as the real CUPTI does. NULL: no driver. */
 static struct standin_hub *hub(void)
 {
 	static struct standin_hub *_Atomic found;
@@ -38,7 +38,7 @@ static struct cupti_subscriber *valid(struct cupti_subscriber *subscriber)
 	return NULL;
 }
 
-/* ---- The log: who calls what, and when ---- */
+/* ---- The log of calls ---- */
 
 static __thread int in_callback;
 
@@ -49,7 +49,7 @@ static const char *own_path(void)
 	return dladdr((void *)(uintptr_t)hub, &info) ? info.dli_fname : "?";
 }
 
-/* One line for a call, at once; its result is handed on. */
+/* Logs a call at once and returns its result. */
 static int called(const char *name, int result)
 {
 	static _Atomic int log_fd;
@@ -80,7 +80,7 @@ static void call_tool(void *user, int domain, uint32_t id, const void *data)
 
 /* ---- Subscribing ---- */
 
-/* Whether a new subscriber must be turned away; the reason is somebody's name. */
+/* Returns the name of the subscriber that keeps out a new one; NULL: the new one is accepted. */
 static const char *holder(const struct standin_hub *h, int v2, int allow_multiple)
 {
 	unsigned int i;
@@ -154,7 +154,7 @@ static int subscribe(struct cupti_subscriber **out, cupti_callback callback, voi
 	return result;
 }
 
-/* The real one ends in a crash, sooner or later. */
+/* Aborts; the real CUPTI crashes sooner or later. */
 static void refuse_inside_callback(const char *name)
 {
 	if (!in_callback)
@@ -170,7 +170,7 @@ int cuptiSubscribe(struct cupti_subscriber **out, cupti_callback callback, void 
 	return called("cuptiSubscribe", subscribe(out, callback, user, 0, NULL));
 }
 
-/* Refuses a struct it does not know, so that a caller who did not ask for the version first is found out. */
+/* Refuses an unknown struct size, which finds callers that did not ask for the version first. */
 MT_EXPORT cupti_subscribe_v2 cuptiSubscribe_v2;
 int cuptiSubscribe_v2(struct cupti_subscriber **out, cupti_callback callback, void *user,
 		      struct cupti_subscriber_params *params)
@@ -194,7 +194,7 @@ int cuptiUnsubscribe(struct cupti_subscriber *subscriber)
 	return called("cuptiUnsubscribe", CUPTI_OK);
 }
 
-/* Ends the work of every subscriber; with several of them it does nothing, as documented. */
+/* Ends the work of each subscriber. With several subscribers it does nothing, as documented. */
 MT_EXPORT int cuptiFinalize(void);
 int cuptiFinalize(void)
 {

@@ -12,7 +12,7 @@ static struct account *account[STANDIN_GPUS_MAX]; /* by physical GPU */
 static unsigned int visible[STANDIN_GPUS_MAX];    /* ordinal -> physical GPU */
 static int visible_count;
 
-/* CUDA_VISIBLE_DEVICES: ordinals up to the first that is none, in the order given. Not set: all. */
+/* Reads CUDA_VISIBLE_DEVICES: ordinals in order, up to the first invalid one. Not set: all GPUs. */
 static void choose_devices(void)
 {
 	const char *text = getenv("CUDA_VISIBLE_DEVICES");
@@ -67,7 +67,7 @@ static void inject(void)
 		initialize();
 }
 
-/* The library is injected once, with a GPU or without, as by the real one. */
+/* Injects the library once, with or without a GPU, like the real driver. */
 DRIVER_CALL(cuInit(unsigned int flags))
 {
 	static int injected;
@@ -75,7 +75,7 @@ DRIVER_CALL(cuInit(unsigned int flags))
 
 	if (flags)
 		return CUDA_INVALID_VALUE;
-	pthread_mutex_lock(&init_lock); /* others wait until the injected library is ready; it may call cuInit itself */
+	pthread_mutex_lock(&init_lock); /* other threads wait for the injected library; it may call cuInit itself */
 	if (!ready) {
 		result = driver_has_gpu() ? CUDA_OK : CUDA_NO_DEVICE;
 		if (!result) {
@@ -242,7 +242,7 @@ DRIVER_CALL(cuDeviceGetAttribute(int *value, int attribute, cuda_device device))
 		*value = 1;
 		return CUDA_OK;
 	default:
-		*value = 0; /* a GPU that has none of it */
+		*value = 0; /* the GPU has no such memory */
 		return CUDA_OK;
 	}
 }
@@ -263,7 +263,7 @@ cuda_result do_cuMemGetInfo_v2(const struct args_cuMemGetInfo_v2 *args, struct e
 
 /* ---- Names ---- */
 
-/* X(value, name, text): what this driver ever returns. */
+/* X(value, name, text): all results of this driver. */
 #define ERROR_LIST(X)                                                                                           \
 	X(CUDA_OK, "CUDA_SUCCESS", "no error")                                                                  \
 	X(CUDA_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument")                                   \
@@ -307,7 +307,7 @@ DRIVER_CALL(cuGetErrorString(cuda_result error, const char **string))
 /* The versions of a name, newest first. */
 static const char *const suffixes[] = { "_v4", "_v3", "_v2", "" };
 
-/* From which version of CUDA on a program may ask for a call by its plain name. */
+/* The first version of CUDA in which a program may ask for a call by its plain name. */
 static int since_of(const char *name)
 {
 #define SINCE_IF(entry, id, class, space, version) \
@@ -350,7 +350,7 @@ DRIVER_CALL(cuGetProcAddress_v2(const char *symbol, void **function, int version
 	return *function ? CUDA_OK : CUDA_NOT_FOUND;
 }
 
-/* The vendor's private tables are not imitated: whoever needs them needs the real driver. */
+/* The vendor's private tables are missing: programs that need them need the real driver. */
 DRIVER_CALL(cuGetExportTable(const void **table, const struct cuda_uuid *id))
 {
 	(void)id;

@@ -1,5 +1,5 @@
 /*
- * driver.h - inside the stand-in's libcuda.so.1.
+ * driver.h - declarations inside the stand-in's libcuda.so.1.
  *
  *     entries.c   what programs call: ENTER callback, lock, do_NAME, ledger line, unlock, EXIT callback
  *     driver.c    cuInit, devices, names      context.c   contexts, primary and green
@@ -10,7 +10,7 @@
  *     code.c      modules, libraries          process.c   managed memory on its way, checkpoints, notifications
  *     ledger.c    the driver's own account on paper
  *
- * Everything named do_* or driver_* runs under the one lock of entries.c unless it says otherwise.
+ * Functions named do_* or driver_* run under the one lock of entries.c, except where noted.
  */
 #ifndef STANDIN_DRIVER_H
 #define STANDIN_DRIVER_H
@@ -22,17 +22,17 @@
 #include "memtrace/event.h"
 
 #define PAGE (2ull << 20) /* bytes, the granularity of physical memory */
-#define HOST (-1)         /* a "device" that is the host */
+#define HOST (-1)         /* a "device" for the host */
 
 struct cuda_context {
-	struct cuda_context *next; /* all that ever were, so that stale handles are told from wild ones */
+	struct cuda_context *next; /* next context ever made, so that stale handles differ from invalid ones */
 	cuda_device device;
-	struct cuda_context *owner; /* owner of its memory: the context itself, or the primary one of a green context */
+	struct cuda_context *owner; /* owner of its memory: itself, or the primary context of a green one */
 	uint32_t uid;               /* from 1 */
 	_Atomic int alive;
 };
 
-/* Head of a function that programs call: declares and defines it. DRIVER_CALL(cuInit(unsigned int flags)) { ... } */
+/* Declares and begins a function for programs: DRIVER_CALL(cuInit(unsigned int flags)) { ... } */
 #define DRIVER_CALL(signature)           \
 	MT_EXPORT cuda_result signature; \
 	MT_EXPORT cuda_result signature
@@ -62,14 +62,17 @@ int driver_ready(void);                           /* without the lock; 0: cuInit
 int driver_has_gpu(void);                         /* without the lock; at any time */
 struct account *driver_account(unsigned int gpu); /* without the lock; NULL: no such GPU */
 int driver_device_valid(cuda_device device);
-struct cuda_context *driver_current(void);                 /* without the lock; NULL: none (alive) on this thread */
+struct cuda_context *driver_current(void); /* called without the lock; NULL: this thread has no live context */
 uint32_t driver_context_uid(struct cuda_context *context); /* without the lock; 0: no such context, or gone */
 
 /* Takes or gives back bytes of a device; HOST is endless. 1: done, 0: full. */
 int driver_take(cuda_device device, uint64_t bytes);
 void driver_give(cuda_device device, uint64_t bytes);
 
-/* addresses.c: addresses that no host memory has, never touchable. 0: none left. Freed ones are reused at once. */
+/*
+ * addresses.c: addresses outside of the host's memory, never accessible. 0: none left. A freed range is handed out
+ * again at once.
+ */
 cuda_address addresses_take(uint64_t bytes);
 void addresses_give(cuda_address address, uint64_t bytes);
 
@@ -77,7 +80,7 @@ void addresses_give(cuda_address address, uint64_t bytes);
 struct cuda_context *context_new(cuda_device device); /* NULL: the device is full */
 void context_gone(struct cuda_context *context);
 
-/* An entry that does what another with the same arguments does. */
+/* An entry that does the same as another entry with the same arguments. */
 #define DRIVER_SAME(name, other)                                                            \
 	cuda_result do_##name(const struct args_##name *args, struct effect *effect)        \
 	{                                                                                   \
@@ -87,18 +90,18 @@ void context_gone(struct cuda_context *context);
 /* The device of a location, HOST for host memory. 0: no such place. */
 int driver_place(const struct cuda_location *location, cuda_device *device);
 
-/* End what is in a context. */
+/* Free all that is in a context. */
 void memory_context_gone(struct cuda_context *context);
 void array_context_gone(struct cuda_context *context);
 void code_context_gone(struct cuda_context *context);
 
-/* pool.c: pools give back what they need not keep. */
+/* pool.c: pools give back idle memory. */
 void memory_synchronized(void);
 
-/* streams.c: the graph that a stream records; NULL: none. */
+/* streams.c: the graph that a stream captures; NULL: none. */
 struct cuda_graph *stream_graph(struct cuda_stream *stream);
 
-/* ledger.c: one line, at once. `what` is an entry's name, or "gone" for bytes that went as a consequence. */
+/* ledger.c: writes one line at once, for an entry (`what`), or "gone" for bytes freed as a consequence. */
 void ledger_open(const char *path);
 void ledger_write(const char *what, cuda_result result, const struct effect *effect);
 

@@ -1,6 +1,6 @@
 /*
- * entries.c - the memory calls as programs see them, made from driver_entries.h: each fires the ENTER and EXIT
- * callbacks that are enabled for it, on the calling thread, with the layouts of the real CUPTI.
+ * entries.c - the memory calls for programs, made from driver_entries.h. Each fires its enabled ENTER and EXIT
+ * callbacks on the calling thread, with the layouts of the real CUPTI.
  */
 #include <time.h>
 #include "driver.h"
@@ -33,7 +33,7 @@ void driver_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One call of one entry, from ENTER to EXIT. */
+/* A running call, from ENTER to EXIT. */
 struct call {
 	const char *name;
 	const void *args;
@@ -61,7 +61,7 @@ void driver_fire_context(uint32_t id, struct cuda_context *context)
 			call_subscriber(&standin_hub.subscriber[i], CUPTI_DOMAIN_RESOURCE, id, &data);
 }
 
-/* STANDIN_FAULT_FATAL_AT: CUPTI tells its subscribers, and has none any more. */
+/* STANDIN_FAULT_FATAL_AT: CUPTI reports a fatal error to its subscribers and drops them. */
 static void die(void)
 {
 	struct cupti_state_data data = { CUPTI_UNKNOWN, "asked for by STANDIN_FAULT_FATAL_AT" };
@@ -118,7 +118,7 @@ static void enter(struct call *call)
 	driver_lock();
 }
 
-/* STANDIN_FAULT_OOM_AT: whether this is the allocation that must fail. Counts every request for memory. */
+/* STANDIN_FAULT_OOM_AT: 1: this request must fail. Counts all requests for memory. */
 static int must_fail(const struct call *call)
 {
 	static uint64_t requests;

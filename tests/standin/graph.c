@@ -1,4 +1,4 @@
-/* graph.c - graphs, of whose nodes only those that allocate and free matter here; see memory.h. */
+/* graph.c - graphs with their allocation and free nodes; other nodes do nothing. See memory.h. */
 #include <stdlib.h>
 #include "memory.h"
 
@@ -8,19 +8,19 @@ struct cuda_node {
 	cuda_device device;
 	cuda_address address;
 	uint64_t bytes;
-	int is_left; /* the newest launch has not freed it, nor has anybody since */
+	int is_left; /* 1: the newest launch has allocated it, and it was not freed since */
 };
 
 struct cuda_graph {
-	struct cuda_graph *next; /* next of all that are alive, or belong to an exec */
+	struct cuda_graph *next; /* next graph that is alive or belongs to an exec */
 	struct cuda_node *nodes;
-	struct cuda_node *again; /* the next one of a recapture */
-	int execs;               /* made of it; a graph with memory has one at most */
+	struct cuda_node *again; /* next node to repeat in a recapture */
+	int execs;               /* number of execs of this graph; with memory, at most one */
 	int is_alive;
 };
 
 struct cuda_exec {
-	struct cuda_exec *next; /* next of all that are alive */
+	struct cuda_exec *next; /* next live exec */
 	struct cuda_graph *graph;
 	int auto_free, is_launched;
 };
@@ -60,7 +60,7 @@ void graph_recapture(struct cuda_graph *graph)
 		graph->again = graph->nodes;
 }
 
-/* When neither it nor its exec is there any more. */
+/* Frees a graph when it and its execs are gone. */
 static void graph_drop(struct cuda_graph *graph)
 {
 	struct cuda_graph **link = &graphs;
@@ -101,7 +101,7 @@ static struct cuda_node *add(struct cuda_graph *graph, const struct cuda_node *w
 	return *link = node;
 }
 
-/* A recapture makes the nodes that are there; anything else is an error. NULL: it differs. */
+/* Takes the next node of a recapture, which must repeat the existing nodes. NULL: it differs. */
 static struct cuda_node *repeat(struct cuda_graph *graph, int type)
 {
 	struct cuda_node *node = graph->again;
@@ -229,7 +229,7 @@ static cuda_result add_any(struct cuda_node **out, struct cuda_graph *graph, str
 	case CUDA_NODE_GRAPH:
 		return add_child(graph, params->node.child.graph, params->node.child.ownership);
 	default:
-		return graph_valid(graph) ? CUDA_OK : CUDA_INVALID_VALUE; /* work that does nothing */
+		return graph_valid(graph) ? CUDA_OK : CUDA_INVALID_VALUE; /* such work does nothing */
 	}
 }
 
@@ -267,9 +267,9 @@ cuda_result do_cuGraphDestroy(const struct args_cuGraphDestroy *args, struct eff
 	return CUDA_OK;
 }
 
-/* ---- What an executable graph takes ---- */
+/* ---- Bytes of an executable graph ---- */
 
-/* The most that its nodes need at once, on the device of the first; *first: that one's address. */
+/* The most bytes that its nodes need at once, on the device of the first node; *first: address of that node. */
 static uint64_t need(const struct cuda_graph *graph, cuda_device *device, cuda_address *first)
 {
 	const struct cuda_node *node, *freed;
@@ -313,7 +313,7 @@ static int has_left(const struct cuda_graph *graph)
 	return node != NULL;
 }
 
-/* Takes the bytes, if that has not been done. */
+/* Takes the bytes at the first use. */
 static cuda_result load(struct cuda_exec *exec, struct effect *effect)
 {
 	cuda_device device = 0;
@@ -396,7 +396,7 @@ cuda_result do_cuGraphUpload(const struct args_cuGraphUpload *args, struct effec
 
 DRIVER_SAME(cuGraphUpload_ptsz, cuGraphUpload)
 
-/* Allocations of the newest launch must be freed before the next one, by anybody. */
+/* Launches. Allocations of the previous launch must have been freed before. */
 cuda_result do_cuGraphLaunch(const struct args_cuGraphLaunch *args, struct effect *effect)
 {
 	struct cuda_exec *exec = args->hGraph;
@@ -480,7 +480,7 @@ cuda_result do_cuDeviceGetGraphMemAttribute(const struct args_cuDeviceGetGraphMe
 	return CUDA_OK;
 }
 
-/* High marks may be set to 0, which means "start anew". */
+/* High marks may only be set to 0, which restarts them. */
 cuda_result do_cuDeviceSetGraphMemAttribute(const struct args_cuDeviceSetGraphMemAttribute *args, struct effect *effect)
 {
 	if (!driver_device_valid(args->device))

@@ -1,10 +1,10 @@
 /*
- * ledger.c - the driver's own account: one text line per memory call, written before the call returns, so that
- * SIGKILL loses nothing. Columns, separated by blanks:
+ * ledger.c - the driver's own account: one line of text per memory call, written before the call returns, so SIGKILL
+ * loses none. Columns, separated by blanks:
  *
  *     pid  entry  result  device|host  space  address|handle  size  +bytes|-bytes|0
  *
- * "gone" in place of an entry: physical memory that went as a consequence of the call in the next line.
+ * "gone" in place of an entry: physical memory that ended as a consequence of the call in the next line.
  */
 #include <fcntl.h>
 #include <inttypes.h>

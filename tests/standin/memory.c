@@ -1,15 +1,15 @@
 /*
- * memory.c - allocations: linear, in rows, managed, pinned, registered, of other processes. Those of pools ask pool.c
- * for room; on a stream that records a graph they are nodes of it.
+ * memory.c - allocations: linear, in rows, managed, pinned, registered, of other processes. Allocations from pools ask
+ * pool.c for room. On a capturing stream they become nodes of its graph.
  *
- * A live allocation is found by its first address, as the driver demands it back.
+ * An allocation is found by its first address, which the driver requires for a free.
  */
 #include "memory.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define BUCKETS (1u << 16)
-#define ROW_ALIGNMENT 512u /* bytes between the rows of cuMemAllocPitch are a multiple of it */
+#define ROW_ALIGNMENT 512u /* the distance between rows of cuMemAllocPitch is a multiple of this */
 
 struct allocation {
 	struct allocation *next; /* in the bucket */
@@ -17,7 +17,7 @@ struct allocation {
 	uint64_t bytes;
 	enum mt_space space;
 	cuda_device device;
-	struct cuda_context *context; /* dies with it; NULL: lives on */
+	struct cuda_context *context; /* ends with this context; NULL: independent */
 	struct cuda_pool *pool;
 	int is_ipc; /* ends by cuIpcCloseMemHandle alone */
 };
@@ -29,7 +29,7 @@ static struct allocation **bucket_of(cuda_address address)
 	return &bucket[(address * 0x9e3779b97f4a7c15ull) >> 48];
 }
 
-/* The link that points to the allocation, or to NULL. */
+/* The link to the allocation with this address, or the last link, which is NULL. */
 static struct allocation **find(cuda_address address)
 {
 	struct allocation **link = bucket_of(address);
@@ -39,14 +39,14 @@ static struct allocation **find(cuda_address address)
 	return link;
 }
 
-/* ---- Where the bytes come from, by space ---- */
+/* ---- The source of the bytes, by space ---- */
 
 static int takes_device_memory(enum mt_space space)
 {
-	return space == MT_SPACE_DEVICE; /* pools take theirs; managed memory goes where it is touched: nowhere, here */
+	return space == MT_SPACE_DEVICE; /* pools count their own; managed memory is never touched here */
 }
 
-/* Bytes are there when it returns 1. */
+/* Takes the bytes. 1: done. */
 static int take_bytes(const struct allocation *a)
 {
 	if (a->pool)
@@ -62,7 +62,7 @@ static void give_bytes(const struct allocation *a)
 		driver_give(a->device, a->bytes);
 }
 
-/* The host may touch it. */
+/* 1: the host may access it. */
 static int is_mapped(const struct allocation *a)
 {
 	return a->space == MT_SPACE_PINNED || a->space == MT_SPACE_MANAGED;
@@ -74,7 +74,7 @@ static cuda_address take_address(const struct allocation *a)
 
 	if (!is_mapped(a))
 		return addresses_take(a->bytes);
-	/* The host may write to these; untouched pages cost nothing. */
+	/* The host may write here; untouched pages cost nothing. */
 	host = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return host == MAP_FAILED ? 0 : (cuda_address)(uintptr_t)host;
 }
@@ -106,7 +106,7 @@ static void insert(struct allocation *a)
 	*link = a;
 }
 
-/* Fills in `effect->size` also when it fails: the ledger shows what was asked for. */
+/* Allocates. Sets `effect->size` also after a failure, so the ledger shows the requested bytes. */
 static cuda_result allocate(const struct allocation *wish, cuda_address *out, struct effect *effect)
 {
 	struct allocation *a;
@@ -152,7 +152,7 @@ static void end(struct allocation **link, struct effect *effect)
 	(SPACE_BIT(MT_SPACE_DEVICE) | SPACE_BIT(MT_SPACE_ASYNC) | SPACE_BIT(MT_SPACE_MANAGED) | \
 	 SPACE_BIT(MT_SPACE_IMPORTED))
 
-/* Only memory of the spaces that the call is for: the rest is not its business. */
+/* Frees memory of the given spaces. For other memory or an unknown address, returns `otherwise`. */
 static cuda_result release(cuda_address address, unsigned int spaces, cuda_result otherwise, struct effect *effect)
 {
 	struct allocation **link = find(address);
@@ -161,7 +161,7 @@ static cuda_result release(cuda_address address, unsigned int spaces, cuda_resul
 	effect->address = address;
 	if (!*link || (*link)->is_ipc)
 		return otherwise;
-	space = (*link)->pool ? MT_SPACE_ASYNC : (*link)->space; /* wherever the pool lies */
+	space = (*link)->pool ? MT_SPACE_ASYNC : (*link)->space; /* in any place of a pool */
 	if (!(spaces & SPACE_BIT(space)))
 		return otherwise;
 	end(link, effect);

@@ -1,27 +1,30 @@
 /*
- * memory.h - what memory.c, pool.c and share.c want of each other. A pool holds "reserved" bytes of its place, of which
- * "used" are handed out. It grows when an allocation needs more and shrinks, down to its threshold, when somebody
- * synchronizes.
+ * memory.h - declarations shared by memory.c, pool.c, share.c, graph.c and others. A pool has "reserved" bytes of its
+ * place, and "used" bytes of them are handed out. It grows when an allocation needs more. At a synchronization it
+ * shrinks down to its threshold.
  */
 #ifndef STANDIN_MEMORY_H
 #define STANDIN_MEMORY_H
 
 #include "driver.h"
 
-/* pool.c; of a valid pool, but for the first. */
+/* pool.c. All functions but pool_valid need a valid pool. */
 int pool_valid(const struct cuda_pool *pool);
-int pool_imported(const struct cuda_pool *pool); /* another process's: nothing can be allocated from it */
+int pool_imported(const struct cuda_pool *pool); /* 1: the pool of another process, which allocates nothing here */
 cuda_device pool_device(const struct cuda_pool *pool);
 enum mt_space pool_space(const struct cuda_pool *pool);
 struct cuda_pool *pool_current(cuda_device device);    /* NULL: out of host memory */
 int pool_take(struct cuda_pool *pool, uint64_t bytes); /* 1: done, 0: device or pool is full */
 void pool_give(struct cuda_pool *pool, uint64_t bytes);
 
-/* memory.c: memory of another process or API appears, and goes when it was opened by IPC. It counts there, not here. */
+/*
+ * memory.c: memory of another process or API appears; memory_close ends one that IPC opened. Its bytes count in the
+ * other process.
+ */
 cuda_result memory_import(uint64_t bytes, cuda_device device, int is_ipc, cuda_address *out, struct effect *effect);
 cuda_result memory_close(cuda_address address, struct effect *effect);
 
-/* An allocation that begins at the address; *pool NULL: of none. 0: there is none. */
+/* Finds the allocation that begins at the address; *pool NULL: of no pool. 0: none. */
 int memory_find(cuda_address address, uint64_t *bytes, cuda_device *device, struct cuda_pool **pool);
 
 /* Physical memory by handle, for vmm.c and multicast.c. */
@@ -30,8 +33,8 @@ struct handle {
 	struct handle *next;
 	uint64_t size;
 	cuda_device device;
-	enum mt_space space;               /* IMPORTED: the bytes are another process's; MULTICAST: there are none */
-	uint32_t refs, mappings, bindings; /* lives while there is one; bindings: to multicast objects */
+	enum mt_space space;               /* IMPORTED: the bytes are another process's; MULTICAST: no bytes */
+	uint32_t refs, mappings, bindings; /* the handle lives while one is not 0; bindings: to multicast objects */
 	struct cuda_memory_props props;
 };
 
@@ -39,24 +42,24 @@ struct handle *handle_of(cuda_handle id);                                       
 struct handle *handle_new(uint64_t size, cuda_device device, enum mt_space space); /* NULL: out of host memory */
 void handle_describe(const struct handle *handle, struct effect *effect, int64_t bytes);
 
-/* After a reference, mapping or binding was dropped: ends the handle if that was the last. */
+/* Call after dropping a reference, mapping or binding: ends the handle with its last one. */
 void handle_dropped(struct handle *handle);
 
-/* The mapping at an address: its first address, 0: there is none. */
+/* The first address of the mapping at an address; 0: none. */
 cuda_address vmm_address_mapped(cuda_address address, struct handle **handle);
 
 /*
- * Questions of memory.c and streams.c to graph.c.
+ * Functions of graph.c for memory.c and streams.c.
  *
- * Addresses of allocation nodes belong to the graph. Its executable form takes bytes of the device at its first launch
- * or upload, as much as its nodes need at once, out of the device's graph pool, and gives them back to that pool when
- * it is destroyed. The pool keeps them until cuDeviceGraphMemTrim.
+ * Addresses of allocation nodes belong to the graph. At its first launch or upload the executable form takes bytes of
+ * the device from the device's graph pool, as many as its nodes need at once. When it is destroyed, the bytes go back
+ * to the pool, which keeps them until cuDeviceGraphMemTrim.
  */
 
 struct cuda_graph *graph_new(void); /* NULL: out of host memory */
 int graph_valid(const struct cuda_graph *graph);
 
-/* The graph's nodes will be made once more, in the same order: the next ones are those that are there. */
+/* Starts a recapture: the graph's nodes come again in the same order. */
 void graph_recapture(struct cuda_graph *graph);
 
 /* A node; *out_node may be NULL. */
@@ -65,7 +68,7 @@ cuda_result graph_add_alloc(struct cuda_graph *graph, cuda_device device, uint64
 cuda_result graph_add_free(struct cuda_graph *graph, cuda_address address, struct cuda_node **out_node,
 			   struct effect *effect);
 
-/* 1: the address is a graph's, and what its last launch left there is free now. */
+/* 1: the address belongs to a graph; the memory that its last launch left there is freed. */
 int graph_free_outside(cuda_address address, struct effect *effect);
 
 #endif

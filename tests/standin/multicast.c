@@ -1,11 +1,13 @@
-/* multicast.c - handles through which many devices are written at once, and (13.3) endpoints: they have no bytes. */
+/*
+ * multicast.c - multicast handles, which write to many devices at once, and endpoints (since 13.3). They have no bytes.
+ */
 #include <stdlib.h>
 #include "memory.h"
 
 #define BINDINGS_MAX 64
 #define ENDPOINTS_MAX 64
 
-/* Memory stays while it is bound. */
+/* A binding keeps its memory alive. */
 static struct binding {
 	struct handle *multicast, *memory; /* multicast NULL: free */
 	cuda_device device;
@@ -117,7 +119,7 @@ cuda_result do_cuMulticastUnbind(const struct args_cuMulticastUnbind *args, stru
 	return CUDA_INVALID_VALUE;
 }
 
-/* ---- Endpoints: ids that the program has reserved ---- */
+/* ---- Endpoints: ids reserved by the program ---- */
 
 static struct {
 	int is_made;

@@ -1,6 +1,6 @@
 /*
- * nvml.c - the stand-in's libnvidia-ml.so.1: names, UUIDs, memory and processes of the GPUs. It reads the account that
- * the driver writes: the files of STANDIN_STATE, else the driver of this process, if there is one.
+ * nvml.c - the stand-in's libnvidia-ml.so.1: names, UUIDs, memory and processes of the GPUs. It reads the driver's
+ * account: the files of STANDIN_STATE, else that of the driver in this process, if there is one.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,13 +17,13 @@
 	MT_EXPORT int signature
 
 struct nvml_device {
-	struct account *account; /* NULL: nothing is known to be held */
+	struct account *account; /* NULL: no account, so no bytes are held */
 };
 
 static struct nvml_device device[STANDIN_GPUS_MAX];
 static _Atomic int users;
 
-/* The account of GPU `i`, looked for anew until there is one: the driver may be loaded later. */
+/* The account of GPU `i`. Without one it is searched again, because the driver may be loaded later. */
 static struct account *account_of(unsigned int i)
 {
 	struct standin_hub *hub;
@@ -43,7 +43,7 @@ static int fault_is(const char *word)
 	return standin_config()->nvml && !strcmp(standin_config()->nvml, word);
 }
 
-/* Faults of a GPU's figure; NVML_OK: nothing. */
+/* The configured fault of the memory figure; NVML_OK: none. */
 static int figure_fault(void)
 {
 	static const struct timespec slow = { 0, 50000000 };
@@ -108,7 +108,7 @@ EXPORT_NVML(nvmlDeviceGetHandleByUUID(const char *uuid, struct nvml_device **out
 	return NVML_NOT_FOUND;
 }
 
-/* Index of a handle; a wrong one is refused by check(). */
+/* The index of a handle; check() refuses a wrong one. */
 static unsigned int index_of(const struct nvml_device *handle)
 {
 	return (unsigned int)(handle - device);

@@ -6,7 +6,7 @@
 #include "memory.h"
 
 struct cuda_pool {
-	struct cuda_pool *next; /* next of all that ever were */
+	struct cuda_pool *next; /* next pool ever made */
 	cuda_device device;     /* HOST: host memory */
 	enum mt_space space;
 	int alive, imported;
@@ -16,8 +16,8 @@ struct cuda_pool {
 
 static struct cuda_pool *all;
 static struct cuda_pool *first[STANDIN_GPUS_MAX];  /* the default pool of each device */
-static struct cuda_pool *chosen[STANDIN_GPUS_MAX]; /* by cuDeviceSetMemPool; NULL: the default one */
-static struct cuda_pool *host, *managed;           /* the default ones elsewhere */
+static struct cuda_pool *chosen[STANDIN_GPUS_MAX]; /* set by cuDeviceSetMemPool; NULL: the default pool */
+static struct cuda_pool *host, *managed;           /* default pools of the host and of managed memory */
 
 static struct cuda_pool *pool_new(cuda_device device, enum mt_space space, uint64_t limit)
 {
@@ -71,7 +71,7 @@ struct cuda_pool *pool_current(cuda_device device)
 	return chosen[device] && chosen[device]->alive ? chosen[device] : pool_default(device);
 }
 
-/* Managed memory goes where it is touched: nowhere, here. */
+/* Takes the bytes. Managed memory takes none, because it is never touched here. */
 static int take_place(const struct cuda_pool *pool, uint64_t bytes)
 {
 	return pool->space == MT_SPACE_MANAGED || driver_take(pool->device, bytes);
@@ -98,7 +98,7 @@ int pool_take(struct cuda_pool *pool, uint64_t bytes)
 	return 1;
 }
 
-/* Gives back what is idle, but keeps `keep` bytes. */
+/* Gives back idle bytes, except `keep` bytes. */
 static void trim(struct cuda_pool *pool, uint64_t keep)
 {
 	uint64_t floor = pool->used > keep ? pool->used : keep;
@@ -158,7 +158,7 @@ cuda_result do_cuMemPoolCreate(const struct args_cuMemPoolCreate *args, struct e
 	return create(args->pool, props, effect);
 }
 
-/* Memory that is handed out stays; the rest goes now, and the pool with its last allocation. */
+/* Idle memory is freed now, and the pool with its last allocation. */
 cuda_result do_cuMemPoolDestroy(const struct args_cuMemPoolDestroy *args, struct effect *effect)
 {
 	struct cuda_pool *pool = args->pool;
@@ -213,7 +213,7 @@ cuda_result do_cuMemPoolGetAttribute(const struct args_cuMemPoolGetAttribute *ar
 	return CUDA_OK;
 }
 
-/* The threshold is free to choose; high marks may be set to 0 only, which means "start anew". */
+/* The threshold may be any value. High marks may only be set to 0, which restarts them. */
 cuda_result do_cuMemPoolSetAttribute(const struct args_cuMemPoolSetAttribute *args, struct effect *effect)
 {
 	struct cuda_pool *pool = args->pool;
@@ -329,7 +329,7 @@ cuda_result do_cuMemSetMemPool(const struct args_cuMemSetMemPool *args, struct e
 	return CUDA_OK;
 }
 
-/* ---- Recorded calls: a pool of this process, given to another one; a file stands for it ---- */
+/* ---- Recorded calls: a pool of this process for another one; a file stands for the pool ---- */
 
 static const char exported_magic[8] = "st-pool";
 

@@ -1,6 +1,6 @@
 /*
- * process.c - where managed memory shall be, checkpoints of processes, notifications: accepted where they make sense,
- * and nothing happens. Managed memory never moves here, and no process is really frozen.
+ * process.c - locations of managed memory, checkpoints of processes, notifications. Valid calls succeed without an
+ * effect: managed memory never moves, and no process is frozen.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ DRIVER_SAME(cuMemDiscardAndPrefetchBatchAsync_ptsz, cuMemDiscardAndPrefetchBatch
 
 /* ---- Recorded calls: checkpoints ---- */
 
-/* The steps must come in this order; the process is this one or any other that is alive. */
+/* The steps must come in this order. The process may be this one or any other live one. */
 enum { RUNNING, LOCKED, CHECKPOINTED };
 
 static int process_state;

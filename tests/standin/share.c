@@ -1,6 +1,6 @@
 /*
- * share.c - memory of other processes and APIs: IPC handles, pointers into shared pools, external memory. It counts
- * where it was taken; here it is an address.
+ * share.c - memory of other processes and APIs: IPC handles, pointers into shared pools, external memory. Its bytes
+ * count in their own process; here it has only an address.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static cuda_result write_ticket(struct ticket *ticket, const char *magic, cuda_a
 	return CUDA_OK;
 }
 
-/* Processes share their GPUs only when they are told so, and the exporter must be there. */
+/* 1: a valid ticket. Processes share GPUs only with STANDIN_STATE, and the exporter must be alive. */
 static int is_good(const struct ticket *ticket, const char *magic)
 {
 	return !memcmp(ticket->magic, magic, sizeof(ticket->magic)) && standin_config()->state &&
@@ -109,7 +109,7 @@ cuda_result do_cuMemPoolImportPointer(const struct args_cuMemPoolImportPointer *
 /* ---- Recorded calls: memory of other APIs; a file descriptor stands for it ---- */
 
 struct cuda_external {
-	struct cuda_external *next; /* next of all that are alive */
+	struct cuda_external *next; /* next live one */
 	uint64_t bytes;
 };
 

@@ -1,20 +1,20 @@
 /*
- * streams.c - work on the GPU: accepted and not done, there is no memory behind the addresses. Enough for programs that
- * allocate; synchronizing matters, because pools give memory back then. A stream may record what is done on it: then
- * allocations and frees become nodes of a graph, also those on streams that wait for an event of it.
+ * streams.c - work on the GPU, which is accepted and not done, because the addresses have no memory. A synchronization
+ * matters, because pools then give back memory. A stream may capture its work: allocations and frees then become nodes
+ * of a graph, also on streams that wait for an event of it.
  */
 #include <stdlib.h>
 #include <time.h>
 #include "memory.h"
 
 struct cuda_stream {
-	struct cuda_stream *next; /* next of all but the default ones */
-	struct cuda_graph *graph; /* graph that is being recorded */
-	int is_origin;            /* begin of the recording, which ends here */
+	struct cuda_stream *next; /* next stream, without the default ones */
+	struct cuda_graph *graph; /* graph that is being captured */
+	int is_origin;            /* 1: the capture began on this stream, and ends here */
 };
 
 struct cuda_event {
-	struct cuda_graph *graph; /* graph that was being recorded when it was */
+	struct cuda_graph *graph; /* graph that its stream captured when the event was recorded */
 };
 
 static struct cuda_stream *streams;
@@ -27,7 +27,7 @@ static cuda_result needs_context(void)
 	return driver_current() ? CUDA_OK : CUDA_INVALID_CONTEXT;
 }
 
-/* NULL: the default stream of all threads, which cannot record. */
+/* NULL: the default stream of all threads, which cannot capture. */
 static struct cuda_stream *real(struct cuda_stream *stream)
 {
 	return stream == CUDA_STREAM_PER_THREAD ? &own_stream : stream;
@@ -74,7 +74,7 @@ DRIVER_CALL(cuStreamDestroy_v2(struct cuda_stream *stream))
 	return result;
 }
 
-/* ---- Recorded calls: streams that record ---- */
+/* ---- Recorded calls: streams that capture ---- */
 
 static cuda_result capture(struct cuda_stream *stream, struct cuda_graph *graph, struct effect *effect)
 {
@@ -102,7 +102,7 @@ cuda_result do_cuStreamBeginCaptureToGraph(const struct args_cuStreamBeginCaptur
 	return args->hGraph ? capture(args->hStream, args->hGraph, effect) : CUDA_INVALID_VALUE;
 }
 
-/* The same nodes again. */
+/* The graph's nodes will be captured again. */
 cuda_result do_cuStreamBeginRecaptureToGraph(const struct args_cuStreamBeginRecaptureToGraph *args,
 					     struct effect *effect)
 {
@@ -169,7 +169,7 @@ DRIVER_CALL(cuEventRecord(struct cuda_event *event, struct cuda_stream *stream))
 	return CUDA_OK;
 }
 
-/* A stream that waits for a recording one takes part in the recording. */
+/* A stream that waits for a capturing stream joins the capture. */
 DRIVER_CALL(cuStreamWaitEvent(struct cuda_stream *stream, struct cuda_event *event, unsigned int flags))
 {
 	cuda_result result = event ? needs_context() : CUDA_INVALID_HANDLE;
@@ -186,7 +186,7 @@ DRIVER_CALL(cuStreamWaitEvent(struct cuda_stream *stream, struct cuda_event *eve
 
 /* ---- Waiting and work ---- */
 
-/* As long as kernels would have run: nothing is allocated meanwhile. */
+/* Sleeps for the time of kernels; nothing is allocated meanwhile. */
 static void work(void)
 {
 	const uint64_t ns = standin_config()->sync_ns;

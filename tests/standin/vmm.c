@@ -80,7 +80,7 @@ static int spans_overlap(const struct spans *spans, cuda_address address, uint64
 	return i < spans->count && spans->span[i].address < address + size;
 }
 
-/* Number of spans from index `i` on that fill exactly [address, address + size); 0: they do not. */
+/* Number of spans from `i` on that fill exactly [address, address + size); 0: they do not fill it. */
 static size_t spans_fill(const struct spans *spans, size_t i, cuda_address address, uint64_t size)
 {
 	cuda_address at = address;
@@ -157,7 +157,7 @@ cuda_result do_cuMemAddressReserve(const struct args_cuMemAddressReserve *args, 
 		return CUDA_INVALID_VALUE;
 	if (args->alignment & (args->alignment - 1))
 		return CUDA_INVALID_VALUE;
-	range.address = addresses_take(args->size); /* `addr` is a wish that no driver has to grant */
+	range.address = addresses_take(args->size); /* a driver may ignore the wish `addr` */
 	if (!range.address)
 		return CUDA_OUT_OF_MEMORY;
 	if (!spans_insert(&ranges, &range)) {
@@ -292,7 +292,7 @@ cuda_result do_cuMemSetAccess(const struct args_cuMemSetAccess *args, struct eff
 	return CUDA_OK;
 }
 
-/* ---- Recorded calls: between processes. The file stands for the memory: it tells its size and device. ---- */
+/* ---- Recorded calls: between processes. A file stands for the memory, with its size and device ---- */
 
 struct exported {
 	char magic[8];
