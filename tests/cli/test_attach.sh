@@ -214,9 +214,9 @@ if [ "$(id -u)" = 0 ] && command -v setpriv unshare >/dev/null; then
 	# A process that hides itself from all but root: whether memrec records it cannot be known.
 	hidden() {
 		local why got
-		setpriv --reuid 65534 --clear-groups --inh-caps=-all python3 -c 'import ctypes, time; ctypes.CDLL(None).prctl(4, 0); time.sleep(60)' &
+		setpriv --reuid 65534 --clear-groups --inh-caps=-all python3 -c 'import ctypes, time; ctypes.CDLL(None).prctl(4, 0); print("hidden", flush=True); time.sleep(60)' >hidden.out &
 		why=$!
-		sleep 1
+		timeout 20 sh -c 'until grep -q hidden hidden.out; do sleep 0.05; done' || return
 		as_user="setpriv --reuid 65534 --clear-groups --inh-caps=-all" each 4 "process $why: (the kernel does not let memrec trace it|cannot be looked into)" $why
 		got=$?
 		kill -9 $why

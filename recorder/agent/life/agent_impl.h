@@ -12,13 +12,13 @@
 struct agent {
 	_Atomic int cuda;         /* cuInit has run */
 	_Atomic int started;      /* a recording was started here, or in the process that forked this one */
-	_Atomic uint32_t threads; /* serials given out */
-	_Atomic uint64_t looked;  /* after the collector, the last time; ns */
-	_Atomic uint32_t calls;   /* number of look_after_collector since then */
-	_Atomic uint32_t looking; /* 1: somebody is at it, or there is none yet */
+	_Atomic uint32_t threads; /* number of serials given to threads */
+	_Atomic uint64_t looked;  /* ns: time of the last look after the collector */
+	_Atomic uint32_t calls;   /* calls of look_after_collector since then */
+	_Atomic uint32_t looking; /* 1: a thread looks after the collector now, or no collector has been started yet */
 	_Atomic uint32_t replaced;
-	_Atomic int mapped;     /* ring and stacks of a recording are there, maybe of one that is over */
-	_Atomic int letting_go; /* a thread unmaps them */
+	_Atomic int mapped;     /* ring and stacks of the newest recording are mapped */
+	_Atomic int letting_go; /* a thread unmaps ring and stacks */
 	struct ring ring;
 	struct stacks stacks;
 	_Atomic uint64_t lost[RING_LOSSES]; /* while there is no ring */

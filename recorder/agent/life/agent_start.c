@@ -15,12 +15,12 @@
 #include "memtrace/error.h"
 
 #define WAIT_STEP_NS 100000
-#define START_STEPS 20000 /* 2 s: how long other threads wait for the one that starts the recording */
+#define START_STEPS 20000 /* 2 s: longest wait of other threads for the thread that starts the recording */
 #define LOOK_NS 50000000
-#define LOOK_CALLS 32u /* a look all the same after this many calls: the program's clock may stand still */
-#define REPLACED_MAX 3 /* most collectors that replace a killed one */
+#define LOOK_CALLS 32u /* calls after which a thread looks in any case: the program's clock may stand still */
+#define REPLACED_MAX 3 /* most collectors started in place of a killed one */
 
-/* ---- What stacks are made of ---- */
+/* ---- Python and the unwinder, for stacks ---- */
 
 void agent_find_python(void)
 {
@@ -77,7 +77,7 @@ static void replace_collector(void *context MT_UNUSED)
 	pthread_setcancelstate(cancel, NULL);
 }
 
-/* A ring_on_stuck: slow or stopped, or gone? One thread looks, and not all the time. */
+/* A ring_on_stuck: replaces a collector that is gone. One thread looks, after LOOK_NS or LOOK_CALLS. */
 static void look_after_collector(void)
 {
 	uint64_t now = agent_now(), last = atomic_load(&agent.looked), held;
@@ -126,7 +126,7 @@ static int prepare(void)
 	agent_find_python();
 	agent_source_check_injection();
 	agent.ring.on_stuck = look_after_collector;
-	atomic_store(&agent.looking, 1); /* until there is one */
+	atomic_store(&agent.looking, 1); /* until a collector has been started */
 	pause_tell(agent.ring.header, agent.ring.path);
 	atomic_store(&agent.ring.header->recording, 1);
 	ring_publish(&agent.ring);
