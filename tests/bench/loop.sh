@@ -49,7 +49,7 @@ for ((i = 0; i < rounds; i++)); do
 	done
 done
 # The summary counts the three steps before the clock starts, too.
-recorded=$(sed -nE 's/.*: ([0-9]+) events.*/\1/p' "$work/summary" | head -n 1)
+recorded=$(sed -nE 's/.*[ :]([0-9]+) events.*/\1/p' "$work/summary" | head -n 1)
 events=$((recorded * steps / (steps + 3)))
 lost=$(grep -q 'nothing lost' "$work/summary" && echo no || echo yes)
 echo "a real loop ($name): $events events in $steps steps, lost: $lost"
