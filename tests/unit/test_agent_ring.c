@@ -3,6 +3,7 @@
  * The agent's files are compiled into the test; its library has no symbols to link with.
  */
 #include <pthread.h>
+#include "agent/ring/event_clock.c"
 #include "agent/ring/guest_map.c"
 #include "agent/ring/hash_set.c"
 #include "agent/ring/ring.c"
@@ -428,6 +429,66 @@ TEST(a_full_set_forgets_nothing)
 	for (i = 0; i < 1000; i++)
 		CHECK(hash_set_has(&known, hash_finish(hash_mix(hash_start(HASH_CODE), i))));
 	hash_set_release(&known);
+}
+
+/* A look at the clock before and after: the time of an event lies in between, but for `apart` ns. */
+static void check_time(struct event_clock *clock, int has_counter, uint64_t apart)
+{
+	uint64_t before = event_clock_ns(), last = clock->last, time = event_clock_now(clock, has_counter);
+
+	CHECK(time + apart >= before && time <= event_clock_ns() + apart);
+	CHECK(time >= last);
+}
+
+#define APART_NS 20000 /* 1 % of EVENT_CLOCK_TICKS: a rate of a short time may be wrong by less */
+
+TEST(events_have_the_time_of_the_clock)
+{
+	struct event_clock plain = { 0 }, counted = { 0 };
+	uint64_t end = event_clock_ns() + 20 * 1000 * 1000;
+	int has_counter = event_clock_has_counter();
+
+	while (event_clock_ns() < end) {
+		check_time(&plain, 0, 0);
+		check_time(&counted, has_counter, APART_NS);
+	}
+	CHECK_EQ(plain.rate, 0);
+	if (has_counter)
+		CHECK(counted.rate != 0);
+}
+
+/* Waits until the clock is looked at: a wrong rate or look ends there. */
+static void wait_for_look(void)
+{
+	uint64_t end = event_clock_ns() + 5 * 1000 * 1000;
+
+	while (event_clock_ns() < end)
+		continue;
+}
+
+TEST(a_wrong_counter_is_left_at_the_next_look)
+{
+	struct event_clock clock = { 0 };
+	uint64_t time;
+
+	if (!event_clock_has_counter())
+		return;
+	check_time(&clock, 1, 0);
+	wait_for_look();
+	check_time(&clock, 1, 0);
+	CHECK(clock.rate != 0);
+	clock.rate = 1; /* a counter that stands still */
+	time = event_clock_now(&clock, 1);
+	wait_for_look();
+	CHECK(event_clock_now(&clock, 1) > time);
+	check_time(&clock, 1, APART_NS);
+	clock.ticks += (uint64_t)1 << 50; /* the counter of another processor */
+	check_time(&clock, 1, APART_NS);
+	wait_for_look();
+	check_time(&clock, 1, APART_NS);
+	clock.ns -= 1000 * 1000 * 1000; /* the time never goes back, and never comes before the last one */
+	time = clock.last;
+	CHECK_EQ(event_clock_now(&clock, 1) >= time, 1);
 }
 
 TEST_MAIN()

@@ -203,7 +203,7 @@ static int ask_to_begin(void)
 static inline __attribute__((always_inline)) void report(void *block, int64_t size, uint64_t total, uint64_t reserved,
 							 struct c10_device device)
 {
-	struct ring_event event = { .kind = size < 0 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC };
+	struct ring_event event;
 
 	if (!block || !size || !is_ours(device))
 		return;
@@ -218,6 +218,8 @@ static inline __attribute__((always_inline)) void report(void *block, int64_t si
 	if (device.type == MT_DEVICE_CUDA && size > 0)
 		cupti_check_tensor(device.index, reserved);
 	cupti_look();
+	event = ring_event_none;
+	event.kind = size < 0 ? MT_TENSOR_FREE : MT_TENSOR_ALLOC;
 	event.device_type = device.type;
 	event.device_index = device.type == MT_DEVICE_CPU ? 0 : device.index;
 	event.addr = (uint64_t)(uintptr_t)block;

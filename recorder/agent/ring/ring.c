@@ -34,17 +34,11 @@
 #define WAITS_MAX 50    /* times wait_ns, as long as the collector gets on */
 #define SHARED_WAITS 20 /* times wait_ns without progress: threads share a slot, and one can hold up all others */
 
+const struct ring_event ring_event_none;
+
 static uint64_t round_up(uint64_t value, uint64_t to)
 {
 	return (value + to - 1) / to * to;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
 /* The system call itself: nanosleep() is a cancellation point. */
@@ -67,13 +61,13 @@ struct wait {
 
 static struct wait wait_begin(uint64_t first_step_ns)
 {
-	return (struct wait){ now_ns(), 0, first_step_ns };
+	return (struct wait){ event_clock_ns(), 0, first_step_ns };
 }
 
 /* ns since the wait began, at least. */
 static uint64_t wait_ns_of(const struct wait *wait)
 {
-	uint64_t by_clock = now_ns() - wait->began;
+	uint64_t by_clock = event_clock_ns() - wait->began;
 
 	return by_clock > wait->paused && by_clock < UINT64_MAX / 2 ? by_clock : wait->paused;
 }
@@ -178,6 +172,7 @@ int ring_create(struct ring *ring, const char *path, uint32_t slot_bytes, uint64
 		return -MT_E_SYSTEM;
 	memcpy(ring->path, path, length + 1);
 	ring->wait_ns = wait_ns;
+	ring->has_counter = event_clock_has_counter();
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno == EEXIST ? -MT_E_BUSY : space_error(errno);
@@ -467,12 +462,26 @@ static void put_pad(struct ring_writer *writer, uint32_t at, uint32_t bytes)
 	pad->record = RING_PAD;
 }
 
-static void put_event(struct ring *ring, uint8_t *at, struct ring_event *event, const struct ring_text *text)
+/* By single words: a wide load waits for the narrow stores that have just filled in the event. */
+static inline void copy_event(uint8_t *at, const struct ring_event *event)
+{
+	uint64_t word;
+	size_t i;
+
+	for (i = 0; i < sizeof(*event); i += sizeof(word)) {
+		memcpy(&word, (const uint8_t *)event + i, sizeof(word));
+		__asm__("" : "+r"(word)); /* keeps the compiler from joining words */
+		memcpy(at + i, &word, sizeof(word));
+	}
+}
+
+static void put_event(struct ring *ring, struct ring_writer *writer, uint8_t *at, struct ring_event *event,
+		      const struct ring_text *text)
 {
 	event->seq = atomic_fetch_add_explicit(&ring->header->next_seq, 1, memory_order_relaxed);
 	if (!event->time)
-		event->time = now_ns();
-	memcpy(at, event, sizeof(*event));
+		event->time = event_clock_now(&writer->clock, ring->has_counter);
+	copy_event(at, event);
 	if (!text)
 		return;
 	at += sizeof(*event);
@@ -499,7 +508,7 @@ static void put(struct ring *ring, struct ring_writer *writer, const struct need
 
 	if (need->pad)
 		put_pad(writer, at, need->pad);
-	put_event(ring, writer->data + (need->pad ? 0 : at), event, text);
+	put_event(ring, writer, writer->data + (need->pad ? 0 : at), event, text);
 	writer->head += need->pad + need->bytes;
 	atomic_store_explicit(&writer->slot->head, writer->head, memory_order_release);
 }

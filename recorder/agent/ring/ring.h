@@ -10,13 +10,18 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "event_clock.h"
 #include "memtrace/ring.h"
 #include "shared/options.h"
+
+/* An event with all fields 0. To copy these zeros is quicker than the string instruction that an initializer of this size becomes. */
+extern const struct ring_event ring_event_none;
 
 struct ring {
 	struct ring_header *header; /* NULL: no ring so far; zero pages after a ring was removed */
 	uint8_t *log;               /* the log's whole address range; only log_ready bytes are mapped */
 	uint64_t log_bytes;         /* RING_LOG_BYTES, or less below a limit */
+	int has_counter;            /* 1: the processor's counter tells the time (event_clock.h) */
 	uint64_t wait_ns;           /* longest time that a full slot holds up a call */
 	void (*on_stuck)(void); /* called now and then while slots fill up and no collector empties them; may be NULL */
 	_Atomic uint32_t patience; /* log records to refuse before asking for space again */
@@ -37,7 +42,8 @@ struct ring_writer {
 	uint64_t gave_up;  /* tail + 1 at a wait in vain; the thread waits again after tail has moved */
 	uint64_t noticed;  /* head at the last finding that no collector empties the slot */
 	uint32_t patience; /* calls to let pass before asking for a slot again */
-	uint32_t shared;   /* 0: the slot is this thread's alone; else this thread's id, and others write there, too */
+	struct event_clock clock;
+	uint32_t shared; /* 0: the slot is this thread's alone; else this thread's id, and others write there, too */
 };
 
 /* The texts of an event. They need not end in NUL. */
