@@ -66,6 +66,7 @@ enum mt_cause {
 	X(RECOMPUTE, "recompute")             /* activation checkpointing */                      \
 	X(LOSS, "loss")                       /* softmax, cross entropy, entropy, log-probs */    \
 	X(HEAD, "head")                       /* from hidden states to words */                   \
+	X(WORDS, "words")                     /* a name of log-probs: it may run a model, too */  \
 	X(SCORES, "scores")                   /* attention's weights of each pair of tokens */    \
 	X(INTEGERS, "integers")               /* makes integer tensors */                         \
 	X(ATTENTION, "attention")                                                                 \

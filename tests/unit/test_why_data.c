@@ -97,6 +97,8 @@ TEST(frames_have_their_tags)
 		{ "cross_entropy", "torch/nn/functional.py", "", MT_TAG_BIT(LOSS), 0 },
 		{ "logprobs_from_logits", "mine/ppo.py", "", MT_TAG_BIT(LOSS), 0 },
 		{ "selective_log_softmax", "trl/trainer/utils.py", "", MT_TAG_BIT(LOSS), 0 },
+		{ "_selected_logprobs", "mine/rl.py", "", MT_TAG_BIT(WORDS), MT_TAG_BIT(LOSS) },
+		{ "fp8_paged_mqa_logits", "mine/kernels.py", "", MT_TAG_BIT(ATTENTION), MT_TAG_BIT(WORDS) },
 		{ "compute_loss", "transformers/trainer.py", "", 0, MT_TAG_BIT(LOSS) },
 		{ "compute_log_prob", "verl/workers/actor/dp_actor.py", "", 0, MT_TAG_BIT(LOSS) },
 		{ "compute_ref_log_prob", "verl/workers/fsdp_workers.py", "", MT_TAG_BIT(REFERENCE), 0 },

@@ -13,7 +13,7 @@
 
 static int is_at_loss(const struct scene *scene, uint32_t node)
 {
-	return (find_own_tags(scene, node) & (MT_TAG_BIT(LOSS) | MT_TAG_BIT(HEAD))) != 0;
+	return (find_own_tags(scene, node) & (MT_TAG_BIT(LOSS) | MT_TAG_BIT(HEAD) | MT_TAG_BIT(WORDS))) != 0;
 }
 
 static int is_of_loss(const struct scene *scene, const struct scene_site *site)
