@@ -38,7 +38,7 @@
 	X(OUTLIER, find_outlier, 3, "{place} {holds} {bytes}{of}[. Earlier pieces had at most {earlier}].")                       \
 	X(AT_ONCE, find_at_once, 3, "{place} holds [{pieces} pieces of {each} at once: ]{bytes}{of}.")                            \
 	X(MORE_THAN_BEFORE, find_more_than_before, 4, "{place} holds {bytes}{of}, {excess} more than {before}.")                  \
-	X(LARGEST, find_largest, 6, "{place} holds {bytes}{of}[ ({pieces} x {each})].")                                           \
+	X(LARGEST, find_largest, 6, "{place} {holds} {bytes}{of}[ ({pieces} x {each})].")                                         \
 	X(NO_EVIDENCE, find_no_evidence, 7, "The recording does not tell what filled the GPU.")
 
 #define DETECTOR_DECLARE(name, function, kind, says) void function(struct find *find);

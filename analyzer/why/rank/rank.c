@@ -134,15 +134,23 @@ static void cut(struct find *find)
 		free(find->candidate[--find->candidates].part);
 }
 
+/* A request that another detector tells of needs no row of its own. */
+static int is_told(const struct candidate *candidate, const struct candidate *other)
+{
+	return candidate->cause == MT_CAUSE_LARGEST && other->cause != MT_CAUSE_LARGEST && rank_is_request(candidate) &&
+	       rank_is_request(other);
+}
+
 static void note_within(struct find *find)
 {
 	size_t i, k;
 
 	for (i = 0; i < find->candidates; i++) {
 		find->candidate[i].within = SCENE_NONE;
-		for (k = 0; k < i && find->candidate[i].within == SCENE_NONE; k++)
-			if (find->candidate[k].within == SCENE_NONE &&
-			    is_within(&find->candidate[i], &find->candidate[k]))
+		for (k = 0; k < find->candidates && find->candidate[i].within == SCENE_NONE; k++)
+			if (is_told(&find->candidate[i], &find->candidate[k]) ||
+			    (k < i && find->candidate[k].within == SCENE_NONE &&
+			     is_within(&find->candidate[i], &find->candidate[k])))
 				find->candidate[i].within = (uint32_t)k;
 	}
 }
