@@ -41,11 +41,7 @@ int find_all(struct find *find, const struct scene *scene)
 /* Bytes in powers of eight: within a class, the kind of a cause tells more than its bytes. */
 static uint64_t size_class(uint64_t bytes)
 {
-	uint64_t log = 0;
-
-	while (bytes >>= 1)
-		log++;
-	return (64 - log) / 3;
+	return ((uint64_t)__builtin_clzll(bytes | 1) + 1) / 3;
 }
 
 /* A setting gives a pool's size, and a smaller pool serves as well: it counts by the missing bytes, not by its own. */
@@ -70,8 +66,6 @@ int rank_is_noise(const struct candidate *candidate)
 
 static void set_key(const struct scene *scene, struct candidate *candidate)
 {
-	uint64_t excess = candidate->freed_high;
-
 	candidate->key[RANK_DOUBT] = candidate->doubt != 0;
 	candidate->key[RANK_PLAIN] = is_noise(scene, candidate) ? PLAIN_NOISE : candidate->cause == MT_CAUSE_LARGEST;
 	candidate->key[RANK_FITS] = scene->request.failure ? !candidate->fits : 0;
@@ -79,7 +73,7 @@ static void set_key(const struct scene *scene, struct candidate *candidate)
 	candidate->key[RANK_KIND] = detectors[candidate->cause].kind;
 	candidate->key[RANK_SHARE] = size_class(weight_of(scene, candidate));
 	candidate->key[RANK_KNOWN] = candidate->known;
-	candidate->key[RANK_BYTES] = UINT64_MAX - excess;
+	candidate->key[RANK_BYTES] = UINT64_MAX - candidate->freed_high;
 	candidate->key[RANK_CAUSE] = candidate->cause;
 	candidate->key[RANK_SITE] = (uint64_t)candidate->process << 32 |
 				    (candidate->parts ? candidate->part[0].site : SCENE_NONE);
@@ -120,7 +114,7 @@ static int is_within(const struct candidate *candidate, const struct candidate *
 	uint64_t shared = rank_shared(candidate->part, candidate->parts, better->part, better->parts);
 
 	if (rank_is_request(candidate) && rank_is_request(better))
-		return !better->doubt; /* another detector of the request can be more certain */
+		return better->cause != MT_CAUSE_LARGEST && (!better->doubt || candidate->cause == MT_CAUSE_LARGEST);
 	if (!candidate->parts || !better->parts || better->process != candidate->process)
 		return 0;
 	return (shared >= better->bytes / 100 * WITHIN && shared >= candidate->bytes / 100 * TOLD) ||
@@ -134,23 +128,15 @@ static void cut(struct find *find)
 		free(find->candidate[--find->candidates].part);
 }
 
-/* A request that another detector tells of needs no row of its own. */
-static int is_told(const struct candidate *candidate, const struct candidate *other)
-{
-	return candidate->cause == MT_CAUSE_LARGEST && other->cause != MT_CAUSE_LARGEST && rank_is_request(candidate) &&
-	       rank_is_request(other);
-}
-
 static void note_within(struct find *find)
 {
 	size_t i, k;
 
 	for (i = 0; i < find->candidates; i++) {
 		find->candidate[i].within = SCENE_NONE;
-		for (k = 0; k < find->candidates && find->candidate[i].within == SCENE_NONE; k++)
-			if (is_told(&find->candidate[i], &find->candidate[k]) ||
-			    (k < i && find->candidate[k].within == SCENE_NONE &&
-			     is_within(&find->candidate[i], &find->candidate[k])))
+		for (k = 0; k < i && find->candidate[i].within == SCENE_NONE; k++)
+			if (find->candidate[k].within == SCENE_NONE &&
+			    is_within(&find->candidate[i], &find->candidate[k]))
 				find->candidate[i].within = (uint32_t)k;
 	}
 }
