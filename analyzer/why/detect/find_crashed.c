@@ -22,15 +22,11 @@ void find_crashed(struct find *find)
 void find_no_evidence(struct find *find)
 {
 	const struct scene *scene = find->scene;
-	const struct scene_request *request = &scene->request;
-	uint64_t known = scene->held + request->requested, unknown;
-	int is_ended = request->failure || scene_host_is_full(scene);
+	int is_ended = scene->request.failure || scene_host_is_full(scene);
 	size_t i;
 
 	for (i = 0; i < scene->hosts; i++)
 		is_ended |= scene->process[scene->host[i].process].killed;
-	/* Bytes in use on the device that no recorded call explains. */
-	unknown = request->failure && request->free < 0 && known < request->total ? request->total - known : 0;
-	if (!is_ended || unknown > request->total / 2)
-		find_add_at(find, request->process, SCENE_NONE, unknown);
+	if (!is_ended)
+		find_add_at(find, scene->request.process, SCENE_NONE, 0);
 }

@@ -22,26 +22,12 @@ static void say_pool(struct find *find, struct candidate *candidate)
 	candidate->doubt = candidate->category != MT_CATEGORY_KV_CACHE && !(candidate->tags & MT_TAG_BIT(ENGINE));
 }
 
-/* Whether the request is for a pool without resident bytes: one that wakes, a KV cache, or a library's. `category`: of the pool. */
-static int asks_for_pool(const struct find *find, enum mt_category *category)
+/* Whether the request is for a new pool: a KV cache, or a library's at the start. */
+static int asks_for_pool(const struct scene *scene)
 {
-	const struct scene *scene = find->scene;
 	const struct scene_request *request = &scene->request;
-	const struct scene_site *site;
 
-	if (!request->failure || request->node == SCENE_NONE)
-		return 0;
-	for (site = scene->site; site < scene->site + scene->sites; site++) {
-		if (find->take[site - scene->site] && find_is_own(scene, site))
-			return 0;
-		if (request->from_driver && find_is_own(scene, site) && site->asleep == request->requested &&
-		    is_pool(scene, site)) {
-			*category = site->category;
-			return 1;
-		}
-	}
-	*category = request->category;
-	if (request->category == MT_CATEGORY_KV_CACHE)
+	if (request->failure && request->category == MT_CATEGORY_KV_CACHE)
 		return scene->process[request->process].who == MT_WHO_ENGINE ||
 		       (scene_tags(scene, request->node) & MT_TAG_BIT(ENGINE));
 	return request->from_driver && mt_phase_is_early(request->phase) &&
@@ -53,18 +39,19 @@ void find_engine_share(struct find *find)
 {
 	const struct scene *scene = find->scene;
 	const struct scene_request *request = &scene->request;
-	const struct scene_site *site;
+	const struct scene_site *site, *wakes = NULL;
 	struct candidate *candidate;
-	enum mt_category category;
 
 	for (site = scene->site; request->failure && site < scene->site + scene->sites; site++) {
 		if (!find_is_here(scene, site) || !is_pool(scene, site))
 			continue;
 		find->take[site - scene->site] = site->at[SCENE_NOW];
+		if (request->from_driver && find_is_own(scene, site) && site->asleep == request->requested)
+			wakes = site;
 	}
-	if (asks_for_pool(find, &category)) {
+	if ((wakes || asks_for_pool(scene)) && !find_sum(scene, request->process, is_pool)) {
 		candidate = find_add_request(find);
-		candidate->category = category;
+		candidate->category = wakes ? wakes->category : request->category;
 		candidate->fact[FACT_GPU] = (int64_t)request->total;
 		candidate->doubt = request->category != MT_CATEGORY_KV_CACHE; /* a pool that wakes had room before */
 	}

@@ -100,7 +100,7 @@ static int comes_in_one_start(const struct scene *scene, const struct member *fr
 /* An evaluation that joins its outputs with each batch: the newest piece is the longest. */
 static int grows_by_concatenation(const struct scene_site *site)
 {
-	return site->category == MT_CATEGORY_EVALUATION && site->made >= BIRTHS && site->freed > site->made / 2 &&
+	return site->category == MT_CATEGORY_EVALUATION && site->made >= 2 * ROUNDS && site->freed > site->made / 2 &&
 	       site->most > site->most_before;
 }
 

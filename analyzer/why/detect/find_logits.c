@@ -45,12 +45,9 @@ static int is_alike(const struct scene *scene, const struct scene_site *site)
 /* Pieces of equally many elements: `each` bytes in the candidate, `most` bytes at the site. */
 static void say_size(struct candidate *candidate, uint64_t each, const struct scene_site *site, uint64_t most)
 {
-	uint64_t element = site->element;
+	uint64_t element = most ? (site->element * each + most / 2) / most : 0;
 
-	if (element == 2 && is_same(each, 2 * most))
-		element = 4;
-	else if (element == 4 && is_same(2 * each, most))
-		element = 2;
+	element = element == 2 || element == 4 ? element : site->element;
 	candidate->fact[FACT_EACH] = (int64_t)each;
 	if (!site->words || !element)
 		return;

@@ -8,7 +8,7 @@
 #include "detectors.h"
 
 #define FEW 3   /* pieces of one place that a forward without gradients keeps: input, output, residual */
-#define STEPS 3 /* as memana growth has it */
+#define STEPS 2 /* the first step can lack a place that all later ones have */
 #define MANY 8  /* pieces of one place: without gradients, a piece goes after the next layer */
 
 static int is_forward(const struct scene_site *site)

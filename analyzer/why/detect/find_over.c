@@ -31,34 +31,22 @@ static int64_t attempt_step(const struct scene *scene)
 	return older >= newest / 4 * 3 && older / 4 * 3 <= newest * (uint64_t)(step - first) ? step : 0;
 }
 
-/* The newest failed request of the process that it survived; NULL: none. */
-static const struct oom_failure *failed_before(const struct scene *scene)
+/* The newest failed request of the process before its newest forward; 0: none. */
+static int64_t failed_before(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
-	const struct oom_failure *failure, *found = NULL;
-	size_t i;
+	const struct scene_process *process = &scene->process[request->process];
+	const struct scene_span *span = &scene->span[process->first_span], *end = span + process->spans;
+	const struct oom_failure *failure = scene->failures.failure, *last = failure + scene->failures.count;
+	int64_t began = 0, failed = 0;
 
-	for (i = 0; i < scene->failures.count; i++) {
-		failure = &scene->failures.failure[i];
+	for (; span < end && span->first_seq < request->when.seq; span++)
+		began = span->phase == MT_PHASE_FORWARD ? span->first_seq : began;
+	for (; failure < last; failure++)
 		if (failure->process == request->when.process && !failure->is_part && !failure->had &&
-		    failure->seq < request->when.seq)
-			found = failure;
-	}
-	return found;
-}
-
-/* The begin of the process's newest forward. */
-static int64_t newest_forward(const struct scene *scene)
-{
-	const struct scene_process *process = &scene->process[scene->request.process];
-	const struct scene_span *span = &scene->span[process->first_span];
-	int64_t began = 0;
-	uint32_t i;
-
-	for (i = 0; i < process->spans && span[i].first_seq < scene->request.when.seq; i++)
-		if (span[i].phase == MT_PHASE_FORWARD)
-			began = span[i].first_seq;
-	return began;
+		    failure->seq < began)
+			failed = failure->seq;
+	return failed;
 }
 
 /* Only the attempt itself reads the bytes of its forward and backward. */
@@ -75,22 +63,10 @@ static int is_of_states(const struct scene_site *site)
 	       (site->category == MT_CATEGORY_WEIGHTS && site->first_step < site->last_step);
 }
 
-/* Whether the frames ended with the failed request, in a branch that the newer one is not in. A handled exception keeps frames. */
-static int is_of_failed(const struct scene *scene, uint32_t failed, const struct scene_site *site)
-{
-	uint32_t now = scene_common(scene, failed, scene->request.node), its = scene_common(scene, failed, site->node);
-
-	return now != SCENE_NONE && its != SCENE_NONE && now != failed && now != scene->request.node &&
-	       scene->node[its].depth > scene->node[now].depth;
-}
-
 void find_attempt(struct find *find)
 {
 	const struct scene *scene = find->scene;
-	const struct oom_failure *failure = failed_before(scene);
-	uint32_t node = failure ? scene_node_of(scene, failure->node) : SCENE_NONE;
-	int64_t step = attempt_step(scene), failed = failure ? failure->seq : 0;
-	int is_over = failed < newest_forward(scene);
+	int64_t step = attempt_step(scene), failed = failed_before(scene);
 	const struct scene_block *block;
 	const struct scene_site *site;
 
@@ -98,8 +74,7 @@ void find_attempt(struct find *find)
 		site = &scene->site[block->site];
 		if (!find_is_own(scene, site))
 			continue;
-		if ((block->step < step && is_of_states(site)) ||
-		    (block->seq < failed && is_of_attempt(site) && (is_over || is_of_failed(scene, node, site))))
+		if ((block->step < step && is_of_states(site)) || (block->seq < failed && is_of_attempt(site)))
 			find->take[block->site] += block->bytes;
 	}
 }

@@ -6,20 +6,14 @@
  */
 #include "detectors.h"
 
-#define WAITS 16 /* divisor: a process with less than 1/16 of its bytes of a forward does not compute */
-
-/* Two processes take turns if one has slept, if one is an engine and one is not, or if one computes and one waits. */
+/* Two processes take turns if one has slept, or if they do different work. */
 static int takes_turns(const struct scene *scene, uint32_t index)
 {
 	const struct scene_process *peer = &scene->process[index], *mine = &scene->process[scene->request.process];
 
 	if (peer == mine || peer->ended || !peer->in_use)
 		return 0;
-	if (peer->sleeps || mine->sleeps)
-		return 1;
-	if (peer->who == mine->who)
-		return 0;
-	return peer->who == MT_WHO_ENGINE || mine->who == MT_WHO_ENGINE || peer->forward < peer->in_use / WAITS;
+	return peer->sleeps || mine->sleeps || peer->who != mine->who;
 }
 
 /* Context and communicators stay as long as the process. */

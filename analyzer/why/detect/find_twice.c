@@ -2,7 +2,6 @@
  * The same data a second time.
  *
  *     copies      blocks with the sizes of earlier weights, in the same or another dtype
- *     buckets     gradients in buckets and outside of them
  *     in transit  weights on their way to an engine, state dicts, and a request for all weights
  */
 #include "detectors.h"
@@ -50,14 +49,14 @@ static void add_piece(struct pieces *pieces, const struct scene_block *block, ui
 }
 
 /* An engine inside a trainer has its own weights by design: each owner is compared with itself. */
-static uint64_t owner_of(const struct scene_site *site)
+static uint64_t owner_of(const struct scene_site *site, int states)
 {
-	return 2 * (uint64_t)site->process + site->engine;
+	return 4 * (uint64_t)site->process + 2 * (uint64_t)states + site->engine;
 }
 
 static int is_of_model(const struct scene_site *site)
 {
-	return !site->driver && (site->category == MT_CATEGORY_WEIGHTS ||
+	return !site->driver && (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OPTIMIZER_STATE)) ||
 				 (site->category == MT_CATEGORY_OTHER && mt_phase_is_early(site->phase)));
 }
 
@@ -66,12 +65,20 @@ static int is_made_by_copy(const struct scene *scene, const struct scene_site *s
 	return (find_own_tags(scene, site->node) & MT_TAG_BIT(COPY)) != 0;
 }
 
+/* A load makes states anew. Other states can be copies of weights. */
+static int is_loaded_state(const struct scene *scene, const struct scene_site *site)
+{
+	return site->category == MT_CATEGORY_OPTIMIZER_STATE && (site->tags & MT_TAG_BIT(CHECKPOINT_LOAD)) &&
+	       !is_made_by_copy(scene, site);
+}
+
 /* Whether the site's category is, or can be, a part of a model. A copying function makes copies of optimizer states, too. */
 static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 {
 	return !site->driver &&
 	       (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER) | SCENE_SET(WORKSPACE)) ||
-		(site->category == MT_CATEGORY_OPTIMIZER_STATE && is_made_by_copy(scene, site)));
+		(site->category == MT_CATEGORY_OPTIMIZER_STATE &&
+		 (is_made_by_copy(scene, site) || is_loaded_state(scene, site))));
 }
 
 /* `count` of a model's piece becomes the number of its size up to this one, in the order of birth. */
@@ -84,7 +91,7 @@ static void load_pieces(const struct scene *scene, struct pieces *models, struct
 	for (block = scene->block; block < scene->block + scene->blocks; block++) {
 		site = &scene->site[block->site];
 		if (is_of_model(site))
-			add_piece(models, block, owner_of(site));
+			add_piece(models, block, owner_of(site, site->category == MT_CATEGORY_OPTIMIZER_STATE));
 		if (may_be_copy(scene, site) && block->step == site->last_step)
 			add_piece(copies, block, block->site);
 	}
@@ -119,7 +126,7 @@ static void take_copy(struct find *find, const struct pieces *models, const stru
 		      const unsigned *ratio)
 {
 	const struct scene_site *site = &find->scene->site[from->owner];
-	uint64_t bytes = 0, of = 0, pieces = 0, same = 0;
+	uint64_t owner = owner_of(site, is_loaded_state(find->scene, site)), bytes = 0, of = 0, pieces = 0, same = 0;
 	int64_t since = INT64_MAX;
 	const struct piece *it;
 
@@ -131,7 +138,7 @@ static void take_copy(struct find *find, const struct pieces *models, const stru
 		of += it->each * it->count;
 		same = it > from && it->each == it[-1].each ? same + it->count : it->count;
 		/* The second piece of a size is a copy if two pieces of the size were there. */
-		if (count_before(models, owner_of(site), it->each / ratio[0] * ratio[1], since) < same)
+		if (count_before(models, owner, it->each / ratio[0] * ratio[1], since) < same)
 			continue;
 		bytes += it->each * it->count;
 		pieces += it->count;
@@ -184,28 +191,6 @@ static int is_in_transit(const struct scene *scene MT_UNUSED, const struct scene
 	       (site->category == MT_CATEGORY_STATE_DICT && !(site->tags & MT_TAG_BIT(GATHER)));
 }
 
-/* ---- gradients ---- */
-
-static int is_gradient(const struct scene *scene, const struct scene_site *site)
-{
-	return find_is_own(scene, site) && site->category == MT_CATEGORY_GRADIENTS;
-}
-
-static int is_bucket(const struct scene *scene, const struct scene_site *site)
-{
-	return is_gradient(scene, site) && mt_phase_is_early(site->phase);
-}
-
-/* Buckets that were made at the start, beside gradients of as many bytes that the backward made: a communication can need both. */
-static void say_buckets(struct find *find, struct candidate *candidate)
-{
-	uint64_t buckets = find_sum(find->scene, candidate->process, is_bucket);
-
-	candidate->doubt = 1;
-	if (!find_is_near(find_sum(find->scene, candidate->process, is_gradient) - buckets, buckets))
-		candidate->bytes = 0;
-}
-
 /* ---- the request ---- */
 
 void find_twice(struct find *find)
@@ -213,11 +198,9 @@ void find_twice(struct find *find)
 	const struct find_how transit = {
 		.reference = REFERENCE_MODEL, .need = MT_NEEDS, .by_category = 1, .done = find_say_not_now
 	};
-	const struct find_how buckets = { .reference = REFERENCE_MODEL, .need = MT_NEED_LATER, .done = say_buckets };
 
 	find_copies(find);
 	find_sites(find, &transit, is_in_transit);
-	find_sites(find, &buckets, is_bucket);
 	/* Gradients and states are as many bytes as weights, and no copy. */
 	if (find_asks_for_model(find->scene) &&
 	    !scene_is_of(find->scene->request.category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE)))

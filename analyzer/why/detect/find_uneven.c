@@ -2,46 +2,24 @@
 #include "detectors.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "memtrace/error.h"
 
 #define EVEN 125 /* percent of the largest other rank: batches of ranks differ by less */
 
-/* A site by its place. Nodes differ between processes, and stacks of one program are equal. */
+/* A site by its place. Nodes differ between processes, and functions of one program are equal. */
 struct place {
-	uint64_t stack; /* hash of its functions, its files, category and phase */
-	uint32_t site;
+	const struct callstack_frame *frame; /* the telling one */
+	uint32_t kind, site;                 /* kind: category and phase */
 };
 
 static int place_order(const void *one, const void *two)
 {
 	const struct place *a = one, *b = two;
+	int order = strcmp(a->frame->function, b->frame->function);
 
-	if (a->stack != b->stack)
-		return a->stack < b->stack ? -1 : 1;
-	return a->site < b->site ? -1 : a->site > b->site;
-}
-
-static uint64_t mix(uint64_t sum, const char *text)
-{
-	while (*text)
-		sum = (sum ^ (uint8_t)*text++) * 0x100000001b3ull;
-	return (sum ^ '\n') * 0x100000001b3ull;
-}
-
-/* One pass is enough: a parent has a lower number than its children. */
-static void number_stacks(struct find *find)
-{
-	const struct scene *scene = find->scene;
-	const struct callstack_frame *frame;
-	uint32_t i, parent;
-
-	for (i = 0; i < scene->nodes; i++) {
-		parent = scene->node[i].parent;
-		frame = &scene->frame[scene->node[i].frame].frame;
-		find->node_sum[i] = parent == SCENE_NONE ? 0xcbf29ce484222325ull : find->node_sum[parent];
-		find->node_sum[i] = mix(mix(find->node_sum[i], frame->function), frame->file);
-	}
-	find->node_sum[scene->nodes] = 0;
+	order = order ? order : strcmp(a->frame->file, b->frame->file);
+	return order ? order : (a->kind > b->kind) - (a->kind < b->kind);
 }
 
 /* from..to are one place. Takes own sites with more bytes than any peer's. */
@@ -76,22 +54,24 @@ void find_uneven(struct find *find)
 {
 	const struct scene *scene = find->scene;
 	struct place *place = calloc(scene->sites + 1, sizeof(*place));
-	size_t count = scene->peers ? scene->sites : 0, i, from, to;
+	size_t count = 0, i, from, to;
 	uint32_t node;
 
+	for (i = 0; place && scene->peers && i < scene->sites; i++) {
+		node = scene_telling(scene, scene->site[i].node);
+		if (node != SCENE_NONE)
+			place[count++] = (struct place){ &scene->frame[scene->node[node].frame].frame,
+							 scene->site[i].category * MT_PHASE_COUNT +
+								 scene->site[i].phase,
+							 (uint32_t)i };
+	}
 	if (!place) {
 		find->failed = -MT_E_MEMORY;
 		return;
 	}
-	number_stacks(find);
-	for (i = 0; i < count; i++) {
-		node = scene->site[i].node == SCENE_NONE ? (uint32_t)scene->nodes : scene->site[i].node;
-		place[i].stack = find->node_sum[node] + scene->site[i].category * MT_PHASE_COUNT + scene->site[i].phase;
-		place[i].site = (uint32_t)i;
-	}
 	qsort(place, count, sizeof(*place), place_order);
 	for (from = 0; from < count; from = to) {
-		for (to = from; to < count && place[to].stack == place[from].stack;)
+		for (to = from; to < count && !place_order(&place[to], &place[from]);)
 			to++;
 		take_place(find, &place[from], &place[to]);
 	}

@@ -3,10 +3,14 @@
  *
  *     by need      categories that the phase does not need (formats/why/needs.yaml); copies of weights for a file
  *     other pass   a reference model, and what an evaluation left: only their own pass needs these
+ *     stages       models of a stage that is over; models of a package whose forwards are over
  *     dead         bytes of a forward after its backward
  *     attempt      resident bytes of an earlier attempt (find_over.c)
  */
 #include "detectors.h"
+
+#include <string.h>
+#include "query/package.h"
 
 #define PERCENT 100 /* divisor: less than 1/100 of the device is no cause */
 
@@ -92,26 +96,111 @@ static int is_model(const struct scene *scene, const struct scene_site *site)
 	       (scene_is_weights(site) || (site->category == MT_CATEGORY_OTHER && (site->tags & MAKES_MODEL)));
 }
 
-/* Takes models of before the newest forward that ran before the newest model came: a program that trains nothing works in stages. */
+#define LATER 32 /* divisor: an adapter has less than 1/32 of its model */
+
+/* Before the first backward: takes models of before the newest forward that ran before the newest model came. */
 static void take_stages(struct find *find)
 {
 	const struct scene *scene = find->scene;
 	const struct scene_process *process = &scene->process[scene->request.process];
-	const struct scene_span *span = &scene->span[process->first_span], *end = span + process->spans;
+	const struct scene_span *first = &scene->span[process->first_span], *end = first + process->spans,
+				*span = first;
 	const struct scene_block *block, *blocks = scene->block + scene->blocks;
 	int64_t model = 0, began = 0;
+	uint64_t earlier = 0, later = 0;
 
-	if (process->who != MT_WHO_MODEL || mt_phase_is_early(scene->request.phase))
-		return; /* while a part of a model is loaded, the model before it can be the rest */
+	while (span < end && span->phase != MT_PHASE_BACKWARD)
+		span++;
 	for (block = scene->block; block < blocks; block++)
-		if (block->seq > model && is_model(scene, &scene->site[block->site]))
+		if (block->seq > model && (span == end || block->seq < span->first_seq) &&
+		    is_model(scene, &scene->site[block->site]))
 			model = block->seq;
-	for (; span < end && span->first_seq < model; span++)
+	for (span = first; span < end && span->first_seq < model; span++)
 		if (span->phase == MT_PHASE_FORWARD || span->phase == MT_PHASE_ROLLOUT)
 			began = span->first_seq;
-	for (block = scene->block; block < blocks; block++)
-		if (block->seq < began && is_model(scene, &scene->site[block->site]))
-			find->take[block->site] += block->bytes;
+	for (block = scene->block; block < blocks; block++) {
+		if (!is_model(scene, &scene->site[block->site]))
+			continue;
+		*(block->seq < began ? &earlier : &later) += block->bytes;
+		find->take[block->site] += block->seq < began ? block->bytes : 0;
+	}
+	if (later < earlier / LATER)
+		memset(find->take, 0, scene->sites * sizeof(*find->take));
+}
+
+/* ---- packages ---- */
+
+#define CODES 16 /* most packages that are compared */
+#define KEPT 16  /* divisor: a model that trains keeps more than 1/16 of the device for its backward */
+
+struct code {
+	char package[PACKAGE_MAX];
+	size_t last; /* number of the newest site of a forward in its code, from 1; SIZE_MAX: the code is no earlier stage */
+	uint64_t bytes; /* kept by its forwards */
+};
+
+static const char *file_of(const struct scene *scene, uint32_t node)
+{
+	return node == SCENE_NONE ? "" : scene->frame[scene->node[node].frame].frame.file;
+}
+
+/* NULL: the file is the user's own, or there are too many packages. */
+static struct code *code_of(struct code *code, const char *file)
+{
+	char package[PACKAGE_MAX];
+	int i = 0;
+
+	if (!*package_of(file, package))
+		return NULL;
+	while (i < CODES && *code[i].package && strcmp(code[i].package, package) != 0)
+		i++;
+	return i < CODES ? mt_copy_text(code[i].package, PACKAGE_MAX, package), &code[i] : NULL;
+}
+
+/* Notes the forward of a site. The code that calls a package is no later stage than the package. */
+static void note_forward(const struct scene *scene, size_t i, struct code *its, const char *asks)
+{
+	uint32_t node = scene->site[i].node;
+
+	while (node != SCENE_NONE && strcmp(file_of(scene, node), asks) != 0)
+		node = scene->node[node].parent;
+	its->bytes += scene->site[i].at[SCENE_NOW];
+	its->last = node != SCENE_NONE || its->last == SIZE_MAX ? SIZE_MAX : i + 1;
+}
+
+/*
+ * In a forward: takes models of packages whose forwards came before the first one of the file that asks. A loss needs all models.
+ * Sites are in the order of their first bytes.
+ */
+static void take_passed(struct find *find)
+{
+	const struct scene *scene = find->scene;
+	const struct scene_site *site = scene->site;
+	uint32_t node = scene->request.node;
+	const char *asks = file_of(scene, scene_telling(scene, node)), *file;
+	struct code code[CODES] = { { .last = 0 } }, *its;
+	size_t first = 0, i;
+
+	if (!scene_is_of(scene->request.category, SCENE_OF_FORWARD) || (scene_tags(scene, node) & MT_TAG_BIT(LOSS)))
+		return;
+	for (i = 0; i < scene->sites; i++) {
+		if (!find_is_own(scene, &site[i]) || !scene_is_of(site[i].category, SCENE_OF_FORWARD))
+			continue;
+		file = file_of(scene, scene_telling(scene, site[i].node));
+		first = first || strcmp(file, asks) != 0 ? first : i + 1;
+		its = code_of(code, file);
+		if (its)
+			note_forward(scene, i, its, asks);
+	}
+	for (; node != SCENE_NONE; node = scene->node[node].parent)
+		if ((its = code_of(code, file_of(scene, node))))
+			its->last = SIZE_MAX;
+	for (i = 0; i < scene->sites; i++) {
+		its = is_model(scene, &site[i]) ? code_of(code, file_of(scene, scene_telling(scene, site[i].node)))
+						: NULL;
+		if (its && its->last && its->last < first && its->bytes < scene->request.total / KEPT)
+			find->take[i] = site[i].at[SCENE_NOW];
+	}
 }
 
 /* ---- dead ---- */
@@ -137,7 +226,7 @@ static void take_dead(struct find *find)
 
 void find_unneeded(struct find *find)
 {
-	const struct find_how by_need = { .need = MT_NEEDS, .by_category = 1, .done = say_category };
+	const struct find_how by_need = { .need = MT_NEEDS, .done = say_category };
 	const struct find_how attempt = { .need = MT_NEED_NEVER,
 					  .whole = 1,
 					  .least = find->scene->request.total / PERCENT };
@@ -146,6 +235,8 @@ void find_unneeded(struct find *find)
 	find_sites(find, &by_need, has_no_need);
 	find_sites(find, &later, is_of_other_pass);
 	take_stages(find);
+	find_groups(find, &later);
+	take_passed(find);
 	find_groups(find, &later);
 	take_dead(find);
 	find_groups(find, &never);

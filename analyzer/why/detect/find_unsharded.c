@@ -23,8 +23,6 @@ static int is_whole(const struct scene *scene, const struct scene_site *site)
 	case MT_CATEGORY_GATHER_BUFFERS:
 		return bytes > weights ||
 		       (site->count_at[SCENE_NOW] >= GATHERED_MANY && bytes > weights / 100 * GATHERED);
-	case MT_CATEGORY_WORKSPACE:
-		return site->phase == MT_PHASE_OPTIMIZER && bytes > weights / 100 * WIDER;
 	case MT_CATEGORY_GRADIENTS:
 	case MT_CATEGORY_STATE_DICT:
 	case MT_CATEGORY_WEIGHT_BUFFERS:

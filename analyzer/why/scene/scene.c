@@ -266,7 +266,6 @@ static void note_site(struct scene *scene, const struct scene_site *site)
 	if (site->device != request->device || !site->in_use)
 		return;
 	process->weights += scene_is_weights(site) ? site->at[SCENE_NOW] : 0;
-	process->forward += scene_is_of(site->category, SCENE_OF_FORWARD) ? site->at[SCENE_NOW] : 0;
 }
 
 static void tell_who(struct scene *scene)

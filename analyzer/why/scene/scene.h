@@ -41,14 +41,14 @@ struct scene_process {
 	int64_t id, pid, rank; /* rank -1: none */
 	uint64_t held, slack;  /* on the device at the moment, by recorded calls; slack: reserved bytes in no tensor */
 	uint64_t idle;         /* part of the slack: empty segments that the allocator can give back */
-	uint64_t in_use, asleep;   /* bytes of its sites at the moment; asleep: allocated without resident pages */
-	uint64_t weights, forward; /* parts of `in_use`: weights outside of an engine; of a forward (find.h) */
-	uint64_t context;          /* NVML's bytes beyond recorded calls; 0: unknown */
-	uint64_t unexplained;      /* part of `context` that no context, code, graph or pool explains: another API's */
-	int has_context;           /* 1: an NVML sample gave `context` */
-	uint64_t pinned;           /* free bytes beside tensors in their segments */
-	uint32_t pin;              /* the site whose tensors keep at least half of `pinned`; SCENE_NONE: none */
-	int64_t steps;             /* steps that ended */
+	uint64_t in_use, asleep; /* bytes of its sites at the moment; asleep: allocated without resident pages */
+	uint64_t weights;        /* part of `in_use`: weights outside of an engine */
+	uint64_t context;        /* NVML's bytes beyond recorded calls; 0: unknown */
+	uint64_t unexplained;    /* part of `context` that no context, code, graph or pool explains: another API's */
+	int has_context;         /* 1: an NVML sample gave `context` */
+	uint64_t pinned;         /* free bytes beside tensors in their segments */
+	uint32_t pin;            /* the site whose tensors keep at least half of `pinned`; SCENE_NONE: none */
+	int64_t steps;           /* steps that ended */
 	int64_t backward_end, optimizer_end; /* seq of the newest event of these phases before the moment; 0: none */
 	int64_t over_time, over_seq;         /* end of the process; over_time -1: no end in the trace */
 	enum mt_phase phase;                 /* at the moment */
