@@ -125,7 +125,8 @@ static void make_room(struct kept *kept)
 	let_go(kept);
 }
 
-static void log_life(struct kept *kept, const struct kept_life *life)
+/* Each of these gives the place of one more life, to be filled. NULL: nothing is kept any more. */
+static struct kept_life *log_life(struct kept *kept)
 {
 	struct kept_life *grown;
 
@@ -133,20 +134,31 @@ static void log_life(struct kept *kept, const struct kept_life *life)
 		make_room(kept);
 	grown = ROOM_FOR(kept, life, lives, WINDOWS_MOST * kept->window);
 	if (!grown)
-		return;
+		return NULL;
 	kept->life = grown;
-	grown[kept->lives.count++] = *life;
+	return &grown[kept->lives.count++];
 }
 
 /* Survivors have the room that they take. */
-static void keep_survivor(struct kept *kept, const struct kept_life *life)
+static struct kept_life *keep_survivor(struct kept *kept)
 {
-	struct kept_life *grown = ROOM_FOR(kept, stay, stays, SIZE_MAX / sizeof(*life));
+	struct kept_life *grown = ROOM_FOR(kept, stay, stays, SIZE_MAX / sizeof(*grown));
 
 	if (!grown)
-		return;
+		return NULL;
 	kept->stay = grown;
-	grown[kept->stays.count++] = *life;
+	return &grown[kept->stays.count++];
+}
+
+/* Spans of a life can be counted one by one alone. */
+static struct kept_life *keep_slept(struct kept *kept)
+{
+	struct kept_life *grown = ROOM_FOR(kept, slept, sleepers, KEPT_WINDOW);
+
+	if (!grown)
+		return NULL;
+	kept->slept = grown;
+	return &grown[kept->sleepers.count++];
 }
 
 /* ---- sums of deaths ---- */
@@ -271,26 +283,46 @@ static uint8_t space_of(const struct mt_live *live)
 	return mt_space_name(live->flags) ? (uint8_t)live->flags : SPACE_UNKNOWN;
 }
 
-/* The newest birth and the newest memory that was given back tell the last place of a process. */
-static void note_newest(struct kept_process *process, const struct kept_life *life, uint32_t free_node)
+/* A life that is over, as the sink tells it. */
+struct gone {
+	const struct analysis_process *owner;
+	const struct mt_live *live;
+	const struct mt_event *event; /* NULL: it was never freed */
+	uint32_t step;
+	uint8_t home, slept;
+};
+
+/* Fills the place itself, because a processor reads no words that were just written in parts: a copy would wait for the writes. */
+static inline void fill(struct kept_life *life, const struct gone *gone)
 {
-	if (life->seq >= process->newest.seq)
-		process->newest = *life;
-	if (!free_node || life->space != MT_SPACE_DEVICE)
-		return;
-	process->given_back = *life;
-	process->given_back.free_node = free_node;
+	const struct mt_live *live = gone->live;
+
+	life->site = (uint32_t)live->tag;
+	life->step = live->step;
+	life->gone_step = gone->step;
+	life->free_node = 0;
+	life->space = space_of(live);
+	life->home = gone->home;
+	life->tensors_inside = live->tensors_seen != 0;
+	life->is_handle = live->kind == MT_VMM_CREATE;
+	life->slept = gone->slept;
+	life->seq = live->seq;
+	life->gone_seq = gone->event ? gone->event->seq : KEPT_STAYS;
+	life->bytes = live->size;
+	life->address = live->addr;
+	life->time = analysis_time(gone->owner, live->time);
+	life->gone_time = gone->event ? analysis_time(gone->owner, gone->event->time) : 0;
 }
 
-/* Spans of a life can be counted one by one alone. */
-static void keep_slept(struct kept *kept, const struct kept_life *life)
+/* The newest birth and the newest memory that was given back tell the last place of a process. */
+static void note_newest(struct kept_process *process, const struct gone *gone, uint32_t free_node)
 {
-	struct kept_life *grown = ROOM_FOR(kept, slept, sleepers, KEPT_WINDOW);
-
-	if (!grown)
+	if (gone->live->seq >= process->newest.seq)
+		fill(&process->newest, gone);
+	if (!free_node || space_of(gone->live) != MT_SPACE_DEVICE)
 		return;
-	kept->slept = grown;
-	grown[kept->sleepers.count++] = *life;
+	fill(&process->given_back, gone);
+	process->given_back.free_node = free_node;
 }
 
 static void count_life(struct kept *kept, const struct kept_life *life)
@@ -300,41 +332,31 @@ static void count_life(struct kept *kept, const struct kept_life *life)
 	if (!slot)
 		return;
 	keep_state(kept, slot);
-	if (life->gone_seq == KEPT_STAYS) {
-		keep_survivor(kept, life);
-		return;
-	}
-	note_death(&slot->now, life, kept->analysis->processes == 1);
-	log_life(kept, life);
+	if (life->gone_seq != KEPT_STAYS)
+		note_death(&slot->now, life, kept->analysis->processes == 1);
 }
 
 void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, const struct mt_event *event,
 	       uint32_t step, uint32_t free_node, int slept)
 {
-	const struct analysis_process *owner = &kept->analysis->process[process];
 	struct kept_process *of = process_of(kept, process);
-	struct kept_life life = { .site = (uint32_t)live->tag,
-				  .step = live->step,
-				  .gone_step = step,
-				  .space = space_of(live),
-				  .home = event && kept->analysis->categories.home,
-				  .tensors_inside = live->tensors_seen != 0,
-				  .is_handle = live->kind == MT_VMM_CREATE,
-				  .slept = slept != 0,
-				  .seq = live->seq,
-				  .gone_seq = event ? event->seq : KEPT_STAYS,
-				  .bytes = live->size,
-				  .address = live->addr,
-				  .time = analysis_time(owner, live->time),
-				  .gone_time = event ? analysis_time(owner, event->time) : 0 };
+	const struct gone gone = { .owner = &kept->analysis->process[process],
+				   .live = live,
+				   .event = event,
+				   .step = step,
+				   .home = event && kept->analysis->categories.home,
+				   .slept = slept != 0 };
+	struct kept_life *life;
 
 	if (!of || !live->tag || live->tag >= kept->analysis->attribution.sites)
 		return;
-	note_newest(of, &life, free_node);
-	if (slept)
-		keep_slept(kept, &life);
-	else
-		count_life(kept, &life);
+	note_newest(of, &gone, free_node);
+	life = slept ? keep_slept(kept) : event ? log_life(kept) : keep_survivor(kept);
+	if (!life)
+		return;
+	fill(life, &gone);
+	if (!slept)
+		count_life(kept, life);
 }
 
 int kept_is_mapped(const struct kept *kept, const struct kept_mapping *mapping, const struct kept_when *when)

@@ -43,8 +43,8 @@ enum { KEPT_COUNTS = 1, KEPT_DIED = 2, KEPT_HOME = 4, KEPT_INSIDE = 8 };
 struct kept_slot {
 	uint32_t site; /* 0: free */
 	uint32_t kind;
-	struct kept_deaths now, was[KEPT_MOMENTS];
 	uint32_t epoch[KEPT_MOMENTS]; /* epoch of `was`; another one than the moment's: it was as it is now */
+	struct kept_deaths now, was[KEPT_MOMENTS];
 };
 
 struct kept_span {
