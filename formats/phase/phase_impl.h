@@ -188,7 +188,19 @@ static inline int stack_is_whole(const struct stack_state *stack)
 /* phase_marks.c */
 void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread);
 void tracker_window_lost(struct mt_tracker *tracker, uint32_t thread);              /* its end is missing */
-struct mark_state tracker_marks(const struct mt_tracker *tracker, uint32_t thread); /* the thread's own */
+struct mark_state tracker_ranges_and_marks(const struct mt_tracker *tracker, uint32_t thread);
+
+/* The thread's own. */
+static inline struct mark_state tracker_marks(const struct mt_tracker *tracker, uint32_t thread)
+{
+	const struct track_thread *own = &tracker->thread[thread];
+	const struct mark_state none = { 0 };
+
+	if (tracker->ranges)
+		return tracker_ranges_and_marks(tracker, thread);
+	return own->marks ? own->mark[own->marks - 1].sum : none;
+}
+
 struct mark_state tracker_process_marks(const struct mt_tracker *tracker);          /* for threads without marks */
 
 /*

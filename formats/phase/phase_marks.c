@@ -272,8 +272,8 @@ void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event
 	}
 }
 
-/* The marks of a thread: process-wide ranges that the thread opened, and inside of them its own. */
-struct mark_state tracker_marks(const struct mt_tracker *tracker, uint32_t thread)
+/* Process-wide ranges that the thread opened, and inside of them its own. */
+struct mark_state tracker_ranges_and_marks(const struct mt_tracker *tracker, uint32_t thread)
 {
 	const struct track_thread *own = &tracker->thread[thread];
 	struct mark_state sum = { 0 }, inner = { 0 };

@@ -110,6 +110,7 @@ struct mt_decoder {
 	const uint8_t *variant;                /* VARIANT, next value; NULL: all are 0 */
 	const struct mt_defs *defs;            /* NULL: a node's number is its id */
 	uint32_t fields[MT_KIND_MAX + 1];      /* LAYOUT: known fields */
+	int unknown;                           /* 1: there are kinds that this program does not know */
 	uint64_t largest[MT_FIELD_COUNT];      /* larger values are corrupt: undefined ids */
 	struct mt_predictor predictor;
 	uint32_t done;                  /* events decoded so far */

@@ -141,24 +141,29 @@ static int check_again(struct mt_decoder *decoder, const struct sections *found,
 static int check_columns(struct mt_decoder *decoder, const struct sections *found, const uint8_t *listed)
 {
 	uint32_t number[MT_KIND_MAX + 1] = { 0 };
+	uint8_t present[MT_KIND_MAX + 1];
 	uint64_t wanted;
-	uint32_t i, kind, field;
+	uint32_t i, kind, field, presents = 0;
 
 	for (i = 0; i < decoder->info.events; i++)
 		number[decoder->kinds[i]]++;
 	for (kind = 0; kind <= MT_KIND_MAX; kind++) {
-		if (number[kind] && !listed[kind])
+		if (!number[kind])
+			continue;
+		if (!listed[kind])
 			return -MT_E_CORRUPT;
-		if (number[kind] && mt_kind_fields(kind) &&
-		    (kind == MT_LIVE) != (decoder->chunk == MT_CHUNK_CHECKPOINT))
+		if (!mt_kind_fields(kind))
+			decoder->unknown = 1;
+		else if ((kind == MT_LIVE) != (decoder->chunk == MT_CHUNK_CHECKPOINT))
 			return -MT_E_CORRUPT;
+		present[presents++] = (uint8_t)kind;
 	}
 	for (field = 0; field < MT_FIELD_COUNT; field++) {
 		const struct mt_cursor *column = &found->column[field];
 
 		wanted = 0;
-		for (kind = 0; kind <= MT_KIND_MAX; kind++)
-			wanted += decoder->fields[kind] & 1u << field ? number[kind] : 0;
+		for (i = 0; i < presents; i++)
+			wanted += decoder->fields[present[i]] & 1u << field ? number[present[i]] : 0;
 		if (field == MT_FIELD_stack && mt_cursor_left(&found->variant)) {
 			if (!has_values(&found->variant, wanted))
 				return -MT_E_CORRUPT;
@@ -477,6 +482,6 @@ int mt_decoder_next(struct mt_decoder *decoder, struct mt_event *events, size_t 
 		batch.bad |= !summary_agrees(decoder);
 	if (batch.bad)
 		return -MT_E_CORRUPT;
-	*count = leave_out_unknown(events, batch.count);
+	*count = decoder->unknown ? leave_out_unknown(events, batch.count) : batch.count;
 	return 0;
 }
