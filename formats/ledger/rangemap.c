@@ -18,8 +18,10 @@ struct rangemap_node {
 	union {
 		struct rangemap_node *child[WIDTH];
 		struct {
-			void *value[WIDTH];
-			uint64_t end[WIDTH];
+			struct {
+				void *value;
+				uint64_t end;
+			} range[WIDTH];
 			struct rangemap_node *prev, *next;
 		} leaf;
 	};
@@ -97,13 +99,13 @@ static void *overlapping(const struct rangemap_node *leaf, uint32_t i, uint64_t 
 	const struct rangemap_node *before = i ? leaf : leaf->leaf.prev; /* leaf of the range before */
 	uint32_t last = (i ? i : before ? before->count : 0) - 1;
 
-	if (before && before->leaf.end[last] > addr)
-		return before->leaf.value[last];
+	if (before && before->leaf.range[last].end > addr)
+		return before->leaf.range[last].value;
 	if (i == leaf->count) {
 		leaf = leaf->leaf.next;
 		i = 0;
 	}
-	return leaf && leaf->addr[i] < end ? leaf->leaf.value[i] : NULL;
+	return leaf && leaf->addr[i] < end ? leaf->leaf.range[i].value : NULL;
 }
 
 void *rangemap_first(const struct rangemap *map, uint64_t addr, uint64_t end)
@@ -180,8 +182,7 @@ static void split(struct rangemap *map, struct rangemap_node *parent, uint32_t a
 	set_fences(left, 0);
 	set_fences(right, 0);
 	if (is_leaf) {
-		memcpy(right->leaf.value, left->leaf.value + half, right->count * sizeof(right->leaf.value[0]));
-		memcpy(right->leaf.end, left->leaf.end + half, right->count * sizeof(right->leaf.end[0]));
+		memcpy(right->leaf.range, left->leaf.range + half, right->count * sizeof(right->leaf.range[0]));
 		link_after(left, right);
 	} else {
 		memcpy(right->child, left->child + half, right->count * sizeof(right->child[0]));
@@ -235,12 +236,11 @@ void rangemap_insert(struct rangemap *map, uint64_t addr, uint64_t end, void *va
 		i = rank(leaf, addr);
 	}
 	shift(leaf->addr, i, leaf->count, sizeof(leaf->addr[0]));
-	shift(leaf->leaf.value, i, leaf->count, sizeof(leaf->leaf.value[0]));
-	shift(leaf->leaf.end, i, leaf->count, sizeof(leaf->leaf.end[0]));
+	shift(leaf->leaf.range, i, leaf->count, sizeof(leaf->leaf.range[0]));
 	leaf->addr[i] = addr;
 	set_fences(leaf, i);
-	leaf->leaf.end[i] = end;
-	leaf->leaf.value[i] = value;
+	leaf->leaf.range[i].end = end;
+	leaf->leaf.range[i].value = value;
 	leaf->count++;
 	map->count++;
 	map->newest.leaf = NULL;
@@ -311,15 +311,14 @@ static void drop_empty(struct rangemap *map, struct rangemap_node *leaf, struct 
 /* Removes range number `i` of the leaf. Returns its value. */
 static void *take_out(struct rangemap *map, struct rangemap_node *leaf, uint32_t i)
 {
-	void *value = leaf->leaf.value[i];
+	void *value = leaf->leaf.range[i].value;
 
 	leaf->count--;
 	map->count--;
 	unshift(leaf->addr, i, leaf->count, sizeof(leaf->addr[0]));
 	leaf->addr[leaf->count] = NOWHERE;
 	set_fences(leaf, i);
-	unshift(leaf->leaf.value, i, leaf->count, sizeof(leaf->leaf.value[0]));
-	unshift(leaf->leaf.end, i, leaf->count, sizeof(leaf->leaf.end[0]));
+	unshift(leaf->leaf.range, i, leaf->count, sizeof(leaf->leaf.range[0]));
 	map->newest.leaf = NULL;
 	return value;
 }

@@ -187,7 +187,7 @@ static inline int stack_is_whole(const struct stack_state *stack)
 
 /* phase_marks.c */
 void tracker_mark_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread);
-void tracker_window_lost(struct mt_tracker *tracker, uint32_t thread);              /* its end is missing */
+void tracker_window_lost(struct mt_tracker *tracker, uint32_t thread); /* its end is missing */
 struct mark_state tracker_ranges_and_marks(const struct mt_tracker *tracker, uint32_t thread);
 
 /* The thread's own. */
@@ -201,7 +201,7 @@ static inline struct mark_state tracker_marks(const struct mt_tracker *tracker, 
 	return own->marks ? own->mark[own->marks - 1].sum : none;
 }
 
-struct mark_state tracker_process_marks(const struct mt_tracker *tracker);          /* for threads without marks */
+struct mark_state tracker_process_marks(const struct mt_tracker *tracker); /* for threads without marks */
 
 /*
  * phase_loss.c. Notes a labelled event. tracker_is_loss: 1: an event without a part is between a forward and its
