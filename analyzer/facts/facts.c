@@ -216,7 +216,7 @@ static int tell_rows(const struct reading *reading, const struct facts_taker *ta
 		facts_kept_read(&reading->io[i], reading->run, taker->moment);
 		if (reading->io[i].error)
 			return reading->io[i].error;
-		if (!facts_rows_are_there(&reading->io[i], !taker->moment))
+		if (!facts_rows_are_there(&reading->io[i], taker->detail))
 			return 0;
 	}
 	if (taker->moment && !taker->moment->there)
@@ -225,7 +225,7 @@ static int tell_rows(const struct reading *reading, const struct facts_taker *ta
 	if (!place)
 		return -MT_E_MEMORY;
 	for (i = 0; i < reading->run->processes && told > 0; i++)
-		told = facts_rows_read(&reading->io[i], reading->run->process[i].defs, &place[i], taker);
+		told = facts_rows_read(&reading->io[i], reading->run, &place[i], taker);
 	free(place);
 	return told;
 }
@@ -296,10 +296,9 @@ int facts_run(struct analysis *analysis, const struct analysis_input *input, uin
 }
 
 int facts_run_rows(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		   const struct mt_rules *rules, const struct row_maker *maker, struct row_freed *freed,
-		   struct kept_moment *moment)
+		   const struct mt_rules *rules, const struct facts_taker *taker)
 {
-	return from_facts(analysis, input, inputs, rules, &(struct facts_taker){ maker, freed, moment });
+	return from_facts(analysis, input, inputs, rules, taker);
 }
 
 /* ---- the answer of memana verify ---- */

@@ -5,6 +5,7 @@
 #include "engine/analysis.h"
 #include "rows/kept.h"
 #include "rows/row_sink.h"
+#include "rows/sums_instants.h"
 
 /*
  * As analysis_run without a sink. No events are read of traces that all have facts, and of which no two share a device. Facts are of the
@@ -13,13 +14,20 @@
 int facts_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	      const struct mt_rules *rules);
 
+/* The taker of rows. */
+struct facts_taker {
+	const struct row_maker *maker; /* NULL: no rows are asked for */
+	struct row_freed *freed;       /* the stacks that freed something */
+	enum sums_detail detail;       /* lives have it, as sums; SUMS_NONE: none are asked for */
+	struct kept_moment *moment;    /* NULL: it is not asked for; the moment of one process */
+};
+
 /*
- * The same with the rows of the pass, lives as sums, for the maker; with `moment`, the moment that the pass kept instead of any lives. 1; 0: there are no such facts, and nothing was told; or an error,
- * of the maker or -MT_E_CORRUPT: some rows were told. Release the analysis after 1.
+ * The same with the rows of the pass for the taker. 1; 0: there are no such facts, and nothing was told; or an error, of the maker or
+ * -MT_E_CORRUPT: some rows were told. Release the analysis after 1.
  */
 int facts_run_rows(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
-		   const struct mt_rules *rules, const struct row_maker *maker, struct row_freed *freed,
-		   struct kept_moment *moment);
+		   const struct mt_rules *rules, const struct facts_taker *taker);
 
 /* Facts against the events of their trace. X(NAME, word) */
 #define FACTS_VERDICT_LIST(X) \

@@ -6,7 +6,10 @@
 #include "facts_kept.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "memtrace/phase.h"
 #include "rows/row_id.h"
+
+size_t facts_rows_room = FACTS_ROWS_BYTES_MOST;
 
 #define LOT_ROWS 2048u
 #define CELLS_MOST 32u
@@ -14,8 +17,8 @@
 #define CHANGES_MOST (1u << 22)
 #define WORD_MOST 65536u
 
-/* The first number of the bytes. */
-enum { ROWS_NONE, ROWS_ALL, ROWS_NO_LIVES };
+/* The first number of the bytes: 0, there are no rows; else more than the detail of lives. */
+#define ROWS_FIRST (SUMS_ALL + 1u)
 
 /* ---- tables: all cells have 8 bytes ---- */
 
@@ -128,6 +131,29 @@ static void number_texts(struct facts_rows *rows, uint32_t table, struct facts_l
 		}
 }
 
+/* The bytes of the lot's rows begin anew. */
+static void empty(struct facts_io *io, struct facts_lot *lot)
+{
+	free(io->data);
+	*io = (struct facts_io){ .writing = 1 };
+	lot->written = 0;
+}
+
+static void forget_lives(struct facts_rows *rows)
+{
+	rows->detail = SUMS_NONE;
+	rows->rows.steps_alone = rows->rows.sums.seen_alone = 1; /* the rest of the pass costs less */
+	empty(&rows->lives, &rows->lot[LOAD_allocation_raw]);
+}
+
+/* Whether the bytes and rows fill more than `part` thousandths of their room. */
+static int fills(const struct facts_io *io, const struct facts_lot *lot, uint64_t part)
+{
+	return io->error || lot->written * 1000ull > FACTS_ROWS_MOST * part ||
+	       io->size * 1000ull > facts_rows_room * part;
+}
+
+/* Lives have twice their room until the next instant, where they can be thinned. */
 static void write_lot(struct facts_rows *rows, uint32_t table)
 {
 	struct facts_lot *lot = &rows->lot[table];
@@ -135,7 +161,7 @@ static void write_lot(struct facts_rows *rows, uint32_t table)
 	struct facts_io *io = is_life ? &rows->lives : &rows->io;
 	uint64_t number = table;
 
-	if (lot->rows && !rows->none && !(is_life && rows->no_lives)) {
+	if (lot->rows && !rows->none && !(is_life && !rows->detail)) {
 		number_texts(rows, table, lot);
 		facts_number(io, &number);
 		facts_count(io, lot->rows, 0, LOT_ROWS);
@@ -143,12 +169,12 @@ static void write_lot(struct facts_rows *rows, uint32_t table)
 	}
 	lot->written += lot->rows;
 	lot->rows = 0;
-	if (!io->error && lot->written <= FACTS_ROWS_MOST && io->size <= FACTS_ROWS_BYTES_MOST)
+	if (!fills(io, lot, is_life ? 2000 : 1000))
 		return;
-	rows->no_lives = 1;
 	rows->none |= !is_life;
-	free(io->data);
-	*io = (struct facts_io){ .writing = 1 };
+	if (!is_life)
+		empty(io, lot);
+	forget_lives(rows);
 }
 
 static void *new_row(void *context, enum load_table table, int *error)
@@ -194,10 +220,122 @@ static int add_change(void *context, const struct row_residence *change)
 	return 0;
 }
 
+/* ---- fewer instants ---- */
+
+/* The next lot of the lives that were written, between the instants of now. 0 or an error. */
+static int thin_lot(struct facts_rows *rows, struct facts_io *io, struct load_allocation_raw *row)
+{
+	struct load_allocation_raw *single;
+	uint64_t table, number;
+	uint32_t count, i;
+	int error = 0;
+
+	facts_number(io, &table);
+	count = facts_count(io, 0, 0, LOT_ROWS);
+	memset(row, 0, count * sizeof(*row));
+	lot_columns(io, row, LOAD_allocation_raw, count);
+	for (i = 0; i < count && !io->error && !error; i++) {
+		memcpy(&number, &row[i].memory, sizeof(number));
+		row[i].memory = rows->word[number];
+		if (!load_sums_is_left_out(&rows->rows.sums, 0, (uint64_t)row[i].alloc_seq)) {
+			error = load_sums_row(&rows->rows.sums, 0, &row[i]);
+			continue;
+		}
+		single = new_row(rows, LOAD_allocation_raw, &error);
+		if (single)
+			*single = row[i];
+	}
+	return io->error ? io->error : error;
+}
+
+/* Takes the lives through sums once more. The newest instant, `newest`, is the last to be told. 0 or an error. */
+static int thin(struct facts_rows *rows, uint64_t newest)
+{
+	struct load_sums *sums = &rows->rows.sums;
+	struct load_allocation_raw *row = malloc(LOT_ROWS * sizeof(*row));
+	struct facts_io old;
+	uint64_t *seq;
+	size_t count, i;
+	int error = sums_instants_all(&rows->instants, rows->detail, rows->analysis, 0, &seq, &count);
+
+	sums->seen_alone = 1;
+	if (!error)
+		error = row ? load_sums_begin_again(sums) : -MT_E_MEMORY;
+	write_lot(rows, LOAD_allocation_raw);
+	old = rows->lives;
+	rows->lives = (struct facts_io){ 0 };
+	empty(&rows->lives, &rows->lot[LOAD_allocation_raw]);
+	for (i = 0; i < count && seq[i] < newest && !error; i++)
+		load_sums_instant(sums, 0, seq[i]);
+	old.writing = 0;
+	old.at = old.data;
+	old.end = old.data + old.size;
+	while (!error && old.at < old.end)
+		error = thin_lot(rows, &old, row);
+	load_sums_instant(sums, 0, newest);
+	write_lot(rows, LOAD_allocation_raw);
+	free(old.data);
+	free(row);
+	free(seq);
+	return error ? error : sums->error;
+}
+
+/* Thins lives that have outgrown their room. Half of it is to be free then: lives that grow are thinned seldom. */
+static void fit(struct facts_rows *rows, uint64_t newest)
+{
+	const struct facts_lot *lot = &rows->lot[LOAD_allocation_raw];
+
+	if (!rows->detail || rows->none || !fills(&rows->lives, lot, 1000))
+		return;
+	rows->detail = rows->detail == SUMS_ALL ? SUMS_BATCHES : rows->detail;
+	while (rows->detail && (thin(rows, newest) || fills(&rows->lives, lot, 500)))
+		rows->detail--;
+	rows->rows.steps_alone = rows->detail <= SUMS_STEPS;
+	if (!rows->detail)
+		forget_lives(rows);
+}
+
+static void note_instant(void *context, uint32_t process, uint64_t seq)
+{
+	struct facts_rows *rows = context;
+
+	rows->rest.instant(context, process, seq);
+	fit(rows, seq);
+}
+
+static int note_span(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
+		     const struct mt_event *last)
+{
+	struct facts_rows *rows = context;
+	int error = sums_instants_span(&rows->instants, phase, step, first->seq, last->seq);
+
+	return error ? error : rows->rest.span(context, process, phase, step, first, last);
+}
+
+static int note_step(void *context, uint32_t process, const struct mt_event *event)
+{
+	struct facts_rows *rows = context;
+	int error = sums_instants_step(&rows->instants, event->seq);
+
+	return error ? error : rows->rest.step(context, process, event);
+}
+
+static void listen(struct facts_rows *rows)
+{
+	rows->rest = rows->sink;
+	rows->sink.instant = note_instant;
+	rows->sink.span = note_span;
+	rows->sink.step = note_step;
+}
+
+/* ---- all of them ---- */
+
 int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 {
 	memset(rows, 0, sizeof(*rows));
 	rows->io.writing = rows->lives.writing = 1;
+	rows->detail = SUMS_ALL;
+	rows->analysis = analysis;
 	rows->maker = (struct row_maker){ rows, new_row, forget, add_change };
 	row_sink_init(&rows->rows, &rows->sink, analysis, &rows->maker, 1);
 	rows->sink.quiet = 1;
@@ -205,6 +343,7 @@ int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 	if (!rows->kept)
 		return -MT_E_MEMORY;
 	row_sink_keep(&rows->rows, &rows->sink, rows->kept, 0);
+	listen(rows);
 	return 0;
 }
 
@@ -213,6 +352,7 @@ void facts_rows_release(struct facts_rows *rows)
 	uint32_t i;
 
 	row_sink_release(&rows->rows);
+	sums_instants_release(&rows->instants);
 	kept_free(rows->kept);
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		free(rows->lot[i].row);
@@ -260,7 +400,8 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 	rows->none |= row_sink_finish(&rows->rows) != 0;
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		write_lot(rows, i);
-	if (!facts_count(io, rows->none ? ROWS_NONE : rows->no_lives ? ROWS_NO_LIVES : ROWS_ALL, 0, ROWS_NO_LIVES))
+	fit(rows, INT64_MAX);
+	if (!facts_count(io, rows->none ? 0 : 1 + rows->detail, 0, ROWS_FIRST))
 		return;
 	facts_count(io, rows->words, 1, WORDS_MOST);
 	for (i = 0; i < rows->words; i++)
@@ -271,7 +412,7 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 		facts_rows(io, rows->change, sizeof(*rows->change), rows->changes, change_members,
 			   MT_ARRAY_SIZE(change_members));
 	facts_bytes(io, rows->io.data, rows->io.size);
-	if (!rows->no_lives)
+	if (rows->detail)
 		facts_bytes(io, rows->lives.data, rows->lives.size);
 }
 
@@ -282,7 +423,11 @@ struct reading {
 	const struct mt_defs *defs;
 	const struct facts_place *place;
 	const struct row_maker *maker;
-	int lives; /* 1: rows of lives are asked for */
+	const struct analysis *run;
+	enum sums_detail detail; /* lives that are asked for have it */
+	struct sums_instants instants;
+	struct load_sums sums; /* lives between fewer instants than those of the facts */
+	int summing;           /* 1: it knows its instants */
 	const char **word;
 	uint32_t words, told[LOAD_TABLE_COUNT];
 };
@@ -328,7 +473,9 @@ static int read_changes(struct reading *reading)
 	for (i = 0; i < count && !io->error && !error; i++) {
 		change[i].process = row_process_id(reading->place->process);
 		change[i].time += reading->place->later;
-		error = reading->maker->residence(reading->maker->context, &change[i]);
+		error = load_sums_leave_out(&reading->sums, reading->place->process, (uint64_t)change[i].alloc_seq);
+		if (!error)
+			error = reading->maker->residence(reading->maker->context, &change[i]);
 	}
 	free(change);
 	return io->error ? io->error : error;
@@ -383,17 +530,70 @@ static void place_row(struct reading *reading, uint32_t table, uint64_t *cell)
 	peak->peak_process = row_process_id(0);
 }
 
+/* Notes the instants that ends of steps and stretches of phases are: their rows come before those of lives. */
+static int note_row(struct reading *reading, uint32_t table, const uint64_t *cell)
+{
+	const struct load_phase_span *span = (const struct load_phase_span *)cell;
+	int phase;
+
+	if (!reading->detail || reading->detail == SUMS_ALL)
+		return 0;
+	if (table == LOAD_step)
+		return sums_instants_step(&reading->instants, (uint64_t)((const struct load_step *)cell)->end_seq);
+	if (table != LOAD_phase_span)
+		return 0;
+	phase = mt_phase_parse(span->phase, strlen(span->phase));
+	return sums_instants_span(&reading->instants, (uint8_t)(phase < 0 ? MT_PHASE_OTHER : phase),
+				  (uint32_t)span->step, (uint64_t)span->first_seq, (uint64_t)span->last_seq);
+}
+
+static int begin_sums(struct reading *reading)
+{
+	uint64_t *seq;
+	size_t count, i;
+	int error = sums_instants_all(&reading->instants, reading->detail, reading->run, reading->place->process, &seq,
+				      &count);
+
+	reading->summing = 1;
+	for (i = 0; i < count && !error; i++)
+		load_sums_instant(&reading->sums, reading->place->process, seq[i]);
+	free(seq);
+	return error;
+}
+
+static int is_summed(const struct reading *reading, uint32_t table, const uint64_t *cell)
+{
+	return table == LOAD_allocation_raw && reading->detail < SUMS_ALL &&
+	       !load_sums_is_left_out(&reading->sums, reading->place->process,
+				      (uint64_t)((const struct load_allocation_raw *)cell)->alloc_seq);
+}
+
+static int tell_row(struct reading *reading, uint32_t table, const uint64_t *cell)
+{
+	int error = 0;
+	void *row;
+
+	if (is_summed(reading, table, cell)) {
+		error = reading->summing ? 0 : begin_sums(reading);
+		return error ? error
+			     : load_sums_row(&reading->sums, reading->place->process,
+					     (const struct load_allocation_raw *)cell);
+	}
+	row = reading->maker->row(reading->maker->context, (enum load_table)table, &error);
+	if (row)
+		memcpy(row, cell, row_size(table));
+	return error ? error : note_row(reading, table, cell);
+}
+
 static int tell_lot(struct reading *reading, uint32_t table, uint64_t *cell, uint32_t rows)
 {
 	int error = 0;
 	uint32_t i;
-	void *row;
 
 	for (i = 0; i < rows && !reading->io->error && !error; i++, cell += tables[table].cells) {
 		place_row(reading, table, cell);
-		row = reading->maker->row(reading->maker->context, (enum load_table)table, &error);
-		if (row)
-			memcpy(row, cell, row_size(table));
+		if (!reading->io->error)
+			error = tell_row(reading, table, cell);
 	}
 	return error;
 }
@@ -417,32 +617,40 @@ static int read_lot(struct reading *reading)
 	if (!cell)
 		return -MT_E_MEMORY;
 	lot_columns(io, cell, table, rows);
-	if (!io->error && (reading->lives || table != LOAD_allocation_raw))
+	if (!io->error && (reading->detail || table != LOAD_allocation_raw))
 		error = tell_lot(reading, table, cell, rows);
 	free(cell);
 	return io->error ? io->error : error;
 }
 
-int facts_rows_are_there(const struct facts_io *io, int lives)
+int facts_rows_are_there(const struct facts_io *io, enum sums_detail detail)
 {
-	return io->at < io->end && (*io->at == ROWS_ALL || (!lives && *io->at == ROWS_NO_LIVES));
+	return io->at<io->end && * io->at>(uint32_t) detail && *io->at <= ROWS_FIRST;
 }
 
-int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struct facts_place *place,
+int facts_rows_read(struct facts_io *io, const struct analysis *run, const struct facts_place *place,
 		    const struct facts_taker *taker)
 {
-	struct reading reading = {
-		.io = io, .defs = defs, .place = place, .maker = taker->maker, .lives = !taker->moment
-	};
+	struct reading reading = { .io = io,
+				   .run = run,
+				   .defs = run->process[place->process].defs,
+				   .place = place,
+				   .maker = taker->maker,
+				   .detail = taker->detail,
+				   .sums = { .maker = taker->maker, .first = place->process, .seen_alone = 1 } };
 	int error;
 
-	if (!facts_count(io, 0, 0, ROWS_NO_LIVES))
+	if (!facts_count(io, 0, 0, ROWS_FIRST))
 		return io->error;
 	read_words(&reading);
 	read_freed(&reading, taker->freed);
 	error = read_changes(&reading);
 	while (!error && io->at < io->end)
 		error = read_lot(&reading);
+	if (!error)
+		error = load_sums_finish(&reading.sums);
+	load_sums_release(&reading.sums);
+	sums_instants_release(&reading.instants);
 	free(reading.word);
 	return error ? error : 1;
 }

@@ -1,19 +1,28 @@
 /*
  * facts_rows.h - the rows of a pass (rows/row_sink.h), with lives as sums, as bytes and back: lots of one table, column by column.
  *
- * A pass with more lives than FACTS_ROWS_MOST, or more bytes of them, has the other rows alone: `memana oom` asks for no more. The same
- * number of the others is too many. A pass in which a free failed has no rows: sums cannot undo a death.
+ * More lives than FACTS_ROWS_MOST, or more bytes of them, are added up once more, between fewer instants (rows/sums_instants.h):
+ *
+ *     instants of the pass    | | | | | | | | | | | | | |            room is short
+ *     thinned                 |     |     |     |     | | | |        and filled by the instants that come
+ *
+ * A pass that has no room for sums between ends of steps has the other rows alone: `memana oom` asks for no more. The same number of the others
+ * is too many. A pass in which a free failed has no rows: sums cannot undo a death.
  */
 #ifndef MEMANA_FACTS_ROWS_H
 #define MEMANA_FACTS_ROWS_H
 
+#include "facts.h"
 #include "facts_io.h"
 #include "facts_join.h"
 #include "rows/kept.h"
 #include "rows/row_sink.h"
+#include "rows/sums_instants.h"
 
 #define FACTS_ROWS_MOST (1u << 24)
 #define FACTS_ROWS_BYTES_MOST (32u << 20) /* a chunk has at most 64 MiB: of them, of the moment and of the state */
+
+extern size_t facts_rows_room; /* FACTS_ROWS_BYTES_MOST, of lives; tests lower it */
 
 struct facts_lot {
 	void *row;
@@ -22,9 +31,12 @@ struct facts_lot {
 
 /* The rows of a pass that goes on. */
 struct facts_rows {
-	struct row_sink rows; /* the first: it is the context of `sink` */
-	struct analysis_sink sink;
+	struct row_sink rows;            /* the first: it is the context of `sink` */
+	struct analysis_sink sink, rest; /* rest: the calls that make rows */
 	struct row_maker maker;
+	const struct analysis *analysis;
+	struct sums_instants instants;
+	enum sums_detail detail; /* lives have it; SUMS_NONE: no life has a row */
 	struct facts_lot lot[LOAD_TABLE_COUNT];
 	struct facts_io io, lives; /* the lots that were full; lives: of allocation_raw */
 	const char **word;         /* texts of cells, each once */
@@ -32,7 +44,7 @@ struct facts_rows {
 	uint32_t words, word_room;
 	struct row_residence *change;
 	uint32_t changes, change_room;
-	int none, no_lives; /* there are none */
+	int none; /* 1: there are no rows */
 	struct kept *kept;
 };
 
@@ -43,22 +55,14 @@ void facts_rows_release(struct facts_rows *rows);
 /* After the last event, behind the state of the analysis: the moment that was kept, and the rows. */
 void facts_rows_write(struct facts_io *io, struct facts_rows *rows);
 
-/* The takers of rows. */
-struct facts_taker {
-	const struct row_maker *maker; /* NULL: no rows are asked for */
-	struct row_freed *freed;       /* the stacks that freed something */
-	struct kept_moment
-		*moment; /* NULL: all rows are asked for; else the moment of one process, and no rows of lives */
-};
-
-/* Behind the state of the analysis and the moment: whether there are rows; `lives` 1: those of lives, too. */
-int facts_rows_are_there(const struct facts_io *io, int lives);
+/* Behind the state of the analysis and the moment: whether there are rows, with lives of this detail. */
+int facts_rows_are_there(const struct facts_io *io, enum sums_detail detail);
 
 /*
- * The same place: tells the maker the rows that are asked for, as of `place` in the run, and notes the stacks that freed something. 1; 0:
- * there are none, and nothing was told; or an error, of the bytes or of the maker.
+ * The same place: tells the taker the rows, as of `place` in the run, and lives as sums between the instants that it asks for. 1; 0: there are
+ * none, and nothing was told; or an error, of the bytes or of the maker.
  */
-int facts_rows_read(struct facts_io *io, const struct mt_defs *defs, const struct facts_place *place,
+int facts_rows_read(struct facts_io *io, const struct analysis *run, const struct facts_place *place,
 		    const struct facts_taker *taker);
 
 #endif

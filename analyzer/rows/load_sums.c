@@ -25,6 +25,7 @@ struct sum_table {
 struct load_sums_process {
 	uint64_t *instant; /* numbers of events, ascending */
 	size_t instants, room;
+	size_t until;                      /* rows of sums: the interval of the newest death */
 	struct sum_table crossing, inside; /* inside: born in the interval in which they are gone */
 	struct sum *waiting;               /* deaths of the newest event: an instant before it may be told after them */
 	size_t waits, wait_room;
@@ -40,13 +41,16 @@ static size_t place_of(const struct sum_table *table, const struct sum *key)
 	return (size_t)(hash >> 20) & (table->slots - 1);
 }
 
-/* Births of one interval can be of several steps: those that a checkpoint tells after a gap, or before the first event. */
+/*
+ * Births of one interval can be of several steps: those that a checkpoint tells after a gap, or before the first event. Deaths can, where an
+ * end of a step is no instant.
+ */
 static int is_same(const struct sum *one, const struct sum *two)
 {
 	return one->first.site == two->first.site && one->interval == two->interval &&
-	       one->first.step == two->first.step && one->first.memory == two->first.memory &&
-	       one->first.tensors_inside == two->first.tensors_inside && one->first.home == two->first.home &&
-	       !one->first.gone_seq == !two->first.gone_seq;
+	       one->first.step == two->first.step && one->first.gone_step == two->first.gone_step &&
+	       one->first.memory == two->first.memory && one->first.tensors_inside == two->first.tensors_inside &&
+	       one->first.home == two->first.home && !one->first.gone_seq == !two->first.gone_seq;
 }
 
 static struct sum *find(const struct sum_table *table, const struct sum *key)
@@ -190,6 +194,26 @@ static size_t instants_before(const struct load_sums_process *of, uint64_t seq)
 	return low;
 }
 
+static int add_bounded(struct load_sums *sums, uint32_t process, struct sum_table *table, const struct sum *sum)
+{
+	int error = add(table, sum);
+
+	return !error && table->used == SUMS_MOST ? write_table(sums, process, table) : error;
+}
+
+static int add_crossing(struct load_sums *sums, uint32_t process, struct load_sums_process *of, const struct sum *sum)
+{
+	return add_bounded(sums, process, &of->crossing, sum);
+}
+
+static int add_inside(struct load_sums *sums, uint32_t process, struct load_sums_process *of, struct sum *sum)
+{
+	sum->interval = 0;
+	if (!sum->first.by_step)
+		sum->first.step = sum->first.gone_step = 0;
+	return sums->seen_alone ? 0 : add_bounded(sums, process, &of->inside, sum);
+}
+
 static int settle_waiting(struct load_sums *sums, uint32_t process, struct load_sums_process *of)
 {
 	size_t i;
@@ -199,14 +223,10 @@ static int settle_waiting(struct load_sums *sums, uint32_t process, struct load_
 		struct sum *sum = &of->waiting[i];
 
 		sum->interval = (uint32_t)instants_before(of, sum->first.seq);
-		if (sum->interval == of->instants && sum->first.gone_seq && sum->first.gone_step == sum->first.step) {
-			sum->interval = 0;
-			error = add(&of->inside, sum);
-		} else {
-			error = add(&of->crossing, sum);
-			if (!error && of->crossing.used == SUMS_MOST)
-				error = write_table(sums, process, &of->crossing);
-		}
+		if (sum->interval == of->instants && sum->first.gone_seq && sum->first.gone_step == sum->first.step)
+			error = add_inside(sums, process, of, sum);
+		else
+			error = add_crossing(sums, process, of, sum);
 	}
 	of->waits = 0;
 	return error;
@@ -230,18 +250,18 @@ static int add_instant(struct load_sums_process *of, uint64_t seq)
 
 static struct load_sums_process *process_of(struct load_sums *sums, uint32_t process)
 {
-	size_t room = (size_t)process + 1 + process / 2;
+	size_t number = process - sums->first, room = number + 1 + number / 2;
 	struct load_sums_process *grown;
 
-	if (process < sums->processes)
-		return &sums->process[process];
+	if (number < sums->processes)
+		return &sums->process[number];
 	grown = realloc(sums->process, room * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	memset(grown + sums->processes, 0, (room - sums->processes) * sizeof(*grown));
 	sums->process = grown;
 	sums->processes = (uint32_t)room;
-	return &grown[process];
+	return &grown[number];
 }
 
 static int take_instant(struct load_sums *sums, uint32_t process, uint64_t seq)
@@ -309,16 +329,85 @@ int load_sums_is_left_out(const struct load_sums *sums, uint32_t process, uint64
 	return sums->single.used && tuple_find(&sums->single, &key) != TUPLE_NONE;
 }
 
+/* The rows of the process with this index. */
+static int write_tables(struct load_sums *sums, uint32_t index)
+{
+	struct load_sums_process *of = &sums->process[index];
+	int error = write_table(sums, sums->first + index, &of->crossing);
+
+	return error ? error : write_table(sums, sums->first + index, &of->inside);
+}
+
+/* ---- sums of sums ---- */
+
+int load_sums_begin_again(struct load_sums *sums)
+{
+	uint32_t i;
+
+	for (i = 0; i < sums->processes && !sums->error; i++) {
+		sums->error = write_tables(sums, i);
+		sums->process[i].instants = sums->process[i].until = 0;
+	}
+	return sums->error;
+}
+
+static struct sum sum_of(const struct load_allocation_raw *row)
+{
+	struct sum sum = { .first = { .site = (uint32_t)row->site,
+				      .step = (uint32_t)row->step,
+				      .memory = row->memory,
+				      .tensors_inside = row->tensors_inside != 0,
+				      .bytes = (uint64_t)row->bytes,
+				      .seq = (uint64_t)row->alloc_seq,
+				      .time = row->alloc_time,
+				      .home = row->at_home != 0 },
+			   .count = (uint64_t)row->allocations,
+			   .device = row->device };
+
+	if (row->free_seq != DB_CELL_NULL) {
+		sum.first.gone_seq = (uint64_t)row->free_seq;
+		sum.first.gone_time = row->free_time;
+		sum.first.gone_step = (uint32_t)row->free_step;
+	}
+	return sum;
+}
+
+/* Rows between two of the old instants are between two of the new ones. So deaths come in the order of the new ones, too. */
+static int add_row(struct load_sums *sums, uint32_t process, struct load_sums_process *of, struct sum *sum)
+{
+	size_t born = instants_before(of, sum->first.seq),
+	       gone = sum->first.gone_seq ? instants_before(of, sum->first.gone_seq) : of->instants;
+	int error = 0;
+
+	if (born == gone && sum->first.gone_seq && sum->first.gone_step == sum->first.step)
+		return add_inside(sums, process, of, sum);
+	if (gone != of->until)
+		error = write_table(sums, process, &of->crossing);
+	of->until = gone;
+	sum->interval = (uint32_t)born;
+	return error ? error : add_crossing(sums, process, of, sum);
+}
+
+int load_sums_row(struct load_sums *sums, uint32_t process, const struct load_allocation_raw *row)
+{
+	struct load_sums_process *of = process_of(sums, process);
+	struct sum sum = sum_of(row);
+
+	if (!of && !sums->error)
+		sums->error = -MT_E_MEMORY;
+	if (!sums->error)
+		sums->error = add_row(sums, process, of, &sum);
+	return sums->error;
+}
+
 int load_sums_finish(struct load_sums *sums)
 {
 	uint32_t i;
 
 	for (i = 0; i < sums->processes && !sums->error; i++) {
-		sums->error = settle_waiting(sums, i, &sums->process[i]);
+		sums->error = settle_waiting(sums, sums->first + i, &sums->process[i]);
 		if (!sums->error)
-			sums->error = write_table(sums, i, &sums->process[i].crossing);
-		if (!sums->error)
-			sums->error = write_table(sums, i, &sums->process[i].inside);
+			sums->error = write_tables(sums, i);
 	}
 	return sums->error;
 }

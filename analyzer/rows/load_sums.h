@@ -10,9 +10,9 @@
  *                       ══════════════════
  *
  * No mappings are told of. The row has the bytes of all of them, their number, and the first birth and death. A life inside one interval is in no live set:
- * the row of these is one for each site. A tensor whose pages came and went has a row of its own.
- * Memory: at most SUMS_MOST rows of the running interval, a row of each site, and 8 bytes for each instant. An interval with more
- * rows has several rows of one kind.
+ * the row of these is one for each site, and for each step where it counts. A tensor whose pages came and went has a row of its own.
+ * Memory: at most SUMS_MOST rows of the running interval and of lives inside one, and 8 bytes for each instant. More rows make several of one
+ * kind.
  */
 #ifndef MEMANA_LOAD_SUMS_H
 #define MEMANA_LOAD_SUMS_H
@@ -33,7 +33,8 @@ struct load_death {
 	uint64_t gone_seq; /* 0: alive at the end */
 	int64_t gone_time;
 	uint32_t gone_step;
-	int home; /* in the phase and step of the birth */
+	int home;    /* in the phase and step of the birth */
+	int by_step; /* 1: inside one interval its step counts */
 };
 
 /* A change of what is there of a tensor (schema.sql, resident_span). */
@@ -55,8 +56,10 @@ struct load_sums_process;
 
 struct load_sums {
 	const struct row_maker *maker; /* the caller's */
+	uint32_t first;                /* no process with a lower number is told of */
+	int seen_alone;                /* 1: lives that no instant sees have no row */
 	struct load_sums_process *process;
-	uint32_t processes;
+	uint32_t processes;        /* from `first` on */
 	struct tuple_table single; /* process and birth of what has rows of its own */
 	int error;                 /* the first: -MT_E_MEMORY, or one of the rows */
 };
@@ -71,7 +74,14 @@ void load_sums_instant(struct load_sums *sums, uint32_t process, uint64_t seq);
 int load_sums_leave_out(struct load_sums *sums, uint32_t process, uint64_t seq);
 int load_sums_is_left_out(const struct load_sums *sums, uint32_t process, uint64_t seq);
 
-/* After the last event: the rows that are left. 0 or the error. */
+/*
+ * Fewer instants: load_sums_begin_again makes rows of all sums, and forgets the instants. Then come the new ones (load_sums_instant), some of
+ * the old; then load_sums_row for all rows that were made, in their order. Each: 0 or the error.
+ */
+int load_sums_begin_again(struct load_sums *sums);
+int load_sums_row(struct load_sums *sums, uint32_t process, const struct load_allocation_raw *row);
+
+/* After the last event, or the last row: the rows that are left. 0 or the error. */
 int load_sums_finish(struct load_sums *sums);
 
 void load_sums_release(struct load_sums *sums);

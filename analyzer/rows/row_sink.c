@@ -105,6 +105,14 @@ static int is_summed(const struct row_sink *sink, uint32_t process, const struct
 	return sink->sums.maker && !load_sums_is_left_out(&sink->sums, process, live->seq);
 }
 
+/* Whether a birth of the site can make a device fuller, as phases ask (query_phases.c, heirs_sql). */
+static int makes_fuller(const struct row_sink *sink, const struct mt_live *live)
+{
+	const struct site *site = &sink->analysis->attribution.site[live->tag];
+
+	return live->kind != MT_TENSOR_ALLOC || sink->analysis->device[site->key.device].kind == MT_DEVICE_CPU;
+}
+
 static int add_sum(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event,
 		   uint32_t step)
 {
@@ -116,7 +124,8 @@ static int add_sum(void *context, uint32_t process, const struct mt_live *live, 
 				    .tensors_inside = live->tensors_seen != 0,
 				    .bytes = live->size,
 				    .seq = live->seq,
-				    .time = analysis_time(owner, live->time) };
+				    .time = analysis_time(owner, live->time),
+				    .by_step = makes_fuller(sink, live) };
 
 	if (!is_summed(sink, process, live))
 		return add_life(context, process, live, event, step);

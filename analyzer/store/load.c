@@ -130,13 +130,15 @@ static int load_indices(struct db *db)
 static int take_facts(struct load_sink *load, struct analysis *analysis, const struct analysis_input *input,
 		      uint32_t inputs, const struct mt_rules *rules, enum load_parts parts)
 {
-	int found = 0;
+	struct facts_taker taker = { .maker = &load->maker, .freed = &load->sink.freed };
 
-	if (load_has_sums(parts))
-		found = facts_run_rows(analysis, input, inputs, rules, &load->maker, &load->sink.freed, NULL);
-	else if (parts == LOAD_MOMENT)
-		found = facts_run_rows(analysis, input, inputs, rules, &load->maker, &load->sink.freed, &load->moment);
-	return found;
+	if (parts == LOAD_MOMENT)
+		taker.moment = &load->moment;
+	else if (load_has_sums(parts))
+		taker.detail = parts == LOAD_STEPS ? SUMS_STEPS : parts == LOAD_BATCHES ? SUMS_BATCHES : SUMS_ALL;
+	else
+		return 0;
+	return facts_run_rows(analysis, input, inputs, rules, &taker);
 }
 
 static int run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,

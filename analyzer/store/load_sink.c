@@ -135,6 +135,7 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	load->maker = (struct row_maker){ load, new_row, forget, add_residence };
 	row_sink_init(&load->sink, sink, analysis, &load->maker, load_has_sums(parts));
 	load->sink.steps_alone = parts == LOAD_STEPS;
+	load->sink.sums.seen_alone = parts < LOAD_SUMS;
 	sink->quiet = watch && watch->quiet;
 	sink->batch = tell_batch;
 	load->watch = watch;

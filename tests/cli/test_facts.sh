@@ -44,6 +44,17 @@ check "verify makes them from the events" agree
 untrue() { cp long.zst u.zst && "$BUILD/tests/unit/test_facts" --write untrue:u.zst && status 3 "$memana" verify u.zst && grep -q 'u.zst: its facts differ' err; }
 check "untrue facts are damage" untrue
 
+# --- room for fewer lives: sums between begins of micro-batches, ends of steps, or none. Reports of finer ones read the events.
+small() { # BYTES DETAIL TRACE
+	cp "$3" small.zst && [ "$("$BUILD/tests/unit/test_facts" --write "room:$1:small.zst")" = "$2" ] && same small.zst
+}
+forms=("growth --json" "steps --json" "retained --json" "retained --from forward --to backward --json" "retained --step 7 --json" "phases --json")
+check "sums of micro-batches" small 200000 2 long.zst
+forms=("growth --json" "steps --json" "retained --json")
+check "sums of steps" small 80000 1 long.zst
+forms=("growth --json" "retained --json")
+check "no sums of lives" small 1 0 long.zst
+
 # --- a flight recorder: the pass begins anew when older events go
 kept() {
 	STANDIN_MEM=400GiB status 0 "$memrec" --keep 4MiB -o kept.zst -- "$BUILD/samples/rl_step" --steps 400 && kinds kept.zst | grep -q " 6$" &&

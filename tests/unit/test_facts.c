@@ -249,6 +249,36 @@ TEST(an_interval_of_very_many_births)
 	load_sums_release(&sums);
 }
 
+/* Rows of lives that no instant sees are left out. Others come to a row for each pair of intervals and steps. */
+TEST(fewer_instants_make_fewer_rows)
+{
+	static struct told told;
+	const struct row_maker maker = { .context = &told, .row = take_sum };
+	struct load_sums sums = { .maker = &maker, .seen_alone = 1 };
+	struct load_allocation_raw row = { .site = 3, .memory = "tensor", .bytes = 8, .allocations = 2, .step = 1 };
+	int64_t i;
+
+	load_sums_instant(&sums, 0, 15);
+	load_sums_instant(&sums, 0, 40);
+	for (i = 0; i < 6; i++) {
+		row.alloc_seq = 10 + i;
+		row.free_seq = i < 3 ? 15 : 16 + i; /* the last three are alive at 15 */
+		row.free_step = i < 4 ? 1 : 2;
+		CHECK(!load_sums_row(&sums, 0, &row));
+	}
+	CHECK_EQ(told.rows, 0);
+	row.alloc_seq = 20;
+	row.free_seq = 41;
+	CHECK(!load_sums_row(&sums, 0, &row));
+	CHECK_EQ(told.rows, 2); /* deaths in steps 1 and 2 have one each; the newest waits */
+	CHECK(!load_sums_finish(&sums));
+	CHECK_EQ(told.rows, 3);
+	take_sum(&told, LOAD_allocation_raw, &(int){ 0 });
+	CHECK_EQ(told.allocations, 2 * 4);
+	CHECK_EQ(told.bytes, 8 * 4);
+	load_sums_release(&sums);
+}
+
 /* More bytes of lives than facts have room for. */
 TEST(too_many_lives_leave_the_other_rows)
 {
@@ -275,8 +305,9 @@ TEST(too_many_lives_leave_the_other_rows)
 		from = (struct facts_io){ .at = io.data, .end = io.data + io.size };
 		facts_kept_read(&from, &analysis, NULL);
 		CHECK(!io.error && !error && !from.error);
-		CHECK(facts_rows_are_there(&from, 0));
-		CHECK_EQ(facts_rows_are_there(&from, 1), !lives);
+		CHECK(facts_rows_are_there(&from, SUMS_NONE));
+		CHECK_EQ(facts_rows_are_there(&from, SUMS_STEPS), !lives);
+		CHECK_EQ(facts_rows_are_there(&from, SUMS_ALL), !lives);
 		CHECK_EQ(io.size > 1000, !lives);
 		free(io.data);
 	}
@@ -298,17 +329,19 @@ static int take_change(void *context, const struct row_residence *change)
 
 static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 {
+	static unsigned detail;
 	struct load_allocation_raw row[2];
 	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
 	struct facts_place *place = facts_places(run);
 	struct row_freed freed = { 0 };
 	struct kept_moment moment = { 0 };
-	const struct facts_taker taker = { &maker, &freed, of_a_moment ? &moment : NULL };
+	const struct facts_taker taker = { &maker, &freed, of_a_moment ? SUMS_NONE : SUMS_STEPS + detail++ % 3,
+					   of_a_moment ? &moment : NULL };
 
 	CHECK(!analysis_settle(run));
 	facts_kept_read(io, run, taker.moment);
 	if (!io->error)
-		CHECK(facts_rows_read(io, run->process[0].defs, place, &taker) <= 1);
+		CHECK(facts_rows_read(io, run, place, &taker) <= 1);
 	row_freed_release(&freed);
 	kept_moment_release(&moment);
 	free(place);
@@ -377,7 +410,8 @@ static struct kept_moment moment_of(const char *path)
 	struct analysis analysis = { 0 };
 
 	CHECK(!mt_reader_open(&input.reader, path));
-	CHECK(facts_run_rows(&analysis, &input, 1, facts_kit_rules(), &maker, &freed, &moment) >= 0);
+	CHECK(facts_run_rows(&analysis, &input, 1, facts_kit_rules(),
+			     &(struct facts_taker){ .maker = &maker, .freed = &freed, .moment = &moment }) >= 0);
 	row_freed_release(&freed);
 	analysis_release(&analysis);
 	mt_reader_free(input.reader);
@@ -398,9 +432,43 @@ TEST(facts_have_the_moment_of_memana_oom)
 	kept_moment_release(&moment);
 }
 
+/* The most detail of lives in the facts of the trace. */
+static enum sums_detail detail_of(const char *path)
+{
+	struct load_allocation_raw row[2];
+	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
+	struct facts_taker taker = { .maker = &maker, .detail = SUMS_ALL };
+	struct analysis_input input = { .file = path };
+	struct row_freed freed = { 0 };
+	struct analysis analysis = { 0 };
+	int found = 0;
+
+	taker.freed = &freed;
+	CHECK(!mt_reader_open(&input.reader, path));
+	for (; taker.detail && !found; taker.detail -= !found) {
+		found = facts_run_rows(&analysis, &input, 1, facts_kit_rules(), &taker);
+		CHECK(found >= 0);
+		if (found)
+			analysis_release(&analysis);
+	}
+	row_freed_release(&freed);
+	mt_reader_free(input.reader);
+	return taker.detail;
+}
+
+/* "BYTES:TRACE": the trace gets facts with room for BYTES of lives. Prints their detail. */
+static void seal_small(const char *argument)
+{
+	char *path;
+
+	facts_rows_room = strtoull(argument, &path, 10);
+	CHECK(facts_kit_seal(++path));
+	printf("%d\n", (int)detail_of(path));
+}
+
 /*
- * For tests of commands: --write FOLDER gives the folder's traces facts; --write untrue:TRACE gives it untrue ones; --write TRACE
- * prints the event of the moment in its facts.
+ * For tests of commands: --write FOLDER gives the folder's traces facts. --write untrue:TRACE gives it untrue ones. --write
+ * room:BYTES:TRACE is seal_small. --write TRACE prints the event of the moment in its facts.
  */
 static void write_for_tests(const char *path)
 {
@@ -409,6 +477,10 @@ static void write_for_tests(const char *path)
 	if (!strncmp(path, "untrue:", 7)) {
 		facts_kit_is_untrue = 1;
 		exit(!facts_kit_seal(path + 7));
+	}
+	if (!strncmp(path, "room:", 5)) {
+		seal_small(path + 5);
+		return;
 	}
 	if (!strstr(path, ".zst")) {
 		seal_all(path);

@@ -266,7 +266,8 @@ int cmd_retained(int argc, char **argv)
 		return command_help("retained", own_options, NULL);
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "retained: no trace named (memana retained trace.zst)");
-	status = report_input_open(&input, "retained", argv + optind, (uint32_t)(argc - optind), LOAD_SUMS);
+	status = report_input_open(&input, "retained", argv + optind, (uint32_t)(argc - optind),
+				   command.question.step ? LOAD_SUMS : LOAD_BATCHES);
 	needed = status || input.source.db ? 0 : retained_needs_lives(input.db);
 	if (needed > 0)
 		status = report_input_reload(&input, "retained", LOAD_LIVES);
