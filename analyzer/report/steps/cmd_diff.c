@@ -397,7 +397,7 @@ static int open_side(struct report_input *input, char *word)
 			*comma = '\0';
 			path[count++] = comma + 1;
 		}
-	return report_input_open(input, "diff", path, count, LOAD_SUMS);
+	return report_input_open(input, "diff", path, count, LOAD_STEPS);
 }
 
 int cmd_diff(int argc, char **argv)
