@@ -47,7 +47,7 @@ static int load_ends(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
-static int load_moments(struct db *db, const struct analysis *analysis)
+int load_moments(struct db *db, const struct analysis *analysis)
 {
 	static const char *const rest[] = {
 		"INSERT INTO named_moment SELECT 'step:' || step || ':end', process, device, end_time, end_seq "
@@ -185,7 +185,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error && parts > LOAD_SUMS)
 		error = load_handles(db);
 	load_sink_release(&load);
-	if (!error)
+	if (!error && !load_has_sums(parts))
 		error = load_moments(db, analysis);
 	return error ? error : load_indices(db);
 }

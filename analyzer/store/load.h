@@ -31,6 +31,9 @@ static inline int load_has_sums(enum load_parts parts)
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules, enum load_parts parts);
 
+/* The table `named_moment`, which stays empty where lives are sums. 0 or -MT_E_x. */
+int load_moments(struct db *db, const struct analysis *analysis);
+
 /*
  * Callbacks of load_run_watched, as in struct analysis_sink. Any may be NULL. `batch` is called before every batch of
  * events; a result other than 0 ends the load. The others are called for LOAD_HISTORY alone.

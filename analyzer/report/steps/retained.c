@@ -51,9 +51,10 @@ static int make_batches(struct db *db, int64_t step)
 		 "row_number() OVER (PARTITION BY process, step ORDER BY first_seq) AS number, "
 		 "count(*) OVER (PARTITION BY process, step) AS batches FROM ("
 		 "SELECT process, step, phase, first_seq, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) "
-		 "AS before FROM phase_span WHERE phase IN ('forward', 'backward') AND (%lld = 0 OR step = %lld)) "
+		 "AS before FROM phase_span WHERE phase IN ('forward', 'backward') AND (%lld = 0 OR step = %lld) AND (process, step) IN ("
+		 "SELECT process, step FROM phase_span WHERE phase = 'forward' GROUP BY process, step HAVING count(*) > %d)) "
 		 "WHERE phase = 'forward' AND before IS NOT 'forward') WHERE batches > %d",
-		 (long long)step, (long long)step, GROWTH_PARTS);
+		 (long long)step, (long long)step, GROWTH_PARTS, GROWTH_PARTS);
 	return db_execute(db, sql);
 }
 
