@@ -13,6 +13,7 @@ size_t facts_rows_room = FACTS_ROWS_BYTES_MOST;
 
 #define LOT_ROWS 2048u
 #define CELLS_MOST 32u
+#define LIVES_FREE (256u << 10) /* bytes of lives that any trace may have */
 #define WORDS_MOST (1u << 20)
 #define CHANGES_MOST (1u << 22)
 #define WORD_MOST 65536u
@@ -280,16 +281,27 @@ static int thin(struct facts_rows *rows, uint64_t newest)
 	return error ? error : sums->error;
 }
 
+/* Whether lives take more than they may by now. */
+static int is_due(const struct facts_rows *rows)
+{
+	size_t size = rows->lives.size;
+
+	if (fills(&rows->lives, &rows->lot[LOAD_allocation_raw], 1000))
+		return 1;
+	return rows->due ? size > rows->due : size > LIVES_FREE && size > rows->analysis->process[0].events / 2;
+}
+
 /* Thins lives that have outgrown their room. Half of it is to be free then: lives that grow are thinned seldom. */
 static void fit(struct facts_rows *rows, uint64_t newest)
 {
 	const struct facts_lot *lot = &rows->lot[LOAD_allocation_raw];
 
-	if (!rows->detail || rows->none || !fills(&rows->lives, lot, 1000))
+	if (!rows->detail || rows->none || !is_due(rows))
 		return;
 	rows->detail = rows->detail == SUMS_ALL ? SUMS_BATCHES : rows->detail;
 	while (rows->detail && (thin(rows, newest) || fills(&rows->lives, lot, 500)))
 		rows->detail--;
+	rows->due = 2 * rows->lives.size + LIVES_FREE;
 	rows->rows.steps_alone = rows->detail <= SUMS_STEPS;
 	if (!rows->detail)
 		forget_lives(rows);
@@ -400,6 +412,7 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 	rows->none |= row_sink_finish(&rows->rows) != 0;
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		write_lot(rows, i);
+	rows->due = rows->due ? 1 : 0; /* lives that came since are thinned, too */
 	fit(rows, INT64_MAX);
 	if (!facts_count(io, rows->none ? 0 : 1 + rows->detail, 0, ROWS_FIRST))
 		return;

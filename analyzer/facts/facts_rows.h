@@ -1,7 +1,8 @@
 /*
  * facts_rows.h - the rows of a pass (rows/row_sink.h), with lives as sums, as bytes and back: lots of one table, column by column.
  *
- * More lives than FACTS_ROWS_MOST, or more bytes of them, are added up once more, between fewer instants (rows/sums_instants.h):
+ * More lives than FACTS_ROWS_MOST, or more bytes of them, are added up once more, between fewer instants (rows/sums_instants.h). So are lives
+ * that take more than half a byte for each event: facts are to be a small part of the trace.
  *
  *     instants of the pass    | | | | | | | | | | | | | |            room is short
  *     thinned                 |     |     |     |     | | | |        and filled by the instants that come
@@ -36,6 +37,7 @@ struct facts_rows {
 	struct row_maker maker;
 	const struct analysis *analysis;
 	struct sums_instants instants;
+	size_t due;              /* lives with more bytes are thinned once more; 0: they never were */
 	enum sums_detail detail; /* lives have it; SUMS_NONE: no life has a row */
 	struct facts_lot lot[LOAD_TABLE_COUNT];
 	struct facts_io io, lives; /* the lots that were full; lives: of allocation_raw */

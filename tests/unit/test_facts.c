@@ -279,20 +279,34 @@ TEST(fewer_instants_make_fewer_rows)
 	load_sums_release(&sums);
 }
 
-/* More bytes of lives than facts have room for. */
+/* Passes, and the detail of lives that their facts keep. */
+static const struct {
+	uint32_t lives;
+	uint64_t events;
+	enum sums_detail detail;
+} passes[] = {
+	{ 1000, 0, SUMS_ALL },
+	{ 4000, 1000, SUMS_BATCHES },
+	{ 4000, 4000000, SUMS_ALL },
+	{ 400000, 1u << 30, SUMS_NONE },
+};
+
+/* More bytes of lives than facts have room for, and more than half a byte for each event. */
 TEST(too_many_lives_leave_the_other_rows)
 {
-	struct analysis analysis = { 0 };
+	struct analysis_process process = { 0 };
+	struct analysis analysis = { .process = &process, .processes = 1 };
 	struct kit_random random = { 5 };
 	struct facts_io io = { .writing = 1 }, from;
 	struct facts_rows rows;
-	int error = 0, lives;
+	int error = 0;
 	uint64_t *cell;
-	size_t i, k;
+	size_t pass, i, k;
 
-	for (lives = 0; lives < 2; lives++) {
+	for (pass = 0; pass < MT_ARRAY_SIZE(passes); pass++) {
+		process.events = passes[pass].events;
 		CHECK(!facts_rows_init(&rows, &analysis));
-		for (i = 0; i < (lives ? 400000 : 1000); i++) {
+		for (i = 0; i < passes[pass].lives; i++) {
 			cell = rows.maker.row(&rows, LOAD_allocation_raw, &error);
 			for (k = 0; k < sizeof(struct load_allocation_raw) / sizeof(*cell); k++)
 				cell[k] = kit_next(&random);
@@ -305,10 +319,9 @@ TEST(too_many_lives_leave_the_other_rows)
 		from = (struct facts_io){ .at = io.data, .end = io.data + io.size };
 		facts_kept_read(&from, &analysis, NULL);
 		CHECK(!io.error && !error && !from.error);
-		CHECK(facts_rows_are_there(&from, SUMS_NONE));
-		CHECK_EQ(facts_rows_are_there(&from, SUMS_STEPS), !lives);
-		CHECK_EQ(facts_rows_are_there(&from, SUMS_ALL), !lives);
-		CHECK_EQ(io.size > 1000, !lives);
+		CHECK(facts_rows_are_there(&from, passes[pass].detail));
+		CHECK(!facts_rows_are_there(&from, passes[pass].detail + 1));
+		CHECK_EQ(io.size > 1000, passes[pass].detail != SUMS_NONE);
 		free(io.data);
 	}
 }
