@@ -45,7 +45,7 @@ static int join(char *path, const char *first, const char *second, const char *t
 
 static int make_in(char *path, const char *dir)
 {
-	char absolute[PATH_MAX]; /* and without links: the collector compares */
+	char absolute[PATH_MAX]; /* path without links: the collector compares it with the path of a ring */
 
 	if (!realpath(dir, absolute) || join(path, absolute, "/", RING_RUN_PREFIX "XXXXXX"))
 		return -MT_E_SYSTEM;
@@ -61,7 +61,7 @@ int rundir_make(char *path, const char *ring_dir, const char *output_dir)
 	return make_in(path, output_dir);
 }
 
-/* Opens the folder itself; a link is refused. A descriptor, or -1 (errno). */
+/* Opens a folder and refuses a link. Returns a descriptor, or -1 (errno). */
 static int open_folder(int at, const char *name)
 {
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -81,7 +81,7 @@ int rundir_lock(const char *path)
 	return saved == EWOULDBLOCK ? -MT_E_BUSY : -MT_E_SYSTEM;
 }
 
-/* 1: a folder entry that is no ring. */
+/* 1: the file is a note, a result or a page of wishes, not a ring. */
 static int is_note(const char *name)
 {
 #define OR_UNSEEN(source, suffix, words) || ends_with(name, suffix)
@@ -92,21 +92,21 @@ static int is_note(const char *name)
 #undef OR_UNSEEN
 }
 
-/* 1: begins like a note: with a pid, or with the prefix of a name's note. */
+/* 1: the name begins with a pid, or with the prefix of a note on a taken name. */
 static int begins_as_note(const char *name)
 {
 	return (*name >= '0' && *name <= '9') || starts_with(name, NAME_PREFIX);
 }
 
-/* PID.ring.done, PID.ring.2.done, or such a file being written. */
+/* 1: PID.ring.done, PID.ring.2.done, or an unfinished file of this kind. */
 static int is_result(const char *name)
 {
 	return strstr(name, RING_SUFFIX ".") && strstr(name, MEMREC_DONE_SUFFIX);
 }
 
 /*
- * 1: a file of the run that may be removed: notes, which are links; results, which are files beside a ring; pages of
- * wishes, which are files. All else in a folder stays.
+ * 1: rundir_clean may remove the file. Notes are links. Results and pages of wishes are regular files. Any other file
+ * stays.
  */
 static int is_removable(int folder, const char *name)
 {
@@ -117,7 +117,7 @@ static int is_removable(int folder, const char *name)
 	return S_ISLNK(st.st_mode) || (S_ISREG(st.st_mode) && (ends_with(name, CONTROL_SUFFIX) || is_result(name)));
 }
 
-/* An open folder for readdir; the descriptor stays the caller's. NULL (errno). */
+/* Opens `folder` for readdir. The caller keeps `folder` and closes the result. NULL: errno has the reason. */
 static DIR *list(int folder)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -128,7 +128,7 @@ static DIR *list(int folder)
 	return dir;
 }
 
-/* Removes the screen's folder, which has only links that are no longer needed. */
+/* Removes the folder of links to the traces (launch/screen.h). */
 static void remove_screen(int run)
 {
 	int folder = open_folder(run, RUNDIR_SCREEN);
@@ -157,7 +157,7 @@ static int has_rings(DIR *dir)
 	return rings != 0;
 }
 
-/* 1: there was no ring, and the notes are gone. */
+/* 1: the folder had no ring, and its notes are removed. 0: a ring is there, and nothing changed. */
 static int sweep(int folder)
 {
 	DIR *dir = list(folder);
@@ -174,7 +174,7 @@ static int sweep(int folder)
 	return !rings;
 }
 
-/* 1: no ring is in the folder now. */
+/* 1: the folder has no ring now. */
 static int is_spent(const char *path)
 {
 	int folder = open_folder(AT_FDCWD, path), spent;
@@ -189,8 +189,8 @@ static int is_spent(const char *path)
 }
 
 /*
- * Takes the lock, cleans and looks again. A process that is refused the lock leaves the folder to the holder, which
- * looks once more after its release.
+ * A process without the lock leaves the folder to the holder of the lock. The holder therefore looks once more after
+ * its release: the last ring may have gone meanwhile.
  */
 void rundir_clean(const char *path)
 {
@@ -222,7 +222,7 @@ int rundir_open_file(const char *path)
 	return -1;
 }
 
-/* 1: the whole text of the link, with a NUL. */
+/* Reads the text of a link. 1: `text` has all of it, with a NUL. */
 static int read_link(const char *path, char *text, size_t size)
 {
 	ssize_t n = readlink(path, text, size);
@@ -234,8 +234,8 @@ static int read_link(const char *path, char *text, size_t size)
 }
 
 /*
- * 1: the ring belongs to the run by its own header, because a note may lead anywhere. `path`: of the note, in the
- * folder of the run.
+ * 1: the header of the ring names the folder of this run. A note alone may lead anywhere. `path`: path of the note, in
+ * the folder of the run.
  */
 static int is_ring_of_run(const char *ring_path, const char *path)
 {
@@ -249,8 +249,8 @@ static int is_ring_of_run(const char *ring_path, const char *path)
 }
 
 /*
- * 1: `name` is a ring, a note of a ring elsewhere, or the result of a removed ring. Sets `path` to the ring's path. A
- * ring elsewhere has its result in this folder as well, so its note counts only while the ring exists.
+ * 1: `name` is a ring, a note of a ring elsewhere, or the result of a removed ring. Sets `path` to the ring's path. The
+ * note counts only while its ring exists: afterwards the result in this folder counts.
  */
 static int is_ring_or_result(const char *name, char *path, int *ring)
 {
@@ -416,8 +416,8 @@ static void print_why(FILE *file, size_t source, const char *why)
 }
 
 /*
- * 1: the launcher holds the folder. Otherwise cleans the folder: a collector that was refused the lock meanwhile relies
- * on it.
+ * 1: the launcher holds the folder. Otherwise cleans the folder, because another collector may have been refused the
+ * lock in the meantime.
  */
 static int is_locked(const char *path)
 {
@@ -431,8 +431,8 @@ static int is_locked(const char *path)
 }
 
 /*
- * Creates a file in place of any file of that name; NULL (errno). Readable for all, because the launcher may be another
- * user than a collector below sudo.
+ * Creates a file in place of any file of that name; NULL (errno). All users may read the file: below sudo, collector
+ * and launcher belong to different users.
  */
 static FILE *create_result(const char *path)
 {
@@ -450,8 +450,8 @@ static FILE *create_result(const char *path)
 }
 
 /*
- * Finds the place of a ring's result, where the launcher looks: beside the ring. For a ring outside of the run's
- * folder, while the launcher waits: in that folder, under the same name.
+ * Finds the path of a ring's result without its suffix. The result lies beside the ring. A ring outside of the run's
+ * folder has its result in that folder while the launcher waits there.
  */
 static void find_place(char *place, const char *ring_path)
 {
@@ -488,7 +488,7 @@ static int write_result(const char *ring_path, const struct run_result *result)
 	return bad || rename(temporary, done) ? -MT_E_SYSTEM : 0;
 }
 
-/* Adds the number of the recording to the place of its result. */
+/* Appends the number of the recording to the path of its result. */
 static int number_place(char *place, const struct run_result *result)
 {
 	char number[24], first[PATH_MAX];
@@ -582,8 +582,8 @@ void rundir_forget_ring(const char *ring_path)
 /* ---- open, lock, and check that the file still has its name ------------------------------------------------------ */
 
 /*
- * 1: the locked file still has its name. A holder that is done with a file moves it away, and then its lock means
- * nothing.
+ * 1: the locked file still has its name. Its former holder may have moved the file away before the lock was free: the
+ * lock of a moved file protects nothing.
  */
 static int still_there(int fd, const char *path)
 {
@@ -593,7 +593,7 @@ static int still_there(int fd, const char *path)
 	       by_fd.st_dev == by_path.st_dev;
 }
 
-/* 1: no regular file. Opening a device or a pipe for writing can have effects. */
+/* 1: the path is a device, a pipe, a link or a folder. Opening a device or a pipe for writing can have effects. */
 static int is_something_else(const char *path)
 {
 	struct stat st;

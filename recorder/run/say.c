@@ -61,7 +61,7 @@ SAY_FUNCTION(say_result, SAY_NORMAL)
 SAY_FUNCTION(say_detail, SAY_VERBOSE)
 #undef SAY_FUNCTION
 
-/* Signals are blocked, not ignored, so that programs started by memrec can get the old mask from `before`. */
+/* SIGPIPE is blocked and not ignored: a program that memrec starts gets the old mask from `before`. */
 void say_outlive_readers(sigset_t *before)
 {
 	sigset_t pipes;

@@ -8,9 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IS_EXITING 0x4u /* PF_EXITING: field 9 of /proc/PID/stat, proc(5); the value is the same since Linux 2.6 */
+#define IS_EXITING 0x4u /* PF_EXITING of the kernel, in field 9 of /proc/PID/stat (proc(5)) */
 
-/* The fields of /proc/PID/stat; `state` 0: there is no such process. */
+/* Three fields of /proc/PID/stat. `state` 0: the process does not exist, or /proc cannot be read. */
 struct stat_line {
 	char state;
 	unsigned flags;
@@ -63,8 +63,8 @@ void target_init(struct target *target, pid_t pid, uint64_t start_ticks)
 	if (target->pidfd < 0)
 		return;
 	/*
-	 * The descriptor is ours now; only then is a look at the start time worth anything. Without a /proc to look
-	 * at, now or at the process's start, the number has to do.
+	 * The start time is read after the pidfd is open: from now on the pid cannot pass to another process unseen.
+	 * Without /proc, now or at the process's start, the pid alone must do.
 	 */
 	if (start_ticks && read_stat(pid, &line) && line.start_ticks != start_ticks) {
 		close(target->pidfd);
