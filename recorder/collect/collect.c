@@ -1,4 +1,4 @@
-/* collect.c - the collector. It shares a machine with a training: it sleeps whenever there is nothing to do. */
+/* collect.c - the collector. It sleeps while the ring is empty, because it shares the machine with a training. */
 #include "collect.h"
 
 #include <errno.h>
@@ -27,12 +27,12 @@
 #include "sampling.h"
 #include "wishes.h"
 
-/* How long to sleep, ms: at once again while there is much to do, slowly when there is not. */
+/* Shortest and longest sleep between two folds, ms. */
 enum { SLEEP_BUSY = 1, SLEEP_IDLE = 20 };
 
 enum { LOCK_TRIES = 10, LOCK_MS = 10 };
 
-#define UNSAFE_MS 500u /* how long an event may be in the ring alone */
+#define UNSAFE_MS 500u /* longest time that an event is in the ring and not in the trace, ms */
 
 struct collector {
 	const char *ring_path;
@@ -41,22 +41,22 @@ struct collector {
 	struct mt_fold *fold;
 	struct ring_header *header; /* header of the fold's ring */
 	struct run_result result;
-	int created;              /* the trace is there */
-	int trace_lock;           /* descriptor: nobody takes the file away while it is written; -1 */
-	uint64_t unsafe_since;    /* ms; since when events wait to be written, 0: none do */
-	struct sampling sampling; /* once the trace is there */
-	struct own_pass pass;     /* the same */
+	int created;              /* 1: the trace exists */
+	int trace_lock;           /* descriptor that holds the lock of the trace; -1: none */
+	uint64_t unsafe_since;    /* ms; time of the oldest event that is not in the trace; 0: all are in the trace */
+	struct sampling sampling; /* valid if created */
+	struct own_pass pass;     /* valid if created */
 	struct ending ending;
-	uint64_t alive;       /* ns; when the recording was last seen to go on. Events of a successor are later */
-	enum mt_end why;      /* how it ended */
-	struct wishes wishes; /* the user's, under --paused */
-	int stopping;         /* the agent was told to stop: what it is writing comes in a moment */
-	int goes_on;          /* the recording is over, and another one may follow in the same ring */
+	uint64_t alive;       /* ns; time of the newest look that found the recording running */
+	enum mt_end why;      /* how the recording ended */
+	struct wishes wishes; /* wishes of the user, under --paused */
+	int stopping;         /* number of folds since the agent was told to stop; it may still write an event */
+	int goes_on;          /* 1: the recording is over, and another one may follow in the same ring */
 };
 
-static int left_behind; /* a thread that hangs in the driver */
+static int left_behind; /* 1: a thread hangs in the driver and cannot be joined */
 
-/* Set by SIGTERM, SIGINT and SIGHUP: drain and finish at once. */
+/* Set by SIGTERM, SIGINT and SIGHUP: take the events of the ring and finish at once. */
 static volatile sig_atomic_t told_to_finish;
 
 static volatile sig_atomic_t asked_to_end; /* number of ENDING_SIGNALs, 2 at most */
@@ -89,7 +89,7 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Closes `first` and all above: whoever reads a pipe of the target must see its end when the target ends. */
+/* Closes `first` and all higher descriptors. An open copy of the target's pipe would keep the pipe's reader waiting. */
 static void close_from(int first)
 {
 	long fd, max;
@@ -103,7 +103,7 @@ static void close_from(int first)
 		close((int)fd);
 }
 
-/* Standard input, output and error on /dev/null, the lock on 3, nothing else. */
+/* Keeps descriptors 0 to 3 alone: /dev/null as standard input, output and error, and the lock as 3. */
 static int keep_only(int lock)
 {
 	int null, fd, kept = fcntl(lock, F_DUPFD, 3);
@@ -120,7 +120,7 @@ static int keep_only(int lock)
 	return 0;
 }
 
-/* 1 in the parent, 0 in the daemon, or an error. The lock goes along. */
+/* Returns 1 in the parent, 0 in the daemon, or an error. The daemon keeps the lock. */
 static int daemonise(int lock)
 {
 	pid_t pid = fork();
@@ -130,14 +130,14 @@ static int daemonise(int lock)
 	if (pid)
 		return 1;
 	setsid();
-	umask(umask(077) & ~0600u); /* the collector opens its own files more than once */
+	umask(umask(077) & ~0600u); /* the collector must be able to open its own files a second time */
 	reset_signals();
 	if (keep_only(lock)) /* the working folder stays: a relative LD_LIBRARY_PATH must lead to the same NVML */
 		return -MT_E_SYSTEM;
-	return flock(3, LOCK_EX) ? -MT_E_SYSTEM : 0; /* ours already, but on NFS the fork lost it */
+	return flock(3, LOCK_EX) ? -MT_E_SYSTEM : 0; /* on NFS, fork loses the lock */
 }
 
-/* The folder of the run; "" when the agent found no room there and put the ring elsewhere. */
+/* The folder of the run; "" if the agent found no room there and made the ring in another folder. */
 static const char *run_dir_of(const struct collector *c)
 {
 	const char *run_dir = c->header->run_dir;
@@ -154,14 +154,14 @@ static struct output_owner owner_of(const struct collector *c)
 				      c->header->rank, c->header->boot_id, recording };
 }
 
-/* The name of the trace, and its file, locked: the descriptor or an error. */
+/* Chooses the name of the trace, and makes and locks its file. Returns the descriptor or an error. */
 static int choose_name(struct collector *c, char *path, int *plain)
 {
 	struct output_owner owner = owner_of(c);
 	int lock, saved;
 
 	*plain = 0;
-	/* A collector that died may have chosen it already. */
+	/* A collector that died may have chosen the name already. */
 	if (rundir_own_trace(c->ring_path, path, MEMREC_PATH_MAX) && access(path, F_OK))
 		return filelock_open(path, O_CREAT | O_EXCL);
 	lock = output_claim(path, c->header->output, &owner, plain);
@@ -171,7 +171,7 @@ static int choose_name(struct collector *c, char *path, int *plain)
 	*plain = 0;
 	saved = errno;
 	lock = output_claim_fallback(path, c->header->output, &owner);
-	errno = saved; /* the reason, if this was in vain, too */
+	errno = saved; /* errno says why the wanted folder failed, also if the fallback fails */
 	return lock;
 }
 
@@ -185,7 +185,7 @@ static int is_plain(const struct collector *c, const char *path)
 	return !output_name(name, c->header->output, &owner, 0, &plain) && plain && !strcmp(name, path);
 }
 
-/* A trace that a dead collector has begun: goes on with it, or, if it says nothing yet, begins it anew. */
+/* Goes on with the trace of a collector that died. Begins the trace anew if the trace has no header yet. */
 static int resume_trace(struct collector *c, const char *path)
 {
 	char unfinished[MEMREC_PATH_MAX + sizeof(MT_KEEP_SUFFIX)];
@@ -256,10 +256,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* Is it over? Asked before a fold, so that the fold sees all that came before the end. */
+/* 1: the recording is over. Call this function before a fold: the fold then takes all events before the end. */
 static int is_over(struct collector *c)
 {
-	uint64_t now = now_ns(); /* before the looks: who was there may be gone after them */
+	uint64_t now = now_ns(); /* read before target_alive: the process may end right after that look */
 	uint32_t ended = atomic_load(&c->header->ended);
 	int alive = !ended && target_alive(&c->target);
 
@@ -289,7 +289,7 @@ static int is_over(struct collector *c)
 static int rest(int ms, uint64_t folded, int error)
 {
 	if (error)
-		return SLEEP_IDLE; /* the disk is full: it will not change within a millisecond */
+		return SLEEP_IDLE; /* a full disk stays full for longer than a millisecond */
 	if (folded)
 		return SLEEP_BUSY;
 	return ms * 2 < SLEEP_IDLE ? ms * 2 : SLEEP_IDLE;
@@ -301,8 +301,8 @@ static uint64_t now_ms(void)
 }
 
 /*
- * With --keep a new file takes the name of the trace now and then, and the writer has that one locked. The old one is to
- * go, so nobody may have it open.
+ * With --keep, the writer sometimes replaces the trace by a new file, and locks the new file itself. The old file has
+ * no name then. Closing its descriptor frees its disk space.
  */
 static void let_old_file_go(struct collector *c)
 {
@@ -315,8 +315,8 @@ static void let_old_file_go(struct collector *c)
 }
 
 /*
- * Events that are not in the trace are lost with the ring: when a container ends, or a machine. Small chunks are poor
- * ones, so not before events have waited for a while.
+ * Writes events that have waited for UNSAFE_MS to the trace: a container or a machine that ends takes the ring along.
+ * Earlier writes would make small chunks, which compress badly.
  */
 static int keep_safe(struct collector *c, uint64_t folded)
 {
@@ -341,8 +341,8 @@ static int has_events(const struct ring_header *header)
 }
 
 /*
- * Folds until it is over. A process that never records anything gets no trace. An error of the writer is no reason to
- * stop: events wait in the ring while it has room, and the disk may have some again later.
+ * Folds until the recording is over. A process without events gets no trace. After an error of the writer, the events
+ * wait in the ring, and the next fold tries to write them: the disk may have room by then.
  */
 static void follow(struct collector *c)
 {
@@ -365,7 +365,7 @@ static void follow(struct collector *c)
 		if (c->header->keep)
 			let_old_file_go(c);
 		if (error > 0) {
-			c->why = MT_END_STEPS; /* unless the fold knows better */
+			c->why = MT_END_STEPS; /* the fold keeps the reason of mt_fold_end_with_step */
 			return;
 		}
 		if (c->created && !error) {
@@ -439,7 +439,7 @@ static int open_ring(struct collector *c)
 	return error;
 }
 
-/* The trace of the newest recording is closed, and the collector died after that. */
+/* 1: an earlier collector closed the trace of the newest recording before it died. */
 static int is_over_already(const struct collector *c)
 {
 	char path[MEMREC_PATH_MAX];
@@ -447,7 +447,7 @@ static int is_over_already(const struct collector *c)
 	return c->wishes.page && atomic_load(&c->header->stop) && !rundir_own_trace(c->ring_path, path, sizeof(path));
 }
 
-/* One recording. *goes_on as in struct collector. */
+/* Collects one recording. *goes_on: as in struct collector. */
 static int collect_one(const char *ring_path, struct run_result *result, int *goes_on)
 {
 	struct collector *c = calloc(1, sizeof(*c));
@@ -492,8 +492,8 @@ static int collect_and_report(const char *ring_path)
 		if (error)
 			return error;
 		rundir_write_result(ring_path, goes_on,
-				    &result); /* before the ring goes: the launcher waits for that */
-		asked_to_end = 0;             /* memrec detach meant this recording */
+				    &result); /* written before the ring is removed: the launcher waits for both */
+		asked_to_end = 0;             /* a signal of memrec detach is for one recording */
 	} while (goes_on && wishes_wait(ring_path, &told_to_finish));
 	if (goes_on ? !told_to_finish : rundir_is_spent(&result))
 		unlink(ring_path);
@@ -502,7 +502,7 @@ static int collect_and_report(const char *ring_path)
 	return 0;
 }
 
-/* Whoever looks whether a collector is there (agent, launcher) has the lock for a moment. */
+/* Agent and launcher take the lock for a moment to see whether a collector has it, so this function tries ten times. */
 static int lock_ring(const char *ring_path)
 {
 	int tries, lock = rundir_lock_ring(ring_path);
@@ -524,6 +524,6 @@ int collect_main(const char *ring_path)
 		error = collect_and_report(absolute);
 	free(absolute);
 	if (left_behind)
-		_exit(mt_exit_code(error)); /* leaving in order might wait for what that thread holds */
+		_exit(mt_exit_code(error)); /* exit could wait for a lock of the thread that hangs */
 	return error > 0 ? MEMREC_EXIT_OK : mt_exit_code(error);
 }

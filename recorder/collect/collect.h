@@ -13,13 +13,16 @@
 
 #include "run/rundir.h"
 
-/* The whole program: returns the exit status. In the parent 0 means that the ring is in good hands. Prints nothing. */
+/*
+ * The program `memrec --collect RING`. Returns the exit status. In the parent, 0 means that a daemon holds the lock of
+ * the ring. Prints nothing.
+ */
 int collect_main(const char *ring_path);
 
 /*
- * The collector's work on a ring until its target has ended. The caller has locked the ring; `ring_path` is absolute
- * and outlives the call. 0 and the result, which also tells of events that could not be written; or an error that
- * kept it from starting: the ring cannot be read, no rules, no memory.
+ * Collects one recording from a ring until its target has ended. The caller has locked the ring. `ring_path` is
+ * absolute. Returns 0 and the result, whose `error` says whether events could not be written. Returns an error if it
+ * could not begin: the ring cannot be read, no rules, no memory.
  */
 int collect_ring(const char *ring_path, struct run_result *result);
 

@@ -1,4 +1,4 @@
-/* ending.c - when a recording ends before its process does. */
+/* ending.c - ends a recording before its process: see ending.h. */
 #include "ending.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "memtrace/base.h"
 #include "shared/options.h"
 
-#define LEAST_NS MT_NSEC_PER_SEC /* a step is waited for as long, however short it was */
+#define LEAST_NS MT_NSEC_PER_SEC /* shortest wait for the end of a step, also if steps are shorter */
 
 void ending_begin(struct ending *ending, const struct ring_header *header)
 {

@@ -1,4 +1,4 @@
-/* gpu_names.c - see gpu_sample.h. */
+/* gpu_names.c - matches the physical GPUs of NVML with the GPUs that a process sees: see gpu_sample.h. */
 #include "gpu_sample.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static void read_one(const struct nvml *nvml, unsigned int index, struct gpu_nam
 		gpu->total = 0;
 }
 
-/* Copies the value of `name` out of NAME=VALUE\0NAME=VALUE\0...; NULL when it is not set. */
+/* Points at the value of `name` in NAME=VALUE\0NAME=VALUE\0...; NULL: `name` is not set. */
 static const char *find_variable(const char *environ_text, size_t size, const char *name)
 {
 	size_t length = strlen(name), at = 0;
@@ -41,7 +41,7 @@ static const char *find_variable(const char *environ_text, size_t size, const ch
 	return NULL;
 }
 
-/* The environment a process was started with; NUL-terminated, *size without that NUL. Free it. */
+/* The environment at the start of a process. It ends with a NUL, which *size does not count. The caller frees it. */
 static char *read_environ(pid_t pid, size_t *size)
 {
 	char path[40], *text = malloc(ENVIRON_MAX + 1);
@@ -73,7 +73,7 @@ static int all_alike(const struct gpu_name *physical, int count)
 	return 1;
 }
 
-/* The one GPU whose UUID begins like this; -1: none, -2: several. */
+/* The index of the GPU whose UUID begins with `entry`; -1: no GPU, -2: several GPUs. */
 static int by_uuid(const struct gpu_name *physical, int count, const char *entry, size_t size)
 {
 	int i, found = -1;

@@ -1,4 +1,4 @@
-/* gpu_sample.c - see gpu_sample.h. */
+/* gpu_sample.c - the thread that asks NVML, and the search for the process's own bytes: see gpu_sample.h. */
 #include "gpu_sample.h"
 
 #include <errno.h>
@@ -15,23 +15,23 @@
 #include "memtrace/error.h"
 
 #define VISIBLE_MAX 1024
-#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* its inode; linux/proc_ns.h */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu /* inode of the machine's first pid namespace; linux/proc_ns.h */
 
 enum work_state { WORK_OPENING, WORK_IDLE, WORK_ASKED, WORK_READING, WORK_DONE, WORK_OVER };
 
 struct gpu_sampler {
 	pthread_t thread;
-	pthread_mutex_t lock; /* guards everything below; never held in a call of NVML */
+	pthread_mutex_t lock; /* guards the members from `changed` to `reading`; not held during a call of NVML */
 	pthread_cond_t changed;
 	enum work_state state;
 	int stop;
-	char why[128]; /* no NVML: the reason */
+	char why[128]; /* reason why NVML gives no figures; "": it does */
 	int count;
 	struct gpu_name gpus[GPU_NAMES_MAX];
 	struct gpu_question question;
 	struct gpu_reading reading;
 
-	/* The thread's own. */
+	/* Used by the thread alone. */
 	pid_t pid;
 	char visible[VISIBLE_MAX];
 	struct gpu_pids pids;
@@ -40,7 +40,7 @@ struct gpu_sampler {
 	struct nvml_process list[GPU_PROCESSES_MAX];
 };
 
-/* ---- who we are ---- */
+/* ---- the numbers of the process ---- */
 
 static int is_in_proc(unsigned int pid)
 {
@@ -50,7 +50,7 @@ static int is_in_proc(unsigned int pid)
 	return !access(path, F_OK);
 }
 
-/* "NSpid:\t4711\t12\t1" */
+/* Reads the numbers of "NSpid:\t4711\t12\t1"; `line` begins after the colon. */
 static int parse_pids(struct gpu_pids *pids, const char *line)
 {
 	char *end;
@@ -86,13 +86,13 @@ void gpu_pids_read(struct gpu_pids *pids, pid_t pid)
 		pids->pid[pids->count++] = (unsigned int)pid;
 }
 
-/* ---- which bytes are ours ---- */
+/* ---- the bytes of the process ---- */
 
 static int is_ours(const struct gpu_pids *pids, unsigned int pid)
 {
 	int i;
 
-	/* The numbers of inner namespaces mean nothing where the driver's are known. */
+	/* In the outermost namespace, the driver and /proc use the same numbers. */
 	if (pids->outermost)
 		return pid == pids->pid[0];
 	for (i = 0; i < pids->count; i++)
@@ -125,7 +125,7 @@ int gpu_own_bytes(uint64_t *own, const struct nvml_process *list, unsigned int c
 	}
 	if (found != 1 || (!pids->outermost && !all_are_here(list, count, pids)))
 		ours = NULL;
-	/* A container that shows the machine's numbers: told by size. */
+	/* In a container the list may have the machine's numbers: one process on the GPU is then known by its size. */
 	if (!ours && !pids->outermost && count == 1 && list->used <= used && held > used - list->used)
 		ours = list;
 	if (!ours || ours->used == NVML_NOT_AVAILABLE)
@@ -237,7 +237,7 @@ static void *work(void *context)
 			pthread_cond_wait(&s->changed, &s->lock);
 			continue;
 		}
-		set_state(s, WORK_READING); /* the question is ours until DONE */
+		set_state(s, WORK_READING); /* the collector does not change the question in this state */
 		pthread_mutex_unlock(&s->lock);
 		read_all(s);
 		pthread_mutex_lock(&s->lock);
@@ -291,7 +291,7 @@ struct gpu_sampler *gpu_sampler_start(pid_t pid, const char *visible)
 	}
 	s->pid = pid;
 	mt_copy_text(s->visible, sizeof(s->visible), visible);
-	/* Signals are for the collector, which has to wake up. */
+	/* The thread takes no signals: a signal must wake the collector. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	failed = pthread_create(&s->thread, NULL, work, s);
@@ -302,7 +302,7 @@ struct gpu_sampler *gpu_sampler_start(pid_t pid, const char *visible)
 	return NULL;
 }
 
-/* Waits while the state is `state` or `other`, at most until `ms` from now. 1: it is another; the lock is held. */
+/* Waits while the state is `state` or `other`, at most `ms`. The caller holds the lock. 1: the state is another one. */
 static int wait_while(struct gpu_sampler *s, enum work_state state, enum work_state other, int ms)
 {
 	uint64_t end = mt_wait_clock_ns() + (uint64_t)ms * 1000000;
@@ -368,7 +368,7 @@ int gpu_sampler_stop(struct gpu_sampler *s, int ms)
 	pthread_mutex_lock(&s->lock);
 	s->stop = 1;
 	pthread_cond_broadcast(&s->changed);
-	/* It may go through several states before the last one. */
+	/* The thread may go through several states before WORK_OVER. */
 	while (!over && s->state != WORK_OVER) {
 		last = s->state;
 		over = !wait_while(s, last, last, ms);
@@ -376,7 +376,7 @@ int gpu_sampler_stop(struct gpu_sampler *s, int ms)
 	over = s->state == WORK_OVER;
 	pthread_mutex_unlock(&s->lock);
 	if (!over) {
-		pthread_detach(s->thread); /* it still uses *s */
+		pthread_detach(s->thread); /* the thread still uses *s, so *s is not freed */
 		return 1;
 	}
 	pthread_join(s->thread, NULL);

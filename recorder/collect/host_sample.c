@@ -1,4 +1,4 @@
-/* host_sample.c - see sampling.h. */
+/* host_sample.c - reads the memory of process, cgroup and machine: see sampling.h. */
 #include "sampling.h"
 
 #include <fcntl.h>
@@ -9,12 +9,12 @@
 #include "memtrace/base.h"
 
 #define TEXT_MAX 65536u
-#define NO_LIMIT (UINT64_C(1) << 62) /* version 1 says 2^63 less a page */
+#define NO_LIMIT (UINT64_C(1) << 62) /* smallest number that means no limit: version 1 has 2^63 less a page */
 
-/* Names in the two versions. */
+/* Names of files and of their lines in versions 1 and 2 of cgroups. */
 static const struct names {
 	const char *use, *limit, *events;
-	const char *cache[3]; /* names in memory.stat: bytes that can be dropped, levels below included */
+	const char *cache[3]; /* lines of memory.stat with bytes that the kernel can drop, inner levels included */
 } names[] = {
 	[1] = { "memory.usage_in_bytes",
 		"memory.limit_in_bytes",
@@ -28,7 +28,7 @@ static const struct names {
 
 /* ---- small files ---- */
 
-/* The file as a text, NUL-terminated; "" when it cannot be read. */
+/* Reads a file into `text` and ends it with a NUL. "": the file cannot be read. */
 static char *read_text(const char *root, const char *path, char text[TEXT_MAX])
 {
 	char full[HOST_PATH_MAX + 512];
@@ -57,7 +57,7 @@ static char *read_in(const struct host_sampler *sampler, const char *folder, siz
 	return read_text(sampler->root, path, text);
 }
 
-/* The number after `key` at the beginning of a line; 0: no such line. */
+/* The number in the line that begins with `key`; 0: no line does. */
 static uint64_t number_of(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -69,9 +69,9 @@ static uint64_t number_of(const char *text, const char *key)
 	return 0;
 }
 
-/* ---- where the cgroup is ---- */
+/* ---- the folder of the cgroup ---- */
 
-/* Whether `word` is one of the words of a list with commas. */
+/* 1: `word` is in the list, which has commas between its words. */
 static int has_word(const char *list, size_t size, const char *word)
 {
 	size_t length = strlen(word), at = 0, next;
@@ -88,8 +88,8 @@ static int has_word(const char *list, size_t size, const char *word)
 }
 
 /*
- * The path of the process's memory cgroup out of /proc/PID/cgroup: "4:memory:/a/b" (version 1) or "0::/a/b" (version
- * 2). If both are mounted, memory belongs to the one that names it.
+ * Finds the path of the process's memory cgroup in /proc/PID/cgroup: "4:memory:/a/b" (version 1) or "0::/a/b" (version
+ * 2). If the text has both lines, version 1 counts memory. Returns the version; 0: no such line.
  */
 static int find_path(char *text, const char **path)
 {
@@ -115,7 +115,10 @@ static int find_path(char *text, const char **path)
 	return version;
 }
 
-/* A line of mountinfo: "35 31 0:32 ROOT POINT options... - TYPE source OPTIONS". 1: the memory cgroup of `version`. */
+/*
+ * Reads a line of mountinfo: "35 31 0:32 ROOT POINT options... - TYPE source OPTIONS". 1: the line is the mount of the
+ * memory cgroups of `version`.
+ */
 static int parse_mount(const char *line, int version, char root[HOST_PATH_MAX], char point[HOST_PATH_MAX])
 {
 	char type[32], options[256];
@@ -130,8 +133,8 @@ static int parse_mount(const char *line, int version, char root[HOST_PATH_MAX], 
 }
 
 /*
- * A container sees a part of the tree: mounted is ROOT of the machine's tree, and the process's path begins with that,
- * or has nothing to do with it (seen from another namespace). Then the mount point itself is the innermost level.
+ * Joins the mount point and the process's path below `root`, the part of the machine's tree that is mounted. In another
+ * namespace the path does not begin with `root`: the mount point is then the innermost level.
  */
 static void join(struct host_sampler *sampler, const char *path, const char *root, const char *point)
 {
@@ -170,7 +173,7 @@ static void find_cgroup(struct host_sampler *sampler, char text[TEXT_MAX])
 
 /* ---- figures ---- */
 
-/* Version 1 has "oom_kill N" in oom_control, version 2 in events. */
+/* The number of processes that the kernel killed in the cgroup for want of memory. */
 static uint64_t kills(const struct host_sampler *sampler, char text[TEXT_MAX])
 {
 	if (!sampler->version)
@@ -180,7 +183,10 @@ static uint64_t kills(const struct host_sampler *sampler, char text[TEXT_MAX])
 			 "oom_kill");
 }
 
-/* One level. 0: it has no figures (the root of version 2), or its use has less than half of the process's `own` bytes. */
+/*
+ * Reads the figures of one level: `length` bytes of its path. 0: the level has no figures (the root of version 2), or
+ * its use is below half of the process's `own` bytes, so the process is not in it.
+ */
 static int read_level(const struct host_sampler *sampler, size_t length, uint64_t own, uint64_t *use, uint64_t *limit,
 		      char text[TEXT_MAX])
 {
@@ -194,7 +200,7 @@ static int read_level(const struct host_sampler *sampler, size_t length, uint64_
 	if (*use < own / 2)
 		return 0;
 	read_in(sampler, sampler->cgroup, length, name->limit, text);
-	*limit = *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0; /* "max": none */
+	*limit = *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0; /* "max": no limit */
 	if (*limit >= NO_LIMIT)
 		*limit = 0;
 	read_in(sampler, sampler->cgroup, length, "memory.stat", text);
@@ -209,7 +215,7 @@ static uint64_t room(uint64_t use, uint64_t limit)
 	return !limit ? UINT64_MAX : limit > use ? limit - use : 0;
 }
 
-/* From the innermost level outwards: the limit of any of them counts. */
+/* Looks at all levels, the innermost first, and takes the level with the least room below its limit. */
 static void read_cgroup(const struct host_sampler *sampler, uint64_t own, struct host_figures *figures,
 			char text[TEXT_MAX])
 {

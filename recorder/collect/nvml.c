@@ -1,4 +1,4 @@
-/* nvml.c - see nvml.h. */
+/* nvml.c - loads NVML and calls its functions: see nvml.h. */
 #include "nvml.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 #define LIBRARY "libnvidia-ml.so.1"
 
-/* The first function that is needed and missing; NULL: all are there. */
+/* Finds the functions of NVML_LIST. Returns the name of a needed function that is missing; NULL: none is. */
 static const char *find_functions(struct nvml *nvml)
 {
 #define FIND(member, symbol, needed, parameters)                                \

@@ -1,8 +1,8 @@
 /*
- * nvml.h - NVIDIA's management library, loaded when it is wanted: what the GPUs of the machine are, how full they are
- * and with whose memory. Nothing is changed through it.
+ * nvml.h - NVIDIA's management library (NVML), loaded when it is needed: names of the machine's GPUs, bytes in use, and
+ * bytes of each process. memrec changes no setting through NVML.
  *
- * Any call may take long (the driver may be loading, or hang): gpu_sample.h makes them on a thread of their own.
+ * Any call may take long while the driver loads or hangs: gpu_sample.h makes all calls on one thread.
  */
 #ifndef MEMREC_NVML_H
 #define MEMREC_NVML_H
@@ -12,8 +12,8 @@
 #include "agent/cuda/cuda_abi.h"
 
 /*
- * Functions: X(member, symbol, needed, parameters). Each driver has some of the others: the newer one is asked first.
- * Layouts are in cuda_abi.h.
+ * X(member, symbol, needed, parameters): a function of NVML. `needed` 0: some drivers do not have the function. Of two
+ * versions, the newer one is called first. Layouts are in cuda_abi.h.
  */
 #define NVML_LIST(X)                                                                                        \
 	X(init, nvmlInit_v2, 1, (void))                                                                     \
@@ -37,24 +37,27 @@ struct nvml {
 #undef NVML_MEMBER
 };
 
-/* Loads the library and initialises it. 0, or -MT_E_MISSING with the reason in `why` ("" on success). */
+/* Loads and initialises the library. Returns 0 and "" in `why`, or -MT_E_MISSING and the reason in `why`. */
 int nvml_open(struct nvml *nvml, char *why, size_t size);
 void nvml_close(struct nvml *nvml);
 
-/* A few words for what a call returned: "no permission". Static storage. */
+/* Words for the result of a call, such as "no permission". Do not free them. */
 const char *nvml_word(int result);
 
 /*
- * Bytes in use and bytes there are for programs: what the driver keeps back for itself is in neither, where the
- * driver tells it (v2; before, it counts as used). Results of nvml calls.
+ * Reads the bytes in use and the bytes for programs. Neither has the bytes that the driver reserves for itself. An old
+ * driver (without nvmlDeviceGetMemoryInfo_v2) counts its reserved bytes in both. Returns the result of NVML.
  */
 int nvml_read_memory(const struct nvml *nvml, struct nvml_device *device, uint64_t *used, uint64_t *total);
 
-/* The processes that hold memory of the GPU; *count: in, room in `list`; out, how many. */
+/*
+ * Reads the processes that hold memory of the GPU. *count: size of `list` before the call, number of processes after
+ * it. Returns the result of NVML.
+ */
 int nvml_read_processes(const struct nvml *nvml, struct nvml_device *device, struct nvml_process *list,
 			unsigned int *count);
 
-/* 1: the GPU is cut into instances (MIG), and figures of the whole are not those of the part a process has. */
+/* 1: the GPU is cut into MIG instances. Figures of the whole GPU say nothing about the instance of a process. */
 int nvml_is_split(const struct nvml *nvml, struct nvml_device *device);
 
 #endif

@@ -1,4 +1,4 @@
-/* output.c - names of trace files. */
+/* output.c - chooses the name of a trace, and makes its file: see output.h. */
 #include "output.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ void output_dir(char *dir, const char *path)
 		snprintf(dir, MEMREC_PATH_MAX, ".");
 }
 
-/* A host may have any name, and a name of a file must not leave its folder. */
+/* Replaces characters of the host's name that could lead out of the folder of the trace. */
 static void add_host(char *text, const char *host)
 {
 	size_t i;
@@ -53,7 +53,7 @@ static void add_host(char *text, const char *host)
 			text[i] = '_';
 }
 
-/* The text of %LETTER; `text` has 80 bytes. */
+/* Writes the text for %LETTER to `text` (80 bytes). */
 static void expand_letter(char *text, char letter, const struct output_owner *owner)
 {
 	if (letter == 'p')
@@ -103,13 +103,13 @@ static int insert(char *path, const char *word)
 	return (size_t)snprintf(dot, room, "%s%s", word, suffix) < room ? 0 : -MT_E_LIMIT;
 }
 
-/* Does the name, as the pattern has it, already tell this process from the others? */
+/* 1: the pattern gives this process another name than other processes. */
 static int tells_apart(const char *pattern, const struct output_owner *owner)
 {
 	return has_letter(pattern, 'p') || (has_letter(pattern, 'r') && owner->rank >= 0);
 }
 
-/* The name of the process's first recording, but for attempts. */
+/* The name for the first recording of the process. */
 static int first_name(char *path, const char *pattern, const struct output_owner *owner, unsigned attempt, int *plain)
 {
 	int apart = tells_apart(pattern, owner);
@@ -167,7 +167,7 @@ int output_claim_fallback(char *path, const char *pattern, const struct output_o
 	n += snprintf(inside + n, sizeof(inside) - (size_t)n, "%s", base ? base : "/trace.zst");
 	if ((size_t)n >= sizeof(inside))
 		return -MT_E_LIMIT;
-	alone.run_dir = ""; /* its notes cannot be written either */
+	alone.run_dir = ""; /* without the run's folder: the process may not be able to write a note there */
 	return output_claim(path, inside, &alone, &plain);
 }
 
@@ -177,7 +177,7 @@ void output_add_pid(char *pattern)
 		insert(pattern, ".%p");
 }
 
-/* FNV-1a: a path is too long for the name of a note. */
+/* The FNV-1a hash of a path: the path itself would be too long for the name of a note. */
 static uint64_t hash(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
@@ -188,8 +188,8 @@ static uint64_t hash(const char *text)
 }
 
 /*
- * 1: the name is the owner's; 0: another process of the run has it; or -MT_E_SYSTEM. Without a run every name is free.
- * The note is a link that says whose: a collector may die right after it.
+ * 1: the owner has the name now; 0: another process of the run has it; or -MT_E_SYSTEM. Without a run every name is
+ * free. The note is a link to the owner's ring: the next collector of this ring gets the name, if this one dies.
  */
 static int take(const char *path, const struct output_owner *owner)
 {
@@ -232,7 +232,7 @@ int output_keep_old(const char *path)
 
 	if (lstat(path, &st))
 		return errno == ENOENT ? 0 : -MT_E_SYSTEM;
-	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) /* a device keeps its name */
+	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) /* a device or a folder keeps its name */
 		return 0;
 	if (old_name(old, path))
 		return -MT_E_SYSTEM;
@@ -247,7 +247,7 @@ void output_restore_old(const char *path)
 		rename(old, path);
 }
 
-/* Some network file systems have no locks; there names are told apart by the pid or not at all. */
+/* Opens the file without a lock, if errno says that the file system has none. Some network file systems have none. */
 static int open_without_lock(const char *path)
 {
 	int fd;
@@ -265,7 +265,7 @@ static int is_empty_file(int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !st.st_size;
 }
 
-/* A new file, once nothing is in its place any more. */
+/* Makes a new file and locks it. -MT_E_BUSY: another process has made the file meanwhile. */
 static int open_new(const char *path)
 {
 	int fd = filelock_open(path, O_CREAT | O_EXCL);
@@ -284,8 +284,8 @@ static int open_new(const char *path)
 }
 
 /*
- * The older file is moved away under its lock, so it is not one that is being written. An empty one is taken as it
- * is: another collector may have made it just now, and finds it locked then.
+ * Moves an older file away under its lock, so no process writes to that file. An empty file is used as it is: another
+ * collector may have made the file just now, and then finds it locked.
  */
 static int output_open(const char *path)
 {
@@ -299,7 +299,7 @@ static int output_open(const char *path)
 	return error ? error : open_new(path);
 }
 
-/* 1: the file is the trace of a process with the owner's number that ran since the machine was started. */
+/* 1: without a launcher, the file is a trace of the owner's pid since the last start of the machine (exec). */
 static int is_own(const char *path, const struct output_owner *owner)
 {
 	const struct mt_process *process;

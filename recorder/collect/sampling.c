@@ -1,4 +1,4 @@
-/* sampling.c - see sampling.h. */
+/* sampling.c - decides when to look at GPUs and host, and writes the samples: see sampling.h. */
 #include "sampling.h"
 
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 #include "memtrace/base.h"
 #include "memtrace/clock.h"
 
-/* Between two looks, ms. */
+/* Shortest time between two looks, ms: after an important event, after a pause of events, with events, without. */
 enum { AFTER_NOTABLE = 10, AFTER_PAUSE = 20, WITH_EVENTS = 100, WITHOUT = 1000 };
 
-#define COST_SHARE 100u    /* looking takes at most this part of the time */
-#define NAMES_WAIT 2000    /* ms; for NVML to come up, once */
-#define LAST_WAIT 100      /* ms; for the last reading, and for the thread to end */
-#define SWEEP_MS 10000u    /* between two looks at GPUs that nothing is known to be on */
-#define SILENT_AFTER 5000u /* ms without an answer: NVML hangs */
+#define COST_SHARE 100u    /* readings take at most one part in 100 of the time */
+#define NAMES_WAIT 2000    /* ms; longest wait until NVML is open */
+#define LAST_WAIT 100      /* ms; longest wait for the last reading, and for the end of the thread */
+#define SWEEP_MS 10000u    /* ms between two looks at the GPUs on which the process has no known memory */
+#define SILENT_AFTER 5000u /* ms without an answer after which NVML counts as hanging */
 #define GPU_NOTICEABLE (2ull << 20)
 #define HOST_NOTICEABLE (16ull << 20)
 
@@ -46,7 +46,7 @@ static void report_gpu(struct sampling *s, enum mt_source_state state, const cha
 
 /* ---- beginning ---- */
 
-/* NVML makes device nodes where root calls it, with a GPU or without: where CUDA has not started, nobody asked for that. */
+/* Call this only after CUDA has started: NVML makes device nodes if root calls it, also on a machine without a GPU. */
 static void start_gpu(struct sampling *s)
 {
 	if (s->started)
@@ -55,7 +55,7 @@ static void start_gpu(struct sampling *s)
 	s->gpu = gpu_sampler_start(s->pid, s->header->visible_devices);
 }
 
-/* As mt_fold_names has it: the trace is about to have a CUDA device. */
+/* The callback of mt_fold_names: the trace gets its first event of a CUDA device after this call. */
 static void name_devices(void *context)
 {
 	struct sampling *s = context;
@@ -91,7 +91,7 @@ void sampling_prepare(struct sampling *s)
 		start_gpu(s);
 }
 
-/* ---- when to look ---- */
+/* ---- the time of the next look ---- */
 
 int sampling_is_due(const struct sampling *s, uint64_t now, uint64_t folded, uint64_t notable)
 {
@@ -106,7 +106,7 @@ int sampling_is_due(const struct sampling *s, uint64_t now, uint64_t folded, uin
 	return since >= WITHOUT;
 }
 
-/* ---- what to write ---- */
+/* ---- the samples in the trace ---- */
 
 static void write_gpu(struct sampling *s, int i, const struct gpu_figures *gpu, uint64_t now)
 {
@@ -129,7 +129,7 @@ static void write_gpu(struct sampling *s, int i, const struct gpu_figures *gpu, 
 	s->gpu_written[i].events = s->events;
 }
 
-/* A GPU that the trace says nothing of is of interest only if the process has a context there all the same. */
+/* A GPU without an event in the trace gets samples only if NVML lists bytes of the process there. */
 static void consider_gpu(struct sampling *s, int i, const struct gpu_figures *gpu, uint64_t now)
 {
 	int in_trace = mt_fold_held(s->fold, (uint32_t)i) >= 0;
@@ -185,7 +185,7 @@ static void look_at_host(struct sampling *s, uint64_t now, int always)
 
 /* ---- looking ---- */
 
-/* The GPUs that are known to be used, and now and then all of them. */
+/* Asks for a reading of the GPUs that the process uses, and every SWEEP_MS of all its GPUs. */
 static void ask(struct sampling *s, uint64_t now, uint64_t notable)
 {
 	struct gpu_question question = { .wanted = 0 };
@@ -241,7 +241,7 @@ static void receive(struct sampling *s, uint64_t now, int alive, int ms)
 	}
 	s->waiting = 0;
 	s->micros = micros_of(&s->reading);
-	s->have_reading = alive; /* else its bytes may have been taken back before the figures were read */
+	s->have_reading = alive; /* the bytes of a process that has ended may be free already in these figures */
 }
 
 void sampling_tick(struct sampling *s, uint64_t folded, int alive)
@@ -253,7 +253,7 @@ void sampling_tick(struct sampling *s, uint64_t folded, int alive)
 		return;
 	if (!s->gpus && !s->reported && any_device(s))
 		report_gpu(s, MT_SOURCE_FAILED, s->why);
-	if (s->have_reading) /* since it was made, all that happened before it has been folded */
+	if (s->have_reading) /* all events from before the reading are folded by now */
 		write_reading(s, now);
 	receive(s, now, alive, 0);
 	if (s->waiting || s->have_reading || !alive || !sampling_is_due(s, now, folded, notable))

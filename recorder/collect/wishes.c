@@ -1,4 +1,4 @@
-/* wishes.c - see wishes.h. */
+/* wishes.c - the collector's side of a page of wishes: see wishes.h. */
 #include "wishes.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ void wishes_begin(struct wishes *wishes, const struct ring_header *header, const
 	wishes->page->trace[0] = '\0';
 }
 
-/* A later program of the same process may have the page by now. */
+/* 1: the page is for this ring. A later program of the same process (exec) may use the page by now. */
 static int is_ours(const struct wishes *wishes)
 {
 	return wishes->page && !strncmp(wishes->page->ring, wishes->ring_path, sizeof(wishes->page->ring));
@@ -31,7 +31,7 @@ void wishes_trace(struct wishes *wishes, const char *trace)
 		strncpy(wishes->page->trace, trace, sizeof(wishes->page->trace) - 1);
 }
 
-/* The page is input: texts end within their room, and those that were written over are gone. */
+/* The page is hostile input: each text is cut at its room. Marks that newer ones have overwritten are lost. */
 static void put_marks(struct wishes *wishes, struct mt_fold *fold, uint64_t now)
 {
 	struct control *page = wishes->page;
@@ -81,7 +81,7 @@ int wishes_tick(struct wishes *wishes, struct mt_fold *fold, uint64_t now)
 	return (wishes->last || !mt_fold_events(fold)) && !mt_fold_steps(fold) && now - wishes->since >= WISHES_STEP_NS;
 }
 
-/* Marks that came too late for this recording are for none. */
+/* Marks that come after the end of the recording are dropped. */
 void wishes_end(struct wishes *wishes, uint64_t events, uint64_t steps)
 {
 	if (!is_ours(wishes))
@@ -94,7 +94,7 @@ void wishes_end(struct wishes *wishes, uint64_t events, uint64_t steps)
 	wishes->page = NULL;
 }
 
-/* The ring was read as one before. NULL: it is gone. */
+/* Maps the header of a ring that was read before. NULL: the ring is gone. */
 static struct ring_header *map_header(const char *ring_path)
 {
 	int fd = open(ring_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
