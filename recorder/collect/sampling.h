@@ -31,7 +31,7 @@ struct host_figures {
 	uint64_t cgroup_limit; /* limit of that level; 0: no level has a limit, and `cgroup` is for the innermost one */
 	/* Both are 0 if the use of each level is below half of the process's anonymous memory. */
 	uint64_t available; /* available bytes of the machine, 0: unknown */
-	uint64_t killed;    /* number of processes in the cgroup that the kernel killed since host_sampler_init */
+	uint64_t killed;    /* number of processes in the cgroup that the OOM killer ended since host_sampler_init */
 };
 
 /* The files with the figures of a process. */

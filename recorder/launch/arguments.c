@@ -1,4 +1,4 @@
-/* arguments.c - the command line. */
+/* arguments.c - parses the command line of memrec, and prints the help. */
 #include "launch.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "run/say.h"
 #include "words.h"
 
-/* The effect of an option's value. */
+/* The action for an option. */
 enum action {
 	SET_OUTPUT,
 	SET_NUMBER,
@@ -85,7 +85,7 @@ static const struct option_row rows[] = {
 #undef OPTION_ROW
 };
 
-/* --stacks. X(word, bits) */
+/* Values of --stacks: X(word, bits of enum memrec_stacks). */
 #define STACKS_LIST(X)                                                                                \
 	X("python,native", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS) \
 	X("native,python", MEMREC_STACKS_PYTHON | MEMREC_STACKS_NATIVE | MEMREC_STACKS_NATIVE_ALWAYS) \
@@ -95,7 +95,7 @@ static const struct option_row rows[] = {
 
 #define STACKS_NAME(word, bits) " " word
 
-/* Reports getopt's refusal. A letter among others in one word is named alone. */
+/* Reports an option that getopt refused. For -xyz, only the refused letter is named. */
 static int refuse(struct arguments_error *error, char **argv, const char *why)
 {
 	if (optopt > 0 && optopt < 256)
@@ -116,7 +116,7 @@ static const struct option_row *find_word(const char *word)
 	return NULL;
 }
 
-/* Reports an unknown option, and the option that may have been meant. */
+/* Reports an unknown option, and the known option with the nearest name. */
 static int refuse_unknown(struct arguments_error *error, char **argv)
 {
 	const char *argument = argv[optind - 1];
@@ -176,7 +176,7 @@ static int set_number(struct memrec_options *options, size_t member, const char 
 	return 0;
 }
 
-/* Sizes are binary. Bytes; 0 or -MT_E_ARGUMENT. */
+/* Parses a size such as 4GiB into *bytes. Returns 0 or -MT_E_ARGUMENT. */
 static int parse_size(const char *text, uint64_t *bytes)
 {
 	static const struct {
@@ -230,7 +230,7 @@ static int set_text(char *member, const char *text, struct arguments_error *erro
 	return 0;
 }
 
-/* -output would be -o with the file "utput". 0 or -MT_E_ARGUMENT. */
+/* Refuses -output, which getopt reads as -o with the file "utput". Returns 0 or -MT_E_ARGUMENT. */
 static int refuse_one_dash(struct arguments_error *error, const char *argument)
 {
 	if (argument[0] != '-' || !argument[1] || !find_word(argument + 1))
@@ -294,7 +294,7 @@ static int apply(struct arguments *arguments, const struct option_row *row, cons
 	return 0;
 }
 
-/* Makes getopt's tables. "+:" stops at the first operand, and distinguishes a missing value from a bad option. */
+/* Makes getopt's tables. In `letters`, + stops at the first operand, and : reports a missing value as such. */
 static void make_getopt(struct option *words, char *letters)
 {
 	size_t i;
@@ -389,7 +389,7 @@ int arguments_parse(struct arguments *arguments, int argc, char **argv, struct a
 	return make_absolute(arguments->options.output);
 }
 
-/* Prints one option: its line, and below further lines of help. */
+/* Prints one option. Further lines of its help are indented. */
 static void print_option(FILE *file, const struct option_row *row)
 {
 	const char *help = row->help;

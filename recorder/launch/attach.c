@@ -25,25 +25,25 @@
 #include "run/target.h"
 
 #define LOOK_MS 10
-#define TRIES 100           /* 1 s for a collector to begin */
-#define PROCESSES_MAX 1024u /* --all takes no more */
+#define TRIES 100           /* of LOOK_MS: 1 s until a new collector answers */
+#define PROCESSES_MAX 1024u /* largest number of processes for --all */
 #define WHY_BYTES 512u
 
 struct attach {
 	struct arguments arguments;
 	struct attach_plan plan;
 	int all;
-	sigset_t signals, before; /* handled here; blocked when memrec was started */
+	sigset_t signals, before; /* signals that end a recording; signal mask at memrec's start */
 	pid_t *pids;
 	size_t count;
 };
 
-/* One recording that is waited for. */
+/* One recording that memrec begins or ends. */
 struct recording {
 	pid_t pid;
 	char ring[MEMREC_PATH_MAX];
 	char run_dir[MEMREC_PATH_MAX];
-	int lock; /* the lock of the folder; -1: another memrec has it, and tells of the recording */
+	int lock; /* descriptor with the lock of the folder; -1: another memrec has the lock and prints the summary */
 };
 
 static const char *refusal_words(enum attach_refusal refusal)
@@ -60,7 +60,7 @@ static const char *refusal_words(enum attach_refusal refusal)
 	return "";
 }
 
-/* A line that says why not; the exit status. */
+/* Prints the reason why memrec does not attach. Returns the exit status. */
 static int refuse(const struct attach_process *process, enum attach_refusal refusal)
 {
 	char words[WHY_BYTES];
@@ -82,7 +82,7 @@ static int ring_is_there(const struct recording *recording)
 	return !access(recording->ring, F_OK);
 }
 
-/* A signal to the collector of that very ring. 0: there is none. */
+/* Sends ENDING_SIGNAL to the collector of this ring. 0: no collector was found. The pid in a ring can be wrong. */
 static int ask_collector(const struct recording *recording)
 {
 	struct ring_header *header = malloc(sizeof(*header));
@@ -105,8 +105,8 @@ static int ask_collector(const struct recording *recording)
 }
 
 /*
- * Waits until the collector has closed the trace. A signal (Ctrl-C) asks the collector to end, a second one no longer waits
- * for the step.
+ * Waits until the collector has closed the trace. Each signal (Ctrl-C) is passed on to the collector: the first one
+ * ends the recording with the step, the second one ends it at once.
  */
 static void wait_for_end(const struct recording *recording, const sigset_t *signals)
 {
@@ -117,7 +117,7 @@ static void wait_for_end(const struct recording *recording, const sigset_t *sign
 		if (sigtimedwait(signals, NULL, &pause) > 0)
 			ask_collector(recording);
 		lock = rundir_lock_ring(recording->ring);
-		if (lock >= 0) { /* a dead collector: the agent replaces it, unless its process is gone */
+		if (lock >= 0) { /* the collector is dead; the agent starts another one if the process lives */
 			close(lock);
 			if (kill(recording->pid, 0))
 				return;
@@ -125,7 +125,7 @@ static void wait_for_end(const struct recording *recording, const sigset_t *sign
 	}
 }
 
-/* Says what came of it. */
+/* Prints the result of the recording, and removes its result file. */
 static void tell(const struct recording *recording, const char *program, const sigset_t *before)
 {
 	struct run_result result;
@@ -169,7 +169,7 @@ static int make_folder(struct attach *attach, const struct attach_process *proce
 	return 0;
 }
 
-/* The collector makes the trace with the first event. */
+/* The name of the trace is known only after the first event. Before, the line has the name of -o. */
 static void say_attached(const struct recording *recording, const struct memrec_options *options)
 {
 	char trace[MEMREC_PATH_MAX];
@@ -179,7 +179,7 @@ static void say_attached(const struct recording *recording, const struct memrec_
 		   summary_path(known ? trace : options->output), (int)recording->pid);
 }
 
-/* Leaves a folder that is not locked where the process was not attached. The exit status. */
+/* Attaches to one process and fills in *recording. If that fails, its lock is -1. Returns the exit status. */
 static int attach_process(struct attach *attach, pid_t pid, struct recording *recording)
 {
 	struct attach_process process;
@@ -230,7 +230,10 @@ static int set_method(struct attach *attach, const char *word)
 	return -MT_E_ARGUMENT;
 }
 
-/* The value of option `name` at argv[*at], which may be the next word; NULL: it is not that option. */
+/*
+ * Returns the value of option `name` if argv[*at] is this option, else NULL. *at moves on if the value is the next
+ * word.
+ */
 static const char *value_of(const char *name, int argc, char **argv, int *at)
 {
 	size_t size = strlen(name);
@@ -242,7 +245,7 @@ static const char *value_of(const char *name, int argc, char **argv, int *at)
 	return *at + 1 < argc ? argv[++*at] : "";
 }
 
-/* Takes the options that attach alone has out of argv. The number of words that are left, or an error. */
+/* Removes the options of `memrec attach` alone from argv. Returns the number of remaining words, or an error. */
 static int take_own(struct attach *attach, int argc, char **argv)
 {
 	int at, kept = 1;
@@ -300,7 +303,7 @@ static void add_attachable(void *context, long pid)
 		add_pid(attach, (pid_t)pid);
 }
 
-/* Processes to attach to. 0 or an exit status. */
+/* Lists the processes to attach to. Returns 0 or an exit status. */
 static int find_processes(struct attach *attach)
 {
 	int error = add_operands(attach, attach->arguments.operands);
@@ -316,7 +319,7 @@ static int find_processes(struct attach *attach)
 	return attach->all ? MEMREC_EXIT_SYSTEM : MEMREC_EXIT_USAGE;
 }
 
-/* 0: go on; else memrec ends with *status. */
+/* Parses the command line of memrec attach. 0: go on; else memrec ends with *status. */
 static int read_attach_arguments(struct attach *attach, int argc, char **argv, int *status)
 {
 	struct arguments_error why = { .what = "" };
@@ -361,7 +364,7 @@ static void take_signals(struct attach *attach)
 	sigprocmask(SIG_BLOCK, &attach->signals, NULL);
 }
 
-/* With an end that was asked for, waits for it. */
+/* With --steps or --duration, waits for the end of the recording and prints its result. */
 static void follow(struct attach *attach, struct recording *recording)
 {
 	const struct memrec_options *options = attach->plan.options;
@@ -413,7 +416,7 @@ int attach_main(int argc, char **argv)
 
 /* ---- detach ---- */
 
-/* In place of a collector that was killed. It detaches from memrec by itself. */
+/* Starts a collector in place of one that was killed. The collector becomes a daemon, so waitpid returns soon. */
 static void start_collector(const struct recording *recording)
 {
 	char program[MEMREC_PATH_MAX];
@@ -430,7 +433,7 @@ static void start_collector(const struct recording *recording)
 		waitpid(pid, NULL, 0);
 }
 
-/* 1: a collector knows that the recording is to end. */
+/* 1: a collector got the signal to end, or the ring is gone. Starts a collector if the ring has none. */
 static int ask_any_collector(const struct recording *recording)
 {
 	struct timespec pause = { 0, LOOK_MS * 1000000 };
@@ -485,7 +488,7 @@ static void print_detach_help(void)
 	       "  -h, --help          this text\n");
 }
 
-/* 0: go on; else memrec ends with *status. */
+/* Parses the command line of memrec detach. 0: go on; else memrec ends with *status. */
 static int read_detach_arguments(int argc, char **argv, int *status)
 {
 	static const struct option words[] = { { "quiet", no_argument, NULL, 'q' },

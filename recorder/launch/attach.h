@@ -1,7 +1,7 @@
 /*
- * attach.h - memrec attach: brings the agent into a process that runs.
+ * attach.h - memrec attach: loads the agent into a running process.
  *
- *     look ──refusal──> a line, nothing was touched
+ *     look ──refusal──> a message; the process was not touched
  *      │
  *      └─> run folder: PID.attach, Python code that loads the agent and calls memrec_attach (agent/hooks/attach.c)
  *             │  python: sys.remote_exec (Python 3.14)
@@ -9,9 +9,9 @@
  *             v
  *          Python's main thread runs the code between two bytecodes ──> PID.attached, or PID.failed with the reason
  *
- * A debugger calls two functions in the stopped process. Both take no lock that the stopped thread could hold: one is a system
- * call, the other has a lock of its own for some instructions. No breakpoint is set. The loader and malloc are called later, by
- * Python's main thread.
+ * A debugger calls two functions in the stopped process. Neither waits for a lock of a stopped thread: mmap is a system
+ * call, and Py_AddPendingCall holds a lock of its own for a few instructions. The debugger sets no breakpoint. Python's
+ * main thread calls the loader and malloc later.
  */
 #ifndef MEMREC_ATTACH_H
 #define MEMREC_ATTACH_H
@@ -21,9 +21,7 @@
 #include "memtrace/error.h"
 #include "shared/options.h"
 
-/*
- * Reasons not to touch a process: X(NAME, words). In the words, %ld is `number` of struct attach_process.
- */
+/* Reasons not to attach to a process: X(NAME, words). In the words, %ld is `number` of struct attach_process. */
 #define ATTACH_REFUSAL_LIST(X)                                                                                               \
 	X(GONE, "there is no such process")                                                                                  \
 	X(UNREADABLE, "/proc does not show it (mount /proc, or run memrec as root)")                                         \
@@ -55,40 +53,40 @@ struct attach_process {
 	uint64_t start_ticks;
 	uid_t uid;
 	gid_t gid;
-	long number;                  /* a number in the words of the refusal */
-	int was_read;                 /* 1: memrec has read what it maps, and so knows whether it is recorded */
-	char python[MEMREC_PATH_MAX]; /* the program, if its name is python*; "": not */
-	char ring[MEMREC_PATH_MAX];   /* the ring that it maps; "": none. Not believed yet: attach_ring */
-	uint64_t mmap, pending_call, run_string; /* addresses of functions there */
-	uint64_t room;                           /* an address with nothing near it */
+	long number;                  /* number for %ld in the words of the refusal */
+	int was_read;                 /* 1: memrec could read its mappings, and knows whether a ring is among them */
+	char python[MEMREC_PATH_MAX]; /* path of its program, if the name begins with python; else "" */
+	char ring[MEMREC_PATH_MAX];   /* path of a ring among its mappings, to be checked by attach_ring; "": none */
+	uint64_t mmap, pending_call, run_string; /* addresses of three functions in the process */
+	uint64_t room;                           /* free address, at least 16 MiB away from any mapping */
 };
 
-/* ---- attach_look.c: what memrec can see without touching the process ---- */
+/* ---- attach_look.c: looks at a process from outside ---- */
 
-/* Fills in all of *process. */
+/* Reads *process from /proc. Returns ATTACH_FINE, or the reason not to attach; *process is then incomplete. */
 enum attach_refusal attach_look(struct attach_process *process, pid_t pid);
 
-/* 1: `process` is recorded; the ring's header is in *header. */
+/* 1: `process` is being recorded into its `ring`; *header is the header of the ring. */
 struct ring_header;
 int attach_ring(const struct attach_process *process, struct ring_header *header);
 
 /* ---- attach_symbol.c ---- */
 
-/* A symbol of an ELF file. */
+/* A function to find in an ELF file. */
 struct attach_symbol {
 	const char *name;
-	uint64_t *address; /* gets the answer */
+	uint64_t *address; /* result; a value other than 0 is not changed */
 };
 
 /*
- * Looks `count` names up in the dynamic symbols of the file at `path`, whose first mapping is at `base`. Answers that are there
- * already stay. Files that are no 64-bit ELF files of this machine have none.
+ * Looks up `count` names in the dynamic symbols of the file at `path`, whose first mapping is at `base`. A name that is
+ * not found keeps its address. A file that is no 64-bit ELF file has no symbols.
  */
 void attach_symbols(const char *path, uint64_t base, const struct attach_symbol *symbols, size_t count);
 
-/* ---- attach_way.c: how the code gets there ---- */
+/* ---- attach_way.c: brings the code into the process ---- */
 
-/* X(NAME, word) */
+/* Values of --method: X(NAME, word). */
 #define ATTACH_METHOD_LIST(X) \
 	X(AUTO, "auto")       \
 	X(PYTHON, "python")   \
@@ -103,18 +101,21 @@ enum attach_method {
 
 struct attach_plan {
 	enum attach_method method;
-	const char *python; /* the interpreter that asks by remote_exec; NULL: the process's own */
+	const char *python; /* interpreter that calls sys.remote_exec; NULL: the process's own */
 	struct memrec_options *options;
 	char library[MEMREC_PATH_MAX]; /* libmemrec.so */
 };
 
 /*
- * Brings the agent in. `why` (`size` bytes) gets a reason if it does not come. Returns when the agent has answered, or after ten
- * seconds: the process is then as it was, whatever its main thread does later. 0; -MT_E_SYSTEM.
+ * Loads the agent into the process, and waits for the agent's answer: at most 60 s for the helper (a debugger or an
+ * interpreter), and 10 s after it. Returns 0; else -MT_E_SYSTEM or -MT_E_LIMIT, and `why` (`size` bytes) has the
+ * reason. After an error the code in the process does nothing, also if the main thread runs it later.
  */
 int attach_bring(const struct attach_process *process, const struct attach_plan *plan, char *why, size_t size);
 
-/* ---- attach.c: the commands; each returns the exit status ---- */
+/* ---- attach.c: the commands ---- */
+
+/* `memrec attach ...` and `memrec detach ...`: each returns the exit status. */
 
 int attach_main(int argc, char **argv);
 int detach_main(int argc, char **argv);

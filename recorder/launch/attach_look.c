@@ -1,4 +1,4 @@
-/* attach_look.c - what memrec sees of a process before it touches it, and the reasons not to. */
+/* attach_look.c - looks at a process from outside, and finds the reasons not to attach. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@
 
 #define STATUS_BYTES 16384u
 #define CAP_SYS_PTRACE_BIT 19
-#define ROOM_BYTES (1ull << 24) /* free addresses on both sides of the page */
-#define ROOM_FROM (1ull << 32)  /* below lie programs with fixed addresses */
+#define ROOM_BYTES (1ull << 24) /* free bytes on both sides of the page for the code */
+#define ROOM_FROM (1ull << 32)  /* lowest address for the page; programs with fixed addresses lie below */
 
-/* The number after `key` in /proc/PID/status; -1: not there. */
+/* The number after `key` in /proc/PID/status; -1: no such line. */
 static long status_number(const char *status, const char *key, int base)
 {
 	const char *at = strstr(status, key);
@@ -27,7 +27,7 @@ static long status_number(const char *status, const char *key, int base)
 	return at ? (long)strtoul(at + strlen(key), NULL, base) : -1;
 }
 
-/* 1: the link of both processes is the same, or cannot be told. */
+/* 1: /proc/PID/LINK is the same for the process and for memrec, or cannot be read. */
 static int same_link(pid_t pid, const char *link)
 {
 	char path[64], theirs[256], ours[256];
@@ -71,7 +71,7 @@ static int same_machine(pid_t pid)
 	return fine;
 }
 
-/* The kernel answers here as it does to ptrace, and nothing happens to the process. */
+/* 1: the kernel allows ptrace. For /proc/PID/mem, the kernel checks the same rights, and the process is not stopped. */
 static int may_trace(pid_t pid)
 {
 	char path[64];
@@ -118,12 +118,12 @@ static enum attach_refusal why_not_traced(struct attach_process *process)
 	return process->number > 0 ? ATTACH_SCOPE : ATTACH_DENIED;
 }
 
-/* ---- what it maps ---- */
+/* ---- the mappings of the process ---- */
 
 struct maps {
 	struct attach_process *process;
-	int has_memory; /* PyTorch or CUDA is there */
-	uint64_t end;   /* end of the last mapping */
+	int has_memory; /* 1: PyTorch or CUDA is among the mappings */
+	uint64_t end;   /* end of the newest mapping, at least ROOM_FROM */
 };
 
 static int begins_with(const char *text, const char *start)
@@ -157,7 +157,7 @@ static void take_file(struct maps *maps, const char *path, uint64_t base)
 		take_symbols(maps->process, name, path, base);
 }
 
-/* "start-end rights offset device inode   path" */
+/* Takes a line of /proc/PID/maps: "start-end rights offset device inode   path". */
 static void take_line(struct maps *maps, char *line)
 {
 	uint64_t start, end, offset;
@@ -247,7 +247,9 @@ static uint64_t start_ticks(pid_t pid)
 	return ticks;
 }
 
-/* ATTACH_FINE: its files, numbers and programs mean here what they mean to the process. */
+/*
+ * ATTACH_FINE: paths and pids have the same meaning for the process and for memrec, and its program fits the machine.
+ */
 static enum attach_refusal why_elsewhere(pid_t pid)
 {
 	if (!same_link(pid, "ns/mnt"))

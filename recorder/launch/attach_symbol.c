@@ -1,4 +1,4 @@
-/* attach_symbol.c - addresses of functions in another process, by the dynamic symbols of the files that it maps. */
+/* attach_symbol.c - finds the addresses of functions in another process, by the dynamic symbols of a mapped file. */
 #include "attach.h"
 
 #include <elf.h>
@@ -13,7 +13,7 @@ struct image {
 	uint64_t size;
 };
 
-/* `count` parts of `each` bytes at `offset`; NULL: they are not all in the file, or lie crooked. */
+/* Returns `count` items of `each` bytes at `offset`. NULL: `offset` is not aligned, or the file ends before them. */
 static const void *part(const struct image *image, uint64_t offset, uint64_t count, uint64_t each)
 {
 	if (offset % 8 || offset > image->size || count > (image->size - offset) / each)
@@ -21,7 +21,7 @@ static const void *part(const struct image *image, uint64_t offset, uint64_t cou
 	return image->bytes + offset;
 }
 
-/* The place that address 0 of the file has in the process. */
+/* Finds the address in the process for address 0 of the file. 0: the file has no loaded segment. */
 static int find_bias(const struct image *image, const Elf64_Ehdr *head, uint64_t base, uint64_t *bias)
 {
 	const Elf64_Phdr *segment = part(image, head->e_phoff, head->e_phnum, sizeof(*segment));

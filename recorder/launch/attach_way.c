@@ -1,4 +1,4 @@
-/* attach_way.c - the ways into a process that runs: Python's own (PEP 768), and debuggers. */
+/* attach_way.c - brings the code into a running process: by Python's sys.remote_exec (PEP 768), or by a debugger. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,25 +18,25 @@
 #include "run/rundir.h"
 #include "run/say.h"
 
-#define ANSWER_MS 10000u /* the process may take as long to come by */
-#define HELPER_MS 60000u /* and a debugger before, on a machine with much to do */
-#define LATE_MS 300u     /* code that had begun when memrec gave up */
-#define END_MS 3000u     /* a debugger may take as long to end when asked to */
+#define ANSWER_MS 10000u /* longest wait for the agent after the helper has ended */
+#define HELPER_MS 60000u /* longest wait for a debugger; a busy machine makes it slow */
+#define LATE_MS 300u     /* wait for code that had begun before its file was removed */
+#define END_MS 3000u     /* wait for the end of a debugger after each signal */
 #define LOOK_MS 3
 #define SAID_BYTES 4096u
-#define MAP_FLAGS 0x100022u /* private, anonymous, and nothing else may be there (Linux 4.17) */
+#define MAP_FLAGS 0x100022u /* MAP_PRIVATE, MAP_ANONYMOUS, MAP_FIXED_NOREPLACE (Linux 4.17) */
 #define WORD_BYTES (MEMREC_PATH_MAX + 256)
-#define NO_REMOTE 3 /* exit status of the interpreter: it has no sys.remote_exec */
+#define NO_REMOTE 3 /* exit status of an interpreter without sys.remote_exec */
 
 struct attempt {
 	const struct attach_process *process;
 	const struct attach_plan *plan;
 	enum attach_method method;
-	char code[MEMREC_PATH_MAX]; /* path of the code */
+	char code[MEMREC_PATH_MAX]; /* path of the file with the code */
 	FILE *said;                 /* output of the helper */
-	pid_t helper;
-	int is_late;       /* the helper did not end in time */
-	int helper_status; /* once it has ended; -1: not yet */
+	pid_t helper;               /* the debugger, or the interpreter that calls sys.remote_exec */
+	int is_late;                /* 1: the helper did not end in time */
+	int helper_status;          /* exit status of the helper, 128 + N after signal N; -1: the helper runs */
 };
 
 static const char *const method_words[] = {
@@ -56,8 +56,9 @@ static void print_bytes(FILE *file, const char *text)
 }
 
 /*
- * Python that any version from 3.9 on takes. It is a script for remote_exec and a text for PyRun_SimpleString, which runs in
- * __main__: no name is set there, and no exception leaves it. The code is void once its file is gone.
+ * Writes the Python code, for version 3.9 and later. sys.remote_exec takes the code as a script, PyRun_SimpleString
+ * takes the code as a text and runs it in __main__. So the code sets no name there, and catches all exceptions. The
+ * code does nothing after its file is removed.
  */
 static void print_code(const struct attempt *attempt, FILE *file, const char *options)
 {
@@ -79,7 +80,7 @@ static void print_code(const struct attempt *attempt, FILE *file, const char *op
 	fputs(")\n\"\"\", {})\nexcept BaseException:\n    pass\n", file);
 }
 
-/* Writes the code, readable for the process alone. 0 or -MT_E_SYSTEM, -MT_E_LIMIT. */
+/* Writes the code to its file, which only the user of the process may read. Returns 0, -MT_E_SYSTEM or -MT_E_LIMIT. */
 static int write_code(struct attempt *attempt)
 {
 	char options[MEMREC_OPTIONS_MAX];
@@ -135,7 +136,7 @@ static void release(struct helper *helper)
 #define MMAP_TYPE "(unsigned long (*)(unsigned long, unsigned long, int, int, int, long))"
 #define PENDING_TYPE "(int (*)(unsigned long, unsigned long))"
 
-/* Names are not looked up: to read the symbols of all libraries takes longer than all the rest. */
+/* gdb gets addresses instead of names, because it takes long to read the symbols of all libraries. */
 static void make_gdb(const struct attempt *attempt, struct helper *helper)
 {
 	const struct attach_process *process = attempt->process;
@@ -175,7 +176,7 @@ static void make_lldb(const struct attempt *attempt, struct helper *helper)
 	add(helper, "-o");
 	add(helper, "settings set target.preload-symbols false");
 	add(helper, "-o");
-	add(helper, "settings set plugin.jit-loader.gdb.enable off"); /* it would look for a name in all libraries */
+	add(helper, "settings set plugin.jit-loader.gdb.enable off"); /* the JIT loader searches all libraries */
 	add(helper, "-o");
 	add(helper, "process attach --pid %d", (int)process->pid);
 	add(helper, "-o");
@@ -201,7 +202,7 @@ static void make_python(const struct attempt *attempt, struct helper *helper)
 	add(helper, "%s", attempt->code);
 }
 
-/* In the child. */
+/* Runs in the child: becomes the helper. Does not return. */
 static void become(const struct attempt *attempt, struct helper *helper)
 {
 	int null = open("/dev/null", O_RDONLY), out = fileno(attempt->said);
@@ -209,7 +210,7 @@ static void become(const struct attempt *attempt, struct helper *helper)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpgid(0, 0); /* Ctrl-C is for memrec, which lets the debugger end in order */
+	setpgid(0, 0); /* Ctrl-C reaches memrec alone: end_helper ends the debugger in order */
 	unsetenv("DEBUGINFOD_URLS");
 	if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		_exit(126);
@@ -254,7 +255,7 @@ static int read_note(const struct attempt *attempt, const char *suffix, char *te
 	return length > 0;
 }
 
-/* 1: it is attached; -1: it is not, and `why` says why; 0: no answer yet. */
+/* 1: the agent is loaded; -1: the agent could not begin, and `why` has the reason; 0: no answer yet. */
 static int look(struct attempt *attempt, char *why, size_t size)
 {
 	char text[16];
@@ -267,7 +268,10 @@ static int look(struct attempt *attempt, char *why, size_t size)
 	return read_note(attempt, MEMREC_FAILED_SUFFIX, why, size) ? -1 : 0;
 }
 
-/* At most `ms`; no longer than the helper runs, if `helper_only`, and not at all after a helper that failed. */
+/*
+ * Waits at most `ms` for the answer; returns as look. Ends earlier if the process has ended, if the helper has failed
+ * or, with `helper_only`, if the helper has ended.
+ */
 static int wait_for_answer(struct attempt *attempt, uint64_t ms, int helper_only, char *why, size_t size)
 {
 	uint64_t begin = now_ms();
@@ -280,7 +284,7 @@ static int wait_for_answer(struct attempt *attempt, uint64_t ms, int helper_only
 	return answer;
 }
 
-/* A debugger that is asked to end gives the process back as it was; one that is killed may not. */
+/* Ends the helper. A debugger that gets SIGINT or SIGTERM detaches from the process. A killed debugger may not. */
 static void end_helper(struct attempt *attempt)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGKILL };
@@ -301,7 +305,7 @@ static void end_helper(struct attempt *attempt)
 		waitpid(attempt->helper, NULL, 0);
 }
 
-/* A line of the helper that says what went wrong; else its last one. */
+/* Finds the newest line of the helper's output that reports an error; without one, the last line. */
 static void read_said(struct attempt *attempt, char *line, size_t size)
 {
 	char next[SAID_BYTES];
@@ -318,7 +322,7 @@ static void read_said(struct attempt *attempt, char *line, size_t size)
 	}
 }
 
-/* The helper has ended, or the time is over. */
+/* Words for the failure. The helper has ended, or the time is over. */
 static void say_why_not(struct attempt *attempt, char *why, size_t size)
 {
 	const char *word = method_words[attempt->method];
@@ -351,7 +355,7 @@ static int try_method(struct attempt *attempt, char *why, size_t size)
 	if (!error && !answer && !attempt->helper_status)
 		answer = wait_for_answer(attempt, ANSWER_MS, 0, why, size);
 	if (!error && !answer) {
-		unlink(attempt->code); /* from now on the code is void */
+		unlink(attempt->code); /* from now on, the code in the process does nothing */
 		attempt->is_late = attempt->helper_status < 0;
 		answer = wait_for_answer(attempt, LATE_MS, 0, why, size);
 	}
@@ -381,7 +385,7 @@ static int is_there(const char *program)
 	return 0;
 }
 
-/* 1: the interpreter has sys.remote_exec. */
+/* 1: the interpreter has sys.remote_exec, and remote debugging is not switched off. */
 static int has_remote(struct attempt *attempt)
 {
 	const char *python = attempt->plan->python ? attempt->plan->python : attempt->process->python;

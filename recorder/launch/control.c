@@ -15,12 +15,12 @@
 #include "run/say.h"
 
 enum {
-	LOCK_MS = 2000,  /* for another controller */
-	LOOK_MS = 5,     /* between two looks at a page */
-	START_MS = 2000, /* until a process that takes memory has come by */
-	STOP_MS = 12000, /* until a recording without steps has ended (WISHES_STEP_NS) and its trace is closed */
-	REVIVE_MS = 500, /* between two looks for a collector */
-	MARK_MS = 2000,  /* until a collector has taken a mark */
+	LOCK_MS = 2000,  /* longest wait for another controller */
+	LOOK_MS = 5,     /* time between two looks at a page */
+	START_MS = 2000, /* longest wait for a process to see the wish */
+	STOP_MS = 12000, /* longest wait for the end: a recording without steps takes WISHES_STEP_NS */
+	REVIVE_MS = 500, /* time between two looks for a collector */
+	MARK_MS = 2000,  /* longest wait for a collector to take a mark */
 	PIDS_MAX = 4096
 };
 
@@ -33,11 +33,11 @@ struct request {
 	size_t count;
 };
 
-/* Between asking all and waiting for each. */
+/* A process that was asked. All processes are asked first, and then memrec waits for each. */
 struct asked {
 	struct prepared *process;
 	uint32_t number; /* number of the wish, or of the mark */
-	int done;        /* 1: nothing is waited for */
+	int done;        /* 1: memrec does not wait for this process */
 };
 
 /* ---- Words ---- */
@@ -50,7 +50,7 @@ static const char *named(const struct prepared *process)
 	return text;
 }
 
-/* A process that cannot be controlled, and why. */
+/* Prints the reason why a process cannot be controlled. */
 static void say_refusal(const struct prepared *process)
 {
 	switch (process->kind) {
@@ -91,7 +91,7 @@ static int is_recorded(const struct control *page)
 	return atomic_load(&page->state) == CONTROL_RECORDING;
 }
 
-/* A wish to record that the process has not come by to see. */
+/* 1: the page has a wish to record that the process has not seen yet. */
 static int is_awaited(const struct control *page)
 {
 	uint32_t wish = atomic_load(&page->wish);
@@ -99,7 +99,7 @@ static int is_awaited(const struct control *page)
 	return control_records(wish) && atomic_load(&page->met) != wish;
 }
 
-/* 0, or the error that was said. */
+/* Returns 0, or an error whose message was printed. ask_stop and ask_mark do the same. */
 static int ask_start(const struct request *request, struct asked *asked)
 {
 	struct control *page = asked->process->page;
@@ -186,7 +186,7 @@ static int has_marked(const struct asked *asked)
 	return (int32_t)(atomic_load(&asked->process->page->taken) - asked->number) >= 0;
 }
 
-/* 1: it came; 0: the time is over, or the process. */
+/* Waits until came(asked), and takes the time from *ms. 1: came; 0: the time is over, or the process has ended. */
 static int wait_for(const struct asked *asked, int (*came)(const struct asked *asked), int *ms)
 {
 	for (; !came(asked) && *ms > 0 && prepared_runs(asked->process); *ms -= LOOK_MS)
@@ -194,7 +194,10 @@ static int wait_for(const struct asked *asked, int (*came)(const struct asked *a
 	return came(asked);
 }
 
-/* As wait_for has_stopped. A collector that was killed just now may hold its ring still when the command looks first. */
+/*
+ * As wait_for has_stopped, and replaces a dead collector. It looks for one repeatedly: a killed collector may still
+ * hold its ring at the first look.
+ */
 static int wait_for_end(const struct asked *asked, int *ms)
 {
 	int part, lock;
@@ -263,7 +266,7 @@ struct deed {
 	int touches; /* 1: makes the page of a process without one */
 };
 
-/* Under the page's lock. 0 or the error that was said. */
+/* Asks under the page's lock. Returns 0, or an error whose message was printed. */
 static int ask(const struct request *request, const struct deed *deed, struct asked *asked)
 {
 	int lock = prepared_lock(asked->process, LOCK_MS), error;
@@ -279,7 +282,10 @@ static int ask(const struct request *request, const struct deed *deed, struct as
 	return error;
 }
 
-/* 0 or the error that was said; *silent: counted instead, of --all. */
+/*
+ * Asks one process. Returns 0, or an error whose message was printed. With --all, a process that has taken no memory
+ * yet gets no line, and *silent counts it.
+ */
 static int ask_one(const struct request *request, const struct deed *deed, struct asked *asked, size_t *silent)
 {
 	struct prepared *process = asked->process;
@@ -339,7 +345,7 @@ static int do_deed(const struct request *request, const struct deed *deed, struc
 	return failed ? MEMREC_EXIT_SYSTEM : MEMREC_EXIT_OK;
 }
 
-/* Those that were named, or all. *processes is the caller's. 0 or an error. */
+/* Finds the processes of the command line, or all. The caller frees *processes. Returns 0 or -MT_E_MEMORY. */
 static int find(const struct request *request, struct prepared **processes, size_t *count)
 {
 	size_t i;
@@ -363,7 +369,7 @@ static int refuse(const struct request *request, const char *what)
 	return MEMREC_EXIT_USAGE;
 }
 
-/* An option that the command does not have, or has with a value. */
+/* Reports an unknown option, or an option without its value. Returns the exit status. */
 static int refuse_option(int letter, const char *option)
 {
 	say("%s: %s (see memrec --help)", option, letter == ':' ? "a value is needed" : "no such option");
@@ -383,7 +389,7 @@ static int take_steps(struct request *request, const char *text)
 	return 0;
 }
 
-/* 0: go on; else an exit status. The last operand of mark is its text. */
+/* Takes pids and, for mark, the text, which is the last operand. 0: go on; else an exit status. */
 static int take_operands(struct request *request, int argc, char **argv)
 {
 	size_t i;
@@ -436,7 +442,7 @@ static void print_help(const char *word)
 		      stdout);
 }
 
-/* 0: go on; else, or where help was asked for (-1), it is over. */
+/* Parses the command line. 0: go on; -1: the help was printed; else an exit status. */
 static int read_request(struct request *request, int argc, char **argv)
 {
 	static const struct option words[] = { { "all", no_argument, NULL, 'a' },
@@ -528,7 +534,7 @@ static void print_process(const struct prepared *process)
 		   process->name, page && page->trace[0] ? trace_of(page) : "-");
 }
 
-/* With --all, processes without memory are left out: most of them are shells and helpers. */
+/* With --all, the list has no processes that took no memory: most of them are shells and helpers. */
 static int status(const struct request *request, struct prepared *processes, size_t count)
 {
 	int failed = 0;

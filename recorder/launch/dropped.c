@@ -1,4 +1,4 @@
-/* dropped.c - see gather.h. */
+/* dropped.c - finds Python programs without the agent: see gather.h. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "run/say.h"
 
 #define AGENT "/libmemrec.so"
-#define C_LIBRARY "/libc.so." /* mapped by the loader after preloaded libraries */
+#define C_LIBRARY "/libc.so." /* the loader maps the C library after preloaded libraries */
 
 enum { FIRST_PAUSE_MS = 100, ANCESTORS_MAX = 64 };
 
@@ -32,7 +32,7 @@ static int is_python(long pid)
 	return slash && !strncmp(slash + 1, python, sizeof(python) - 1);
 }
 
-/* 1: the process has its libraries, and the agent is not among them. */
+/* 1: the loader has mapped the libraries of the process, and the agent is not among them. */
 static int lacks_agent(long pid)
 {
 	char path[64], *line = NULL;
@@ -72,7 +72,7 @@ static int has_rank(const char *environment, size_t size)
 	return 0;
 }
 
-/* Sets process->parent to the nearest ancestor with the run's environment. 1: the process is below this one. */
+/* Sets process->parent to the nearest ancestor with the run's environment. 1: memrec is an ancestor of the process. */
 static int find_parent(struct dropped_process *process, const char *run_dir, char *text)
 {
 	long pid = process->pid;

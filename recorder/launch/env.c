@@ -1,13 +1,13 @@
 /*
- * env.c - the texts of `memrec env`, one for each launcher, to paste.
+ * env.c - prints the texts of `memrec env`: for each launcher, the settings to paste.
  *
- * `memrec -- COMMAND` does not fit everywhere: Ray's workers inherit the environment of `ray start` and not of the
- * program that asks for them, and frameworks overwrite LD_PRELOAD when they offload memory. The driver's variable works
- * in both cases.
+ * `memrec -- COMMAND` cannot record all processes. Ray's workers inherit the environment of `ray start`, and not of the
+ * program that asks for the workers. Some frameworks overwrite LD_PRELOAD when they offload memory. The variable of the
+ * CUDA driver works in both cases.
  *
- * In the texts, @LIBRARY@ and @MEMREC@ are the paths of libmemrec.so and of this program. @GIVEN@ is the options as
- * typed. @OPTIONS@ is the same for MEMREC_OPTIONS, without '=', ',' and blanks, at which some launchers split. @APART@
- * is an -o that separates the processes of all nodes.
+ * In the texts, @LIBRARY@ is the path of libmemrec.so, and @MEMREC@ the path of memrec. @GIVEN@ is the options as
+ * typed. @OPTIONS@ is the options for MEMREC_OPTIONS, without '=', ',' and blanks, at which some launchers split.
+ * @APART@ is the options as typed, with an -o that gives each process of each node its own name.
  */
 #include "launch.h"
 
@@ -34,12 +34,12 @@
 
 #define VERL_PREFIX "+ray_kwargs.ray_init.runtime_env.env_vars."
 
-/* A Ray job; other content of its JSON stays. */
+/* The command for a Ray job. The user adds these variables to the JSON that the command has already. */
 #define RAY_JOB(program) "ray job submit --runtime-env-json '{\"env_vars\": {" JSON_VARIABLES "}}' -- " program "\n"
 
 #define TRAINER_VARIABLES "--train-env-vars '{" JSON_VARIABLES "}'\n"
 
-/* X(name, text) */
+/* Launchers: X(name, text). */
 #define FRAMEWORK_LIST(X)                                                                                                  \
 	X("torchrun", "# Workers inherit torchrun's environment: put memrec in front of it, on every node.\n"              \
 		      "# Each worker has RANK set and writes trace.rankN.zst.\n"                                           \
@@ -87,7 +87,7 @@ const char env_frameworks[] = FRAMEWORK_LIST(LIST_NAME);
 
 struct values {
 	char library[MEMREC_PATH_MAX], program[MEMREC_PATH_MAX];
-	char given[MEMREC_OPTIONS_MAX], apart[MEMREC_OPTIONS_MAX]; /* for a shell, each word after a blank */
+	char given[MEMREC_OPTIONS_MAX], apart[MEMREC_OPTIONS_MAX]; /* words for a shell, each after a blank */
 	char options[MEMREC_OPTIONS_MAX];
 };
 
@@ -103,7 +103,7 @@ static const char *find_text(const char *name)
 	return NULL;
 }
 
-/* Prints a value to paste: unchanged to a file, but made harmless on a terminal. */
+/* Prints a value to paste. A terminal gets no harmful characters; a file gets the value unchanged. */
 static void print_value(const char *value)
 {
 	char clean[MEMREC_OPTIONS_MAX > MEMREC_PATH_MAX ? MEMREC_OPTIONS_MAX : MEMREC_PATH_MAX];
@@ -135,7 +135,7 @@ static void print_text(const char *text, const struct values *values)
 	}
 }
 
-/* Prints a trace's name for people: %h as HOST, and so on. */
+/* Prints the name of a trace for people: HOST for %h, PID for %p, RANK for %r. */
 static void print_output(const char *output)
 {
 	static const struct {
@@ -157,7 +157,7 @@ static void print_output(const char *output)
 	print_value(plain);
 }
 
-/* Prints comments before a text whose processes may run on other machines. */
+/* For a text whose processes may run on other machines, prints the folder of the traces. */
 static void print_where(const char *text, const struct memrec_options *options)
 {
 	if (!strstr(text, "@OPTIONS@") && !strstr(text, "@APART@"))
@@ -170,7 +170,7 @@ static void print_where(const char *text, const struct memrec_options *options)
 		puts("# %25h below is %h, the host: %25 is a percent sign that launchers leave alone.");
 }
 
-/* A launcher sets no names of traces, so the names must keep the processes apart. */
+/* Adds %h and %p to an output without %, so that each process of each machine has its own trace. */
 static void name_apart(struct memrec_options *options)
 {
 	char *dot = strrchr(options->output, '.');
@@ -184,7 +184,7 @@ static void name_apart(struct memrec_options *options)
 	snprintf(dot, MEMREC_PATH_MAX - (size_t)(dot - options->output), ".%%h.%%p%s", suffix);
 }
 
-/* The text form without '=' and blanks: "key:value+key:value". */
+/* Encodes the options as "key:value+key:value", without '=' and blanks. */
 static int encode(char *text, const struct memrec_options *options)
 {
 	int error = memrec_options_encode(options, text, MEMREC_OPTIONS_MAX);
@@ -194,7 +194,7 @@ static int encode(char *text, const struct memrec_options *options)
 	return error;
 }
 
-/* Adds a blank and the word, quoted if a shell needs it. 0, or -MT_E_LIMIT. */
+/* Appends a blank and the word, in quotes if a shell needs them. Returns 0 or -MT_E_LIMIT. */
 static int add_word(char *text, const char *word)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,%+@-";
@@ -210,7 +210,7 @@ static int add_word(char *text, const char *word)
 	return 0;
 }
 
-/* How many words the option -o takes that begins here; 0: another option. getopt takes any beginning of --output. */
+/* Number of words of the option -o that begins with `word`; 0: another option. getopt accepts --out for --output. */
 static int is_output(const char *word)
 {
 	size_t size = strcspn(word, "=");
@@ -222,7 +222,7 @@ static int is_output(const char *word)
 	return word[size] ? 1 : 2;
 }
 
-/* The options as typed, up to `end`; `apart` with an -o of its own. 0, or -MT_E_LIMIT. */
+/* Fills in `given` and `apart` from the options as typed, up to `end`. Returns 0 or -MT_E_LIMIT. */
 static int add_given(struct values *values, char **word, char **end, const struct memrec_options *options)
 {
 	int skip, error = 0;
@@ -240,7 +240,7 @@ static int add_given(struct values *values, char **word, char **end, const struc
 	return error ? error : add_word(values->apart, options->output);
 }
 
-/* 1: the path is safe in quotes of every kind, and for launchers that split at '=' and ','. */
+/* 1: the path can be pasted in any quotes, and has no '=' and ',' at which launchers split. */
 static int is_safe(const char *path)
 {
 	const unsigned char *c = (const unsigned char *)path;
@@ -250,7 +250,7 @@ static int is_safe(const char *path)
 	return !*c;
 }
 
-/* 0 or an exit status. */
+/* Finds the paths of memrec and libmemrec.so. Returns 0 or an exit status. */
 static int find_paths(struct values *values)
 {
 	if (inject_find_program(values->program) || inject_find_library(values->library, values->program)) {

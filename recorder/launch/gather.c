@@ -18,19 +18,19 @@
 #include "run/target.h"
 
 enum {
-	LOOK_MS = 5,            /* between two looks at the folder */
-	NO_PROGRESS_MS = 30000, /* ms to wait for collectors without progress */
-	GRACE_MS = 1000,        /* ms for processes that outlive the command, because most are about to end */
-	UNSEEN_TOLD = 4,        /* number of unrecorded processes that are named, of each kind */
+	LOOK_MS = 5,            /* time between two looks at the folder */
+	NO_PROGRESS_MS = 30000, /* longest wait for collectors without progress */
+	GRACE_MS = 1000,        /* longest wait for processes that outlive the command: most of them end soon */
+	UNSEEN_TOLD = 4,        /* largest number of messages about unrecorded processes of one kind */
 };
 
 /* The state of a ring. */
 enum ring_state {
-	RING_YOUNG,     /* its agent is setting it up, or never finished */
-	RING_RECORDING, /* its process runs */
-	RING_CLOSING,   /* its process has ended, its collector works */
-	RING_LEFT,      /* its process has ended, without a collector */
-	RING_GONE,
+	RING_YOUNG,     /* the agent still makes the ring, or died before the ring was ready */
+	RING_RECORDING, /* the process runs */
+	RING_CLOSING,   /* the process has ended, and the collector works */
+	RING_LEFT,      /* the process has ended, and the ring has no collector */
+	RING_GONE,      /* the ring was removed */
 };
 
 struct look {
@@ -43,7 +43,10 @@ static uint64_t now_ms(void)
 	return mt_wait_clock_ns() / 1000000;
 }
 
-/* `header`: a buffer, filled in except for YOUNG and GONE. *locked: a collector has the ring. */
+/*
+ * Finds the state of a ring. *header is valid for all states but RING_YOUNG and RING_GONE. *locked 1: it has a
+ * collector.
+ */
 static enum ring_state look_at(const char *ring_path, struct ring_header *header, int *locked)
 {
 	int alive = 0, error, lock;
@@ -51,9 +54,8 @@ static enum ring_state look_at(const char *ring_path, struct ring_header *header
 	*locked = 0;
 	error = rundir_read_header(ring_path, header);
 	if (!error)
-		alive = target_runs(
-			(pid_t)header->pid,
-			header->start_ticks); /* before the lock: between the two the collector may finish, not begin */
+		alive = target_runs((pid_t)header->pid,
+				    header->start_ticks); /* before the lock: a collector may end meanwhile, but not begin */
 	lock = rundir_lock_ring(ring_path);
 	if (lock >= 0)
 		close(lock);
@@ -123,7 +125,7 @@ static void add_result(struct gathered *gathered, const struct run_result *resul
 	more[gathered->count++] = *result;
 }
 
-/* A ring without a collector. */
+/* Recovers a ring without a collector, and prints the result. */
 static void take_left(struct gathered *gathered, const char *ring_path, const struct ring_header *header)
 {
 	struct run_result *result = malloc(sizeof(*result));
@@ -144,7 +146,7 @@ static void take_left(struct gathered *gathered, const char *ring_path, const st
 	free(result);
 }
 
-/* Out of memory: a line may come twice. */
+/* Notes a trace that is still being written. Out of memory: a message about this trace may come twice. */
 static void add_written(struct gathered *gathered, const char *trace)
 {
 	char **more = realloc(gathered->written, (gathered->written_count + 1) * sizeof(*more));
@@ -198,7 +200,9 @@ static void take_ring(struct gathered *gathered, const char *ring_path, struct r
 	}
 }
 
-/* Looks at the ring before its result, because a result is written before its ring is removed. */
+/*
+ * Takes one ring or result. Looks at the ring first, because a collector writes the result before it removes the ring.
+ */
 static int take_entry(void *context, const char *ring_path, int ring)
 {
 	struct gathered *gathered = context;
@@ -239,10 +243,10 @@ static void say_failed(void *context, long pid, const char *why)
 	gathered->failed++;
 }
 
-/* The notes of one kind. Many processes can have the same reason, such as a launcher's hundred workers. */
+/* The notes of one kind. A launcher's workers can have the same reason, so only UNSEEN_TOLD notes are printed. */
 struct unseen {
-	const char *words; /* the process's action */
-	size_t count;
+	const char *words; /* words for the message, after "process N" */
+	size_t count;      /* number of notes */
 };
 
 static void say_unseen(void *context, long pid, const char *why)
@@ -253,7 +257,7 @@ static void say_unseen(void *context, long pid, const char *why)
 		say("process %ld %s: %s", pid, unseen->words, why);
 }
 
-/* The number of processes. */
+/* Prints the notes with this suffix. Returns the number of processes with one. */
 static size_t say_unseen_notes(const char *run_dir, const char *suffix, const char *words)
 {
 	struct unseen unseen = { words, 0 };
@@ -264,7 +268,7 @@ static size_t say_unseen_notes(const char *run_dir, const char *suffix, const ch
 	return unseen.count;
 }
 
-/* 1: the trace is known. Known traces are not read again, because a long one takes seconds. */
+/* 1: the trace is known already, so strays_each does not read it. */
 static int is_known(void *context, const char *trace)
 {
 	const struct gathered *gathered = context;
@@ -299,7 +303,7 @@ static void take_stray(void *context, const struct stray *stray)
 	add_written(gathered, result->trace);
 }
 
-/* Collectors outside of the folder need a moment, too, and no other process waits for them. */
+/* Waits for collectors with rings outside of the run's folder, at most GRACE_MS. Then takes their traces. */
 static void take_strays(struct gathered *gathered, const char *run_dir, const char *pattern, struct timespec since,
 			const sigset_t *signals)
 {
@@ -357,7 +361,7 @@ void gather_release(struct gathered *gathered)
 	free(gathered->results);
 }
 
-/* Renames a trace as if another process asked for its name: the plain name is taken, by this trace. */
+/* Renames the trace with the plain name: the process asks for a name once more, and the plain name is taken. */
 static void rename_one(struct run_result *result, const char *pattern, const char *run_dir)
 {
 	struct output_owner owner = { .run_dir = run_dir,
@@ -369,7 +373,7 @@ static void rename_one(struct run_result *result, const char *pattern, const cha
 	char path[MEMREC_PATH_MAX];
 	int plain, lock, held = filelock_open(result->trace, 0);
 
-	if (held == -MT_E_BUSY) /* another run has the name by now, and is writing */
+	if (held == -MT_E_BUSY) /* another run has the name by now, and writes to its trace */
 		return;
 	lock = output_claim(path, pattern, &owner, &plain);
 	if (lock >= 0 && rename(result->trace, path)) {

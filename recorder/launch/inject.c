@@ -1,4 +1,4 @@
-/* inject.c - the environment of the command. */
+/* inject.c - sets the environment of the command, so that the command loads the agent. */
 #include "inject.h"
 
 #include <limits.h>
@@ -57,7 +57,7 @@ int inject_find_library(char *path, const char *program)
 	return -MT_E_MISSING;
 }
 
-/* Gets the loader's word for $LIB from the folder of the C library. */
+/* Sets *context to 1 if the C library lies in a folder of known name: the loader's word for $LIB is then known. */
 static int note_word(struct dl_phdr_info *object, size_t size MT_UNUSED, void *context)
 {
 	static const char *const words[] = { "/lib/" MACHINE_LIB "/libc.so.6", "/lib64/libc.so.6" };
@@ -115,8 +115,8 @@ static int prepend(const char *variable, const char *library)
 }
 
 /*
- * 1: another library has the variable. CUDA tools write "none" for nothing. A path with a separator cannot be in a
- * list.
+ * 1: memrec cannot use the variable. A list (`shared`) cannot hold a path with a separator. Another variable may have
+ * another tool's library; CUDA tools write "none" for no library.
  */
 static int is_taken(const char *variable, const char *library, int shared)
 {

@@ -2,15 +2,15 @@
  * last_words.c - prints memana's first answers among memrec's last lines, so the user needs no second command.
  *
  *     Peak 24.0 GiB ... in backward of step 3. Growing: ...   memana top --brief, by a pipe
- *     Out of memory on GPU 0: 2.0 GiB requested, ...          memana oom --brief, where memory ended the run
+ *     Out of memory on GPU 0: 2.0 GiB requested, ...          memana oom --brief, if memory ended the run
  *     1. f (x.py:3) keeps 22.0 GiB ...
  *     trace.zst: peak 24.0 GiB, 3 steps, 1 OOM; 8123 events    summary.c
  *     next: memana oom trace.zst                              summary.c
  *
- * memana is another program. memrec waits at most ENDED_SECONDS and ANSWER_SECONDS for the answers about a run that
- * memory ended. The peak comes first: it shows what grows, also if there is no time for causes. For any other run
- * memrec asks only about small traces, and waits less. No answer changes memrec's status. Without memana beside memrec
- * nothing is printed.
+ * memana is another program. If memory ended the run, memrec waits at most ENDED_SECONDS for the peak, and then
+ * ANSWER_SECONDS for the causes. The peak comes first, because it also shows the growth. For any other run, memrec asks
+ * only about small traces, and waits PEAK_SECONDS. The answers do not change memrec's exit status. Without memana in
+ * memrec's folder, nothing is printed.
  */
 #include "launch.h"
 
@@ -26,11 +26,10 @@
 
 #define ANSWER_SECONDS 30
 #define PEAK_SECONDS 5
-#define ENDED_SECONDS \
-	15 /* for the peak of a run that memory ended, and whose trace has no facts: 19 million events took 6 s */
+#define ENDED_SECONDS 15      /* longest wait for the peak if memory ended the run; a trace without facts takes long */
 #define CAUSES_AFTER 10       /* s: if the peak took longer, ANSWER_SECONDS are too few for the causes */
-#define PEAK_BYTES (16 << 20) /* limit of all traces together: a second or two of memana */
-#define TRACES_MAX 64         /* most traces (ranks of one machine) that are read, the first ones */
+#define PEAK_BYTES (16 << 20) /* largest size of all traces for which memrec asks about the peak of any other run */
+#define TRACES_MAX 64         /* largest number of traces that memana reads: the first ones */
 #define WORDS 4               /* memana COMMAND --brief -- */
 
 enum { KILLED = 128 + SIGKILL };
@@ -45,7 +44,7 @@ const char *last_words_command(const struct run_result *results, size_t count, i
 	return status == KILLED ? "oom" : "top";
 }
 
-/* In the child. memana must not be recorded, gets the old signal mask, and writes only to the pipe. */
+/* Runs in the child. memana must not be recorded, gets the old signal mask, and writes only to the pipe. */
 static void become_memana(const char *const *words, unsigned seconds, int pipe_end, const sigset_t *before)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -60,7 +59,7 @@ static void become_memana(const char *const *words, unsigned seconds, int pipe_e
 	_exit(MEMREC_EXIT_SYSTEM);
 }
 
-/* Hands on the answer, a line at a time, as memrec's own. */
+/* Prints the answer of memana as memrec's own lines. */
 static void hand_on(FILE *said)
 {
 	char *line = NULL;
@@ -75,7 +74,9 @@ static void hand_on(FILE *said)
 	free(line);
 }
 
-/* 0: the user stopped memana (Ctrl-C). */
+/*
+ * Runs memana and prints its answer. 0: a signal ended memana (Ctrl-C; SIGALRM does not count), so memrec stops asking.
+ */
 static int ask(const char *const *words, unsigned seconds, const sigset_t *before)
 {
 	FILE *said;
@@ -127,7 +128,7 @@ void last_words_print(const char *command, const struct run_result *results, siz
 	began = time(NULL);
 	if (is_asked && !ask_of("top", is_ended ? ENDED_SECONDS : PEAK_SECONDS, results, count, before))
 		return;
-	/* Without facts causes take up to three times as long as the peak. */
+	/* In a trace without facts, the causes take up to three times as long as the peak. */
 	if (is_ended && time(NULL) - began <= CAUSES_AFTER)
 		ask_of(command, ANSWER_SECONDS, results, count, before);
 }

@@ -35,7 +35,7 @@ struct launch {
 	char run_dir[MEMREC_PATH_MAX];
 	struct timespec began;
 	int run_lock;
-	sigset_t signals, before; /* handled here; blocked when memrec was started */
+	sigset_t signals, before; /* signals that wait_for_command takes; signal mask at memrec's start */
 	struct sigaction child_before;
 	struct screen screen;
 	struct dropped dropped;
@@ -47,7 +47,7 @@ static int system_error(const char *what, const char *advice)
 	return MEMREC_EXIT_SYSTEM;
 }
 
-/* Files come and go long after the start: find out now whether there can be any. 0 or an exit status. */
+/* Checks before the start whether a trace can be written to its folder later. Returns 0 or an exit status. */
 static int check_output(const char *pattern)
 {
 	char dir[MEMREC_PATH_MAX], probe[MEMREC_PATH_MAX + 16];
@@ -59,7 +59,7 @@ static int check_output(const char *pattern)
 		return MEMREC_EXIT_SYSTEM;
 	}
 	output_dir(dir, pattern);
-	if (strchr(dir, '%')) /* known only when the processes are */
+	if (strchr(dir, '%')) /* the folder depends on the process */
 		return 0;
 	snprintf(probe, sizeof(probe), "%s/.memrec.XXXXXX", dir);
 	fd = mkostemp(probe, O_CLOEXEC);
@@ -96,7 +96,7 @@ static void report_taken(unsigned taken)
 #undef REPORT_INJECTION
 }
 
-/* The environment of the command. 0 or an exit status. */
+/* Sets the environment of the command. Returns 0 or an exit status. */
 static int set_injection(struct launch *launch)
 {
 	struct memrec_options *options = &launch->arguments->options;
@@ -122,8 +122,8 @@ static int set_injection(struct launch *launch)
 }
 
 /*
- * memrec below memrec: this one records its command, and leaves a note for the outer one. If both have the same output,
- * the names of this one get its pid.
+ * If memrec runs below another memrec, this one records its command, and leaves a note for the outer one. If both have
+ * the same output, the traces of this one get the pid in their names.
  */
 static void step_out(struct memrec_options *options)
 {
@@ -140,10 +140,7 @@ static void step_out(struct memrec_options *options)
 	free(outer);
 }
 
-/*
- * Gives the run an ID. All processes below are of this run, also those of an inner memrec, which finds the ID in its
- * options.
- */
+/* Gives the run an ID, unless an outer memrec has given one: processes of an inner memrec belong to the same run. */
 static void name_run(struct memrec_options *options)
 {
 	uint64_t id;
@@ -152,7 +149,7 @@ static void name_run(struct memrec_options *options)
 		snprintf(options->launch, sizeof(options->launch), "%016" PRIx64, id);
 }
 
-/* Makes and locks the folder of the run. 0 or an exit status. */
+/* Makes and locks the folder of the run. Returns 0 or an exit status. */
 static int open_run(struct launch *launch)
 {
 	const char *ring_dir = launch->arguments->ring_dir;
@@ -175,7 +172,7 @@ static void close_run(struct launch *launch)
 	rundir_clean(launch->run_dir);
 }
 
-/* From here on signals stay pending until wait_for_command() takes them, because memrec outlives the command. */
+/* Blocks signals until wait_for_command takes them, because memrec must outlive the command. */
 static void take_signals(struct launch *launch)
 {
 	static const int handled[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD };
@@ -189,7 +186,7 @@ static void take_signals(struct launch *launch)
 	sigaction(SIGCHLD, &action, &launch->child_before); /* SIG_IGN would lose the exit status */
 }
 
-/* In the child. Does not return. An error of starting the command goes into the pipe. */
+/* Runs in the child: becomes the command. Does not return. Writes the errno of execvp to the pipe. */
 static void become(const struct launch *launch, int pipe_end)
 {
 	char **command = launch->arguments->operands;
@@ -205,7 +202,7 @@ static void become(const struct launch *launch, int pipe_end)
 	_exit(EXIT_NOT_FOUND);
 }
 
-/* The command's pid, or minus errno. The pipe closes by itself when the command begins. */
+/* Starts the command. Returns its pid, or minus errno. The pipe closes when the command begins. */
 static pid_t start(const struct launch *launch)
 {
 	int ends[2], error = 0;
@@ -234,8 +231,8 @@ static pid_t start(const struct launch *launch)
 }
 
 /*
- * Passes a signal on to the command. Signals from the kernel (Ctrl-C and others, end of the terminal) went to the whole
- * process group and must not come twice.
+ * Passes a signal on to the command. A signal from the kernel, such as Ctrl-C or the end of the terminal, has reached
+ * the whole process group, and must not come twice.
  */
 static void hand_on(struct launch *launch, pid_t pid, const siginfo_t *info)
 {
@@ -265,7 +262,7 @@ static int wait_for_command(struct launch *launch, pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Under --paused there may have been no memrec start. */
+/* 1: the command ran under --paused, and no recording was begun; the message is printed. */
 static int say_paused(const struct launch *launch)
 {
 	if (launch->arguments->options.paused)
@@ -274,7 +271,7 @@ static int say_paused(const struct launch *launch)
 	return launch->arguments->options.paused != 0;
 }
 
-/* A program that ended with an error may have ended before it took memory: its own messages have the reason. */
+/* Says that nothing was recorded. After an error, the messages of the command itself have the reason. */
 static void say_nothing(int status)
 {
 	if (status)
@@ -286,7 +283,7 @@ static void say_nothing(int status)
 		    "launcher changes the environment, memrec env says what to set)");
 }
 
-/* A program that was killed prints nothing itself. A shell in between turns the signal into status 128 + N. */
+/* Says which signal ended the command. A shell in between turns signal N into status 128 + N. */
 static void say_signal(const struct launch *launch, int status)
 {
 	if (status > 128 && status < 128 + NSIG && !launch->screen.asked_to_end)

@@ -22,9 +22,9 @@ static const struct launch_command commands[] = {
 #undef COMMAND_ROW
 };
 
-static const char *called_as; /* argv[0]; memana is searched beside it */
+static const char *called_as; /* argv[0], for the line with the next command */
 
-/* NULL: `word` is a program's name. */
+/* Finds a command of memrec. NULL: `word` is the name of a program. */
 static const struct launch_command *command_find(const char *word)
 {
 	size_t i;
@@ -63,15 +63,15 @@ static int read_arguments(struct arguments *arguments, int argc, char **argv, in
 }
 
 /*
- * 1: the first operand is this word of memrec's own. memrec OPTIONS env FRAMEWORK is the same as memrec env OPTIONS
- * FRAMEWORK; the same holds for record. A command has -- in front.
+ * 1: the first operand is memrec's command `word`, without -- before it. `memrec OPTIONS env` is the same as `memrec
+ * env OPTIONS`, and `memrec OPTIONS record` the same as `memrec record OPTIONS`.
  */
 static int is_ours(char **operands, const char *word)
 {
 	return operands[0] && !strcmp(operands[0], word) && strcmp(operands[-1], "--") != 0;
 }
 
-/* Moves the word to the front. */
+/* Moves *word to *first, and the words between them back by one. */
 static void bring_forward(char **first, char **word)
 {
 	char *moved = *word;
@@ -87,7 +87,7 @@ static int env_command(struct arguments *arguments, int argc, char **argv)
 	return read_arguments(arguments, argc - 1, argv + 1, &status) ? status : env_main(arguments, argv + 2);
 }
 
-/* Opens closed standard streams, so that no file of memrec gets their number. */
+/* Opens /dev/null for closed standard streams: no other file of memrec gets their number. */
 static void fill_standard_streams(void)
 {
 	int fd;
@@ -110,7 +110,7 @@ int record_main(int argc, char **argv)
 	return MEMREC_EXIT_USAGE;
 }
 
-/* The command line begins without a word of memrec's own; one may come after the options. */
+/* Runs a command line that begins with an option or a program. `env` or `record` may come after the options. */
 static int options_first(int argc, char **argv)
 {
 	static struct arguments arguments;
@@ -124,7 +124,7 @@ static int options_first(int argc, char **argv)
 	return *argv[1] == 'e' ? env_command(&arguments, argc, argv) : record_main(argc - 1, argv + 1);
 }
 
-/* memrec help COMMAND is memrec COMMAND --help, or the general help if the command has none. */
+/* Runs `memrec help COMMAND` as `memrec COMMAND --help`. Prints the general help if COMMAND is not in the list. */
 static int help_main(int argc, char **argv)
 {
 	static char option[] = "--help";

@@ -1,4 +1,4 @@
-/* prepared.c - finds processes under `memrec --paused`; see control.h. Any user can set the texts in /proc. */
+/* prepared.c - finds processes under `memrec --paused`: see control.h. The texts in /proc are hostile input. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 
 enum { LOCK_STEP_MS = 5 };
 
-/* The user who started it. A process that the kernel hides has files of root in /proc. */
+/* The real user of the process. root owns the files in /proc of a process that the kernel hides. */
 static uid_t real_user(long pid, uid_t otherwise)
 {
 	char text[4096], *line;
@@ -29,7 +29,7 @@ static uid_t real_user(long pid, uid_t otherwise)
 	return line ? (uid_t)strtoul(line + 5, NULL, 10) : otherwise;
 }
 
-/* The number of the process in its own pid namespace. */
+/* The pid of the process in its own pid namespace. */
 static long own_number(long pid)
 {
 	char text[4096], *line, *last;
@@ -43,7 +43,7 @@ static long own_number(long pid)
 	return last ? strtol(last + 1, NULL, 10) : pid;
 }
 
-/* "PID.TICKS.control": the name of the process's own page. A process may also map pages of others. */
+/* Writes "/PID.TICKS.control", the name of the process's own page. A process may also map the page of another one. */
 static void page_name(char *name, size_t size, long pid)
 {
 	control_name(name, size, "", (uint64_t)own_number(pid), target_start_ticks((pid_t)pid));
@@ -56,7 +56,7 @@ static int ends_with(const char *text, const char *tail)
 	return size >= tail_size && !strcmp(text + size - tail_size, tail);
 }
 
-/* Finds the page among the mappings. 1 and its path; 0: none; -1: the mappings cannot be read (errno). */
+/* Finds the page among the mappings. 1: prepared->path is set; 0: no page; -1: the mappings cannot be read (errno). */
 static int find_mapping(struct prepared *prepared, const char *name)
 {
 	char path[64], *line = NULL, *at;
@@ -80,7 +80,7 @@ static int find_mapping(struct prepared *prepared, const char *name)
 	return found;
 }
 
-/* Reads the options of the process's environment. 1: it has some. */
+/* Reads MEMREC_OPTIONS of the process's environment. 1: *options is set. */
 static int read_options(long pid, struct memrec_options *options)
 {
 	static const char variable[] = MEMREC_OPTIONS_VARIABLE "=";
@@ -95,7 +95,7 @@ static int read_options(long pid, struct memrec_options *options)
 	return found;
 }
 
-/* In the folder of the run; without a launcher the page will lie in a folder of the process's own. */
+/* Looks for the page in the folder of the run. Without a launcher, the agent will make the page in its own folder. */
 static enum prepared_kind find_page(struct prepared *prepared, const char *run_dir, const char *name)
 {
 	if (!*run_dir)
@@ -210,7 +210,7 @@ int prepared_runs(const struct prepared *prepared)
 	return target_runs((pid_t)prepared->pid, 0);
 }
 
-/* Paths mean the same to the process and to us. */
+/* 1: the process and memrec have the same root directory, so paths have the same meaning for both. */
 static int shares_root(long pid)
 {
 	struct stat ours, theirs;
@@ -221,7 +221,7 @@ static int shares_root(long pid)
 	       ours.st_ino == theirs.st_ino;
 }
 
-/* In the child. */
+/* Runs in the child: becomes the collector of the ring. Does not return. */
 static void become_collector(char *ring)
 {
 	char program[MEMREC_PATH_MAX];
@@ -233,7 +233,7 @@ static void become_collector(char *ring)
 	_exit(MEMREC_EXIT_SYSTEM);
 }
 
-/* 1: the ring had a collector. The agent starts the first collector itself. */
+/* 1: the ring had a collector before. Only the agent starts the first collector of a ring. */
 static int had_collector(const char *ring)
 {
 	struct ring_header *header = malloc(sizeof(*header));

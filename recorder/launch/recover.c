@@ -1,4 +1,4 @@
-/* recover.c - left-over rings. */
+/* recover.c - folds a ring that a dead collector left behind into a complete trace. */
 #include "launch.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "run/target.h"
 #include "shared/textbuf.h"
 
-/* The mode of a new file: that of the replaced file, else by the user's mask. */
+/* The mode of the file at `path`; without a file, the mode by the user's umask. */
 static mode_t mode_for(const char *path)
 {
 	struct stat st;
@@ -50,7 +50,7 @@ static int make_beside(char *temporary, const char *path)
 	return error;
 }
 
-/* `trace_path` NULL: no trace was begun. */
+/* Folds trace and ring into the file `temporary`. `trace_path` NULL: the ring has no trace yet. */
 static int fold_into(const char *ring_path, const char *trace_path, const char *temporary,
 		     struct mt_fold_summary *summary)
 {
@@ -75,7 +75,7 @@ static void forget_unfinished(const char *trace_path)
 		unlink(path);
 }
 
-/* Renames the result. An older file of that name becomes FILE.old, unless it is the trace that the result includes. */
+/* Renames `temporary` to `out_path`. An older file becomes FILE.old, unless the new file has all of its events. */
 static int take_name(const char *temporary, const char *trace_path, const char *out_path)
 {
 	int same = trace_path && !strcmp(trace_path, out_path);
@@ -89,7 +89,7 @@ static int take_name(const char *temporary, const char *trace_path, const char *
 	return -MT_E_SYSTEM;
 }
 
-/* Folds trace (NULL: none was begun) and ring into one file `out_path`, by rename and only after success. */
+/* Folds trace (NULL: none) and ring into one file. The file replaces `out_path` by rename, after success. */
 static int recover_into(const char *ring_path, const char *trace_path, const char *out_path, struct run_result *result)
 {
 	struct mt_fold_summary summary = { .events = 0 };
@@ -161,7 +161,7 @@ int recover_ring(const char *ring_path, struct run_result *result)
 	return error;
 }
 
-/* Reads the first bytes of a file, 0 behind its end. 0 or -1. */
+/* Reads the first 8 bytes of a file, and fills up a shorter file with 0. Returns 0 or -1. */
 static int read_magic(const char *path, char magic[8])
 {
 	int fd = rundir_open_file(path), error;
@@ -182,7 +182,7 @@ static int is_ring(const char *path)
 
 #define RING_SUFFIX ".ring"
 
-/* Length of `path` without a ring's suffix; 0: it has none. */
+/* Length of `path` without the suffix .ring; 0: `path` does not have this suffix. */
 static size_t ring_stem(const char *path)
 {
 	size_t size = strlen(path), cut = sizeof(RING_SUFFIX) - 1;
@@ -190,7 +190,7 @@ static size_t ring_stem(const char *path)
 	return size > cut && !strcmp(path + size - cut, RING_SUFFIX) ? size - cut : 0;
 }
 
-/* The magic is the last word of a ring's header. */
+/* The agent writes the magic after all other words of the header, so an unfinished ring has none. */
 int recover_is_unborn(const char *ring_path)
 {
 	static const char none[8];
@@ -199,19 +199,19 @@ int recover_is_unborn(const char *ring_path)
 	return ring_stem(ring_path) && !read_magic(ring_path, magic) && !memcmp(magic, none, sizeof(magic));
 }
 
-/* The object of `memrec recover FILE`. */
+/* The files of one `memrec recover FILE`. */
 struct job {
 	const char *file; /* name as the user wrote it */
 	char ring_path[MEMREC_PATH_MAX];
-	char trace_path[MEMREC_PATH_MAX]; /* "": no trace was begun */
-	char out_path[MEMREC_PATH_MAX];   /* "": not chosen yet */
+	char trace_path[MEMREC_PATH_MAX]; /* trace of the ring; "": none */
+	char out_path[MEMREC_PATH_MAX];   /* file to write; "": not chosen yet */
 	struct ring_header header;
 	struct run_result result;
 };
 
 /* A trace's process and ring, and whether it is complete. */
 struct trace_facts {
-	char ring_path[MEMREC_PATH_MAX]; /* "": none */
+	char ring_path[MEMREC_PATH_MAX]; /* path of the ring; "": none */
 	char boot_id[40], host[65];
 	uint32_t pid;
 	uint64_t start_monotonic;
@@ -241,7 +241,7 @@ static int read_trace(const char *path, struct trace_facts *facts)
 	return 0;
 }
 
-/* 1: ring and trace are of one recording. They name each other by path, and another file can have the path now. */
+/* 1: ring and trace are of one recording. Each knows the other only by its path, which another file may have by now. */
 static int belong_together(const struct trace_facts *facts, const struct ring_header *header)
 {
 	return header->pid == facts->pid && header->start_monotonic == facts->start_monotonic &&
@@ -249,8 +249,8 @@ static int belong_together(const struct trace_facts *facts, const struct ring_he
 }
 
 /*
- * 1: the ring may belong to the trace. A trace can name any file, so the ring must be the user's own or of the trace's
- * owner.
+ * 1: the ring may belong to the trace. A trace can name any file, so the ring must belong to the user or to the owner
+ * of the trace.
  */
 static int may_be_ring_of(const char *trace_path, const char *ring_path)
 {
@@ -260,7 +260,7 @@ static int may_be_ring_of(const char *trace_path, const char *ring_path)
 	       (ring.st_uid == geteuid() || ring.st_uid == trace.st_uid);
 }
 
-/* Finds the trace's ring. 0; -MT_E_MISSING: the ring is gone; or the error of reading it. */
+/* Finds the ring of a trace. Returns 0; -MT_E_MISSING: the ring is gone; or the error of rundir_read_header. */
 static int find_ring(struct job *job, const char *trace_path, const struct trace_facts *facts)
 {
 	int error = may_be_ring_of(trace_path, facts->ring_path) ? rundir_read_header(facts->ring_path, &job->header)
@@ -269,14 +269,14 @@ static int find_ring(struct job *job, const char *trace_path, const struct trace
 	if (error == -MT_E_SYSTEM && errno == ENOENT)
 		return -MT_E_MISSING;
 	if (!error && !belong_together(facts, &job->header))
-		return -MT_E_MISSING; /* another recording's */
+		return -MT_E_MISSING; /* a ring of another recording */
 	snprintf(job->ring_path, sizeof(job->ring_path), "%s", facts->ring_path);
 	return error;
 }
 
 /*
- * 1: the trace is from another machine: its host and boot id both differ. A container has its own host name, and a
- * restart removes the ring.
+ * 1: the trace is from another machine: host name and boot id both differ. The host name alone differs in a container,
+ * and the boot id alone differs after a restart.
  */
 static int is_of_elsewhere(const struct trace_facts *facts)
 {
@@ -299,7 +299,7 @@ static void say_no_ring(const struct job *job, const struct trace_facts *facts)
 		say("%s: its ring is gone (memana reads the trace up to where it ends)", job->file);
 }
 
-/* FILE is a trace. 0: its ring is to be folded in; 1: nothing to do, *status is set and the message is printed. */
+/* Prepares the job for a FILE that is a trace. 0: fold its ring; 1: *status is set, and the message is printed. */
 static int from_trace(struct job *job, const char *path, int *status)
 {
 	struct trace_facts facts = { .pid = 0 };
@@ -312,7 +312,7 @@ static int from_trace(struct job *job, const char *path, int *status)
 	}
 	error = find_ring(job, path, &facts);
 	if (error == -MT_E_MISSING && !facts.complete)
-		(void)read_trace(path, &facts); /* its collector may have closed it between the two looks */
+		(void)read_trace(path, &facts); /* the collector may have closed the trace after the first look */
 	if (!error) {
 		snprintf(job->trace_path, sizeof(job->trace_path), "%s", path);
 		if (!*job->out_path)
@@ -333,8 +333,9 @@ static int from_trace(struct job *job, const char *path, int *status)
 }
 
 /*
- * FILE is a ring, maybe a stranger's. So neither its texts nor the link beside it choose the file to write: the trace
- * is written beside the ring. The link's target is read if it belongs to this ring.
+ * Prepares the job for a FILE that is a ring. A ring may be hostile: its texts and the link beside it do not choose the
+ * file to write. The new trace lies beside the ring, or has the name of -o. The trace at the end of the link is read if
+ * it belongs to this ring.
  */
 static int from_ring(struct job *job, const char *path)
 {
@@ -358,13 +359,14 @@ static int from_ring(struct job *job, const char *path)
 	return 0;
 }
 
-#define PATIENCE_MS 1000 /* for a process that does not seem to end, and for a collector */
-#define ENDING_MS 60000  /* for a process that seems to end; only its first thread may have ended, though */
+#define PATIENCE_MS 1000 /* longest wait for a collector, and for a process that does not seem to end */
+#define ENDING_MS 60000  /* longest wait for a process that seems to end: perhaps only its first thread has ended */
 #define LOOK_MS 50
 
 /*
- * Waits for the process and its collector. Right after a kill the process still exists, because it gives back its
- * memory first; its collector still writes the rest. 0 and the ring's lock, or -MT_E_BUSY.
+ * Waits for the process and its collector. A killed process exists until it has given back its memory. Its collector
+ * then writes the last events. Returns the descriptor with the ring's lock, or an error (-MT_E_BUSY: the wait was too
+ * short).
  */
 static int wait_and_lock(const struct job *job, struct target *target)
 {
@@ -439,7 +441,7 @@ static int recover_file(struct job *job, const char *path)
 		if (from_trace(job, path, &status))
 			return status;
 		error = do_job(job);
-		/* The collector was alive and has finished. */
+		/* The collector was alive, and has removed the ring after the last event. */
 		if (error == -MT_E_SYSTEM && errno == ENOENT && from_trace(job, path, &status))
 			return status;
 		return report(job, error);
@@ -447,7 +449,7 @@ static int recover_file(struct job *job, const char *path)
 	error = from_ring(job, path);
 	if (!error)
 		error = do_job(job);
-	if (error == -MT_E_SYSTEM && errno == ENOENT && *job->trace_path) { /* as above */
+	if (error == -MT_E_SYSTEM && errno == ENOENT && *job->trace_path) { /* the collector has removed the ring */
 		snprintf(trace, sizeof(trace), "%s", job->trace_path);
 		job->file = trace;
 		if (from_trace(job, trace, &status))
@@ -456,7 +458,7 @@ static int recover_file(struct job *job, const char *path)
 	return report(job, error);
 }
 
-/* Makes the name of a file absolute; the file need not exist. */
+/* Makes job->out_path from the value of -o. Its folder must exist; the file need not. */
 static int choose_output(struct job *job, const char *name)
 {
 	char folder[MEMREC_PATH_MAX], *whole;
@@ -480,7 +482,7 @@ static void print_help(void)
 	       "  -h, --help          this text\n");
 }
 
-/* Returns the operand; NULL: *status is set and the message is printed. */
+/* Returns the operand FILE; NULL: *status is set, and the help or a message is printed. */
 static const char *read_recover_arguments(int argc, char **argv, const char **output, int *status)
 {
 	static const struct option words[] = { { "output", required_argument, NULL, 'o' },

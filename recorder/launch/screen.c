@@ -1,4 +1,4 @@
-/* screen.c - see screen.h. */
+/* screen.c - shows memana's timeline while the command runs: see screen.h. */
 #include "screen.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@
 #include "run/say.h"
 
 #define LOG_SUFFIX ".log"
-#define LOOK_NS 200000000 /* between two looks for traces */
-#define SAME_NAMES 100    /* traces with equal names in different folders */
+#define LOOK_NS 200000000 /* time between two looks for traces */
+#define SAME_NAMES 100    /* limit of traces with the same name in different folders */
 
-/* Resets a terminal after a program that could not: main screen, no mouse, a cursor, plain letters and keys. */
+/* Resets the terminal after a killed screen: main screen, no mouse, a cursor, plain letters and keys. */
 #define TERMINAL_RESET "\033[?1006l\033[?1002l\033[?1000l\033[?1049l\033[?1l\033>\033[?25h\033[0m\r"
 
 void screen_init(struct screen *screen)
@@ -32,9 +32,9 @@ void screen_init(struct screen *screen)
 	screen->log_fd = screen->terminal = screen->held = screen->standard_error = -1;
 }
 
-/* ---- can there be one? ---- */
+/* ---- the checks before a screen ---- */
 
-/* Keys come from the standard input or, if that is no terminal, from the terminal itself. */
+/* Keys come from the standard input if it is a terminal, else from /dev/tty. */
 static int open_keyboard(void)
 {
 	return isatty(STDIN_FILENO) ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open("/dev/tty", O_RDWR | O_CLOEXEC);
@@ -45,7 +45,7 @@ static int is_in_front(const struct screen *screen)
 	return tcgetpgrp(screen->terminal) == getpgrp();
 }
 
-/* Why there cannot be a screen; NULL: there can. */
+/* The reason why no screen is possible; NULL: a screen is possible. */
 static const char *find_obstacle(struct screen *screen)
 {
 	const char *term = getenv("TERM");
@@ -75,7 +75,7 @@ static int own_rank(void)
 	return *end || rank > INT_MAX ? -1 : (int)rank;
 }
 
-/* Makes a pattern of -o for exactly this name with the log's suffix. */
+/* Makes a pattern of -o whose only name is `trace` with the log's suffix: % becomes %%. */
 static int log_pattern(char *pattern, const char *trace)
 {
 	size_t used = 0;
@@ -89,7 +89,7 @@ static int log_pattern(char *pattern, const char *trace)
 	return *trace ? -1 : 0;
 }
 
-/* Opens the log: the name of a single process's trace, with memrec's pid, and ".log". 0 or -1 (errno). */
+/* Opens the log. Its name is the one that a trace of memrec itself would have, and ".log". Returns 0 or -1 (errno). */
 static int open_log(struct screen *screen, const char *pattern)
 {
 	char host[HOST_NAME_MAX + 1] = "", trace[MEMREC_PATH_MAX], of_log[MEMREC_PATH_MAX];
@@ -184,7 +184,7 @@ static int whose_link(const char *link, const char *trace)
 	return (size_t)size == strlen(trace) && !memcmp(target, trace, (size_t)size) ? 1 : -1;
 }
 
-/* 1: the trace can be read. A trace that cannot is shown later, because the screen would end at it. */
+/* 1: the trace can be read. memana would end with an error at another trace, so it is shown later. */
 static int is_begun(const char *trace)
 {
 	struct mt_reader *reader;
@@ -224,7 +224,10 @@ static int show_ring(void *context, const char *ring_path, int ring MT_UNUSED)
 
 /* ---- memana ---- */
 
-/* In the child. The screen must not be recorded, and must not outlive memrec, because it would keep the terminal. */
+/*
+ * Runs in the child: becomes the screen. The screen must not be recorded. It must not outlive memrec, because it would
+ * keep the terminal.
+ */
 static void become_screen(const struct screen *screen, pid_t memrec, const sigset_t *before)
 {
 	const char *words[] = { screen->memana, "live", "--", screen->folder, NULL };
@@ -240,7 +243,7 @@ static void become_screen(const struct screen *screen, pid_t memrec, const sigse
 	_exit(MEMREC_EXIT_SYSTEM);
 }
 
-/* Holds back memrec's own lines until the screen is left, because they would appear inside of it. */
+/* Holds back memrec's own lines until the user leaves the screen, because they would appear inside of it. */
 static void hold_lines(struct screen *screen)
 {
 	if (!isatty(STDERR_FILENO))
@@ -272,8 +275,8 @@ static void release_lines(struct screen *screen)
 }
 
 /*
- * Switches off signals from keys: Ctrl-C then leaves the screen. The command is in the same process group and would get
- * the signals, too.
+ * Switches off signals from keys: Ctrl-C then only leaves the screen. As a signal, it would also reach the command,
+ * which is in the same process group.
  */
 static void take_terminal(const struct screen *screen)
 {
@@ -283,7 +286,7 @@ static void take_terminal(const struct screen *screen)
 	tcsetattr(screen->terminal, TCSANOW, &settings);
 }
 
-/* Restores the terminal's settings. A shell that has the terminal now has done this itself. */
+/* Restores the terminal's settings, unless a shell has the terminal: the shell has restored them itself. */
 static void give_terminal_back(const struct screen *screen, int was_killed)
 {
 	if (!is_in_front(screen))
@@ -297,7 +300,7 @@ static void start(struct screen *screen, const sigset_t *before)
 {
 	pid_t memrec = getpid();
 
-	if (!is_in_front(screen)) /* later, maybe */
+	if (!is_in_front(screen)) /* screen_tick tries once more later */
 		return;
 	tcgetattr(screen->terminal, &screen->settings);
 	hold_lines(screen);
@@ -313,7 +316,7 @@ static void start(struct screen *screen, const sigset_t *before)
 	say("--live: %s", strerror(errno));
 }
 
-/* 1: the screen has ended. `status`: as of waitpid. */
+/* 1: the screen has ended just now. *status: the status of waitpid. */
 static int has_ended(struct screen *screen, int *status)
 {
 	if (screen->state != SCREEN_SHOWN || waitpid(screen->pid, status, WNOHANG) != screen->pid)
@@ -334,11 +337,11 @@ static void say_left(const struct screen *screen, int status)
 	say("the screen %s; %s goes on, and prints to %s", how, screen->command, summary_path(screen->log));
 }
 
-/* ---- beside the command ---- */
+/* ---- while the command runs ---- */
 
 /*
- * Continues a stopped screen. A shell that brings the job to the front does not continue it, because the screen stopped
- * itself in the background.
+ * Continues a stopped screen when memrec is in the foreground. The shell does not continue the screen, because the
+ * screen stopped itself in the background.
  */
 static void bring_to_front(struct screen *screen)
 {
@@ -379,9 +382,7 @@ static void end_screen(const struct screen *screen)
 	kill(screen->pid, SIGCONT);
 }
 
-/*
- * Waits until the user leaves the screen. In the background the screen is invisible and gets no keys, so it is ended.
- */
+/* Waits until the user leaves the screen. Ends a screen in the background, which is invisible and gets no keys. */
 static void wait_until_left(struct screen *screen, const sigset_t *signals)
 {
 	siginfo_t info;
@@ -407,7 +408,7 @@ void screen_finish(struct screen *screen, const struct gathered *gathered, int s
 	for (i = 0; i < gathered->count; i++)
 		if (gathered->results[i].trace[0])
 			show_trace(screen, gathered->results[i].trace);
-	/* After a short program the screen opens now. A user who has interrupted the program does not want it. */
+	/* After a short program, the screen opens only now. It does not open after an interrupt by the user. */
 	if (screen->state == SCREEN_WAITING && screen->traces && !screen->asked_to_end && status != 128 + SIGINT)
 		start(screen, before);
 	wait_until_left(screen, signals);

@@ -1,6 +1,7 @@
 /*
- * strays.c - see gather.h. Any user can set an environment, so memrec only checks for a name in it. Files of other
- * users are not opened: a user who sees the run's folder could write a trace that names the run.
+ * strays.c - finds traces and processes of a run outside of the run's folder: see gather.h. An environment is hostile
+ * input: memrec only looks for the name of the run in it. memrec opens no file of another user: any user who sees the
+ * run's folder could write a trace that names the run.
  */
 #include "gather.h"
 
@@ -34,7 +35,7 @@ static int is_of_run(const struct mt_process *process, const char *run_dir)
 	return is;
 }
 
-/* The figures of memrec's last line, as a collector counts them. */
+/* Counts the figures of memrec's last line in the same way as a collector. */
 struct count {
 	struct run_result *result;
 	struct mt_ledger *ledger;
@@ -82,7 +83,7 @@ static int count_events(struct mt_reader *reader, struct run_result *result)
 	return error;
 }
 
-/* 1: a trace of the run. */
+/* 1: the file is a trace of the run, and *stray is filled in. */
 static int read_trace(struct stray *stray, const char *path, const char *run_dir)
 {
 	struct mt_reader *reader;
@@ -118,9 +119,9 @@ struct search {
 };
 
 /*
- * 1: changed since the command began. For a trace of this user, which names its run, whole seconds are enough, because
- * a file server's clock may differ a little. Files of other users are not opened, so the exact time counts, except on a
- * file system without nanoseconds.
+ * 1: the file changed after the command began. A trace of this user names its run, so whole seconds are enough: the
+ * clock of a file server may differ a little. A file of another user is not opened, so the nanoseconds count, unless
+ * the file system has none.
  */
 static int is_recent(const struct search *search, const struct stat *st)
 {
@@ -143,7 +144,7 @@ static void tell_foreign(const struct search *search, const char *path)
 	free(stray);
 }
 
-/* `begins_as`: prefix of possible trace names of another user. */
+/* Visits a file if it is a stray. `begins_as`: beginning of the name that a trace of another user must have. */
 static void look_at(const struct search *search, const char *path, const char *name, const char *begins_as)
 {
 	struct stray *stray = search->is_known(search->context, path) ? NULL : malloc(sizeof(*stray));
@@ -158,7 +159,7 @@ static void look_at(const struct search *search, const char *path, const char *n
 	free(stray);
 }
 
-/* Looks at all files of the folder and closes `dir`; NULL: it could not be opened. */
+/* Looks at all files of the folder, and closes `dir`. `dir` may be NULL. */
 static void look_in(const struct search *search, const char *folder, DIR *dir, const char *begins_as)
 {
 	char path[PATH_MAX];
@@ -172,7 +173,7 @@ static void look_in(const struct search *search, const char *folder, DIR *dir, c
 		closedir(dir);
 }
 
-/* Looks into a folder made by a collector. For another user's folder only the name is reported. */
+/* Looks into a folder that a collector made. Of another user's folder, only the name is reported. */
 static void look_in_fallback(const struct search *search, const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -189,7 +190,7 @@ static void look_in_fallback(const struct search *search, const char *folder)
 		tell_foreign(search, folder);
 }
 
-/* A collector that cannot write to the trace's folder makes a folder of its own below this one. */
+/* Looks into all folders below output_fallback() that collectors made in place of the trace's folder. */
 static void look_in_fallbacks(const struct search *search)
 {
 	static const size_t size = sizeof(OUTPUT_FALLBACK_PREFIX "XXXXXX") - 1; /* as mkdtemp names them */
@@ -207,7 +208,7 @@ static void look_in_fallbacks(const struct search *search)
 		closedir(dir);
 }
 
-/* Gets the common prefix of the names that collectors make from the pattern. */
+/* Gets the beginning that all names of traces for this pattern have in common. */
 static void beginning_of(char *begins_as, const char *pattern)
 {
 	const char *slash = strrchr(pattern, '/'), *base = slash ? slash + 1 : pattern, *dot = strrchr(base, '.');
@@ -281,7 +282,7 @@ long proc_number(const char *text)
 	return *text >= '1' && size < 10 && !text[size] ? strtol(text, NULL, 10) : 0;
 }
 
-/* The nth (from 0) of the words, each of which ends in NUL; NULL: there are fewer. */
+/* Returns word number `n` (from 0); each word ends in NUL. NULL: there are fewer words. */
 static const char *word(const char *words, size_t size, int n)
 {
 	const char *at = words, *end = words + size;
@@ -291,7 +292,7 @@ static const char *word(const char *words, size_t size, int n)
 	return at < end ? at : NULL;
 }
 
-/* "memrec --collect RING RUN_DIR", with a ring elsewhere. */
+/* 1: the command is "memrec --collect RING RUN_DIR", and RING is outside of the run's folder. */
 static int is_collector(const char *command, size_t size, const char *run_dir)
 {
 	const char *option = word(command, size, 1), *ring = word(command, size, 2), *run = word(command, size, 3);
@@ -324,7 +325,7 @@ size_t strays_collectors(const char *run_dir)
 	return collectors.count;
 }
 
-/* The options name the run as "run-dir=PATH", at any place. */
+/* The options have "run-dir=PATH" at any position, so a search for PATH finds the run. */
 int proc_names_run(const char *environment, size_t size, const char *run_dir)
 {
 	const char *at = environment, *end = environment + size;
@@ -363,7 +364,7 @@ void strays_processes(const char *run_dir, void (*visit)(void *context, long pid
 	if (going_on.text)
 		proc_each(visit_going_on, &going_on);
 	if (going_on.text && !going_on.found) {
-		poll(NULL, 0, EXEC_MS); /* a process that is just starting a program has no readable environment */
+		poll(NULL, 0, EXEC_MS); /* during exec, the environment of a process cannot be read */
 		proc_each(visit_going_on, &going_on);
 	}
 	free(going_on.text);

@@ -1,4 +1,4 @@
-/* summary.c - the last lines of a recording. */
+/* summary.c - prints the last lines of a recording: figures, failures and the next command. */
 #include "launch.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "run/say.h"
 
 #define WORD_SIZE 8192
-#define NEXT_TRACES 8 /* named in the last line; more are a pattern of the user's shell */
+#define NEXT_TRACES 8 /* largest number of traces in the line with the next command */
 
 const char *summary_path(const char *path)
 {
@@ -32,7 +32,7 @@ const char *summary_word(const char *path)
 	return mt_shell_word(word, sizeof(word), summary_path(path));
 }
 
-/* "no OOM", "1 step", "12 steps". */
+/* Writes "no steps", "1 step" or "12 steps". */
 static const char *counted(char *text, size_t size, int64_t count, const char *one, const char *many)
 {
 	if (count)
@@ -128,13 +128,13 @@ void summary_print_next(const char *program, const char *command, const struct r
 	char line[WORD_SIZE], memana[MEMREC_PATH_MAX];
 	size_t i, named = 0, used;
 
-	/* If memrec was called by its path, memana is not in PATH either, so it gets the same folder. */
+	/* If memrec was called by its path, memana may not be in PATH either: it gets the same folder. */
 	snprintf(memana, sizeof(memana), "%.*smemana", slash ? (int)(slash + 1 - program) : 0, program);
 	used = (size_t)snprintf(line, sizeof(line), "next: %s %s", summary_word(memana), command);
 	for (i = 0; i < count && named < NEXT_TRACES; i++) {
 		const char *word = results[i].trace[0] && !is_gone(&results[i]) ? summary_word(results[i].trace) : "";
 
-		if (!*word || used + strlen(word) + 2 > sizeof(line)) /* no name is cut */
+		if (!*word || used + strlen(word) + 2 > sizeof(line)) /* a name that does not fit is left out whole */
 			continue;
 		used += (size_t)snprintf(line + used, sizeof(line) - used, " %s", word);
 		named++;

@@ -1,4 +1,4 @@
-/* words.c - memrec's own commands. */
+/* words.c - the help for memrec's own commands, and the nearest command to a wrong word. */
 #include "words.h"
 
 #include "memtrace/base.h"

@@ -1,7 +1,7 @@
 /*
- * words.h - the words of memrec's own commands, which are no programs to record.
+ * words.h - the words of memrec's own commands.
  *
- * `memrec -- attach` still records a program of that name.
+ * `memrec attach` is a command. `memrec -- attach` records a program with the name attach.
  */
 #ifndef MEMREC_WORDS_H
 #define MEMREC_WORDS_H
@@ -10,8 +10,8 @@
 
 /*
  * Each command that reads its own arguments, in the order of the help: X(word, operands, help). Its function WORD_main
- * gets the word as argv[0] and returns the exit status. After options, each word but record is a program, because
- * options in front belong to the recorder.
+ * gets the word as argv[0] and returns the exit status. After options, each of these words but record is the name of a
+ * program, because options before the word belong to the recorder.
  */
 #define LAUNCH_COMMAND_LIST(X)                                                        \
 	X(record, "[options] -- COMMAND", "record COMMAND, as without the word")      \
@@ -23,7 +23,7 @@
 	X(status, "[PID|--all]", "show what is paused, recorded, ended")              \
 	X(recover, "[-o FILE] FILE", "fold a left-over ring into a complete trace")
 
-/* The command nearest to `word`, a program that does not exist; NULL: none is near. */
+/* Returns the command whose name is nearest to `word`, for a message; NULL: no command is near. */
 const char *launch_command_near(const char *word);
 
 /* Prints a line for each command, for `memrec --help`. */
