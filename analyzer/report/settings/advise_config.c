@@ -1,4 +1,4 @@
-/* advise_config.c - all that is said of the knobs of a run, by whom, and which of it counts. */
+/* advise_config.c - keeps the settings of all sources, and chooses the setting that counts for each knob. */
 #include "advise_config.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ void advise_config_free(struct advise_config *config)
 	free(config);
 }
 
-/* ---- taking in --------------------------------------------------------------------------------------------------- */
+/* ---- add settings ------------------------------------------------------------------------------------------------ */
 
 static int add(struct advise_config *config, const struct mt_knob *knob, const char *value, const char *where,
 	       enum advise_origin origin)
@@ -41,7 +41,7 @@ static int add(struct advise_config *config, const struct mt_knob *knob, const c
 
 	*setting = (struct advise_setting){ .knob = knob, .origin = origin };
 	setting->where = advise_keep(config, where, strlen(where));
-	if (value && strstr(value, "${")) /* an interpolation */
+	if (value && strstr(value, "${")) /* an interpolation: the value is in another key */
 		value = NULL;
 	setting->value = value ? advise_keep(config, value, strlen(value)) : NULL;
 	if (!setting->where || (value && !setting->value))
@@ -85,9 +85,9 @@ int advise_config_pair(struct advise_config *config, const char *text, enum advi
 	return advise_say(config, key, equals + 1, where, origin);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------ */
+/* ---- ask for values ---------------------------------------------------------------------------------------------- */
 
-/* The most trusted setting of the knob; NULL: no source has one. */
+/* The setting of the knob from the most trusted source; NULL: no source has one. Changes of --set do not count. */
 static const struct advise_setting *said(const struct advise_config *config, const struct mt_knob *knob)
 {
 	const struct advise_setting *best = NULL, *setting;

@@ -1,4 +1,4 @@
-/* advise_constraint.c - what keeps a knob from counting, and how far it can be turned. */
+/* advise_constraint.c - checks the constraints of a knob, and finds its smallest value and its standing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <strings.h>
 #include "advise_config_impl.h"
 
-/* "1..": that or more; a switch and a number by what they mean; else the same word. */
+/* 1: the value is `wanted`. "1..": 1 or more. Switches and numbers are compared by their number, others as words. */
 static int is_value(const struct mt_knob *knob, const char *value, const char *wanted)
 {
 	double one, two;
@@ -42,7 +42,7 @@ enum advise_holds advise_constraint_holds(struct advise_config *config, const st
 	return among == is_needed ? ADVISE_HOLDS_YES : ADVISE_HOLDS_NO;
 }
 
-/* The least value that one constraint leaves; 0: it leaves any. */
+/* The smallest value that one constraint allows; 0: any value. */
 static double least_of(struct advise_config *config, const struct advise_part *part,
 		       const struct mt_knob_constraint *constraint, uint64_t largest_weight)
 {
@@ -70,9 +70,9 @@ double advise_floor(struct advise_config *config, const struct mt_knob *knob, ui
 	return least;
 }
 
-/* ---- how things stand -------------------------------------------------------------------------------------------- */
+/* ---- the standing of a knob -------------------------------------------------------------------------------------- */
 
-/* A value that saves already, or that nothing is below. */
+/* The standing by the value alone: ALREADY, FLOOR or OPEN. */
 static enum advise_standing by_value(struct advise_config *config, const struct mt_knob *knob, uint64_t largest_weight,
 				     char words[ADVISE_WORDS_MAX])
 {

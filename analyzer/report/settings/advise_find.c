@@ -1,6 +1,6 @@
 /*
- * advise_find.c - the knob that a key means. A key is a path or its end, or a flag. A field may come without its class.
- * Old names count, and keys that are handed on to an engine.
+ * advise_find.c - finds the knob for a key. A key is a path, the end of a path, or a flag. A field may come without its
+ * class. Older names of a knob match, too, and names with the text before keys for an engine.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "memtrace/error.h"
 #include "memtrace/nearest.h"
 
-/* The key as keys are compared; 0: it is too long for any. */
+/* Writes the key in the form for comparison. Returns its size; 0: the key is too long for any knob. */
 static size_t canonical_of(char out[ADVISE_KEY_MAX], const char *key, size_t size)
 {
 	size_t used = 0, i = 0;
@@ -26,7 +26,7 @@ static size_t canonical_of(char out[ADVISE_KEY_MAX], const char *key, size_t siz
 
 /* ---- the index --------------------------------------------------------------------------------------------------- */
 
-/* `whole`: as spelled. */
+/* Adds one name. `whole`: the name as spelled in formats/knobs. */
 static int add_key(struct advise_config *config, const char *whole, const struct mt_knob *knob,
 		   const struct mt_knob_name *name, uint32_t part)
 {
@@ -42,7 +42,9 @@ static int add_key(struct advise_config *config, const char *whole, const struct
 	return 0;
 }
 
-/* GRPOConfig.max_length can be said without the class; DataLoader(num_workers) is no field of a configuration. */
+/*
+ * Adds a name, and a field such as GRPOConfig.max_length also without its class. DataLoader(num_workers) is no field.
+ */
 static int add_name(struct advise_config *config, const char *before, const struct mt_knob *knob,
 		    const struct mt_knob_name *name, uint32_t part)
 {
@@ -57,7 +59,7 @@ static int add_name(struct advise_config *config, const char *before, const stru
 	return error;
 }
 
-/* All names of a framework's knobs, after `before`. */
+/* Adds all names of a framework's knobs, each with the text `before` before it. */
 static int add_part(struct advise_config *config, const char *before, uint32_t part)
 {
 	const struct mt_knob_file *file = config->part[part].file;
@@ -97,22 +99,22 @@ int advise_index(struct advise_config *config)
 
 /* ---- matching ---------------------------------------------------------------------------------------------------- */
 
-/* How a key says a name; the better, the greater. */
+/* The match between a key and a name; a greater level is a better match. */
 enum level {
 	LEVEL_NO,
-	LEVEL_INSIDE, /* "args.max_length", where something stands before the name */
-	LEVEL_END,    /* "use_dynamic_bsz", the end of a path */
-	LEVEL_SAME,
+	LEVEL_INSIDE, /* the key is the name with a text before it: "args.max_length" */
+	LEVEL_END,    /* the key is the end of the name: "use_dynamic_bsz" */
+	LEVEL_SAME,   /* the key is the name */
 	LEVELS,
 };
 
-/* Is `end` the end of `text`, from a dot on? */
+/* 1: `text` ends with a dot and `end`. */
 static int ends(const char *text, size_t size, const char *end, size_t end_size)
 {
 	return size > end_size && text[size - end_size - 1] == '.' && !memcmp(text + size - end_size, end, end_size);
 }
 
-/* Rows of another trainer than the one at hand are not meant. */
+/* 1: the knob is of another trainer than the one of the run. */
 static int is_other_trainer(const struct advise_config *config, const struct advise_key *key)
 {
 	const char *trainer = config->part[key->part].trainer;
@@ -120,7 +122,10 @@ static int is_other_trainer(const struct advise_config *config, const struct adv
 	return key->knob->trainer && trainer && strcmp(key->knob->trainer, trainer) != 0;
 }
 
-/* A name without dots is a framework's by the text before it: "vllm.max_num_seqs", but not "data.type". */
+/*
+ * Compares a key with a name. A short name of another framework matches inside of a key only after the framework's
+ * name: "vllm.max_num_seqs" matches, "data.type" does not.
+ */
 static enum level compare(const struct advise_config *config, const struct advise_key *key, const char *text,
 			  size_t size)
 {
@@ -142,7 +147,10 @@ static enum level compare(const struct advise_config *config, const struct advis
 		       : LEVEL_NO;
 }
 
-/* A name before what ends so, the nearer framework, the better level, the trainer's own process. 0: the key is another one. */
+/*
+ * The rank of a match; 0: no match. First come keys that are a name or its end, then nearer frameworks, then better
+ * levels, then knobs of the trainer's process.
+ */
 static uint32_t rank(const struct advise_config *config, const struct advise_key *key, enum level level)
 {
 	uint32_t nearness = config->parts - key->part, is_end = level >= LEVEL_END,
@@ -177,9 +185,11 @@ struct advise_match advise_match(const struct advise_config *config, const char 
 	return match;
 }
 
-/* ---- from the main framework to those below ---------------------------------------------------------------------- */
+/* ---- from the main framework to the others ----------------------------------------------------------------------- */
 
-/* Whether the main framework's key has the other's at its end, after a dot, or after the framework's name: "vllm_max_num_seqs". */
+/*
+ * 1: the main framework's key ends with the other key, after a dot or the other framework's name: "vllm_max_num_seqs".
+ */
 static int is_set_by(const struct advise_config *config, const struct advise_key *mine, const struct advise_key *other)
 {
 	const char *framework = config->part[other->part].file->framework;
@@ -194,7 +204,7 @@ static int is_set_by(const struct advise_config *config, const struct advise_key
 		!memcmp(mine->text + before - 1 - length, framework, length));
 }
 
-/* The knob on the other side of the first such pair of keys. `is_main`: the given one is the main framework's. */
+/* The partner of the knob in the first pair of is_set_by. `is_main` 1: the knob is of the main framework. */
 static const struct mt_knob *other_side(const struct advise_config *config, const struct mt_knob *of, int is_main)
 {
 	const struct advise_key *one, *two, *end = config->key + config->keys;
@@ -218,7 +228,7 @@ const struct mt_knob *advise_passed_to(const struct advise_config *config, const
 	return knob->passes ? other_side(config, knob, 1) : NULL;
 }
 
-/* ---- keys that are none ------------------------------------------------------------------------------------------ */
+/* ---- unknown keys ------------------------------------------------------------------------------------------------ */
 
 const char *advise_last_word(const char *key)
 {

@@ -1,6 +1,7 @@
 /*
- * advise_framework.c - whose knobs hold in a run: by the code that its call stacks go through and by its command lines.
- * Several show at once (a trainer, its engine, what both are built on): the one that is built on others is the main one.
+ * advise_framework.c - finds the frameworks of a run by the files on its call stacks and by its command lines. A run
+ * can have several: a trainer, its engine, and the library below both. The one that builds on the others is the main
+ * one.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 
 /* The evidence for a framework. */
 struct trail {
-	uint64_t frames;     /* places in call stacks */
-	uint64_t commands;   /* words of command lines */
-	const char *trainer; /* the trainer with the most places, `trainer_frames` */
+	uint64_t frames;     /* number of frames in call stacks */
+	uint64_t commands;   /* number of functions and command lines */
+	const char *trainer; /* name of the trainer with the most frames, `trainer_frames` */
 	uint64_t trainer_frames;
 };
 
@@ -24,14 +25,14 @@ struct search {
 	uint32_t count;
 };
 
-/* ---- the trail --------------------------------------------------------------------------------------------------- */
+/* ---- the evidence ------------------------------------------------------------------------------------------------ */
 
 static int is_seen(const struct trail *trail)
 {
 	return trail->frames || trail->commands;
 }
 
-/* Whether a path of code is in a file's path: "verl/trainer" is a whole part of "/x/verl/trainer/ppo.py". */
+/* 1: the path of a file has `part` as whole folders: "/x/verl/trainer/ppo.py" has "verl/trainer". */
 static int has_part(const char *file, const char *part, char separator)
 {
 	const char *at;
@@ -48,7 +49,7 @@ static int has_part(const char *file, const char *part, char separator)
 	return 0;
 }
 
-/* Whether the text has one of the paths, as a file or as a module of Python. */
+/* 1: the text has one of the paths, as a file (a/b) or as a module of Python (a.b). */
 static int has_any(const char *text, const char *const *part, uint32_t parts)
 {
 	uint32_t i;
@@ -69,7 +70,7 @@ static const char *find_named(const char *text, const struct mt_knob_wrapper *na
 	return NULL;
 }
 
-/* Takes in a file with its places on stacks, or another text without any: a function or a command line. */
+/* Adds the evidence of a file with its number of frames, or of a function or command line (`frames` 0). */
 static void note(struct search *search, const char *text, uint64_t frames)
 {
 	const struct mt_knob_file *file;
@@ -92,7 +93,7 @@ static void note(struct search *search, const char *text, uint64_t frames)
 	}
 }
 
-/* Notes all rows, each a text and a number. 0 or -MT_E_x. */
+/* Notes all rows of a statement: a text and a number each. Returns 0 or -MT_E_x. */
 static int ask(struct search *search, struct db *db, const char *sql)
 {
 	struct db_stmt *stmt;
@@ -104,7 +105,10 @@ static int ask(struct search *search, struct db *db, const char *sql)
 	return error ? error : row;
 }
 
-/* Files of code that ran, then functions, by which alone some wrappers show, and commands. An imported library alone is not in use. */
+/*
+ * Looks at the files on stacks, then at functions, which alone show some wrappers, then at command lines. Frames below
+ * an import do not count: an imported library may not be in use.
+ */
 static int look(struct search *search, struct db *db)
 {
 	static const char *const questions[] = {
@@ -131,7 +135,7 @@ static uint32_t number_of(const struct search *search, const char *framework)
 	return (uint32_t)(mt_knobs_find(search->config->knobs, framework) - search->file);
 }
 
-/* Whether a seen framework builds on this one; "builds-on" names all that is below. */
+/* 1: a framework of the run builds on this one. "builds-on" names all frameworks below. */
 static int is_below(const struct search *search, uint32_t lower)
 {
 	const struct mt_knob_file *file;
@@ -144,7 +148,10 @@ static int is_below(const struct search *search, uint32_t lower)
 	return found;
 }
 
-/* The one that no other one seen is built on; of several the one that most of the stacks go through; else the base of all. */
+/*
+ * Chooses the main framework: no other framework of the run builds on it. Of several, the one with the most frames
+ * counts. If the run shows no framework, the choice is the one that builds on no other.
+ */
 static uint32_t choose(const struct search *search)
 {
 	uint32_t best = 0, i;
@@ -178,7 +185,7 @@ static void add_part(struct search *search, uint32_t number, int seen)
 		 part->file->framework, part->file->release[part->file->releases - 1].version);
 }
 
-/* The main framework, what it is built on, nearest first, and what is seen beside it. */
+/* Fills config->part: the main framework, those that it builds on, the nearest first, and the others of the run. */
 static void add_parts(struct search *search, uint32_t number)
 {
 	const struct mt_knob_file *file = &search->file[number];

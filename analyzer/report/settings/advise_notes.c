@@ -1,4 +1,6 @@
-/* advise_notes.c - what is kept while a configuration is read: texts, warnings, the message of an error; and the framework of a knob. */
+/*
+ * advise_notes.c - keeps texts, warnings and the error message of a configuration, and finds the framework of a knob.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 
-/* Texts, newest first. */
+/* A list of texts, the newest first. */
 struct advise_text {
 	struct advise_text *next;
 	char text[];

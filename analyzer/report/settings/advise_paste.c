@@ -1,6 +1,6 @@
 /*
- * advise_paste.c - changes as the text that makes them: overrides, flags, arguments, a configuration, or a variable of the
- * environment. Each change is a text of its own.
+ * advise_paste.c - writes changes as text to paste: overrides, flags, arguments, a configuration, or a variable of the
+ * environment. Each change is one line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 #include "advise_config_impl.h"
 #include "memtrace/shell.h"
 
-#define WITHS_MAX 16 /* settings that others take, in all */
+#define WITHS_MAX 16 /* largest number of settings that the changes need in all */
 
-/* How each language writes a setting. */
+/* The words of each language for a switch and for no value. */
 static const struct {
 	const char *on, *off, *null;
-	int quotes; /* 1: words stand in quotes */
+	int quotes; /* 1: a word needs quotes */
 } language[MT_KNOB_WRITTENS] = {
 	[MT_KNOB_WRITTEN_HYDRA] = { "True", "False", "null" },
 	[MT_KNOB_WRITTEN_DOTLIST] = { "True", "False", "null" },
@@ -26,28 +26,28 @@ static const struct {
 	[MT_KNOB_WRITTEN_CODE] = { "", "", "" },
 };
 
-/* A change on its way out. */
+/* One change in the language of its line. */
 struct line {
 	const struct mt_knob *knob;
 	enum mt_knob_written written;
-	char within[ADVISE_KEY_MAX]; /* text before the key: "DataLoader(", "PYTORCH_ALLOC_CONF=" */
-	char key[ADVISE_KEY_MAX];    /* as written there */
-	char value[ADVISE_KEY_MAX];
-	int is_null, is_switch, is_on; /* the value */
-	int handed;                    /* 1: a mapping that the configuration does not have by itself */
-	const char *own;               /* the framework that has to be told by itself; NULL: the main one hands it on */
+	char within[ADVISE_KEY_MAX];   /* text before the key: "DataLoader(", "PYTORCH_ALLOC_CONF=" */
+	char key[ADVISE_KEY_MAX];      /* key in the language of the line */
+	char value[ADVISE_KEY_MAX];    /* value in the language of the line */
+	int is_null, is_switch, is_on; /* kind of the value */
+	int handed;                    /* 1: the key goes to another framework, and the configuration may lack it */
+	const char *own;               /* framework that needs the setting itself; NULL: the main one passes it on */
 };
 
-/* ---- what and where ---------------------------------------------------------------------------------------------- */
+/* ---- key and value ----------------------------------------------------------------------------------------------- */
 
-/* "GRPOConfig.beta", "DataLoader(num_workers)": the class or function, and its argument. */
+/* Sets class or function and argument from a key: "GRPOConfig.beta", "DataLoader(num_workers)". */
 static void set_argument(const struct advise_config *config, struct line *line, const char *key)
 {
 	const struct advise_part *part = advise_config_part(config, line->knob);
 	const char *class_ = part->file->class_ ? part->file->class_ : "", *end, *name;
 	size_t size = strcspn(key, "(");
 
-	/* A field of the main framework's configuration holds those of the one that it is made from, too. */
+	/* The class of the main framework's trainer inherits the fields of the framework below. */
 	if (part != config->part && config->part[0].file->written == MT_KNOB_WRITTEN_ARGUMENT &&
 	    config->part[0].trainer)
 		class_ = config->part[0].trainer;
@@ -87,7 +87,7 @@ static void set_key(const struct advise_config *config, struct line *line)
 		return;
 	}
 	snprintf(line->key, sizeof(line->key), "%s%s", before, key);
-	/* A key before which something stands is a flag with dashes alone. */
+	/* A flag with a text before its key has dashes in place of underscores. */
 	for (c = line->key; *c && *before && line->written == MT_KNOB_WRITTEN_FLAG; c++)
 		*c = *c == '_' ? '-' : *c;
 }
@@ -107,7 +107,7 @@ static void set_value(struct line *line, const char *text)
 		text = line->is_on ? language[line->written].on : language[line->written].off;
 	else if (!is_word)
 		text = advise_value_text(canonical, line->knob, number);
-	/* A list, a mapping, a call and a number are the same in all languages. */
+	/* A list, a mapping, a call and a number need no quotes in any language. */
 	if (is_word && !line->is_null && language[line->written].quotes && !strpbrk(text, "[{(") &&
 	    text[strspn(text, "0123456789.")])
 		snprintf(line->value, sizeof(line->value), "\"%s\"", text);
@@ -135,9 +135,11 @@ static void put_flag(const struct advise_config *config, FILE *out, const struct
 	fputc('\n', out);
 }
 
-/* ---- environment, YAML and JSON ------------------------------------------------------------------------------------ */
+/*
+ * ---- environment, YAML and JSON ------------------------------------------------------------------------------------
+ */
 
-/* The allocator's variable, with the words that are set already and are not this setting's. */
+/* Writes the allocator's variable: the words that are set already, and this setting in place of its own word. */
 static void put_variable(const struct advise_config *config, FILE *out, const struct line *line)
 {
 	const char *word = config->variable_words;
@@ -152,7 +154,7 @@ static void put_variable(const struct advise_config *config, FILE *out, const st
 	fprintf(out, "%s:%s\n", line->key, line->value);
 }
 
-/* A path in mappings, on one line: "actor: {mb_spec: {max_tokens_per_mb: 4096}}". */
+/* Writes a path as mappings on one line: "actor: {mb_spec: {max_tokens_per_mb: 4096}}". */
 static void put_path(FILE *out, const struct line *line, int is_json)
 {
 	const char *name = line->key, *quote = is_json ? "\"" : "";
@@ -173,7 +175,7 @@ static void put_path(FILE *out, const struct line *line, int is_json)
 	fputc('\n', out);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- one line ---------------------------------------------------------------------------------------------------- */
 
 static void put_line(const struct advise_config *config, FILE *out, const struct line *line)
 {
@@ -182,8 +184,8 @@ static void put_line(const struct advise_config *config, FILE *out, const struct
 	if (line->own && (line->written == MT_KNOB_WRITTEN_FLAG || line->written == MT_KNOB_WRITTEN_YAML))
 		fprintf(out, "# for %s itself\n", line->own);
 	switch (line->written) {
-	case MT_KNOB_WRITTEN_HYDRA:   /* adds what the configuration does not have with ++ only */
-	case MT_KNOB_WRITTEN_DOTLIST: /* OmegaConf's own lists know no + */
+	case MT_KNOB_WRITTEN_HYDRA:   /* Hydra adds a key that the configuration lacks only with ++ */
+	case MT_KNOB_WRITTEN_DOTLIST: /* OmegaConf's dot list has no ++ */
 		snprintf(word, sizeof(word), "%s%s=%s",
 			 line->handed && line->written == MT_KNOB_WRITTEN_HYDRA ? "++" : "", line->key, line->value);
 		fprintf(out, "%s\n", mt_shell_word(quoted, sizeof(quoted), word));
@@ -207,9 +209,9 @@ static void put_line(const struct advise_config *config, FILE *out, const struct
 	}
 }
 
-/* ---- what changes take with them --------------------------------------------------------------------------------- */
+/* ---- settings that a change needs -------------------------------------------------------------------------------- */
 
-/* Adds the settings that the changes need and that have no value yet. There is room for WITHS_MAX more. Returns their number. */
+/* Adds the settings that the changes need and that have no value yet, at most WITHS_MAX. Returns the new number. */
 static size_t add_companions(struct advise_config *config, struct advise_change *change, size_t changes)
 {
 	const size_t given = changes;

@@ -1,9 +1,9 @@
 /*
- * advise_read.c - the settings in a command line, and in a configuration of YAML or JSON.
+ * advise_read.c - reads the settings in a command line, and in a configuration of YAML or JSON.
  *
- * A command line has Hydra's overrides, flags, and assignments to the environment. In a configuration, nested mappings become paths with
- * dots, and the value of a list is not known.
- * A trace has the arguments joined by blanks: a value with blanks ends at the first one.
+ * A command line has Hydra's overrides, flags, and assignments to the environment. The trace joins the arguments by
+ * blanks, so a value with blanks ends at its first blank. In a configuration, nested mappings become paths with dots,
+ * and the value of a list is not known.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -16,12 +16,12 @@
 #include "memtrace/ring.h"
 #include "memtrace/yaml_cursor.h"
 
-/* Bytes of a command line that a recorder keeps. The last word of a longer one is cut. */
+/* Largest number of bytes of a command line in a trace. The recorder cuts the last word of a longer one. */
 #define CUT_SIZE (sizeof(((struct ring_header *)0)->command) - 1)
 
 #define BLANKS " \t\n\r"
 
-/* A list may have blanks, which end words here: its value is not known. */
+/* Adds a setting of the command line. The value of a list is not known, because its blanks end a word here. */
 static int say(struct advise_config *config, const char *key, const char *value)
 {
 	return advise_say(config, key, value && *value && strchr("[{", *value) ? NULL : value, "the command line",
@@ -35,7 +35,7 @@ static int is_switch(const struct mt_knob *knob)
 	return knob && mt_knob_unit_kind(knob->measure) == MT_KNOB_KIND_SWITCH;
 }
 
-/* Whether the word can be the value of the flag before it. A switch takes none, but for the Trainer's "--bf16 True". */
+/* 1: the word can be the value of the flag before it. A switch has a value only in the form "--bf16 True". */
 static int is_value_of(const struct mt_knob *knob, const char *word)
 {
 	int is_flag = word[0] == '-' && (word[1] == '-' || isalpha((unsigned char)word[1]));
@@ -44,7 +44,7 @@ static int is_value_of(const struct mt_knob *knob, const char *word)
 	return !is_flag && (!is_switch(knob) || advise_value_number(knob, word, &number) >= 0);
 }
 
-/* `next` is the word after the flag, NULL where there is none. *taken: whether it is the value. */
+/* Adds a flag. `next`: the word after the flag, or NULL. *taken 1: `next` is the value. */
 static int take_flag(struct advise_config *config, char *flag, const char *next, int *taken)
 {
 	char *equals = strchr(flag, '=');
@@ -85,7 +85,7 @@ size_t advise_variable_word(const char *text)
 	return size;
 }
 
-/* "expandable_segments:True,max_split_size_mb:128" */
+/* Adds the words of the allocator's variable: "expandable_segments:True,max_split_size_mb:128". */
 static int take_variable(struct advise_config *config, const char *name, char *text)
 {
 	int error = 0, more = 1;
@@ -108,7 +108,7 @@ static int take_variable(struct advise_config *config, const char *name, char *t
 	return error;
 }
 
-/* "a.b=1", "+a.b=1", "++a.b=1", "~a.b". */
+/* Adds an override: "a.b=1", "+a.b=1", "++a.b=1", "~a.b". Ignores other words. */
 static int take_override(struct advise_config *config, char *word)
 {
 	int removed = *word == '~';
@@ -166,26 +166,28 @@ int advise_config_command(struct advise_config *config, struct db *db)
 	return error ? error : row;
 }
 
-/* ---- configurations ------------------------------------------------------------------------------------------------ */
+/*
+ * ---- configurations ------------------------------------------------------------------------------------------------
+ */
 
-#define DEPTH_MAX 64 /* most mappings in mappings */
+#define DEPTH_MAX 64 /* largest depth of nested mappings and lists */
 
 struct file {
 	struct advise_config *config;
 	struct yaml_cursor *yaml;
 	const char *name;
-	char path[ADVISE_KEY_MAX]; /* the key that is being read */
+	char path[ADVISE_KEY_MAX]; /* path of the newest key */
 	uint32_t keys;
 };
 
-/* A mapping or list that is being read. */
+/* An open mapping or list of the file. */
 struct level {
-	int is_known; /* 1: a mapping that has a path; what is in others is not said */
+	int is_known; /* 1: a mapping with a path; keys inside of other mappings and lists are not added */
 	size_t size;  /* bytes of its path */
-	size_t line;  /* line of the key before the value; 0: a key comes next */
+	size_t line;  /* line of the key whose value comes next; 0: a key comes next */
 };
 
-/* Takes in the value of the path; NULL: it is not known. */
+/* Adds the value of file->path. `value` NULL: not known. */
 static int say_path(struct file *file, const char *value, size_t line)
 {
 	const char *base = strrchr(file->name, '/');
@@ -197,7 +199,7 @@ static int say_path(struct file *file, const char *value, size_t line)
 	return advise_say(file->config, file->path, value, where, ADVISE_CONFIG);
 }
 
-/* Adds the key to the path of its mapping; what is no text, or too long, has none. */
+/* Appends the key to the path of its mapping. A key that is no text, or is too long, has no path. */
 static void take_key(struct file *file, struct level *level)
 {
 	const char *key = yaml_cursor_text(file->yaml), *dot = level->size ? "." : "";
@@ -223,7 +225,7 @@ static int take_value(struct file *file, struct level *level)
 	return yaml_cursor_node(file->yaml) == YAML_NODE_MAP ? 0 : say_path(file, yaml_cursor_text(file->yaml), line);
 }
 
-/* From inside of the file's mapping to its end. */
+/* Reads the file's outermost mapping from its first key to its end. */
 static int read_all(struct file *file)
 {
 	struct level level[DEPTH_MAX] = { { .is_known = 1 } }, *at = level;

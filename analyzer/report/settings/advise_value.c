@@ -1,4 +1,4 @@
-/* advise_value.c - values of knobs as numbers, by the unit of the knob, and back. */
+/* advise_value.c - converts values of knobs to numbers and back, by the unit of the knob. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "memtrace/error.h"
 
-/* The words end with NULL. */
+/* 1: the text is one of the words, in any case. A NULL ends the list. */
 static int is_one_of(const char *text, const char *const *word)
 {
 	while (*word && strcasecmp(text, *word) != 0)
@@ -23,7 +23,7 @@ int advise_is_null(const char *text)
 	return is_one_of(text, words);
 }
 
-/* All of the text as a number in figures: strtod knows "inf" and "0x10", too, which no configuration means. */
+/* Reads the whole text as a decimal number. Refuses "inf" and "0x10", which strtod would accept. */
 static int read_figures(const char *text, double *number)
 {
 	char plain[ADVISE_VALUE_MAX];
@@ -47,7 +47,7 @@ static int is_whole(double number)
 
 int advise_value_number(const struct mt_knob *knob, const char *text, double *number)
 {
-	/* DeepSpeed under the Trainer fills in the first itself; AReaL insists on the others. */
+	/* The framework replaces these words by a value: DeepSpeed "auto", AReaL the others. */
 	static const char *const open[] = { "auto", "MISSING", "???", NULL };
 	static const char *const on[] = { "true", "on", "yes", "1", NULL };
 	static const char *const off[] = { "false", "off", "no", "0", NULL };
