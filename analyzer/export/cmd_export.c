@@ -1,4 +1,4 @@
-/* memana export - a run in the format of another program. */
+/* cmd_export.c - memana export: writes a run in the format of another program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -83,8 +83,8 @@ static const char *const tables[] = {
 struct export_command {
 	struct export_options options;
 	const struct format *format;
-	const char *output; /* NULL: to be made from the names of the traces */
-	int given;          /* enum export_takes */
+	const char *output; /* value of -o; NULL: the name comes from the names of the traces */
+	int given;          /* enum export_takes: the options on the command line */
 	int help;
 };
 
@@ -130,7 +130,7 @@ static int parse_time(int64_t *time, const char *option)
 	return command_fail(EXIT_USAGE, "export: --%s %s: not a time (12.5s, 300ms)", option, optarg);
 }
 
-/* "3..7", or "3" for that step alone. */
+/* Parses "3..7", or "3" for one step. Returns 0 or an exit code. */
 static int parse_steps(struct export_options *options, const char *word)
 {
 	unsigned long first, last;
@@ -204,7 +204,7 @@ static int parse(struct export_command *command, int argc, char **argv)
 	return status;
 }
 
-/* Options that the format would make nothing of. 0, or after printing which the exit code. */
+/* Refuses options that the format does not use. Returns 0, or the exit code after a message. */
 static int check_options(const struct export_command *command)
 {
 	static const struct {
@@ -237,7 +237,7 @@ static int check_options(const struct export_command *command)
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* "run/trace.zst" -> "run/trace"; of several the beginning that they share: "run/trace.rank" -> "run/trace". */
+/* Makes "run/trace" from "run/trace.zst", and from "run/trace.rank0.zst" and "run/trace.rank1.zst". */
 static void name_of(char *name, size_t size, char *const *paths, uint32_t count)
 {
 	static const char *const suffixes[] = { ".zst", ".pickle", ".db" };
@@ -260,7 +260,7 @@ static void name_of(char *name, size_t size, char *const *paths, uint32_t count)
 		snprintf(name + base, size - base, "run");
 }
 
-/* Another file of that name becomes FILE.old. 0 or -MT_E_SYSTEM. */
+/* Renames an older file to FILE.old. Returns 0 or -MT_E_SYSTEM. */
 static int keep_old(const char *path)
 {
 	char old[PATH_SIZE + 8];
@@ -269,7 +269,7 @@ static int keep_old(const char *path)
 	return rename(path, old) && errno != ENOENT ? -MT_E_SYSTEM : 0;
 }
 
-/* The exit code, after one line about an export that came to nothing. */
+/* Prints one line about an export that failed. Returns the exit code. */
 static int tell(struct export_command *command, struct export_run *run, const char *output, int error)
 {
 	const struct moment since = { .kind = MOMENT_TIME, .time = command->options.since };
@@ -295,7 +295,7 @@ static int tell(struct export_command *command, struct export_run *run, const ch
 				    command->format->takes & EXPORT_TAKES_BY && !command->options.table
 					    ? ": no site has grown"
 					    : "");
-	if (error == -MT_E_MISSING) { /* input of no use, damaged or not */
+	if (error == -MT_E_MISSING) { /* the input has nothing to export, perhaps because it is damaged */
 		snprintf(absent, sizeof(absent), "export: %.200s: nothing was recorded in it (memana info says more)",
 			 name);
 		status = report_absent(&run->analysis, absent);
@@ -313,7 +313,7 @@ static int tell(struct export_command *command, struct export_run *run, const ch
 	return command_fail(mt_exit_code(error), "export: %s: %s", name, mt_strerror(error));
 }
 
-/* Runs the format into `fd`. 0 or -MT_E_x. */
+/* Writes the export to `fd`. Returns 0 or -MT_E_x. */
 static int write_to(struct export_command *command, struct export_run *run, int fd)
 {
 	struct export_out *out = export_out_new(fd);
@@ -325,7 +325,7 @@ static int write_to(struct export_command *command, struct export_run *run, int 
 	return error ? error : closed;
 }
 
-/* Writes beside `output` and renames: what is there under that name is always whole. */
+/* Writes a file beside `output` and renames it at the end, so a file at `output` is always complete. */
 static int write_file(struct export_command *command, struct export_run *run, const char *output)
 {
 	char path[PATH_SIZE];

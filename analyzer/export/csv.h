@@ -1,20 +1,22 @@
 /*
- * csv.h - tables as RFC 4180 has them: a header, fields with commas between, ends of lines are CRLF. A field with a comma, a quote
- * or an end of a line stands in quotes. Bytes that are not UTF-8 are '?'. A field without a value is empty.
+ * csv.h - writes tables as comma-separated values (RFC 4180). The first line has the names of the columns, and lines
+ * end with CRLF. A field with a comma, a quote or an end of a line is in quotes. Bytes that are not UTF-8 become '?'. A
+ * field without a value is empty.
  */
 #ifndef MEMANA_CSV_H
 #define MEMANA_CSV_H
 
 #include "export.h"
 
-/* A field, which the caller frees; NULL: out of memory. */
+/* Makes a field from a text. The caller frees the field; NULL: out of memory. */
 char *csv_field(const char *text);
 void csv_text(struct export_out *out, const char *text);
 
 /*
- * The allocations of traces that were alive in the range: the columns and rows of the table that to_csv.c asks a database for. One pass
- * over the events; memory as for memana top; a temporary file, some 17 bytes a row. 0; 1: not of these traces, and nothing was written:
- * a free failed, which shows after its row, or it is a database; or -MT_E_x.
+ * Writes the allocations that were alive in the range, with the columns that to_csv.c asks of a database. It takes one
+ * pass over the events, the memory of memana top, and a temporary file of about 17 bytes for each row. Returns 0 or
+ * -MT_E_x. 1: nothing was written, because the source is a database, or because a free failed: the failure comes after
+ * the row of its allocation.
  */
 int csv_lives(struct export_run *run, struct export_out *out, const struct export_range *range);
 

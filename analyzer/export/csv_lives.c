@@ -1,4 +1,4 @@
-/* Fields of a table, and the table of all allocations. */
+/* csv_lives.c - writes the fields of a table, and the table of all allocations: see csv.h. */
 #include "csv.h"
 
 #include <inttypes.h>
@@ -52,8 +52,8 @@ void csv_text(struct export_out *out, const char *text)
 /* ---- lives in a file --------------------------------------------------------------------------------------------- */
 
 /*
- * Phases and categories are known at the end of the pass alone. So lives wait in a temporary file, as differences from the life before.
- * X(member, what it differs from)
+ * Phases and categories are known only at the end of the pass. Lives wait for them in a temporary file, as differences
+ * from the life before. X(member, value from which the member differs).
  */
 #define LIFE_LIST(X)              \
 	X(id, last->id + 1)       \
@@ -73,8 +73,8 @@ void csv_text(struct export_out *out, const char *text)
 
 enum life_bit {
 	LIFE_DEAD = 1,
-	LIFE_AT_HOME = 2,     /* in the phase and step in which it was born */
-	LIFE_HAD_TENSORS = 4, /* tensors were inside */
+	LIFE_AT_HOME = 2,     /* the allocation died in the phase and step of its birth */
+	LIFE_HAD_TENSORS = 4, /* tensors were in the memory */
 	LIFE_IS_TENSOR = 8
 };
 
@@ -90,7 +90,7 @@ enum life_member {
 #undef LIFE_NUMBER
 };
 
-/* Small differences of both signs take one byte. */
+/* Writes a difference with its sign in the lowest bit, seven bits in a byte: a small difference takes one byte. */
 static void put_difference(FILE *log, uint64_t difference)
 {
 	uint64_t bits = difference << 1 ^ (0 - (difference >> 63));
@@ -115,7 +115,7 @@ static uint64_t take_difference(FILE *log)
 	return bits >> 1 ^ (0 - (bits & 1));
 }
 
-/* First two bytes: which members differ. */
+/* Writes two bytes with one bit for each member that differs, and then the differences. */
 static void put_in_log(FILE *log, const struct life *life, const struct life *last)
 {
 	unsigned differ = 0;
@@ -146,17 +146,17 @@ static void take_from_log(FILE *log, struct life *life, const struct life *last)
 
 /* The fields that all allocations of a site share, with the commas. */
 struct csv_site {
-	char *head, *meaning, *tail; /* before the memory; phase and category; after the thread. NULL: no such site */
-	uint32_t phase;              /* bytes of `meaning` that are the phase's */
-	uint32_t twin;               /* the site of those that died, 0: this one */
-	int twin_home;               /* 1: of those only that died at home */
+	char *head, *meaning, *tail; /* before `memory`; phase and category; after `thread`. NULL: no such site */
+	uint32_t phase;              /* bytes of the phase in `meaning` */
+	uint32_t twin;               /* site of the allocations that died; 0: this site */
+	int twin_home;               /* 1: `twin` has only allocations that died at home */
 };
 
 struct lives {
 	struct export_run *run;
 	struct export_out *out;
 	struct export_range range;
-	FILE *log; /* lives that wait for their sites */
+	FILE *log; /* lives of the pass */
 	char buffer[LOG_BUFFER];
 	uint64_t logged;
 	struct life last;
@@ -171,7 +171,7 @@ static const char sites_sql[] =
 	"process.id = site.process JOIN device ON device.id = site.device LEFT JOIN place ON place.node = site.node "
 	"LEFT JOIN site_module ON site_module.site = site.id LEFT JOIN submodule ON submodule.id = submodule";
 
-/* "train.py:12,forward,layers.0,17" and the end of the line. NULL: out of memory. */
+/* Makes "train.py:12,forward,layers.0,17" with the end of the line. NULL: out of memory. */
 static char *make_tail(const struct db_stmt *row)
 {
 	char *field[3], *tail = NULL;
@@ -204,7 +204,7 @@ static int take_site(struct lives *lives, const struct db_stmt *row)
 	return site->head && site->meaning && site->tail ? 0 : -MT_E_MEMORY;
 }
 
-/* Everything of the pass so far that rows need. */
+/* Takes the fields of all sites from the database, and their twins from the pass. */
 static int take_sites(struct lives *lives)
 {
 	const struct analysis *analysis = &lives->run->analysis;
@@ -244,7 +244,7 @@ static void release(struct lives *lives)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* The fields of a row that are its own: as text, printed from the end of the room to its begin. */
+/* Room for the numbers of one row. They are written from the end of the room to its beginning. */
 #define NUMBERS_SIZE 256u
 
 static const char two_digits[] =
@@ -252,7 +252,7 @@ static const char two_digits[] =
 	"05152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697989"
 	"9";
 
-/* Two digits at a time, for a division costs more than all else. */
+/* Writes a comma behind the number. Takes two digits at a time, because divisions take most of the time. */
 static char *put_number(char *end, int64_t number)
 {
 	uint64_t magnitude = number < 0 ? 0 - (uint64_t)number : (uint64_t)number, rest;
@@ -276,7 +276,7 @@ static void put_word(struct export_out *out, const char *word)
 	export_put(out, word, strlen(word));
 }
 
-/* SQLite has no numbers beyond. */
+/* SQLite has no larger numbers than INT64_MAX. */
 static int64_t capped(uint64_t value)
 {
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
@@ -327,7 +327,7 @@ static void put_life(struct lives *lives, const struct life *life, const struct 
 	lives->run->written++;
 }
 
-/* The site, or its twin for what lived otherwise than the rest. */
+/* The site of a life: the site of its birth, or the twin of this site (`twin`, `twin_home`). NULL: no such site. */
 static const struct csv_site *site_of(const struct lives *lives, const struct life *life)
 {
 	const struct csv_site *site = life->site < lives->sites ? &lives->site[life->site] : NULL;
@@ -338,7 +338,7 @@ static const struct csv_site *site_of(const struct lives *lives, const struct li
 	return site && site->head ? site : NULL;
 }
 
-/* ---- both passes: the events, then the lives of the log --------------------------------------------------------- */
+/* ---- the pass over the events, then the lives of the log -------------------------------------------------------- */
 
 static unsigned bits_of(const struct lives *lives, const struct mt_live *live, int died)
 {
@@ -404,7 +404,7 @@ static int put_lives(struct lives *lives)
 	return 0;
 }
 
-/* The file has no name. NULL: errno. */
+/* Opens a temporary file without a name. NULL: errno has the reason. */
 static FILE *open_log(char *buffer)
 {
 	int file = export_temporary();

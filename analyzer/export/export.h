@@ -1,8 +1,9 @@
 /*
- * export.h - a run in the formats of other programs.
+ * export.h - writes a run in the formats of other programs.
  *
- * A format is one file, to_NAME.c, with one function. It asks the run for what it needs: the sites at a moment
- * (export_moment.h), or one pass over all events (export_pass). The command (cmd_export.c) has the output file and all words.
+ * A format is one file, to_NAME.c, with one function. The function asks the run for the sites at a moment
+ * (export_moment.h), or for one pass over all events (export_pass). The command (cmd_export.c) opens the output file
+ * and prints all messages.
  */
 #ifndef MEMANA_EXPORT_H
 #define MEMANA_EXPORT_H
@@ -15,7 +16,7 @@
 #include "export_out.h"
 #include "source/source.h"
 
-/* The options that a format makes something of. */
+/* The options that a format uses. */
 enum export_takes {
 	EXPORT_TAKES_AT = 1,    /* --at */
 	EXPORT_TAKES_RANGE = 2, /* --since, --until, --steps */
@@ -25,7 +26,7 @@ enum export_takes {
 	EXPORT_TAKES_FLAME = EXPORT_TAKES_AT | EXPORT_TAKES_RANGE | EXPORT_TAKES_BY
 };
 
-/* The formats, once. X(name, suffix of the file, enum export_takes, who reads it). */
+/* The formats: X(name, suffix of the file, enum export_takes, words for the help). */
 #define EXPORT_FORMAT_LIST(X)                                                                                          \
 	X(perfetto, "perfetto-trace", EXPORT_TAKES_RANGE, "the timeline, with heap dumps, for ui.perfetto.dev")        \
 	X(torch, "pickle", EXPORT_TAKES_RANGE | EXPORT_TAKES_FULL, "a memory snapshot for pytorch.org/memory_viz")     \
@@ -37,7 +38,7 @@ enum export_takes {
 	X(html, "html", EXPORT_TAKES_AT | EXPORT_TAKES_RANGE | EXPORT_TAKES_FULL,                                      \
 	  "one page for any browser, without a network")
 
-/* The tables of csv. X(name, what a row is) */
+/* The tables of csv: X(name, meaning of a row). */
 #define EXPORT_TABLE_LIST(X)                                \
 	X(sites, "a stack at a moment, with its bytes")     \
 	X(allocations, "an allocation from birth to death") \
@@ -55,7 +56,7 @@ struct export_options {
 	struct moment moment;           /* --at */
 	int64_t since, until;           /* ns since the run began; EXPORT_NO_TIME: not given */
 	uint32_t first_step, last_step; /* --steps; 0: not given */
-	int confidential;               /* no paths and no names of source files */
+	int confidential;               /* --confidential: no paths and no names of source files */
 	enum export_table table;        /* --table */
 	int full;                       /* --full */
 	int by_module;                  /* --by module: rows of flame graphs are modules, not frames */
@@ -64,22 +65,22 @@ struct export_options {
 /* The input of an export. The command opens and closes it. */
 struct export_run {
 	const struct export_options *options;
-	const char *path;     /* the first operand, for messages */
-	const char *name;     /* the output without its suffix: "trace" */
+	const char *path;     /* first operand of the command line, for messages */
+	const char *name;     /* name of the output without its suffix: "trace" */
 	struct source source; /* the traces, or a database */
 	struct symbols *symbols;
-	struct analysis analysis; /* from the newest pass over traces; empty before, and for a database */
-	struct db *db;            /* made by export_moment; NULL before. source.db, where a database was named */
-	int has_steps, has_lives; /* run->db has the steps, and all allocations */
-	const char *what;         /* the noun of what the format counts: "stack", "event"; NULL: it counts nothing */
-	uint64_t written;         /* how many of these are in the file, */
-	const char *hint;         /* a line for the reader; NULL: none */
-	uint64_t left_out;        /* and how many are not, for want of room in the format */
+	struct analysis analysis; /* newest pass over the traces; empty before it, and for a database */
+	struct db *db;            /* database of export_moment; NULL before it. For a database: source.db */
+	int has_steps, has_lives; /* 1: run->db has the steps; 1: run->db has all allocations */
+	const char *what;         /* noun that `written` counts: "stack", "event"; NULL: nothing is counted */
+	uint64_t written;         /* number of these in the file */
+	const char *hint;         /* line for the reader after the export; NULL: none */
+	uint64_t left_out;        /* number of these that the file has no room for */
 };
 
 /*
- * 0 or -MT_E_x. -MT_E_ARGUMENT: the moment or the range is not in the run. -MT_E_MISSING: nothing was recorded. Errors of `out` are
- * told by export_out_close alone; who writes much looks at export_out_failed now and then, and may return 0.
+ * A format. Returns 0 or -MT_E_x. -MT_E_ARGUMENT: the moment or the range is not in the run. -MT_E_MISSING: nothing was
+ * recorded. export_out_close returns the errors of `out`. A long loop may end early, with 0, after export_out_failed.
  */
 typedef int export_function(struct export_run *run, struct export_out *out);
 
@@ -88,25 +89,25 @@ EXPORT_FORMAT_LIST(EXPORT_FUNCTION)
 #undef EXPORT_FUNCTION
 
 /*
- * Reads all events, from their beginning, into `sink` (analysis.h; NULL: sums alone). run->analysis is that of this pass. Not for a
- * database (-MT_E_ARGUMENT). 0 or -MT_E_x.
+ * Reads all events of the traces from the beginning, and tells them to `sink` (analysis.h; NULL: only sums). Fills
+ * run->analysis. Returns 0 or -MT_E_x; -MT_E_ARGUMENT: the source is a database.
  */
 int export_pass(struct export_run *run, const struct analysis_sink *sink);
 
-/* Forgets what was read: the traces are at their begin. For who reads them by other means than export_pass. */
+/* Frees the results of earlier passes and sets the traces to their beginning. export_pass does this itself. */
 void export_rewind(struct export_run *run);
 
-/* Room for one more item in *array, which has *room of them. 0 or -MT_E_MEMORY. */
+/* Makes room for item number `count` in *array, which has room for *room items. Returns 0 or -MT_E_MEMORY. */
 int export_grow(void *array, size_t count, size_t *room, size_t size);
 
-/* A closed interval in ns since the run began; INT64_MIN, INT64_MAX: all of it. */
+/* A closed interval in ns since the run began; INT64_MIN to INT64_MAX: the whole run. */
 struct export_range {
 	int64_t first, last;
 };
 
 /*
- * The range of --since, --until and --steps. The times of --steps cost a pass over the traces. 0; -MT_E_ARGUMENT: no such step
- * ended; or -MT_E_x.
+ * Finds the range of --since, --until and --steps. For --steps, this takes a pass over the traces. Returns 0;
+ * -MT_E_ARGUMENT: no such step ended; or -MT_E_x.
  */
 int export_find_range(struct export_run *run, struct export_range *range);
 

@@ -7,7 +7,7 @@
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 
-/* One more row with nothing but room for a name. NULL: out of memory. */
+/* Adds an empty row. NULL: out of memory. */
 static struct export_frame *add_frame(struct export_frames *frames)
 {
 	size_t room = frames->room ? frames->room * 2 : 64;

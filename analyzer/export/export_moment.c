@@ -53,7 +53,7 @@ int export_load(struct export_run *run, enum load_parts parts)
 	if (run->has_lives)
 		return 0;
 	error = load_parts_of(run, parts);
-	if (error == -MT_E_BUSY) { /* sums cannot undo a free that failed */
+	if (error == -MT_E_BUSY) { /* a free failed: only lives, and not sums, can undo it */
 		parts = LOAD_LIVES;
 		error = load_parts_of(run, parts);
 	}
@@ -84,7 +84,7 @@ int export_load_at(struct export_run *run, const int64_t *times, size_t count)
 	return error ? error : db_commit(run->db);
 }
 
-/* Steps and errors tell when they were before lives are read. */
+/* Loads the lives at a moment. The time of a step or an error must be found before, by a pass of its own. */
 static int load_moment(struct export_run *run, const struct moment *moment)
 {
 	int64_t *times = NULL;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-/* Two hashes and the size; after a collision `turn` finds the next slot. */
+/* Two hashes, the size, and a number of tries: different bytes with the same key get the next number. */
 static struct tuple key_of(const unsigned char *bytes, size_t size, uint64_t turn)
 {
 	uint64_t one = 0xcbf29ce484222325ull, two = 0x9e3779b97f4a7c15ull;

@@ -1,7 +1,7 @@
 /*
- * export_names.h - texts, or keys of any bytes, each once and by number: string tables and tables of frames.
+ * export_names.h - keeps texts, or keys of any bytes, once each and by number: for tables of strings and of frames.
  *
- * Memory: the bytes of all that are different.
+ * Memory grows with the bytes of the different texts.
  */
 #ifndef MEMANA_EXPORT_NAMES_H
 #define MEMANA_EXPORT_NAMES_H
@@ -10,19 +10,19 @@
 #include <stdint.h>
 #include "base/tuple.h"
 
-/* All zeros: empty. Release in any case. */
+/* All zeros: empty. The owner calls export_names_release. */
 struct export_names {
-	char *bytes; /* one after the other, each with a NUL behind it */
+	char *bytes; /* all texts, one after the other, a NUL behind each */
 	size_t used, room;
-	size_t *start; /* by number */
+	size_t *start; /* offset of each text in `bytes`, by number */
 	uint32_t count, start_room;
 	struct tuple_table table;
 };
 
-/* The number of these bytes, from 0, in the order in which they first came. 0 or -MT_E_MEMORY; *is_new may be NULL. */
+/* Gets the number of these bytes, from 0, in the order of their first call. `is_new` may be NULL. 0 or -MT_E_MEMORY. */
 int export_names_add(struct export_names *names, const void *bytes, size_t size, uint32_t *number, int *is_new);
 
-/* The bytes of `number`, with a NUL behind them. They may move with the next export_names_add. */
+/* The bytes of `number`, with a NUL behind them. Valid until the next export_names_add. `size` may be NULL. */
 const char *export_names_get(const struct export_names *names, uint32_t number, size_t *size);
 
 void export_names_release(struct export_names *names);

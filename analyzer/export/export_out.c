@@ -13,16 +13,16 @@
 
 #define PLAIN_SIZE 65536u
 #define PACKED_SIZE 65536u
-#define GZIP_WINDOW (15 + 16) /* the largest window; 16: with the head of gzip */
-#define GZIP_MEMORY 8         /* zlib's default */
-#define PRINT_SIZE 512u       /* longer texts of export_print need memory of their own */
+#define GZIP_WINDOW (15 + 16) /* 15: the largest window of zlib; 16: with a gzip header */
+#define GZIP_MEMORY 8         /* default of zlib */
+#define PRINT_SIZE 512u       /* bytes; a longer text of export_print is allocated */
 
 struct export_out {
 	int fd;
-	int error, system;     /* the first error, and errno then */
+	int error, system;     /* first error, and its errno */
 	int packs;             /* 1: `zip` is in use */
-	int is_text;           /* 1: what `zip` gives is written as base64 */
-	unsigned char rest[3]; /* bytes that wait for a group of three */
+	int is_text;           /* 1: the packed bytes are written as base64 */
+	unsigned char rest[3]; /* bytes that wait for a full group of three */
 	size_t rests;
 	uint64_t size;
 	size_t used;
@@ -55,7 +55,7 @@ static void write_all(struct export_out *out, const unsigned char *bytes, size_t
 	}
 }
 
-/* Four characters of base64 for one to three bytes. */
+/* Writes one to three bytes as four characters of base64. */
 static void encode_group(char *into, const unsigned char *from, size_t size)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -95,7 +95,7 @@ static void write_packed(struct export_out *out, size_t size)
 		write_all(out, out->packed, size);
 }
 
-/* Packs what is in `plain`; `flush` is of zlib. */
+/* Packs the bytes in `plain`. `flush`: Z_NO_FLUSH or Z_FINISH of zlib. */
 static void pack(struct export_out *out, int flush)
 {
 	int result = Z_OK;
@@ -214,7 +214,7 @@ void export_print(struct export_out *out, const char *format, ...)
 	va_end(arguments);
 }
 
-/* The bytes of one character of a JSON string; how many of `text` it took. */
+/* Writes the first character of `text` for a JSON string. Returns its number of bytes in `text`. */
 static size_t json_character(struct export_out *out, const char *text, size_t size)
 {
 	uint32_t code;

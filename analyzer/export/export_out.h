@@ -1,7 +1,7 @@
 /*
- * export_out.h - the bytes of an export on their way to a file: buffered, plain or as gzip.
+ * export_out.h - writes the bytes of an export to a file, with a buffer, plain or as gzip.
  *
- * The first error is kept, and nothing is written after an error. Only export_out_close tells. Memory does not grow.
+ * After the first error, nothing more is written, and export_out_close returns this error. Memory does not grow.
  */
 #ifndef MEMANA_EXPORT_OUT_H
 #define MEMANA_EXPORT_OUT_H
@@ -12,13 +12,13 @@
 
 struct export_out;
 
-/* Writes to `fd`, which stays the caller's. NULL: out of memory. */
+/* Begins to write to `fd`, which the caller closes. NULL: out of memory. */
 struct export_out *export_out_new(int fd);
 
-/* From here on bytes are one gzip member, without a time or a name: the same input gives the same bytes. To the end of the output. */
+/* Packs all bytes from now to the end as one gzip member. It has no time and no name: equal input gives equal bytes. */
 void export_gzip(struct export_out *out);
 
-/* The same, as a line of base64, until export_gzip_end: then bytes are plain. */
+/* As export_gzip, but the member is a line of base64 and ends at export_gzip_end. Later bytes are plain. */
 void export_gzip_text(struct export_out *out);
 void export_gzip_end(struct export_out *out);
 
@@ -26,25 +26,30 @@ void export_put(struct export_out *out, const void *bytes, size_t size);
 void export_text(struct export_out *out, const char *text);
 void export_print(struct export_out *out, const char *format, ...) MT_PRINTF(2, 3);
 
-/* A string of JSON with its quotes. Bytes that are not UTF-8 become '?'. No "</" is in the result: a page may hold the string. */
+/*
+ * Writes a JSON string with its quotes. Bytes that are not UTF-8 become '?'. '<' is escaped, so the string cannot end a
+ * script in a page.
+ */
 void export_json_string(struct export_out *out, const char *text);
 
-/* Bytes put so far, before gzip. */
+/* Number of bytes put so far, before gzip. */
 uint64_t export_out_size(const struct export_out *out);
 
-/* Something went wrong before the bytes came here. */
+/* Keeps an error of the caller, with errno, as the error of the output. Only the first error is kept. */
 void export_fail(struct export_out *out, int error);
 
-/* 1: something went wrong; who writes much may stop. */
+/* 1: an error is kept, so further bytes are not written. */
 int export_out_failed(const struct export_out *out);
 
-/* A file without a name, in the user's folder for such files or where there is one. -1: errno. The caller closes. */
+/*
+ * Opens a file without a name in $TMPDIR, /tmp or /var/tmp. Returns a descriptor, which the caller closes; -1 (errno).
+ */
 int export_temporary(void);
 
-/* All bytes of a file. 0 or -MT_E_SYSTEM: the file cannot be read. */
+/* Writes all bytes of a file. Returns 0, or -MT_E_SYSTEM: the file cannot be read. */
 int export_copy(struct export_out *out, int file);
 
-/* Writes what is left and frees. 0, -MT_E_MEMORY, or -MT_E_SYSTEM: errno says why. NULL is fine. */
+/* Writes the bytes in the buffer and frees `out`, which may be NULL. Returns 0, or the first error (with errno). */
 int export_out_close(struct export_out *out);
 
 #endif

@@ -19,7 +19,7 @@ static size_t put_varint(unsigned char *out, uint64_t value)
 	return size;
 }
 
-/* Room for `more` bytes. 1: there is. */
+/* Makes room for `more` bytes. 1: the room is there; 0: out of memory. */
 static int reserve(struct proto *proto, size_t more)
 {
 	size_t room = proto->room ? proto->room : 4096;
@@ -102,7 +102,7 @@ void proto_begin(struct proto *proto, uint32_t field)
 	proto->open[proto->depth++] = ++proto->size;
 }
 
-/* One byte was kept for the length, which is enough for most messages. */
+/* proto_begin kept one byte for the length. A message with a longer length is moved back. */
 void proto_end(struct proto *proto)
 {
 	unsigned char length[VARINT_MAX];

@@ -1,12 +1,12 @@
 /*
- * export_proto.h - a message of Protocol Buffers, written front to back: Perfetto and pprof are such messages.
+ * export_proto.h - writes a message of Protocol Buffers from front to back, for Perfetto and pprof.
  *
  *     proto_begin(proto, 11);          field 11, a message
  *     proto_number(proto, 9, 4);         its field 9
  *     proto_end(proto);
- *     proto_put(proto, out, 1);        all of it as field 1 of the file; the writer is empty then
+ *     proto_put(proto, out, 1);        writes the message as field 1 of the file, and empties the writer
  *
- * Memory: the largest message. Running out of it is remembered, proto_put tells.
+ * Memory grows with the largest message. After a lack of memory, proto_put returns the error.
  */
 #ifndef MEMANA_EXPORT_PROTO_H
 #define MEMANA_EXPORT_PROTO_H
@@ -17,31 +17,34 @@
 
 #define PROTO_DEPTH_MAX 8u
 
-/* All zeros: empty. Release in any case. */
+/* All zeros: empty. The owner calls proto_release. All members are private. */
 struct proto {
-	unsigned char *bytes; /* private, all of it */
+	unsigned char *bytes;
 	size_t size, room;
-	size_t open[PROTO_DEPTH_MAX]; /* the begins of messages that are not ended */
+	size_t open[PROTO_DEPTH_MAX]; /* offsets of the open messages */
 	uint32_t depth;
-	int failed; /* 1: out of memory */
+	int failed; /* 1: out of memory, or too many open messages */
 };
 
-/* Fields. Numbers of an enumeration and booleans are numbers, too; a number below 0 is an int64 or int32. */
+/* Adds a field. proto_number also takes booleans and enumerations; proto_signed takes an int64 or int32. */
 void proto_number(struct proto *proto, uint32_t field, uint64_t value);
 void proto_signed(struct proto *proto, uint32_t field, int64_t value);
 void proto_bytes(struct proto *proto, uint32_t field, const void *bytes, size_t size);
 
-/* Bytes that are not UTF-8 become '?': readers refuse the whole file for one of them. */
+/* Adds a text. Bytes that are not UTF-8 become '?', because readers refuse a file with such bytes. */
 void proto_text(struct proto *proto, uint32_t field, const char *text);
 
-/* A repeated number, packed: proto_begin, any number of these, proto_end. */
+/* Adds one value of a packed repeated field, between proto_begin and proto_end. */
 void proto_packed(struct proto *proto, uint64_t value);
 
-/* A message as a field; at most PROTO_DEPTH_MAX inside one another. */
+/* Begins and ends a message as a field. At most PROTO_DEPTH_MAX messages may be open. */
 void proto_begin(struct proto *proto, uint32_t field);
 void proto_end(struct proto *proto);
 
-/* Hands all of it to `out` as the message `field` of the file (0: as the file itself) and empties it. 0 or -MT_E_MEMORY. */
+/*
+ * Writes the message to `out` as field `field` of the file (0: as the file itself), and empties the writer. Returns 0
+ * or -MT_E_MEMORY.
+ */
 int proto_put(struct proto *proto, struct export_out *out, uint32_t field);
 
 void proto_release(struct proto *proto);

@@ -1,4 +1,4 @@
-/* The part of a run that --since, --until and --steps name. */
+/* export_range.c - finds the part of a run that --since, --until and --steps name. */
 #include "export_moment.h"
 
 #include "database/db.h"
@@ -11,7 +11,7 @@ int export_has_range(const struct export_run *run)
 	return options->since != EXPORT_NO_TIME || options->until != EXPORT_NO_TIME || options->first_step;
 }
 
-/* The time of the steps. -MT_E_ARGUMENT: none of them ended. */
+/* Cuts the range to the time of the steps. -MT_E_ARGUMENT: none of the steps ended. */
 static int find_steps(struct export_run *run, struct export_range *range)
 {
 	struct db_stmt *stmt;

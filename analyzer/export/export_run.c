@@ -1,4 +1,4 @@
-/* The parts of a run that formats share: a pass over its events, and the range that was asked for. */
+/* export_run.c - a pass over the events of a run, for all formats, and its release. */
 #include <stdlib.h>
 #include <string.h>
 #include "export.h"

@@ -1,4 +1,4 @@
-/* Sites or modules at a moment as the rows of a flame graph: export_moment.h. */
+/* export_stacks.c - makes the rows of a flame graph from the sites or modules at a moment: see export_moment.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "report/places.h"
 #include "report/top/top_at.h"
 
-/* A row of bytes: of a site, or of a site's part in a module. */
+/* The bytes of a site, or of its part in a module. */
 struct part {
-	int64_t site, module; /* module 0: by stack, or in none */
+	int64_t site, module; /* module 0: --by stack, or outside of any module */
 	uint64_t bytes, count;
 };
 
@@ -23,7 +23,7 @@ struct asked {
 	struct callstack stack;
 	char place[CALLSTACK_PLACE_MAX];
 	struct export_frames frames;
-	struct part *base; /* the rows at the begin of the range, sorted; they are taken off */
+	struct part *base; /* parts at the beginning of the range, sorted; their bytes are subtracted */
 	size_t bases, base_room;
 	int (*each)(void *context, const struct export_stack *stack);
 	void *context;
@@ -44,7 +44,7 @@ static int add_number(struct asked *asked, const char *word, int64_t number)
 	return add_word(asked, text, (size_t)size);
 }
 
-/* The rows outside of the code: the device, the process, and that the bytes are idle. */
+/* Adds the rows before the code: the device if the run has several, and the process if it has several. */
 static int add_heads(struct asked *asked, const struct export_stack *stack)
 {
 	int error = 0;
@@ -60,7 +60,7 @@ static int add_heads(struct asked *asked, const struct export_stack *stack)
 	return error;
 }
 
-/* "layers.0 > Softmax 2": a row for each part, and the category inside of all. */
+/* Adds a row for each part of a module's path ("layers.0 > Softmax 2" has three), and the category as the last row. */
 static int add_module(struct asked *asked, const char *path, const char *category)
 {
 	static const char none[] = "outside any module", inside[] = " > ";
@@ -107,7 +107,7 @@ static int keep_base(struct asked *asked, const struct part *part)
 	return 0;
 }
 
-/* Takes off the bytes of the begin. 0: nothing has grown. */
+/* Subtracts the bytes at the beginning of the range. 0: the part has not grown. */
 static int take_off(const struct asked *asked, struct part *part)
 {
 	const struct part *base = asked->bases ? bsearch(part, asked->base, asked->bases, sizeof(*part), by_key) : NULL;
@@ -253,7 +253,7 @@ static int newest(void *context, const struct query_process *row)
 	return 0;
 }
 
-/* The rows at a time. 0, -MT_E_ARGUMENT: the run is over by then; or an error. */
+/* Takes the rows at a time. Returns 0; -MT_E_ARGUMENT: the run has ended before this time; or another error. */
 static int take_time(struct asked *asked, int64_t time)
 {
 	const struct moment moment = { .kind = MOMENT_TIME, .time = time };
@@ -264,7 +264,7 @@ static int take_time(struct asked *asked, int64_t time)
 	return take_all(asked);
 }
 
-/* The bytes at the begin of the range go into asked->base. */
+/* Fills asked->base with the bytes at the beginning of the range. */
 static int take_base(struct asked *asked, int64_t begin)
 {
 	int (*each)(void *context, const struct export_stack *stack) = asked->each;
@@ -312,7 +312,7 @@ int export_stacks(struct export_run *run, int (*each)(void *context, const struc
 	return error;
 }
 
-/* "from 1.0 s to 3.0 s", "in steps 3 to 7" */
+/* Writes "growth from 1.0 s to 3.0 s" or "growth in steps 3 to 7". */
 static void range_words(char *out, size_t size, const struct export_options *options)
 {
 	char since[TEXT_SIZE_MAX] = "the begin", until[TEXT_SIZE_MAX] = "the end";

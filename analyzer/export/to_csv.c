@@ -1,4 +1,4 @@
-/* Tables as files of comma-separated values. */
+/* to_csv.c - writes a table of a run as comma-separated values: see csv.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void put_row(struct writer *writer, const struct db_stmt *row, int column
 	writer->run->written++;
 }
 
-/* The rows of a statement, whose columns have the names of the header. ?1 and ?2 are the range, ?3 is 1 for --confidential. */
+/* Writes header and rows of a statement. Its parameters: ?1 and ?2 are the range, ?3 is 1 with --confidential. */
 static int put_table(struct writer *writer, const char *sql, const struct export_range *range)
 {
 	struct db_stmt *stmt;
@@ -51,7 +51,7 @@ static int put_table(struct writer *writer, const char *sql, const struct export
 	return more < 0 ? more : 0;
 }
 
-/* Allocations that were alive in the range, in the order in which they went. */
+/* Writes the allocations that were alive in the range, in the order of their deaths. */
 static int put_allocations(struct writer *writer)
 {
 	static const char sql[] =

@@ -1,7 +1,8 @@
 /*
- * to_folded.c - stacks as lines, "main;train_step;forward BYTES": what flame graphs are drawn from.
+ * to_folded.c - writes stacks as lines for flame graphs: "main;train_step;forward BYTES".
  *
- * The outermost frame comes first. A frame is "function (file.py:12)". ';' and ends of lines would end a frame.
+ * The outermost frame comes first. A frame is "function (file.py:12)". A ';' in a name becomes ':', because ';' ends a
+ * frame.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * to_openmetrics.c - the figures of a run as OpenMetrics text, which Prometheus, node_exporter's textfile collector, W&B and others read.
+ * to_openmetrics.c - writes the figures of a run as OpenMetrics text, for Prometheus, node_exporter, W&B and others.
  *
- * All samples of a metric stand together, so each metric asks for all devices. Sizes are in bytes.
+ * The format needs all samples of a metric in one place, so each metric asks for all devices. Sizes are in bytes.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "report/failed/failures.h"
 #include "report/steps/growth.h"
 
-/* X(name, unit or "", help, what writes its samples). A name ends with its unit. */
+/* Metrics: X(name, unit or "", help, function that writes the samples). A name ends with its unit. */
 #define METRIC_LIST(X)                                                                                                 \
 	X("memana_device_bytes", "bytes", "Memory of the device that programs can have", put_totals)                   \
 	X("memana_peak_bytes", "bytes", "Most bytes that the recorded processes held of the device", put_peaks)        \
@@ -48,7 +48,7 @@ static void begin(struct writer *writer)
 	writer->opened = 0;
 }
 
-/* A value has '\', '"' and the end of a line behind a '\'. */
+/* Adds a label to the sample. In the value, a '\' stands before '\' and '"', and "\n" replaces an end of a line. */
 static void label(struct writer *writer, const char *key, const char *value)
 {
 	size_t size = strlen(value), at, length;
@@ -292,7 +292,9 @@ PROCESS_LIST(PUT_PROCESS)
 HOST_LIST(PUT_HOST)
 #undef PUT_HOST
 
-/* Failed requests as memana top counts them: a refusal that led to another failure, or that was got over, is none. */
+/*
+ * Counts failed requests as memana top does: a refusal is none if it led to another failure, or if a retry got memory.
+ */
 static int put_failures(struct writer *writer)
 {
 	struct oom_failures all;
@@ -308,7 +310,7 @@ static int put_failures(struct writer *writer)
 	return error;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------- */
+/* ---- all metrics ------------------------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name, *unit, *help;

@@ -1,8 +1,9 @@
 /*
- * to_pprof.c - stacks as a profile of pprof: gzip of one message, profile.proto of github.com/google/pprof. A sample has the number of
- * allocations and their bytes, as the heap profiles of Go have them.
+ * to_pprof.c - writes stacks as a profile of pprof: one gzipped message of profile.proto (github.com/google/pprof). A
+ * sample has the number of allocations and their bytes, as in the heap profiles of Go.
  *
- * Tables come behind the samples that use them: all of them are known at the end alone, and a message has no order of fields.
+ * The tables come after the samples, because they are complete only at the end. A message may have its fields in any
+ * order.
  */
 #include <string.h>
 #include "export_moment.h"
@@ -10,7 +11,7 @@
 #include "export_proto.h"
 #include "memtrace/error.h"
 
-/* Numbers of fields. */
+/* Numbers of the fields in profile.proto. */
 enum {
 	PROFILE_SAMPLE_TYPE = 1,
 	PROFILE_SAMPLE = 2,
@@ -27,9 +28,9 @@ enum { LOCATION_ID = 1, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
-/* Keys of tables; ids are their numbers plus 1. */
+/* Keys of the tables. An id in the file is the number of the key plus 1. */
 struct function {
-	uint32_t name, file; /* texts */
+	uint32_t name, file; /* numbers of texts */
 };
 
 struct location {
@@ -139,7 +140,7 @@ static int put_functions(struct writer *writer)
 	return error;
 }
 
-/* The texts, and the two fields that are numbers of texts. */
+/* Writes all texts, and the two fields of the profile that are numbers of texts. */
 static int put_texts(struct writer *writer)
 {
 	char when[128];
@@ -159,7 +160,7 @@ int to_pprof(struct export_run *run, struct export_out *out)
 
 	run->what = "stack";
 	export_gzip(out);
-	text(&writer, ""); /* number 0 */
+	text(&writer, ""); /* text number 0 must be empty */
 	error = put_type(&writer, "inuse_objects", "count");
 	if (!error)
 		error = put_type(&writer, "inuse_space", "bytes");

@@ -1,6 +1,6 @@
 /*
- * to_speedscope.c - stacks as a file of speedscope: a "sampled" profile for each device, in bytes. The format is speedscope's
- * file-format-schema.json.
+ * to_speedscope.c - writes stacks as a file of speedscope: a "sampled" profile for each device, in bytes. The format is
+ * in speedscope's file-format-schema.json.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct writer {
 	struct export_run *run;
 	struct export_out *out;
 	struct export_names frames; /* "function\0file\0line" */
-	int64_t device;             /* the device of the open profile; 0: none is open */
+	int64_t device;             /* id of the device of the open profile; 0: no profile is open */
 	uint32_t profiles;
 	uint64_t *weight; /* weights of the open profile's samples */
 	size_t weights, room;

@@ -1,4 +1,4 @@
-/* The cells of the page: kind of their bytes, place of the request, and frames of its stack for the flame graph. */
+/* html_cells.c - writes the cells of the page: kind of bytes, place of the request, and the frames of its stack. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "report/answer.h"
 #include "timeline/tape.h"
 
-#define NAME_MAX_BYTES 300u /* longer functions and places are cut */
+#define NAME_MAX_BYTES 300u /* room for a function or a place; longer texts are cut */
 
 /* A column of the document. */
 struct column_of_numbers {
@@ -72,10 +72,10 @@ struct cells {
 	struct callstack stack;
 	struct export_names texts, owners;
 	struct tuple_table frames, nodes;
-	struct column_of_numbers function, place; /* by frame: texts */
-	struct column_of_numbers parent, frame;   /* by node, which count from 1 */
-	struct column_of_numbers cell[7];         /* as in cell_columns */
-	uint32_t taken;                           /* cells of the page */
+	struct column_of_numbers function, place; /* numbers of texts, by frame */
+	struct column_of_numbers parent, frame;   /* by node, from node 1 */
+	struct column_of_numbers cell[7];         /* columns of cell_columns */
+	uint32_t taken;                           /* number of cells on the page */
 };
 
 static const char *const cell_columns[] = { "process", "phase", "category", "owner", "function", "place", "node" };
@@ -89,7 +89,7 @@ static const char *frame_function(char *out, size_t size, const struct callstack
 	return callstack_place(out, size, frame);
 }
 
-/* The line of a frame. With --confidential: its library alone. */
+/* Writes the file and line of a frame; with --confidential, only its library. */
 static const char *frame_place(char *out, size_t size, const struct callstack_frame *frame, int is_confidential)
 {
 	if (is_confidential || !*frame->file)
@@ -97,7 +97,7 @@ static const char *frame_place(char *out, size_t size, const struct callstack_fr
 	return callstack_place(out, size, frame);
 }
 
-/* Frames of several processes that a person calls the same are one. */
+/* Gets the number of a frame. Frames of several processes with the same function and place have one number. */
 static int frame_of_words(struct cells *cells, const struct callstack_frame *frame, uint32_t *number)
 {
 	char function[NAME_MAX_BYTES], place[NAME_MAX_BYTES];
@@ -157,7 +157,7 @@ static int step_into(struct cells *cells, uint32_t *node, const struct callstack
 	return error ? error : tuple_add(&cells->nodes, &key, *node);
 }
 
-/* The program's frames. Frames that tell no place from another are left out, as in other exports. */
+/* Gets the number of a stack. As in other exports, frames of the driver, allocator and interpreter are left out. */
 static int node_of(struct cells *cells, int64_t id, uint32_t *node)
 {
 	size_t user, i;
@@ -182,7 +182,7 @@ static uint32_t phase_number(const char *word)
 	return phase < 0 ? MT_PHASE_OTHER : (uint32_t)phase;
 }
 
-/* A site's line of code: with --confidential its function alone. */
+/* Adds a cell of a site. With --confidential, the cell has the function and no place. */
 static int add_cell(struct cells *cells, const struct db_stmt *row, uint32_t cell, uint32_t node)
 {
 	int is_slack = TAPE_IS_SLACK(cell) || db_int(row, 6), error;
@@ -191,7 +191,7 @@ static int add_cell(struct cells *cells, const struct db_stmt *row, uint32_t cel
 
 	if (cell >= cells->html->cells || cells->html->cell_of[cell] != 1)
 		return 0;
-	/* All memory of such a site is slack: its two cells are one. */
+	/* All memory of a site with tensors inside is slack, so its two cells are one. */
 	if (db_int(row, 6) && TAPE_IS_SLACK(cell) && cells->html->cell_of[cell - 1]) {
 		cells->html->cell_of[cell] = cells->html->cell_of[cell - 1];
 		return 0;
@@ -236,7 +236,7 @@ static const char sites_sql[] =
 	"ifnull(place.function, ''), ifnull(place.place, '') FROM site LEFT JOIN place ON place.node = site.node "
 	"WHERE site.id BETWEEN 1 AND 2147483647 ORDER BY site.id";
 
-/* cell_of becomes 1 for cells with a move. add_cell() then sets the page's cell + 2. */
+/* Sets cell_of to 1 for each cell with a move. add_cell then sets the number of the cell on the page, plus 2. */
 static int mark_cells(struct html *html)
 {
 	const struct moves *moves;
@@ -254,7 +254,7 @@ static int mark_cells(struct html *html)
 	return 0;
 }
 
-/* Cells without a row in the table of sites are of a damaged database. */
+/* Makes "plus 2" in cell_of "plus 1". -MT_E_CORRUPT: a cell has no row in the table of sites. */
 static int settle_cells(struct html *html)
 {
 	uint32_t i;

@@ -1,11 +1,11 @@
 /*
- * html_columns.c - the moves of each device as columns.
+ * html_columns.c - writes the moves of each device as columns.
  *
- * A page has each change once that is of the same moves: training does the same in every step.
+ * The page has the moves of equal changes once, because training repeats its changes in every step.
  *
- *     times     of each change the ticks since the one before
- *     changes   of each change its number among those that are different, the first one as 0: its moves follow in `moves`
- *     moves     of each different change the number of moves; of each move cell, bytes (signed), allocations (signed)
+ *     times     for each change: ticks since the change before
+ *     changes   for each change: number of the equal change, from 1; 0: a new change, whose moves come next in `moves`
+ *     moves     for each new change: number of moves, and for each move cell, bytes (signed), allocations (signed)
  *     spans     process, phase, step (signed difference), first (signed difference of ticks), ticks
  */
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 #include "report/answer.h"
 #include "report/failed/failures.h"
 
-#define SPANS_MAX 200000u /* a run with more phases loses its shortest ones */
-#define TICKS 64          /* ticks between two changes, on average: these cost one byte of the file */
+#define SPANS_MAX 200000u /* largest number of phases; the shortest ones are left out */
+#define TICKS 64          /* average number of ticks between two changes: it takes one byte in the file */
 
 void html_put(struct html_bytes *bytes, uint64_t number)
 {
@@ -45,7 +45,7 @@ void html_put_signed(struct html_bytes *bytes, int64_t number)
 	html_put(bytes, (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0));
 }
 
-/* Appends a column to the ones before it. */
+/* Appends a column to `bytes`. */
 static void append(struct html_bytes *bytes, const struct html_bytes *column)
 {
 	unsigned char *grown;
@@ -67,7 +67,7 @@ static void append(struct html_bytes *bytes, const struct html_bytes *column)
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-/* Times of the page: whole ticks since its beginning. */
+/* The clock of the page: times are whole ticks since its beginning. */
 struct clock {
 	int64_t first, last, tick; /* ns */
 };
@@ -126,13 +126,13 @@ static int is_same(const struct moves *moves, uint32_t one, uint32_t two)
 	return counts[0] == counts[1];
 }
 
-/* Changes that are different, by their moves: an open hash table of changes + 1. */
+/* The different changes, by their moves: a hash table with open addressing. `change` has each change plus 1. */
 struct different {
 	uint32_t *change, *number;
 	size_t slots, count;
 };
 
-/* The number of the change among them; 0: it is new. */
+/* The number of an equal change, from 1. 0: the change is new, and is added. */
 static uint32_t number_of(struct different *different, const struct moves *moves, uint32_t change)
 {
 	uint32_t count;
@@ -160,7 +160,7 @@ static void put_moves(struct html_bytes *bytes, const struct html *html, const s
 	}
 }
 
-/* Appends the columns of a device; `length` gets the bytes of each. */
+/* Appends the columns of a device. `length` gets the number of bytes of each column. */
 static int put_device(struct html_bytes *bytes, const struct html *html, const struct moves *moves,
 		      const struct clock *clock, size_t length[3])
 {
@@ -242,7 +242,7 @@ static void put_marks(struct devices *devices, const struct moves *moves)
 	doc_end(devices->doc);
 }
 
-/* The changes that happened up to a time: the page has rounded times alone. */
+/* Number of changes up to a time, because the page itself has only rounded times. */
 static uint32_t changes_at(const struct moves *moves, int64_t time)
 {
 	uint32_t low = 0, high = moves->changes, middle;
@@ -300,7 +300,7 @@ static int take_device(void *context, const struct query_device *row)
 struct spans {
 	const struct devices *devices;
 	struct html_bytes bytes;
-	int64_t step, first, least; /* least: ns of the shortest that stays */
+	int64_t step, first, least; /* least: ns of the shortest phase that is not left out */
 	uint64_t count, left_out;
 };
 

@@ -1,4 +1,7 @@
-/* The sources of the page: a database, or traces loaded into one. A long run costs one pass that keeps the moves alone. */
+/*
+ * html_read.c - reads the data of the page from a database, or loads traces into one. For a long run, one pass keeps
+ * only the moves.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "html.h"
@@ -9,13 +12,13 @@
 #include "store/store.h"
 #include "timeline/tape.h"
 
-#define SITES_MAX (1u << 24) /* ids of a database; memory grows with the largest */
+#define SITES_MAX (1u << 24) /* largest id of a site in a database: memory grows with it */
 
 /* ---- the table `timeline` ---------------------------------------------------------------------------------------- */
 
-/* A place in the order of all changes: after the first `changes` ones at that time. */
+/* A peak or a failed request in the order of all changes: after the first `changes` changes at its time. */
 struct mark {
-	int64_t time, oom; /* oom 0: the peak */
+	int64_t time, oom; /* oom: id of the failed request; 0: the peak */
 	uint64_t changes;
 	uint32_t device;
 };
@@ -29,8 +32,8 @@ struct reading {
 	struct tape_event *event;
 	uint64_t serial;
 	int64_t time;
-	uint64_t at_time; /* whole changes at that time so far */
-	int is_part;      /* the next event is a part of the change */
+	uint64_t at_time; /* number of changes at `time` so far */
+	int is_part;      /* 1: the next event belongs to the same change */
 };
 
 static int take_site(void *context, struct db_stmt *row)
@@ -87,7 +90,7 @@ static const char marks_sql[] =
 	"LEFT JOIN peak ON peak.device = it.device WHERE at IS NOT NULL AND it.device BETWEEN 1 AND 65535 "
 	"AND (it.oom IS NOT NULL OR peak.bytes > 0) ORDER BY at, count";
 
-/* Marks that come before the change number `at_time` at `time`. */
+/* Tells the marks that come before change number `at_time` at `time`. */
 static int pass_marks(struct reading *reading, int64_t time, uint64_t at_time)
 {
 	struct moves_all *moves = &reading->html->moves;
@@ -168,8 +171,8 @@ struct pass {
 	uint64_t serial, event;
 	uint32_t process;
 	int64_t time, ooms;
-	int is_over; /* the newest change */
-	int error;   /* the first */
+	int is_over; /* 1: the newest change is complete */
+	int error;   /* first error */
 };
 
 static void add(struct pass *pass, uint32_t cell, int64_t bytes, int32_t count, int64_t time)
@@ -177,7 +180,7 @@ static void add(struct pass *pass, uint32_t cell, int64_t bytes, int32_t count, 
 	const struct site_key *key = &pass->analysis->attribution.site[TAPE_SITE(cell)].key;
 	uint64_t event = pass->analysis->process[key->process].events;
 
-	/* All that comes during one event of one process is one change, as on the tape. */
+	/* As on the tape, all moves of one event of one process are one change. */
 	if (!pass->serial || pass->is_over || key->process != pass->process || event != pass->event)
 		pass->serial++;
 	pass->is_over = 0;
@@ -209,7 +212,7 @@ static void reached(void *context, uint32_t device, int oom)
 				  : moves_peak(&pass->html->moves, device, pass->time);
 }
 
-/* Between two batches every change has been told to its end. */
+/* Between two batches, every change is complete. */
 static int next_batch(void *context, uint32_t process, uint64_t events, uint64_t bytes)
 {
 	struct pass *pass = context;
@@ -221,7 +224,7 @@ static int next_batch(void *context, uint32_t process, uint64_t events, uint64_t
 	return pass->error;
 }
 
-/* Sites with allocations of two sites, as at the end of a tape (timeline/inflow.c). */
+/* Divides the moves of sites with a twin, as at the end of a tape (timeline/inflow.c). */
 static int split_sites(struct html *html)
 {
 	const struct analysis *analysis = &html->run->analysis;
@@ -261,7 +264,7 @@ static int pass_over(struct html *html)
 	return error ? error : split_sites(html);
 }
 
-/* ---- which of them ----------------------------------------------------------------------------------------------- */
+/* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 static uint64_t count_events(const struct source *source)
 {

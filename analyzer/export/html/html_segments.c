@@ -1,4 +1,4 @@
-/* The map of a device's segments at its peak: tensors, and the holes between them. */
+/* html_segments.c - writes the map of a device's segments at its peak: tensors, and the holes between them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "html.h"
@@ -7,7 +7,7 @@
 #include "report/frag/frag.h"
 #include "timeline/tape.h"
 
-#define PARTS_MAX 50000u /* sum over all devices; the page says how many segments are not shown */
+#define PARTS_MAX 50000u /* largest number of parts of all devices; the page counts segments that are left out */
 
 struct map {
 	struct html *html;
@@ -15,7 +15,7 @@ struct map {
 	uint32_t parts;
 };
 
-/* The page's cell of a block, as the timeline has its site. */
+/* The cell on the page for the site of a block; -1: none. */
 static int64_t cell_of(const struct html *html, const struct frag_map *map, const struct segment_block *block)
 {
 	uint64_t cell = TAPE_CELL(map->tensor[block->id].site, 0);
@@ -23,7 +23,7 @@ static int64_t cell_of(const struct html *html, const struct frag_map *map, cons
 	return cell < html->cells ? (int64_t)html->cell_of[cell] - 1 : -1;
 }
 
-/* Tensors of one cell side by side are one part. */
+/* Writes the parts of a segment. Neighbouring tensors of one cell are one part. */
 static void put_parts(struct map *to, const struct frag_map *map, const struct segment *segment)
 {
 	struct segment_walk walk = segment_walk_begin(segment, map->block);
@@ -62,7 +62,7 @@ static int by_size(const void *one, const void *two)
 	return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : (a > b) - (a < b);
 }
 
-/* The largest first. */
+/* Writes the segments, the largest first. */
 static int put_segments(struct map *to, const struct frag_map *map)
 {
 	const struct segment **sorted = calloc(map->map.count + 1, sizeof(*sorted));

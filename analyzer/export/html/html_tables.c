@@ -1,4 +1,4 @@
-/* The tables of the page beside the moves: processes, steps, modules, causes and settings. */
+/* html_tables.c - writes the other tables of the page: processes, steps, modules, causes and settings. */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
@@ -11,14 +11,14 @@
 
 #define CAUSES_SHOWN 10
 #define SETTINGS_SHOWN 8
-#define STEPS_MAX 20000 /* rows; of more steps each n-th stays */
+#define STEPS_MAX 20000 /* largest number of rows; of more steps, only every n-th is written */
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
 
 struct tables {
 	struct html *html;
 	struct doc *doc;
-	int64_t each, at; /* steps: each n-th row stays */
+	int64_t each, at; /* every `each`th row of steps is written; number of the row */
 	int error;
 };
 
@@ -65,7 +65,7 @@ static int take_step(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Rows: device (number), process, step, begin, end, peak, held and tensors at the end, phase of the peak. */
+/* Columns: device (number), process, step, begin, end, peak, held and tensors at the end, phase of the peak. */
 static const char steps_sql[] =
 	"SELECT number, it.process - 1, it.step, begin_time, end_time, peak_bytes, held_bytes, tensor_bytes, peak_phase "
 	"FROM step_device AS it JOIN device ON device.id = it.device LEFT JOIN step ON step.process = it.process AND step.step = it.step "
@@ -104,7 +104,7 @@ static void put_line(struct doc *doc, const struct module_lines *modules, const 
 	doc_end(doc);
 }
 
-/* Without modules the tree has one line, "outside any module": there is no tree then. */
+/* Writes the tree of modules. A tree with the one line "outside any module" is left out. */
 static int put_modules(struct tables *tables, int64_t device)
 {
 	struct module_lines modules;
@@ -129,7 +129,7 @@ static int take_device(void *context, const struct query_device *row)
 
 /* ---- causes and settings ----------------------------------------------------------------------------------------- */
 
-/* Names of files can be in any sentence: without them the figures stay. */
+/* Writes advice with --confidential: figures without sentences, because any sentence may name a file. */
 static void put_bare(struct doc *doc, const struct advice *advice)
 {
 	const struct find *find = &advice->why.find;

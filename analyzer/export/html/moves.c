@@ -6,10 +6,10 @@
 #include "timeline/tape.h"
 
 #define THINNED_PART(most) ((most)*2 / 5)
-#define STRETCHES 32768u /* number of stretches that the first thinning aims at */
+#define STRETCHES 32768u /* largest number of stretches after the first thinning */
 #define SHIFT_MAX 62u
 
-/* Makes room for one more. 0 or -MT_E_x. */
+/* Makes room for one more item. Returns 0 or -MT_E_x. */
 static int grow(void **array, uint32_t count, uint32_t *room, size_t size)
 {
 	size_t wanted = *room ? (size_t)*room * 2 : 1024;
@@ -74,7 +74,10 @@ static int by_cell(const void *one, const void *two)
 	return (*a > *b) - (*a < *b);
 }
 
-/* Writes what was folded as moves from `into` on, by cell; returns their end. There is room: each stands for one or more. */
+/*
+ * Writes the folded sums as moves from `into` on, in the order of their cells. Returns their end. The room is large
+ * enough, because each sum replaces one or more moves.
+ */
 static uint32_t unfold(struct moves_all *all, struct moves *moves, uint32_t into)
 {
 	struct moves_net *net;
@@ -107,12 +110,15 @@ static void rise(struct level *level, const struct moves_move *move)
 	level->used += TAPE_IS_SLACK(move->cell) ? 0 : move->bytes;
 }
 
-/* The changes that stay of a stretch. */
+/* The changes of a stretch that are kept: most bytes held, most bytes in use, fewest bytes in use. */
 struct chosen {
 	uint32_t held, most, least;
 };
 
-/* Looks at the changes from `from` to before `to`; `level` is what holds before and after. */
+/*
+ * Chooses among the changes from `from` to `to` - 1. *level: bytes before the first and, afterwards, after the last
+ * one.
+ */
 static struct chosen choose(const struct moves *moves, uint32_t from, uint32_t to, struct level *level)
 {
 	struct chosen chosen = { from, from, from };
@@ -140,16 +146,16 @@ static struct chosen choose(const struct moves *moves, uint32_t from, uint32_t t
 	return chosen;
 }
 
-/* Positions of the thinning. */
+/* The state of a thinning. */
 struct thinning {
 	struct moves_all *all;
 	struct moves *moves;
-	uint32_t changes, moved; /* written */
-	uint32_t mark;           /* the first mark that is not passed */
+	uint32_t changes, moved; /* number of changes and moves that are written */
+	uint32_t mark;           /* index of the next mark */
 	uint32_t peak;
 };
 
-/* 1: a mark, the peak or the end needs the change. Marks move to where the change is going to be. */
+/* 1: a mark, the peak or the end needs the change. Sets its marks to the new position of the change. */
 static int is_marked(struct thinning *thinning, uint32_t change)
 {
 	struct moves *moves = thinning->moves;
@@ -186,7 +192,7 @@ static void take(struct thinning *thinning, const struct chosen *chosen, uint32_
 	moves->change[thinning->changes++] = (struct moves_change){ .time = time, .first = first };
 }
 
-/* Thins in place. At most as many changes are written as were read, and the written ones lie before the ones that are still to be read. */
+/* Thins in place: the written changes always lie before the changes that are still to be read. */
 static void thin_to(struct moves_all *all, struct moves *moves, unsigned shift)
 {
 	struct thinning thinning = { .all = all, .moves = moves };
@@ -219,7 +225,7 @@ static unsigned first_shift(const struct moves *moves)
 	return shift;
 }
 
-/* New changes are thinned like the older ones first. All are thinned further if that is not enough. */
+/* The next width of stretches: first, new changes are thinned like the older ones; then all are thinned further. */
 static unsigned next_shift(const struct moves *moves)
 {
 	if (!moves->shift)
@@ -227,7 +233,7 @@ static unsigned next_shift(const struct moves *moves)
 	return moves->changes > moves->thinned ? moves->shift : moves->shift + 1;
 }
 
-/* Widens the stretches of the device with the most moves until all devices have at most `wanted`. */
+/* Thins the device with the most moves, until all devices together have at most `wanted` moves. */
 static void thin(struct moves_all *all, uint64_t wanted)
 {
 	struct moves *most;
@@ -254,7 +260,7 @@ static int is_thinned(const struct moves_all *all)
 	return 0;
 }
 
-/* ---- what is told ------------------------------------------------------------------------------------------------ */
+/* ---- changes of the run ------------------------------------------------------------------------------------------ */
 
 static struct moves *device_of(struct moves_all *all, uint32_t device)
 {
@@ -271,7 +277,10 @@ static struct moves *device_of(struct moves_all *all, uint32_t device)
 	return &grown[device];
 }
 
-/* A count often comes after the bytes of its cell. 1: it is a part of that move. */
+/*
+ * Adds a move to a move of the same cell in the change, if there is one: the count often comes after the bytes. 1:
+ * added.
+ */
 static int is_joined(struct moves *moves, const struct moves_move *move)
 {
 	uint32_t first = moves->change[moves->changes - 1].first, i;
@@ -317,7 +326,7 @@ static int append(struct moves_all *all, struct moves *moves, const struct moves
 	return 0;
 }
 
-/* Memory from before the range becomes one change of each device, at the begin of the range. */
+/* Writes the memory from before the range as one change of each device, at the beginning of the range. */
 static int begin_range(struct moves_all *all)
 {
 	struct moves_move move;
@@ -399,7 +408,7 @@ static int64_t kept(int64_t held, int64_t share)
 	return held < share ? held : share;
 }
 
-/* Appends the move, or what becomes of it. */
+/* Appends a move. A move of a cell with a share becomes up to two moves: of this cell and of the other one. */
 static int add_shared(struct moves_all *all, struct moves *into, const struct moves_move *move,
 		      const struct moves_share *share)
 {

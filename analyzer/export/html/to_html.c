@@ -1,8 +1,8 @@
 /*
- * to_html.c - a run as one page that needs nothing else: no network, no other file.
+ * to_html.c - writes a run as one page without network and other files.
  *
- * Nothing of the run is in the markup. All names are in the packed data, and page.js shows them as text alone. The page may run the
- * one script and use the one style whose hashes are in its policy: the Makefile computes them.
+ * The markup has nothing of the run: all names are in the packed data, and page.js shows them only as text. The policy
+ * of the page allows one script and one style, by their hashes, which the Makefile computes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 
-/* The files of this folder, each ends in NUL. */
+/* The files of this folder as texts that end in NUL. */
 extern const char html_page[], html_style[], html_data_script[], html_time_script[], html_script[];
 
 #define PAGE_FILE(symbol, file)                                 \
@@ -35,7 +35,7 @@ static const char policy[] = "<meta http-equiv=\"Content-Security-Policy\" conte
 
 /* ---- the document ------------------------------------------------------------------------------------------------ */
 
-/* 0; -MT_E_ARGUMENT: the run is over by then; or -MT_E_x. */
+/* Returns 0; -MT_E_ARGUMENT: the run has ended before this time; or -MT_E_x. */
 static int check_time(struct html *html, int64_t time)
 {
 	int is_over = 0;
@@ -45,7 +45,7 @@ static int check_time(struct html *html, int64_t time)
 	return error ? error : is_over ? -MT_E_ARGUMENT : 0;
 }
 
-/* The peak of a step, of the device that held most then. 0, -MT_E_ARGUMENT or -MT_E_x. */
+/* Sets the cursor to the peak of a step, on the device with the highest peak. Returns 0, -MT_E_ARGUMENT or -MT_E_x. */
 static int find_step(struct html *html, uint32_t step)
 {
 	struct db_stmt *stmt;
@@ -63,7 +63,7 @@ static int find_step(struct html *html, uint32_t step)
 	return more < 0 ? more : more ? 0 : -MT_E_ARGUMENT;
 }
 
-/* The position of the cursor in a page that opens, by --at. */
+/* Writes the first position of the cursor, by --at. */
 static int put_cursor(struct html *html, struct doc *doc)
 {
 	const struct moment *at = &html->run->options->moment;
@@ -106,7 +106,7 @@ static int fill(struct html *html, struct doc *doc, struct html_bytes *columns)
 	return error ? error : html_segments(html, doc);
 }
 
-/* The document as text, the caller's to free. 0 or -MT_E_x. */
+/* Makes the document as text. The caller frees *text. Returns 0 or -MT_E_x. */
 static int print(struct html *html, struct html_bytes *columns, char **text, size_t *size)
 {
 	struct doc *doc = doc_new();

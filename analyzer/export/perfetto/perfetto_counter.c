@@ -1,4 +1,4 @@
-/* Counters: every change while there are few; else three points of each bucket of time at most. */
+/* perfetto_counter.c - writes counters: every change of a short run, or at most three points of each bucket of time. */
 #include "perfetto.h"
 
 void perfetto_send(struct perfetto *perfetto, struct perfetto_counters *counters, uint32_t value, int64_t time,
@@ -12,7 +12,10 @@ void perfetto_send(struct perfetto *perfetto, struct perfetto_counters *counters
 	counters->sent.value[value] = bytes;
 }
 
-/* Values that have changed since the point before. A counter begins with its first value that is not 0. */
+/*
+ * Writes the values that have changed since the last written point. A counter begins with its first value that is not
+ * 0.
+ */
 static void send(struct perfetto *perfetto, struct perfetto_counters *counters, const struct perfetto_point *point)
 {
 	uint32_t i;
@@ -23,7 +26,7 @@ static void send(struct perfetto *perfetto, struct perfetto_counters *counters, 
 	counters->sent.time = point->time;
 }
 
-/* In order of time: the last point has the value that holds until the next bucket. */
+/* Writes low, high and last point of the bucket in the order of time. The last value holds until the next bucket. */
 static void send_bucket(struct perfetto *perfetto, struct perfetto_counters *counters)
 {
 	const struct perfetto_point *low = &counters->low, *high = &counters->high;
@@ -36,7 +39,9 @@ static void send_bucket(struct perfetto *perfetto, struct perfetto_counters *cou
 	counters->bucket = -1;
 }
 
-/* Among points with as many bytes that with the most tensors is the highest, as everywhere (analysis_is_higher). */
+/*
+ * 1: the point is higher than `high`: more bytes held or, with equal bytes, more tensor bytes (as analysis_is_higher).
+ */
 static int is_higher(const struct perfetto_counters *counters, const struct perfetto_point *point)
 {
 	const uint64_t *high = counters->high.value;
@@ -63,7 +68,7 @@ static void add_to_bucket(struct perfetto *perfetto, struct perfetto_counters *c
 	counters->last = *point;
 }
 
-/* The range begins with what was there before. */
+/* Writes the last point from before the range as the first point of the range. */
 static void send_waiting(struct perfetto *perfetto, struct perfetto_counters *counters)
 {
 	if (!counters->waits)

@@ -1,4 +1,4 @@
-/* The run, from a database: the moves of its table `timeline`, and rows. */
+/* perfetto_database.c - tells a run from a database: the moves of its table `timeline`, and rows of other tables. */
 #include <stdlib.h>
 #include <string.h>
 #include "database/db.h"
@@ -11,10 +11,10 @@
 struct replay {
 	struct perfetto *perfetto;
 	struct tape_event *event; /* room for the events of one block */
-	uint64_t *held;           /* by device: all processes */
+	uint64_t *held;           /* bytes of all processes, by device */
 	uint32_t devices;
-	struct db_stmt *peak; /* the peaks of steps, by time: the next one is read, */
-	int more;             /* 1 */
+	struct db_stmt *peak; /* the peaks of steps in the order of time; at the next peak */
+	int more;             /* 1: `peak` has a row */
 	uint32_t sites;
 };
 
@@ -35,7 +35,7 @@ static uint8_t phase_of(const char *word)
 	return phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
 }
 
-/* A process or a device that the database has. */
+/* 1: the database has this process and this device. */
 static int is_known(const struct replay *replay, int64_t process, int64_t device)
 {
 	return process > 0 && process <= replay->perfetto->processes && device > 0 && device <= replay->devices;
@@ -68,7 +68,7 @@ static int take_site(void *context, struct db_stmt *row)
 	return replay->perfetto->error;
 }
 
-/* The next peak is of now, or was missed: the dump is of what is held. */
+/* Dumps the bytes that are held now for the next peak, and reads the peak after it. */
 static int dump_peak(struct replay *replay)
 {
 	struct perfetto_pair *pair;
@@ -86,7 +86,7 @@ static int dump_peak(struct replay *replay)
 	return replay->more < 0 ? replay->more : replay->perfetto->error;
 }
 
-/* Peaks of which nothing can come any more at `time`. */
+/* Dumps the peaks from before `time` that dump_here did not find. */
 static int dump_until(struct replay *replay, int64_t time)
 {
 	int error = 0;
@@ -96,7 +96,7 @@ static int dump_until(struct replay *replay, int64_t time)
 	return error;
 }
 
-/* After a change at `time`: is it the peak? */
+/* Call it after a change at `time`: dumps the peaks at this time if the device holds their bytes now. */
 static int dump_here(struct replay *replay, int64_t time)
 {
 	int64_t device;

@@ -1,13 +1,13 @@
-/* Moves of bytes become counters; samples too. */
+/* perfetto_feed.c - makes counters from moves of bytes and from samples. */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "perfetto.h"
 
-#define PLAIN_EVENTS 100000 /* a run with more events is decimated */
-#define BUCKETS 16384       /* all processes together */
-#define BUCKETS_LEAST 1024  /* each process */
+#define PLAIN_EVENTS 100000 /* a run with more events is written in buckets of time */
+#define BUCKETS 16384       /* number of buckets of all processes together */
+#define BUCKETS_LEAST 1024  /* smallest number of buckets of a process */
 
 /* ---- moves ------------------------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /*
- * Heap dumps: what each process held on each device at the peak of each step.
+ * perfetto_heap.c - writes heap dumps: the bytes of each process on each device at the peak of each step.
  *
- * Perfetto reads sums since the beginning, of all that was allocated and freed at a stack. A dump has the stacks whose sums differ from
- * those of the dump before.
+ * Perfetto reads the sums of allocated and of freed bytes of each stack since the beginning. A dump has the stacks
+ * whose sums differ from the dump before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "memtrace/error.h"
 #include "perfetto.h"
 
-#define ROWS_MAX (1u << 18) /* rows and dumps; above that every second step is dropped */
+#define ROWS_MAX (1u << 18) /* largest number of rows and dumps; with more, every second step is dropped */
 #define NAME_BYTES 64
 
-/* A site whose bytes are others than in the dump before. */
+/* A site whose bytes differ from the dump before. */
 struct row {
 	uint32_t site;
 	struct perfetto_bytes bytes;
@@ -26,7 +26,7 @@ struct dump {
 	uint32_t rows;
 };
 
-/* A stack of a pair: sums, and what is alive. */
+/* The sums of a stack of a pair since the beginning. */
 struct sum {
 	uint32_t stack;
 	int changed;
@@ -38,13 +38,13 @@ struct perfetto_heap {
 	size_t rows, row_room;
 	struct dump *dump;
 	size_t dumps, dump_room;
-	uint32_t stride;          /* steps whose number it divides are kept */
+	uint32_t stride;          /* steps with a multiple of this number are kept */
 	char (*name)[NAME_BYTES]; /* names of devices */
 	uint32_t names;
-	struct tuple_table known; /* pair and stack: index of `sum` */
+	struct tuple_table known; /* index in `sum` by pair and stack */
 	struct sum *sum;
 	size_t sums, sum_room;
-	uint32_t *changed; /* sums of the dump at hand */
+	uint32_t *changed; /* sums that change in the running dump */
 	size_t changes, changed_room;
 };
 
@@ -73,7 +73,7 @@ void perfetto_heap_free(struct perfetto *perfetto)
 	perfetto->heap = NULL;
 }
 
-/* ---- dumps are taken --------------------------------------------------------------------------------------------- */
+/* ---- take dumps -------------------------------------------------------------------------------------------------- */
 
 static int is_same(const struct perfetto_bytes *one, const struct perfetto_bytes *two)
 {
@@ -114,15 +114,15 @@ static int add_rows(struct perfetto *perfetto, const struct perfetto_pair *pair,
 	return error;
 }
 
-/* The pair's highest peak is always kept: it may be the device's. */
+/* 1: the dump is kept. The highest peak of a pair is always kept, because it may be the peak of the device. */
 static int is_kept(const struct perfetto *perfetto, const struct dump *dump)
 {
 	return dump->step % perfetto->heap->stride == 0 || dump->bytes == perfetto->pair[dump->pair].highest;
 }
 
-/* ---- dumps are dropped ------------------------------------------------------------------------------------------- */
+/* ---- drop dumps -------------------------------------------------------------------------------------------------- */
 
-/* Sites that differ from the dump of their pair that was kept last. */
+/* The sites that changed since the last kept dump of their pair. */
 struct pending {
 	uint32_t *site;              /* first site of a pair, 0: none */
 	uint32_t *next;              /* next site of the pair, by site */
@@ -150,7 +150,7 @@ static int pending_init(struct pending *pending, const struct perfetto *perfetto
 	return -MT_E_MEMORY;
 }
 
-/* The rows of the dump are pending until a dump of the pair is kept. */
+/* Adds the rows of the dump. They are pending until a dump of the pair is kept. */
 static void add_pending(struct perfetto *perfetto, struct pending *pending, const struct dump *dump, size_t first)
 {
 	const struct row *row;
@@ -167,7 +167,7 @@ static void add_pending(struct perfetto *perfetto, struct pending *pending, cons
 	}
 }
 
-/* Writes the pending sites of the pair as the rows from `at` on, which have been read. Their number. */
+/* Writes the pending sites of the pair as rows, in place of rows that were read, from `at` on. Returns their number. */
 static uint32_t keep_pending(struct perfetto *perfetto, struct pending *pending, uint32_t pair, size_t at)
 {
 	uint32_t i, rows = 0;
@@ -183,7 +183,7 @@ static uint32_t keep_pending(struct perfetto *perfetto, struct pending *pending,
 	return rows;
 }
 
-/* Keeps the dumps that is_kept, with all that has changed between them. */
+/* Drops the dumps for which is_kept returns 0. The next kept dump gets their rows. */
 static int thin_out(struct perfetto *perfetto)
 {
 	struct perfetto_heap *heap = perfetto->heap;
@@ -243,7 +243,7 @@ void perfetto_heap_dump(struct perfetto *perfetto, struct perfetto_pair *pair, c
 	perfetto_fail(perfetto, error);
 }
 
-/* ---- dumps are written ------------------------------------------------------------------------------------------- */
+/* ---- write dumps ------------------------------------------------------------------------------------------------- */
 
 int perfetto_heap_name(struct perfetto *perfetto, uint32_t device, const char *name)
 {

@@ -1,4 +1,4 @@
-/* Packets, and the clock of the file. */
+/* perfetto_packet.c - begins and ends packets, and converts times to the clock of the file. */
 #include "perfetto.h"
 
 void perfetto_fail(struct perfetto *perfetto, int error)

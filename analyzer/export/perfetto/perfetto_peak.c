@@ -1,4 +1,4 @@
-/* The peaks of devices, where only some changes are written. */
+/* perfetto_peak.c - writes the exact peaks of devices if counters are written in buckets of time. */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
@@ -11,7 +11,7 @@ struct peaks {
 	uint32_t points;
 };
 
-/* The point of the pair of a row's process and device. NULL: the pair never held anything. */
+/* The point for process and device of a row. NULL: the process never held bytes on the device. */
 static struct perfetto_point *point_of(struct peaks *peaks, const struct db_stmt *row)
 {
 	struct perfetto *perfetto = peaks->perfetto;
@@ -44,7 +44,7 @@ static int take_part(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* A value of 0 is written, too: the newest point of the track may be another. */
+/* Writes the points. A value of 0 is written, too, because the newest value of its track may differ. */
 static void send_peaks(struct peaks *peaks)
 {
 	struct perfetto_counters *held;

@@ -1,11 +1,11 @@
-/* Phases and steps as slices, failed requests as instants. */
+/* perfetto_slice.c - writes phases and steps as slices, and failed requests as instants. */
 #include <stdio.h>
 #include "base/text.h"
 #include "memtrace/error.h"
 #include "perfetto.h"
 #include "report/failed/failures.h"
 
-/* Slices of one track follow one another; `name` NULL: that of phase `phase`. */
+/* Writes a slice, which must not begin before the end of the track's last one. `name` NULL: the name of `phase`. */
 static void put_slice(struct perfetto *perfetto, uint64_t track, int64_t first, int64_t last, const char *name,
 		      uint32_t phase)
 {
@@ -24,7 +24,7 @@ static void put_slice(struct perfetto *perfetto, uint64_t track, int64_t first, 
 	perfetto->run->written++;
 }
 
-/* A slice that ends where the range begins is none of the range. */
+/* 1: the slice is in the range. A slice that ends at the beginning of the range is not. */
 static int overlaps(const struct perfetto *perfetto, int64_t first, int64_t last)
 {
 	if (first == last)
@@ -32,7 +32,7 @@ static int overlaps(const struct perfetto *perfetto, int64_t first, int64_t last
 	return last > perfetto->range.first && first < perfetto->range.last;
 }
 
-/* Each bucket has one phase that is shorter than the bucket. */
+/* 1: the phase is left out. Of the phases that are shorter than a bucket, each bucket has only one. */
 static int is_too_short(const struct perfetto *perfetto, struct perfetto_process *process, int64_t first, int64_t last)
 {
 	int64_t bucket;
@@ -88,7 +88,7 @@ static void put_note(struct proto *proto, const char *name, int64_t value)
 	proto_end(proto);
 }
 
-/* An instant on the track of the process, with the stack of the request. */
+/* Writes a failed request as an instant on the track of its process, with its stack. */
 static void put_failure(struct perfetto *perfetto, const struct oom_failure *it)
 {
 	struct proto *proto = &perfetto->proto;

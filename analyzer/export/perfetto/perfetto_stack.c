@@ -1,4 +1,4 @@
-/* Call stacks: texts, frames and stacks are written once, and named by number from there on. */
+/* perfetto_stack.c - writes each text, frame and call stack once. Later packets have only its number. */
 #include <stdlib.h>
 #include <string.h>
 #include "export/export_frames.h"
@@ -15,8 +15,8 @@ struct perfetto_stacks {
 	struct callstack stack;
 	struct export_frames rows;
 	struct export_names functions, sources, paths; /* texts */
-	struct export_names frames, chains;            /* keys: numbers */
-	uint32_t *chain;                               /* frames of the stack at hand */
+	struct export_names frames, chains;            /* keys of numbers */
+	uint32_t *chain;                               /* frames of the newest stack */
 	size_t room;
 };
 
@@ -49,7 +49,7 @@ void perfetto_stacks_close(struct perfetto *perfetto)
 	perfetto->stacks = NULL;
 }
 
-/* A packet with one entry of interned data. Its fields follow, then end_entry. */
+/* Begins a packet with one entry of interned data. The caller adds its fields, and calls end_entry. */
 static void begin_entry(struct perfetto *perfetto, uint32_t field, uint32_t number)
 {
 	perfetto_begin(perfetto);
@@ -65,7 +65,7 @@ static void end_entry(struct perfetto *perfetto)
 	perfetto_end(perfetto);
 }
 
-/* The number of a key, from 1 on. *is_new: the entry is to be written. 0: out of memory. */
+/* Returns the number of a key, from 1. *is_new 1: the caller must write the entry. 0: out of memory. */
 static uint32_t number_of(struct perfetto *perfetto, struct export_names *names, const void *key, size_t size,
 			  int *is_new)
 {
@@ -94,7 +94,7 @@ static uint32_t text_of(struct perfetto *perfetto, struct export_names *names, u
 	return number;
 }
 
-/* Perfetto tells frames apart by function, module and address: the address is the number of the frame. */
+/* The number of a frame. Perfetto compares function, module and address, so the address is the number of the frame. */
 static uint32_t frame_of(struct perfetto *perfetto, const struct export_frame *frame)
 {
 	struct perfetto_stacks *stacks = perfetto->stacks;
@@ -134,7 +134,7 @@ static int chain_room(struct perfetto_stacks *stacks, size_t count)
 	return 0;
 }
 
-/* The stack of the rows at hand. */
+/* The number of the stack with the newest rows. */
 static uint32_t chain_of(struct perfetto *perfetto)
 {
 	struct perfetto_stacks *stacks = perfetto->stacks;

@@ -1,4 +1,4 @@
-/* The run, from traces: one pass over their events. */
+/* perfetto_traces.c - tells a run from traces, by one pass over their events. */
 #include "memtrace/error.h"
 #include "perfetto.h"
 #include "store/load.h"
@@ -7,12 +7,12 @@
 struct pass {
 	struct perfetto *perfetto;
 	const struct analysis *analysis;
-	uint32_t process; /* process of the change that is being told, and its event */
-	uint64_t event;
+	uint32_t process; /* process of the running change */
+	uint64_t event;   /* event of the running change */
 	int started;
 };
 
-/* Sums over the chunks of all traces, which are known before their events. */
+/* Finds times and number of events of the run from the chunks of all traces, before the first event. */
 static void measure(struct pass *pass)
 {
 	struct perfetto *perfetto = pass->perfetto;
@@ -50,7 +50,7 @@ static int next_batch(void *context, uint32_t process, uint64_t events, uint64_t
 	return pass->perfetto->error;
 }
 
-/* The peak of the running step of the site's process, as far as it is known. NULL: there is none. */
+/* The highest peak so far of the process's running step on the device. NULL: none yet. */
 static const struct analysis_step_peak *peak_of(const struct analysis *analysis, struct perfetto_pair *pair)
 {
 	const struct analysis_device *device = &analysis->device[pair->device];
@@ -67,7 +67,7 @@ static const struct analysis_step_peak *peak_of(const struct analysis *analysis,
 	return NULL;
 }
 
-/* Before the first change after a peak, what was held then is written down. */
+/* Keeps the bytes of the site at a peak, before the first change after this peak. */
 static void touch(struct pass *pass, struct perfetto_site *site)
 {
 	const struct analysis_step_peak *peak = peak_of(pass->analysis, &pass->perfetto->pair[site->pair - 1]);
@@ -79,7 +79,7 @@ static void touch(struct pass *pass, struct perfetto_site *site)
 	site->peak_process = peak->process;
 }
 
-/* The site, which something is told of. NULL: an error. */
+/* The site of a move or a count. Ends the running change if another event has begun. NULL: an error. */
 static struct perfetto_site *site_of(struct pass *pass, uint32_t number)
 {
 	struct perfetto *perfetto = pass->perfetto;
@@ -180,7 +180,7 @@ static int host_sample(void *context, uint32_t process, const struct mt_event *e
 	return pass->perfetto->error;
 }
 
-/* The names of stacks, and failed requests, are asked of a database in memory afterwards, as `top` does it. */
+/* Makes a database in memory, as memana top does, for the names of stacks and for failed requests. */
 static int store(struct export_run *run)
 {
 	int error = db_create(&run->db, NULL, schema_sql);

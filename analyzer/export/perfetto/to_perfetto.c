@@ -1,4 +1,4 @@
-/* Packets, tracks, and the order of the file. */
+/* to_perfetto.c - writes clocks, names and tracks, and the parts of the file in their order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@
 #define CLEARED 1
 #define CLOCK_REAL 1
 #define CLOCK_MONO 3
-#define CLOCK_COARSE 4 /* heap dumps are read with this clock */
+#define CLOCK_COARSE 4 /* Perfetto reads heap dumps with this clock */
 #define UNIT_BYTES 3
 #define ORDER_EXPLICIT 3
 #define NAME_MAX_BYTES 300
-#define PID_FIRST 10000000 /* processes without a pid of their own */
+#define PID_FIRST 10000000 /* first pid for processes whose own pid is in use */
 
 /* ---- the beginning of the file ----------------------------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ static void put_clock(struct proto *proto, uint64_t clock, uint64_t time)
 	proto_end(proto);
 }
 
-/* Trace viewers join files of several programs by the time of day. */
+/* Writes the clocks. With the time of day, viewers can join the files of several programs. */
 static void put_clocks(struct perfetto *perfetto, uint64_t realtime)
 {
 	struct proto *proto = &perfetto->proto;
@@ -70,7 +70,7 @@ static void put_names(struct perfetto *perfetto)
 
 /* ---- tracks ------------------------------------------------------------------------------------------------------ */
 
-/* A packet with a track, to be ended by end_track. `rank` orders it among the tracks of its parent. */
+/* Begins a packet with a track; end_track ends the packet. `rank`: position among the tracks of the parent. */
 static void begin_track(struct perfetto *perfetto, uint64_t track, uint64_t parent, const char *name, uint32_t rank)
 {
 	struct proto *proto = &perfetto->proto;
@@ -99,7 +99,7 @@ static void put_track(struct perfetto *perfetto, uint64_t track, uint64_t parent
 	end_track(perfetto);
 }
 
-/* Counters of one device share their scale. */
+/* Writes the track of a counter. The counters of a device with equal `scale` share their scale in the viewer. */
 static void put_counter(struct perfetto *perfetto, const struct perfetto_counters *counters, uint32_t value,
 			uint64_t parent, const char *name, uint64_t scale)
 {
@@ -128,7 +128,7 @@ static const char *value_name(uint32_t value)
 	return value == PERFETTO_TENSORS ? "in tensors" : mt_phase_name(value - PERFETTO_PHASE);
 }
 
-/* The process's part of a device: a group with all it holds there, by phase. */
+/* Writes the tracks of a process on a device: a group with all bytes held, and with bytes by phase. */
 static void put_pair(struct perfetto *perfetto, const struct perfetto_pair *pair, const char *device)
 {
 	uint64_t process = perfetto_track(pair->process), group = perfetto_pair_track(pair);
@@ -156,7 +156,7 @@ static int take_device(void *context, const struct query_device *row)
 	return perfetto_heap_name(context, (uint32_t)(row->id - 1), name);
 }
 
-/* The pid if no earlier process has it; else a number that no process has. */
+/* The pid in the file: the process's own pid, or a free number if an earlier process has this pid. */
 static int32_t pid_of(struct perfetto *perfetto, uint32_t process, int64_t pid)
 {
 	const struct tuple key = { { (uint64_t)pid } };
@@ -212,7 +212,7 @@ static int put_tracks(struct perfetto *perfetto)
 	return error;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 static int take_clock(void *context, struct db_stmt *row)
 {
@@ -223,7 +223,7 @@ static int take_clock(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Clocks, names and tracks; the events; failed requests and heap dumps. */
+/* Writes clocks, names and tracks, then the events from the temporary file, then failed requests and heap dumps. */
 static int write_file(struct perfetto *perfetto, int file)
 {
 	int error = answer_rows(perfetto->run->db,
@@ -243,7 +243,7 @@ static int write_file(struct perfetto *perfetto, int file)
 	return error ? error : perfetto_heap_write(perfetto);
 }
 
-/* The whole run, from its begin. After it run->db has the tables of `top`. */
+/* Tells the whole run from its beginning. Afterwards, run->db has the tables of memana top. */
 static int run_feed(struct perfetto *perfetto)
 {
 	struct export_run *run = perfetto->run;

@@ -1,4 +1,4 @@
-/* The pass over the traces; what it tells of sites; and the order of the file. */
+/* to_torch.c - runs the pass over the traces, keeps facts about sites, and writes the file in its order. */
 #include <stdlib.h>
 #include "label/category.h"
 #include "memtrace/base.h"
@@ -7,7 +7,7 @@
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-/* Categories of sites, and which memory tensors are cut from. */
+/* Keeps the category of each site, and whether tensors are cut from its memory. Call it after the pass. */
 static int keep_sites(struct torch *torch)
 {
 	const struct analysis *analysis = &torch->run->analysis;
@@ -57,7 +57,7 @@ static int slot_by_index(const void *a, const void *b)
 	return one->index < two->index ? -1 : one->index > two->index;
 }
 
-/* A list of entries for each device, an empty one for those between. */
+/* Writes a list of entries for each index of a device. An index without a device gets an empty list. */
 static int put_traces(struct torch *torch, uint32_t devices)
 {
 	struct torch_slot **order = calloc(torch->slots + 1, sizeof(*order));
@@ -84,7 +84,7 @@ static int put_traces(struct torch *torch, uint32_t devices)
 	return torch->error;
 }
 
-/* The viewer says then that older entries are missing. */
+/* Writes the settings. If entries were left out, the viewer says that older entries are missing. */
 static void put_settings(struct torch *torch)
 {
 	torch_write_dict(torch->out);

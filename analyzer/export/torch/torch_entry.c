@@ -1,4 +1,4 @@
-/* Births, deaths, failed requests and ranges of the program as the entries of a snapshot. */
+/* torch_entry.c - writes births, deaths, failed requests and ranges as the entries of a snapshot. */
 #include <inttypes.h>
 #include <stdio.h>
 #include "memtrace/base.h"
@@ -7,15 +7,15 @@
 
 /* ---- one entry --------------------------------------------------------------------------------------------------- */
 
-/* The list that is being written. */
+/* The open list of entries. */
 struct list {
 	struct torch_slot *slot; /* NULL: pinned memory */
 	uint32_t items;
-	uint64_t entries; /* number of entries of the records that are kept */
-	uint64_t skipped; /* number of records that are kept, and are not shown */
+	uint64_t entries; /* number of entries for the remaining records */
+	uint64_t skipped; /* number of records in the log without entries */
 };
 
-/* Microseconds since 1970. */
+/* The time of an event in microseconds since 1970. */
 static int64_t time_of(const struct torch *torch, uint32_t process, uint64_t event_time)
 {
 	const struct mt_process *info = torch->run->analysis.process[process].info;
@@ -30,7 +30,7 @@ static int is_autograd(const struct mt_defs *defs, uint32_t id)
 	return thread && thread->flags & MT_THREAD_AUTOGRAD;
 }
 
-/* A recording of Python's frames finds none on autograd's threads: the list is empty there, and not absent. */
+/* Writes the frames. Threads of autograd have no Python frames: their list is empty, and not absent. */
 static void put_frames(struct torch *torch, const struct torch_record *record)
 {
 	if (!record->stack && !is_autograd(torch->run->analysis.process[record->process].defs, record->thread))
@@ -109,7 +109,10 @@ static void put_death(struct torch *torch, struct list *list, const struct torch
 		put_entry(torch, list, record->is_mapped ? TORCH_SEGMENT_UNMAP : TORCH_SEGMENT_FREE, record);
 }
 
-/* NULL: the driver's refusal, which is not told beside the framework's. */
+/*
+ * The failed request of a record. NULL: a refusal of the driver, which gets no entry because requests for tensors
+ * failed.
+ */
 static const struct analysis_oom *find_failure(const struct torch *torch, const struct torch_record *record)
 {
 	const struct analysis_oom *oom = &torch->run->analysis.oom[record->site];
@@ -124,11 +127,11 @@ static void put_failure(struct torch *torch, struct list *list, const struct tor
 
 	if (!oom)
 		return;
-	told.addr = oom->free > 0 ? (uint64_t)oom->free : 0; /* a sample tells it, later than the failure */
+	told.addr = oom->free > 0 ? (uint64_t)oom->free : 0; /* known only after a later sample */
 	put_entry(torch, list, TORCH_OOM, &told);
 }
 
-/* How many entries a record is. */
+/* Number of entries for a record. */
 static uint32_t entries_of(const struct torch *torch, const struct list *list, const struct torch_record *record)
 {
 	if (record->event == TORCH_FAILED)
@@ -146,7 +149,7 @@ static void count_record(struct torch *torch, const struct torch_record *record,
 	list->entries += entries_of(torch, list, record);
 }
 
-/* The oldest ones are left out until the viewer takes the rest. */
+/* Writes the entries of a record. The oldest records are left out until the viewer can take the others. */
 static void put_record(struct torch *torch, const struct torch_record *record, void *context)
 {
 	struct list *list = context;
@@ -169,7 +172,7 @@ static void put_record(struct torch *torch, const struct torch_record *record, v
 		put_entry(torch, list, TORCH_SNAPSHOT, record);
 }
 
-/* One more entry of the category "unknown", where all have others: the viewer needs one. */
+/* Adds an entry with the category "unknown" if categories are in use without it: the viewer needs one such entry. */
 static void put_unknown(struct torch *torch, struct list *list)
 {
 	if (!torch->memo.has_category || torch->memo.has_unknown)

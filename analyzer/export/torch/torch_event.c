@@ -1,12 +1,12 @@
-/* The events of the pass as records of the logs, and the things that are alive at its end. */
+/* torch_event.c - makes the records of the logs from the events of the pass, and keeps the things alive at its end. */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "torch.h"
 
-#define BLOCK_MIN 512u /* bytes: PyTorch's blocks are a multiple */
-#define OPEN_MAX 4096u /* ranges at once */
+#define BLOCK_MIN 512u /* bytes; sizes of PyTorch's blocks are multiples of it */
+#define OPEN_MAX 4096u /* largest number of open ranges */
 
 /* ---- handles of physical memory ---------------------------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ static void add_handle(struct torch *torch, uint32_t process, const struct mt_li
 	torch->handle[at] = (struct torch_handle){ live->handle, process, live->device, (uint32_t)live->tag };
 }
 
-/* Those behind it move up, so that no place of theirs is passed over. */
+/* Removes a handle. Later handles of the same run of slots move into the hole, so that searches still find them. */
 static void remove_handle(struct torch *torch, uint32_t process, uint64_t handle)
 {
 	size_t hole, at, mask = torch->handle_room - 1;
@@ -75,7 +75,7 @@ static void remove_handle(struct torch *torch, uint32_t process, uint64_t handle
 
 /* ---- things ------------------------------------------------------------------------------------------------------ */
 
-/* A live thing in words of a snapshot. 0: snapshots have no such things. */
+/* Describes a live thing for a snapshot. 0: a snapshot has no such things. */
 static int describe(struct torch *torch, uint32_t process, const struct mt_live *live, struct torch_thing *thing)
 {
 	const struct torch_handle *handle;
@@ -111,7 +111,7 @@ static int describe(struct torch *torch, uint32_t process, const struct mt_live 
 	return slot != NULL;
 }
 
-/* Bytes of the block of a tensor whose size is that asked for; 0: not known. */
+/* Keeps the bytes of a tensor's block, if they are not the tensor's size rounded up to BLOCK_MIN. */
 static void note_block(struct torch *torch, uint32_t process, const struct mt_live *live, uint64_t bytes)
 {
 	const struct tuple key = { { process, live->addr } };
@@ -138,7 +138,7 @@ static uint64_t block_of(const struct torch *torch, uint32_t process, const stru
 	return number != TUPLE_NONE && torch->blocks[number].birth == live->seq ? torch->blocks[number].bytes : 0;
 }
 
-/* The sum of the blocks, as the newest event has it, tells the block of a tensor. */
+/* Each event has the sum of all blocks. Its difference to the sum before is the block of the new tensor. */
 static void follow_blocks(struct torch *torch, uint32_t process, const struct mt_live *live,
 			  const struct mt_event *event)
 {
@@ -176,7 +176,10 @@ static struct torch_record record_of(enum torch_event event, const struct torch_
 				      .is_mapped = thing->is_mapped };
 }
 
-/* The allocator asks for all memory of a call and then maps it piece by piece: one entry is the call. In a snapshot it is one already. */
+/*
+ * 1: the mapped piece may belong to the newest record. The allocator requests all memory of a call and then maps it
+ * piece by piece; a snapshot has one entry for the call. An imported snapshot has one entry for the call already.
+ */
 static int is_of_one_call(const struct torch *torch, const struct torch_slot *slot, const struct torch_record *record)
 {
 	return !torch->run->analysis.process[record->process].info->snapshot &&
@@ -214,7 +217,7 @@ static void add_memory(struct torch *torch, uint32_t process, const struct mt_li
 		slot->is_mapping = 0;
 }
 
-/* Memory out of a checkpoint came before: a snapshot has no entry for its birth. */
+/* Memory of a checkpoint is older than the trace, so its birth has no entry. */
 static int born(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event)
 {
 	struct torch *torch = context;
@@ -232,7 +235,7 @@ static int born(void *context, uint32_t process, const struct mt_live *live, con
 	return torch->error;
 }
 
-/* The stack is the free's where the event is one. */
+/* Adds a death. Its stack is that of the free; 0 if another event ended the life. */
 static void add_death(struct torch *torch, const struct torch_thing *thing, const struct mt_event *event)
 {
 	int is_free = event->kind == MT_TENSOR_FREE || event->kind == MT_DRIVER_FREE || event->kind == MT_VMM_UNMAP;
@@ -252,7 +255,7 @@ static void keep_thing(struct torch *torch, uint32_t process, const struct mt_li
 		torch->thing[torch->things++] = *thing;
 }
 
-/* Things that live beyond the range are its end. */
+/* Keeps a thing that is alive at the end of the range, or adds its death. */
 static int died(struct torch *torch, uint32_t process, const struct mt_live *live, const struct mt_event *event)
 {
 	struct torch_thing thing;
@@ -336,7 +339,7 @@ static void push_range(struct torch *torch, uint32_t process, const struct mt_ev
 	add_range(torch, &range, TORCH_RANGE_START, event->time);
 }
 
-/* The newest range of the thread and the domain. */
+/* Closes the newest open range of the event's thread and domain. */
 static void pop_range(struct torch *torch, uint32_t process, const struct mt_event *event)
 {
 	size_t at = torch->opens;
@@ -353,7 +356,7 @@ static void pop_range(struct torch *torch, uint32_t process, const struct mt_eve
 	}
 }
 
-/* "snapshot": what an imported snapshot's entry of that name has become. */
+/* Adds an entry for the mark "snapshot", which an import makes of a snapshot's entry of this name. */
 static void add_mark(struct torch *torch, uint32_t process, const struct mt_event *event)
 {
 	const struct analysis_process *from = &torch->run->analysis.process[process];

@@ -1,4 +1,4 @@
-/* The events of a device, in a temporary file until the pass is over. */
+/* torch_log.c - keeps the events of a device in a temporary file until the end of the pass. */
 #include <stdlib.h>
 #include <unistd.h>
 #include "memtrace/error.h"
@@ -73,7 +73,7 @@ void torch_log_add(struct torch *torch, struct torch_log *log, const struct torc
 	log->records++;
 }
 
-/* The newest record is in memory in any case. */
+/* The newest record is always in memory. */
 void torch_log_join(struct torch *torch, struct torch_log *log, const struct torch_record *record)
 {
 	struct torch_record *newest = log->records ? &log->block[(log->records - 1) % TORCH_LOG_BLOCK] : NULL;

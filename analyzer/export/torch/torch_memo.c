@@ -1,4 +1,4 @@
-/* Words and texts of a snapshot: each is written once, and named by number from there on. */
+/* torch_memo.c - writes each word and text of a snapshot once. Later references have only its number. */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"

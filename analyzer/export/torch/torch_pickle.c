@@ -8,7 +8,7 @@ static void put(struct export_out *out, const void *bytes, size_t size)
 	export_put(out, bytes, size);
 }
 
-/* An opcode and `size` bytes of a number, the lowest first. */
+/* Writes an opcode and `size` bytes of a number, the lowest byte first. */
 static void put_code(struct export_out *out, char code, uint64_t value, size_t size)
 {
 	unsigned char bytes[9] = { (unsigned char)code };
@@ -29,10 +29,10 @@ void torch_write_end(struct export_out *out)
 	put(out, ".", 1);
 }
 
-/* As few bytes as hold the number with its sign. */
+/* Writes a number with its sign in as few bytes as possible. */
 static void put_long(struct export_out *out, int64_t value)
 {
-	const uint64_t magnitude = value < 0 ? ~(uint64_t)value : (uint64_t)value; /* with its sign one bit more */
+	const uint64_t magnitude = value < 0 ? ~(uint64_t)value : (uint64_t)value; /* the sign needs one more bit */
 	size_t size = 8;
 
 	while (size > 1 && magnitude >> (8 * (size - 1) - 1) == 0)

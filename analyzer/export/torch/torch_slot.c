@@ -1,9 +1,9 @@
-/* Devices of processes, and their numbers in the snapshot. */
+/* torch_slot.c - keeps the devices of the processes, and numbers them for the snapshot. */
 #include <stdlib.h>
 #include "memtrace/error.h"
 #include "torch.h"
 
-#define DEVICES_MAX 64u /* most devices of one process */
+#define DEVICES_MAX 64u /* largest number of devices of one process */
 
 static struct torch_slot *add_slot(struct torch *torch, uint32_t process, uint32_t device)
 {
@@ -66,7 +66,9 @@ static int is_left_out(const struct torch *torch, const struct torch_slot *slot)
 	return torch->gpus_only && device_of(torch, slot->process, slot->device)->kind == MT_DEVICE_CPU;
 }
 
-/* Numbers of devices in the snapshot: those of the process where they are free, else the next ones. */
+/*
+ * A device keeps its index of the process if this index is free in the snapshot. Otherwise it gets the next free one.
+ */
 int torch_number_slots(struct torch *torch, uint32_t *devices)
 {
 	struct tuple_table taken = { 0 };

@@ -1,4 +1,4 @@
-/* Frames and stacks: each is written once, and named by number from there on. */
+/* torch_stack.c - writes each frame and stack once. Later references have only its number. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/demangle.h"
@@ -8,7 +8,7 @@
 #include "query/callstack.h"
 #include "torch.h"
 
-/* `ids` by number, up to `last`, zeros where it grows. 0 or -MT_E_MEMORY. */
+/* Makes room in *ids for index `last`; new items are 0. Returns 0 or -MT_E_MEMORY. */
 static int reach(uint32_t **ids, uint32_t *count, uint32_t last)
 {
 	uint32_t room = *count ? *count : 256;
@@ -27,7 +27,7 @@ static int reach(uint32_t **ids, uint32_t *count, uint32_t last)
 	return 0;
 }
 
-/* The texts of a frame; `function` is the caller's to free where `owned`. */
+/* The texts of a frame. The caller frees `owned`. */
 struct texts {
 	const char *function, *file;
 	unsigned line;
@@ -55,7 +55,7 @@ static void find_native(struct torch *torch, const struct mt_defs *defs, const s
 		texts->file = path;
 }
 
-/* The library without its folder; "": the frame has none. */
+/* The name of the frame's library without its folder; "": none. */
 static const char *module_name(const struct mt_defs *defs, const struct mt_frame *frame)
 {
 	const struct mt_module *module = mt_defs_module(defs, frame->module);
@@ -110,7 +110,7 @@ static void put_frame(struct torch *torch, uint32_t process, uint32_t id)
 	free(texts.owned);
 }
 
-/* Frames that memrec took inside of the driver and of itself; a snapshot's own frames have no module. */
+/* 1: a frame inside of the driver or of memrec. Frames of an imported snapshot have no module, and count as 0. */
 static int is_driver(const struct mt_defs *defs, const struct mt_frame *frame)
 {
 	const struct mt_module *module = mt_defs_module(defs, frame->module);
@@ -123,7 +123,7 @@ static int is_driver(const struct mt_defs *defs, const struct mt_frame *frame)
 	return callstack_is_plumbing(&native);
 }
 
-/* The innermost node that is the program's; the node itself where none is. */
+/* The innermost node of the program; the node itself if the program has none. */
 static uint32_t program_node(const struct mt_defs *defs, uint32_t node)
 {
 	const struct mt_node *at = mt_defs_node(defs, node);

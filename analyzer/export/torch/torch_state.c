@@ -1,16 +1,16 @@
 /*
- * The end of the range: live segments, and the blocks that tile each of them.
+ * torch_state.c - writes the segments that are alive at the end of the range, and their blocks.
  *
- * Mapped parts of an expandable segment that lie one behind the other are one segment. A tensor outside of all is a segment of its
- * own. Driver memory that no tensors are cut from is one block.
+ * Neighbouring mapped pieces of an expandable segment are one segment. A tensor outside of all segments is a segment of
+ * its own. Driver memory from which no tensors are cut is one block.
  */
 #include <stdlib.h>
 #include "torch.h"
 
-#define BLOCK_MIN 512u         /* bytes: PyTorch's blocks are a multiple */
-#define SMALL_MAX (2ull << 20) /* bytes of a segment for small blocks */
+#define BLOCK_MIN 512u         /* bytes; sizes of PyTorch's blocks are multiples of it */
+#define SMALL_MAX (2ull << 20) /* largest size of a segment for small blocks, bytes */
 
-/* Regions first, then tensors, each by slot and address; last pinned memory. */
+/* The order of things: regions, then tensors, then pinned memory; each by slot and address. */
 static int by_place(const void *a, const void *b)
 {
 	const struct torch_thing *one = a, *two = b;
@@ -26,19 +26,19 @@ static int by_place(const void *a, const void *b)
 
 /* The next part of the file: a segment and the tensors in it. */
 struct segment {
-	const struct torch_thing *region; /* its first; NULL: a tensor outside of all */
+	const struct torch_thing *region; /* first region; NULL: a tensor outside of all regions */
 	uint64_t start, end;
 	uint32_t slot;
 	const struct torch_thing *tensor;
 	size_t tensors;
-	uint64_t allocated, requested; /* bytes of blocks in use, and what was asked for */
+	uint64_t allocated, requested; /* bytes of the blocks in use; bytes that were requested for them */
 };
 
 struct state {
 	struct torch *torch;
-	const struct torch_thing *region, *tensor; /* the next ones */
+	const struct torch_thing *region, *tensor; /* next region and next tensor to write */
 	const struct torch_thing *regions_end, *tensors_end;
-	uint32_t process; /* owner of the segment at hand */
+	uint32_t process; /* process of the running segment */
 	uint32_t items;
 };
 
@@ -57,7 +57,7 @@ static int is_filled(const struct state *state, const struct torch_thing *thing)
 	return torch_is_filled(state->torch, thing->is_tensor, thing->site);
 }
 
-/* Regions that are mapped without a hole between them. */
+/* Takes the next region and, if it is mapped, the mapped regions right behind it. */
 static void take_regions(struct state *state, struct segment *segment)
 {
 	const struct torch_thing *first = state->region++;
@@ -114,7 +114,7 @@ static void put_block(struct state *state, uint64_t addr, uint64_t size, const s
 	torch_write_dict_end(torch->out);
 }
 
-/* The block of a tensor ends where the next one begins at the latest. */
+/* The end of a tensor's block: at the beginning of the next tensor or before. */
 static uint64_t block_end(const struct segment *segment, size_t i)
 {
 	const struct torch_thing *tensor = &segment->tensor[i];
