@@ -15,10 +15,11 @@
 int host_seen_say(struct sentence *sentence, struct db *db);
 
 /*
- * The rise of the recorded processes' RSS since the first sample of each, and the rise of all memory in use meanwhile.
+ * The rise of the recorded processes' RSS since the first sample of each, and the rise of all memory in use in that
+ * time.
  */
 struct host_rise {
-	uint64_t own, all; /* bytes; all: since the last of them began */
+	uint64_t own, all; /* bytes; all: since the process that began last */
 };
 
 /* 0: no rise, or no samples in the database. Returns 0 or -MT_E_x. */

@@ -155,7 +155,7 @@ int report_damage(const struct analysis *analysis, const char *done)
 	if (!error)
 		return 0;
 	missing = &where->loss[MT_LOSS_DAMAGED];
-	/* Reading went on behind it. */
+	/* The reader skipped the damage and read the rest. */
 	if (missing->records)
 		return command_fail(mt_exit_code(error), "%s: %s at byte %lu (%s missing, everything else is %s)",
 				    where->file, mt_strerror(error), (unsigned long)where->state->error_offset,

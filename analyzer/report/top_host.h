@@ -18,12 +18,14 @@ struct host_sum {
 /* 0 or -MT_E_x. */
 int host_sum(struct host_sum *sum, struct db *db);
 
-/* Whether memory in use rose, and much of the rise is the processes'. Earlier memory is then not the cause. */
+/*
+ * 1: memory in use rose, and the processes caused much of the rise. Memory from before the run is not the cause then.
+ */
 int host_sum_rose(const struct host_sum *sum);
 
 /*
- * Whether the cgroup has a limit, was filled during the run, and hardly by the processes themselves: perhaps by their
- * children.
+ * 1: the cgroup has a limit and was filled during the run, but hardly by the recorded processes. Their children may
+ * have filled it.
  */
 int host_sum_others_rose(const struct host_sum *sum);
 

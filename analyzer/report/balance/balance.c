@@ -62,7 +62,7 @@ static int64_t counted(const struct balance *balance)
 	return sum + (int64_t)balance->sample.others;
 }
 
-/* No source tells the free bytes: the unknown rest is free if it is less than the request. */
+/* Sets the free bytes. If no source has them, the unknown rest is free, provided that it is less than the request. */
 static void find_free(struct balance *balance, const struct balance_question *question)
 {
 	if (strcmp(question->free_by, "bound") != 0)

@@ -1,5 +1,5 @@
 /*
- * gpu_moment.h - NVML's count at any moment, as the table gpu_total has it at the peaks.
+ * gpu_moment.h - makes NVML's count at any moment. The table gpu_total has this count only at the peaks.
  */
 #ifndef MEMANA_GPU_MOMENT_H
 #define MEMANA_GPU_MOMENT_H

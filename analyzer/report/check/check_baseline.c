@@ -126,7 +126,7 @@ static int measure(struct measured *measured)
 	return error;
 }
 
-/* ---- a file of them ---------------------------------------------------------------------------------------------- */
+/* ---- the file of figures ----------------------------------------------------------------------------------------- */
 
 static void put_figures(struct doc *doc, const struct measured *measured)
 {

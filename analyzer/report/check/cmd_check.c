@@ -1,4 +1,6 @@
-/* memana check - limits on peak, growth and host memory, or a baseline, for CI: one line per rule, and the exit status. */
+/*
+ * memana check - limits on peak, growth and host memory, or a baseline, for CI: one line per rule, and the exit status.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +132,7 @@ static int parse(struct check_limits *limits, int argc, char **argv)
 	return limits->junit ? command_output("check", limits->junit, argv + optind, argc - optind) : 0;
 }
 
-/* Whether there is an answer to print: a run that is only saved has none, except in JSON. */
+/* 1: the command prints an answer. With --save alone, it prints one only as JSON. */
 static int has_answer(const struct check *check)
 {
 	return check->count || !check->limits->save || check->limits->options.json;

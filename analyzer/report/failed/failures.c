@@ -1,4 +1,6 @@
-/* Failed requests, with the driver's refusals folded into the failures that they caused. */
+/*
+ * failures.c - loads the failed requests, and joins the driver's refusals to the failures after them: see failures.h.
+ */
 #include "failures.h"
 
 #include <stdlib.h>

@@ -156,7 +156,7 @@ static int print_report(struct frag_report *report)
 	return error || !report->doc ? error : doc_print(report->doc, stdout);
 }
 
-/* When the recording ends; -MT_E_x: it could not be asked. */
+/* The time of the recording's end, ns; or -MT_E_x. */
 static int64_t last_time(struct db *db)
 {
 	struct db_stmt *stmt;

@@ -251,7 +251,7 @@ static int note_pid(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Finds the processes with pools that sleep, and those with tensors that were away, once for all devices. */
+/* Finds, for all devices, the processes with a pool that can sleep, and those with tensors that were not resident. */
 static int find_sleepers(struct db *db)
 {
 	return db_execute(

@@ -27,7 +27,7 @@ static void say_when(struct sentence *sentence, const struct frag_state *state)
 		     state->instant.phase, (long long)state->instant.step);
 }
 
-/* Whether pins matter: a few small tensors of any program pin a small segment or two. */
+/* 1: pinned segments have at least a quarter of the idle bytes. In any program, small tensors pin a segment or two. */
 static int pins_matter(const struct frag_state *state)
 {
 	return state->pins.count && state->pins.idle >= frag_idle(&state->map) / 4;
@@ -47,8 +47,8 @@ static void say_pins(struct sentence *sentence, const struct frag_state *state, 
 }
 
 /*
- * Says the bytes that emptying the cache gives back, if they are enough; else the holder that must go first. Returns 1
- * if they are enough.
+ * Says the bytes that torch.cuda.empty_cache() gives back, if they are at least a quarter of the idle bytes. Otherwise
+ * names the tensors that must be freed first. Returns 1 in the first case.
  */
 static int say_cache(struct sentence *sentence, const struct frag_state *state, struct db *db)
 {

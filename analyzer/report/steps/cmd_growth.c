@@ -1,4 +1,6 @@
-/* memana growth - whether memory grows, by how much in each step, in which phase, and the places that keep it. */
+/*
+ * cmd_growth.c - memana growth: does memory grow, by how many bytes in each step, in which phase, and at which places?
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

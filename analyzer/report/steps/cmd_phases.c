@@ -56,7 +56,9 @@ static void say_left(struct sentence *sentence, const struct phases_left *left)
 	answer_say_category(sentence, left->category, left->probable > left->bytes / 2);
 }
 
-/* Says the memory that stays. A program that ends in order frees all: for a run that grew, this is the useful fact. */
+/*
+ * Says the memory that is alive at the end: for a run that grew, the useful fact. A normal end of a program frees all.
+ */
 static void say_stays(struct sentence *sentence, const struct phases_device *device, const struct growth *growth)
 {
 	int phase = most_left(device);

@@ -1,4 +1,4 @@
-/* memana steps - the peak of each step, the memory that it leaves, and whether the run grows. */
+/* cmd_steps.c - memana steps: the peak of each step, the memory alive at its end, and the growth of the run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

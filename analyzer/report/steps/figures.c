@@ -74,7 +74,7 @@ static int find_phases(struct growth_figures *figures)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- all figures ---- */
 
 int growth_figures_load(struct growth_figures *figures, struct db *db, int parts)
 {

@@ -51,7 +51,7 @@ void growth_figures_release(struct growth_figures *figures);
 /* The lane that grows fastest; if none grows, the lane with the highest peak. NULL: no step ended. */
 const struct steps_lane *growth_worst_lane(const struct growth_figures *figures);
 
-/* Whether lane `one` has the higher peak; of two lanes with the same peak, the lane that made it. */
+/* 1: lane `one` has the higher peak or, if both peaks are equal, made the peak. */
 int growth_peaks_higher(const struct steps_lane *one, const struct steps_lane *two);
 
 /*

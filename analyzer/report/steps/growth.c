@@ -128,7 +128,7 @@ static int by_size(const void *a, const void *b)
 	return (one > two) - (one < two);
 }
 
-/* Whether the first step sets things up: it kept more than one and a half times the median of the later steps. */
+/* 1: the first step sets things up: it kept more than one and a half times the median of the later steps. */
 static int sets_up(const uint64_t *kept, const struct growth_run *run)
 {
 	uint64_t *later = run->first || run->parts < 3 ? NULL : malloc(run->parts * sizeof(*later)), middle;

@@ -1,26 +1,26 @@
 /*
  * growth.h - decides whether a run grows, at which places, and by how much. All reports use these functions.
  *
- * The life of a program is cut into parts: steps, or the micro-batches of one step (retained.h). Two figures of one
- * place are known for each part. Kept: bytes that the part made there and that are alive at the end of all. Held: bytes
- * of the place at the end of the part.
+ * The life of a program is cut into parts: steps, or the micro-batches of one step (retained.h). Each part has two
+ * figures for a place. Kept: bytes that were allocated in the part and are alive after the last part. Held: bytes of
+ * the place at the end of the part.
  *
  *                      made and kept        held
- *   weights            8 0 0 0 0 0          8 8 8 8 8 8     stays
- *   output, replaced   0 0 0 0 0 3          3 3 3 3 3 3     the newest is always there
- *   the last 3 steps   0 0 0 3 3 3          3 6 9 9 9 9     as much goes as comes
- *   a cache, full      2 2 2 2 0 0          2 4 6 8 8 8     has come to its end
+ *   weights            8 0 0 0 0 0          8 8 8 8 8 8     does not grow
+ *   output, replaced   0 0 0 0 0 3          3 3 3 3 3 3     does not grow: only the newest one is alive
+ *   the last 3 steps   0 0 0 3 3 3          3 6 9 9 9 9     does not grow any more: old bytes are freed
+ *   a cache, full      2 2 2 2 0 0          2 4 6 8 8 8     does not grow any more
  *   a leak             2 2 2 2 2 2          2 4 6 8 10 12   grows
  *
  * A place is a line of the user's code in one phase of one process on one device. A place grows when
- *  - it kept more than a threshold of GROWTH_PARTS parts in a row, the last part left out (what is alive at its end may
- *    still go). Gaps of one part in GROWTH_GAP are allowed. In a run from the very first part the last part counts, too.
- *  - it holds at least half of that more than before those parts: the rest took the place of what went;
- *  - it still does: the same is true of the last one part in GROWTH_LATE.
- * By steps, what lives to the end of the next step only (the last output) is not held. The threshold is a hundred
+ *  - it kept more than a threshold in GROWTH_PARTS parts or more. Gaps between them are at most a GROWTH_GAP-th of all
+ *    parts. The last part does not count, because its bytes may still be freed. It counts if the first part counts;
+ *  - its held bytes rose over these parts by at least half of the kept bytes: the other bytes replaced freed ones;
+ *  - its held bytes rose in the same way over the last GROWTH_LATE-th of the parts, so the growth has not ended.
+ * By steps, bytes that are freed by the end of the next step (the last output) are not held. The threshold is a hundred
  * thousandth of the device's peak, at least 4 KiB.
  *
- * The figures: `bytes` is what was kept of these parts, with the last one, and without a first step that set things up;
+ * `bytes` is the sum of the kept bytes of these parts and of the last part, without a first step that sets things up.
  * `each` is `bytes` divided by the number of parts. A process, a GPU and the run grow by the sums over their places.
  */
 #ifndef MEMANA_GROWTH_H

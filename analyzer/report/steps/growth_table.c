@@ -61,7 +61,7 @@ static const char modules_sql[] =
 	"LEFT JOIN submodule ON submodule.id = submodule WHERE until_step IS NULL "
 	"GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC, 3";
 
-/* Call it while the rows are in the order of the places. */
+/* Finds the names of all rows. Call it while the rows are in the order of the places. */
 static int find_names(struct growth_table *table, struct db *db)
 {
 	struct naming naming = { .table = table };

@@ -2,11 +2,11 @@
  * query_phases.h - figures of each phase on a device: its runs, the memory that it took, and the memory that it left
  * behind.
  *
- *     forward ████        ████            ran twice
+ *     forward ████        ████            two runs of the phase
  *     took    a b c       d e
- *     a ══════════════════════════════>   left at the end of the run, of its step and of itself
- *     b ═════════             d ══        b: left at the end of itself
- *     c ═                     e ═         gone before it ended
+ *     a ══════════════════════════════>   alive at the end of the phase's run, of the step and of the recording
+ *     b ═════════             d ══        alive at the end of the phase's run
+ *     c ═                     e ═         freed before the end of the phase's run
  *     step 1 ────────────┤├─── step 2 ──
  *
  * Bytes are bytes in use (in_use_span of schema.sql), by the phase of their allocation. Runs of several processes on
@@ -21,7 +21,7 @@
 #include "database/db.h"
 #include "memtrace/phase.h"
 
-#define PHASES_PLACES 3 /* places that are told of each phase */
+#define PHASES_PLACES 3 /* largest number of places for each phase */
 
 /* Memory of a place that a phase left at the end of the recording. function, place "": unknown. */
 struct phases_left {

@@ -71,7 +71,7 @@ static int find(struct db *db, const struct moment *moment)
 	return run(db, time_sql, moment->time, ALIVE_BY_TIME);
 }
 
-/* ---- who held it ---- */
+/* ---- the holders ---- */
 
 struct place {
 	struct db *db;
@@ -187,7 +187,7 @@ static int make_peaks(struct db *db, const struct moment *moment)
 	return db_execute(db, sql);
 }
 
-/* ---- all of it ---- */
+/* ---- all tables ---- */
 
 /* Drops the tables of another moment. */
 static int forget(struct db *db)

@@ -23,7 +23,7 @@ struct report {
 	int devices;    /* number of devices written */
 };
 
-/* The facts that json_part needs beside the row. */
+/* The context of json_part. */
 struct part_context {
 	struct doc *doc;
 	enum query_by by;

@@ -67,7 +67,7 @@ static int is_open(const struct table *table, const struct module_line *line)
 	return line->passes || (line->lines && line->depth < table->depth);
 }
 
-/* The first line after all lines below it. */
+/* The first line after line `number` and all lines below it. */
 static uint32_t behind(const struct module_lines *modules, uint32_t number)
 {
 	uint32_t at = number + 1;
@@ -77,7 +77,7 @@ static uint32_t behind(const struct module_lines *modules, uint32_t number)
 	return at;
 }
 
-/* Prints one line for the small sisters from this one on. Returns the line after them. */
+/* Prints one line for line `number` and its sisters up to `until`, which are small. Returns the line after them. */
 static uint32_t print_small(const struct table *table, uint32_t number, uint32_t until)
 {
 	const struct module_line *first = &table->modules->line[number];

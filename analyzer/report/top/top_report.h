@@ -44,7 +44,7 @@ int top_print_verdict(const struct top_report *report);
 
 /* Prints the peak in parts, and the peaks of the phases. */
 int top_print_parts(struct top_report *report, enum query_by by);
-int top_has_owners(const struct top_report *report); /* whether there are several: otherwise the table is useless */
+int top_has_owners(const struct top_report *report); /* 1: the peak has several owners, so the table is printed */
 int top_print_phase_peaks(struct top_report *report);
 
 /* The places that held most of the peak. */

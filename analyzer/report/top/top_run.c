@@ -1,4 +1,4 @@
-/* Facts of the recording beside the peaks: out-of-memory errors, contents and gaps. */
+/* top_run.c - prints facts of the recording: out-of-memory errors, contents and gaps. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* The peak of a device cut into parts, and the most it held in each phase. */
+/* top_tables.c - prints the parts of a device's peak, and the peak of each phase. */
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/phase.h"
@@ -15,8 +15,8 @@ static int has_bar(uint64_t bytes, uint64_t whole, int columns)
 }
 
 /*
- * "  forward                  25.7 GiB   42%  #############", of categories with "probable    " before the bar; in the colour of
- * a phase, if it is one.
+ * "  forward                  25.7 GiB   42%  #############", of categories with "probable    " before the bar; in the
+ * colour of a phase, if it is one.
  */
 static void print_share(const struct top_report *report, const char *word, const char *phase, const char *trust,
 			uint64_t bytes, uint64_t whole)
