@@ -1,4 +1,5 @@
-# Functions that tests of tests/cases share: a case is played once, and each of its answers is asked for once.
+# cases.sh - functions that tests of tests/cases share. A case is played once, and memana is asked once for each
+# answer.
 
 # A case that says something untrue of itself makes no traces.
 play() {

@@ -1,4 +1,5 @@
-# interpreters.sh - every Python 3 of this machine: on PATH, of Debian, in pyenv's folder and in build/pythons (tests/pythons.sh).
+# interpreters.sh - lists every Python 3 of this machine: on PATH, of Debian, in pyenv's folder and in build/pythons
+# (tests/pythons.sh).
 
 candidates() {
 	local python

@@ -1,4 +1,4 @@
-# memrec.sh - what the tests of memrec share: a target that uses the stand-in GPU and counts for itself.
+# memrec.sh - functions that tests of memrec share: a target that uses the stand-in GPU and counts its own calls.
 
 calls() { python3 "$SRC/tests/cli/driver_calls.py" "$@"; }
 
@@ -15,7 +15,7 @@ record() {
 		python3 "$SRC/tests/cli/driver_calls.py" "$@"
 }
 
-# agrees TRACE ACCOUNT [more]: the trace says what the target has counted: allocations, peak, and what was never freed.
+# agrees TRACE ACCOUNT [more]: the trace has the counts of the target: allocations, peak, and bytes that were never freed.
 agrees() {
 	"$memana" verify "$1" || return 1
 	"$memana" top --json "$1" >top.json || return 1

@@ -1,4 +1,5 @@
-# schema_kit.sh - for test_schema*.sh, after lib.sh: documents of all commands, held against the schemas.
+# schema_kit.sh - functions for test_schema*.sh, after lib.sh: checks the documents of all commands against the
+# schemas.
 schema=$SRC/docs/schema
 python=$(for p in "${HOST_PYTHON:-python3}" /usr/bin/python3; do "$p" -c 'import jsonschema' 2>/dev/null && echo "$p" && break; done)
 
@@ -36,7 +37,7 @@ all() {
 		print diff "$name" "$name.db" "$first"
 }
 
-# all_valid COMMAND...: what was printed.
+# all_valid COMMAND...: the printed documents follow the schema.
 all_valid() {
 	[ -n "$python" ] || skip "no jsonschema (python3-jsonschema)"
 	"$python" "$SRC/tests/cli/schema.py" "$schema" --each "$@"

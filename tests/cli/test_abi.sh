@@ -1,4 +1,5 @@
-# The hand-made declarations of CUDA, CUPTI and NVTX are those of the installed toolkit's headers.
+# Compares the declarations of CUDA, CUPTI and NVTX, which are written by hand, with the headers of the installed
+# toolkit.
 . "$SRC/tests/cli/lib.sh"
 
 # The toolkit's folder: asked for, in a usual place, or around nvcc.
@@ -22,7 +23,7 @@ compile cupti.c 2>/dev/null || skip "the toolkit has no CUPTI"
 
 check "declarations agree with the toolkit" compile "$SRC/tests/abi/abi.c"
 
-# The check itself notices what is wrong: changed NAME FILE SED-EXPRESSION WORD-OF-THE-COMPLAINT.
+# The check finds a wrong declaration: changed NAME FILE SED-EXPRESSION WORD-OF-THE-COMPLAINT.
 changed() {
 	mkdir "$1" && cp -r "$SRC/recorder" "$1" && sed -i "$3" "$1/$2" || return
 	! cmp -s "$SRC/$2" "$1/$2" || return

@@ -1,5 +1,5 @@
-# memana advise on the cases of people who ran out of memory: the causes' actions, and settings with bytes against them; what if; what
-# is wrong on the command line.
+# memana advise on the cases of tests/cases: the actions for each cause, settings with the bytes that they save,
+# what-if questions, and errors of the command line.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"
 

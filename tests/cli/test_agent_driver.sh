@@ -1,4 +1,4 @@
-# The agent under the (stand-in) CUDA driver: each door, every call of a whole sample, and what goes wrong.
+# The agent under the stand-in CUDA driver: each way into a process, every call of a whole sample, and failures.
 . "$SRC/tests/cli/lib.sh"
 agent=$BUILD/libmemrec.so
 options="run-dir=$PWD/rings output=$PWD/trace.zst collector=$(type -P true)"
@@ -8,7 +8,7 @@ fresh() { rm -rf rings ledger; mkdir rings; }
 dump() { python3 "$SRC/tests/cli/agent_ring.py" rings/*.ring 0; }
 events() { python3 "$SRC/tests/cli/agent_ring.py" rings/*.ring 100000; }
 
-# run DOORS COMMAND...: the ring is large enough for all of it, nobody drains it.
+# run DOORS COMMAND...: runs COMMAND without a collector. The ring is large enough for all of its events.
 run() {
 	local doors=$1
 	shift
@@ -48,7 +48,7 @@ uncalled() {
 }
 check "driver: no entry is without a test" uncalled
 
-# The same by memrec and memana: what is held at the peak and at the end, on each GPU and on the host.
+# The same with memrec and memana: bytes held at the peak and at the end, on each GPU and on the host.
 in_the_trace() {
 	fresh && rm -rf state && mkdir state
 	STANDIN_LEDGER=$PWD/ledger everything "$memrec" --ring-dir rings -o all.zst -- && "$memana" verify all.zst &&
@@ -73,7 +73,7 @@ in_the_trace() {
 }
 check "driver: the trace of it agrees with the driver's account to the byte" in_the_trace
 
-# ---- What is not said must be known otherwise ----
+# ---- Devices of calls that do not name a device ----
 
 # devices ENVIRONMENT... -- CALLS: the devices of the allocations that the Python lines CALLS make.
 cat >program.py <<'PY'

@@ -1,5 +1,5 @@
-# The agent as a guest: what it records, and what the program must never notice. No GPU, no PyTorch, no collector: the
-# hooks are called through ctypes, and the ring is read as it lies there.
+# The agent as a guest: its records, and effects that the program must not notice. No GPU, no PyTorch and no collector:
+# ctypes calls the hooks, and the test reads the ring itself.
 . "$SRC/tests/cli/lib.sh"
 
 # guest OPTIONS TEST: runs one function of agent_guest.py under the agent.

@@ -1,4 +1,4 @@
-# Native frames, compared with what glibc's backtrace() says in the same place (another unwinder).
+# Compares native frames with the frames of glibc's backtrace(), another unwinder, at the same place.
 . "$SRC/tests/cli/lib.sh"
 
 source=$SRC/tests/cli/agent_native.c

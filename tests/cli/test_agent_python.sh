@@ -1,5 +1,5 @@
-# Python frames, read without the GIL, against what the interpreter itself says: every Python 3 that is found on PATH,
-# where Debian has it, in pyenv's folder and in build/pythons (tests/pythons.sh).
+# Compares Python frames, which the agent reads without the GIL, with the frames that the interpreter reports. Runs
+# with every Python 3 on PATH, of Debian, in pyenv's folder and in build/pythons (tests/pythons.sh).
 . "$SRC/tests/cli/lib.sh"
 
 . "$SRC/tests/cli/interpreters.sh"

@@ -1,4 +1,4 @@
-# The agent inside PyTorch on the CPU: every tensor, the allocator's own totals, backward windows, exceptions.
+# The agent inside PyTorch on the CPU: every tensor, the totals of the allocator, backward windows, exceptions.
 . "$SRC/tests/cli/lib.sh"
 [ -n "$PYTHON" ] || skip "agent in PyTorch: no python3 with torch"
 

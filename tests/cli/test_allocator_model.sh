@@ -1,6 +1,6 @@
-# The model of PyTorch's caching allocator (memana frag --replay): recordings of the double (tests/allocator) and of real
-# PyTorch, replayed as they were, must reserve what was reserved then, after every tensor that came or went; replayed under
-# other settings, what the double reserves when it really has them.
+# The model of PyTorch's caching allocator (memana frag --replay). It replays recordings of the double
+# (tests/allocator) and of real PyTorch, and must reserve the recorded bytes after each tensor. With other settings, it
+# must reserve the bytes that the double reserves with these settings.
 . "$SRC/tests/cli/lib.sh"
 model() { python3 "$SRC/tests/cli/allocator_model.py" "$@"; }
 frag() { "$memana" frag --json "$@" >frag.json; }
@@ -33,7 +33,7 @@ if [ -n "$PYTHON" ]; then
 	check "a beginning in the middle" bash -c 'mv steps.zst whole.zst'
 	check "as recorded: the first steps left out" as_recorded steps --skip 2
 
-	# The same program really run with the other setting is what was said of it.
+	# The replay predicts the figures of a real run with the other setting.
 	other() { frag "$1.zst" --replay "$3" && model account "$2.account" frag.json; }
 	check "expandable segments off" other expandable edges expandable_segments:False
 	check "expandable segments on" other edges expandable expandable_segments:True

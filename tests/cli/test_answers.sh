@@ -1,6 +1,5 @@
-# The answers of memana about the sample's trace and about PyTorch's own snapshots, compared with
-# tests/golden/answers. After a change that is meant: UPDATE_ANSWERS=1 tests/run.sh BUILD test_answers, and read the
-# difference.
+# Compares the answers of memana about the sample's trace and about PyTorch's own snapshots with tests/golden/answers.
+# After an intended change, run UPDATE_ANSWERS=1 tests/run.sh BUILD test_answers and read the difference.
 . "$SRC/tests/cli/lib.sh"
 answers=$SRC/tests/golden/answers
 

@@ -1,4 +1,4 @@
-# memana top --at, --why, --rules: another moment, the evidence, more rules; and what is wrong with each.
+# memana top --at, --why and --rules: another moment, the evidence, further rules, and errors in each.
 . "$SRC/tests/cli/lib.sh"
 LD_LIBRARY_PATH=$standin "$memrec" -o run.zst -- "$BUILD/samples/rl_step" --steps 2 --quiet >/dev/null 2>&1
 "$BUILD/tests/unit/test_query" --write .

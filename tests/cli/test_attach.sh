@@ -1,5 +1,5 @@
-# memrec attach and detach: programs that run already are recorded for a while, go on unharmed, and are recorded again. ROUNDS
-# attaches to a training as often (default 5).
+# memrec attach and detach: records running programs for a while. The programs go on unharmed and can be recorded a
+# second time. ROUNDS is the number of attaches to a training (default 5).
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 . "$SRC/tests/cli/interpreters.sh"
@@ -112,7 +112,7 @@ subscribed() {
 first=$(head -1 <<<"$pythons")
 command -v gdb >/dev/null && check "attach: CUPTI is subscribed to late, and given back" subscribed
 
-# ---- what was there before ----
+# ---- memory from before the attach ----
 # recorded TRACE: it has some thousand events, while it grows.
 recorded() {
 	local tries
@@ -136,7 +136,7 @@ else
 	echo "skip attach: what was there before: no python3 with torch for the CPU, or no gdb"
 fi
 
-# ---- what is refused ----
+# ---- refusals ----
 # refused STATUS PATTERN COMMAND...: one line, and nothing is left.
 refused() { status "$1" "${@:3}" && one_line err "$2" && nothing_left; }
 check "attach: no process" refused 2 'attach: a process is needed' attach

@@ -1,5 +1,5 @@
-# Backward passes of real PyTorch: recomputation, custom functions, hooks, threads, exceptions. Each tensor that is asked
-# for below has a size of its own, so the recorded allocations can be told apart.
+# Backward passes of real PyTorch: recomputation, custom functions, hooks, threads, exceptions. Each tensor below has
+# its own size, so that its allocation can be found in the recording.
 . "$SRC/tests/cli/lib.sh"
 [ -n "$PYTHON" ] || skip "no python3 with torch"
 

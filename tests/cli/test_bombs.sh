@@ -1,4 +1,5 @@
-# Small files that claim to be large, beyond the budget of the format and within: what they cost, and that it is said.
+# Small files that claim to be large, beyond the limits of the format and within them: the memory that they cost, and
+# the messages.
 . "$SRC/tests/cli/lib.sh"
 mkdir bombs && "$BUILD/tests/unit/test_budget" --write bombs || { echo "not ok the files"; exit 1; }
 

@@ -1,4 +1,5 @@
-# Out-of-memory errors that people met, played again (tests/cases): the causes of memana oom against the expect: lines.
+# Out-of-memory errors that people met, played by tests/cases: compares the causes of memana oom with the expect:
+# lines.
 . "$SRC/tests/cli/lib.sh"
 
 score() { python3 "$SRC/tests/cases/score.py" "$BUILD" --dir "$SRC/tests/cases/${1-}" >score; }

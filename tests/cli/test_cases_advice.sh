@@ -1,5 +1,5 @@
-# The settings of memana advise on tests/cases, held against the recording: figures are those of the failed moment, what does not
-# follow the micro-batch is not scaled with it, and what the recording shows goes before a default.
+# The settings of memana advise on tests/cases, compared with the recording. Figures are those of the failed moment.
+# Bytes that do not depend on the micro-batch are not scaled with it. A value in the recording counts before a default.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"
 

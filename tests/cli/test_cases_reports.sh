@@ -1,5 +1,5 @@
-# The answers of top, frag, growth, retained, steps, phases and diff on tests/cases: bytes, phases, processes and lines. The causes
-# are in test_cases.sh.
+# The answers of top, frag, growth, retained, steps, phases and diff on tests/cases: bytes, phases, processes and
+# lines. test_cases.sh checks the causes.
 . "$SRC/tests/cli/lib.sh"
 
 . "$SRC/tests/cli/cases.sh"

@@ -1,10 +1,11 @@
-# The categories, on programs with a truth known by construction: to the byte.
+# The categories of programs whose bytes are known by construction: compares all bytes exactly.
 . "$SRC/tests/cli/lib.sh"
 sums() { "$memana" sql "$1" "SELECT category || '=' || sum(bytes) FROM peak_part GROUP BY category" | sort; }
 of() { sed -n "s/^$2=//p" "$1"; }
 
-# samples/rl_step: a model of 7,615,483,904 parameters; at its peak all gradients, the state of an eighth of Adam, the
-# logits of 5,120 tokens (twice in fp32, their gradient in bf16), and the hidden states that it forgets to free.
+# samples/rl_step has a model of 7,615,483,904 parameters. At its peak, it holds all gradients and the state of an eighth
+# of Adam. It holds the logits of 5,120 tokens (twice in fp32, their gradient in bf16), and the hidden states that it
+# forgets to free.
 LD_LIBRARY_PATH=$standin "$memrec" -o rl.zst -- "$BUILD/samples/rl_step" --steps 3 --scale 1 --quiet >/dev/null 2>&1
 "$memana" load rl.zst -o rl.db >/dev/null
 sums rl.db >rl
@@ -55,8 +56,8 @@ else
 	echo "skip train.py: no python3 with torch"
 fi
 
-# A model that was there before, and that nobody trains: no gradient and no state tells what it is, its layers do. A
-# tensor that is far larger, one for each layer, may be a cache; and if something is trained, layers are not enough.
+# A model from before the recording without training: no gradient and no optimizer state shows weights, but its layers do.
+# A far larger tensor in each layer may be a cache. If a model is trained, layers alone do not show weights.
 weights_of() {
 	python3 "$SRC/tests/cli/import_make.py" "$1.pickle" "$1" && "$memana" load "$1.pickle" -o "$1.db" >/dev/null && sums "$1.db" >"$1.sums" &&
 		echo "$(of "$1.sums" weights)/$(of "$1.sums" other)"

@@ -1,4 +1,5 @@
-# The census against a torch of a few lines, in every Python there is: what may go wrong, and that the program sees none of it.
+# The census with a small fake torch, in every Python of the machine: failures of the census, which the program must
+# not notice.
 . "$SRC/tests/cli/lib.sh"
 export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB
 record() { # PYTHON HOW [OPTION...]

@@ -1,4 +1,4 @@
-# memana check --save and --baseline, JUnit XML and annotations of GitHub. Limits by themselves: test_reports.sh.
+# memana check --save and --baseline, JUnit XML and annotations of GitHub. test_reports.sh checks the limits.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_query_reports" --write .
 

@@ -1,9 +1,9 @@
-# No files that need each other, by what their objects take from each other. Includes alone do not tell: tools/rooms.txt.
+# No two source files need each other, by the symbols that their objects use. tools/rooms.txt checks only the includes.
 . "$SRC/tests/cli/lib.sh"
 
-# Named here: those that there are. A ledger's events move memory and tensors, which move bytes in the ledger again, and undo
-# is made of the same moves: one idea in files of readable size. A paused agent asks whether memrec start has come, and what it asks has
-# to know whether a thread is inside of the agent. The start of a recording is a file of its own (agent_impl.h).
+# The circles that the tree has. The ledger is one idea in files of readable size: its events move memory and tensors,
+# these move bytes in the ledger, and undo uses the same moves. A paused agent asks pause.c whether memrec start has come;
+# pause.c asks whether a thread is inside of the agent. The start of a recording is in its own file (agent_impl.h).
 cat >expected <<'END'
 formats: ledger ledger_memory ledger_tensor ledger_undo
 agent: agent agent_start pause
@@ -11,7 +11,7 @@ END
 same() { (cd "$SRC" && python3 tests/cli/circles.py "$BUILD") >circles && diff expected circles; }
 check "no circles of files but those that are named" same
 
-# Two that do: found, and one that only takes from them is not among them.
+# Finds two files that need each other, and not a third file that only needs them.
 finds() {
 	mkdir -p tree/formats tree/build/obj/formats && cd tree && local f
 	echo 'int b(void); int a(void); int a(void) { return b(); }' >formats/a.c

@@ -1,5 +1,5 @@
-# The schema and the manual page have what the columns of reports say (analyzer/base/column.h). After a change of a column:
-# UPDATE_COLUMNS=1 tests/run.sh BUILD test_columns.
+# The schema and the manual page name the columns of the reports (analyzer/base/column.h). After a change of a column,
+# run UPDATE_COLUMNS=1 tests/run.sh BUILD test_columns.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_column" --write . || echo "not ok the pages of the columns"
 for schema in *.schema; do

@@ -1,6 +1,6 @@
-# The completions of bash, zsh and fish are words that the programs take: each shell is asked itself, if it is there,
-# and all its offers are held against --help. tools/completion.sh makes the files; make install puts them where the
-# shells look.
+# The completions of bash, zsh and fish are words that the programs accept. Each installed shell is asked for its
+# offers, and --help must have them. tools/completion.sh makes the files, and make install copies them to the folders
+# of the shells.
 . "$SRC/tests/cli/lib.sh"
 
 for name in memrec memana; do

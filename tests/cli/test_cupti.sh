@@ -1,4 +1,5 @@
-# CUPTI's etiquette: whose libcupti, how many subscribers, what happens when another tool wants it, and what is never done.
+# The rules for CUPTI: which libcupti the agent takes, the number of subscribers, another tool that wants CUPTI, and
+# calls that the agent must not make.
 . "$SRC/tests/cli/lib.sh"
 agent=$BUILD/libmemrec.so
 run=$SRC/tests/cli/cupti_run.py
@@ -9,7 +10,7 @@ mkdir driver
 cp "$standin/libcuda.so.1" driver
 both=$standin
 
-# by DOOR LIBRARIES OPTIONS ACT...: cupti_run.py with the agent brought in by DOOR; what it prints is in ./out.
+# by DOOR LIBRARIES OPTIONS ACT...: runs cupti_run.py with the agent loaded by DOOR. Its output is in ./out.
 by() {
 	local door=$1 libraries=$2 options=$3
 	shift 3
@@ -104,7 +105,7 @@ with_libraries() { env "$1" bash -c ". $SRC/tests/cli/lib.sh; $(declare -f by us
 right_one() { STANDIN_DRIVER=12020 with_libraries CUDA_HOME="$PWD/home" home/lib64/libcupti.so.12; }
 check "cupti: the driver's version in a later place goes before another one in an earlier place" right_one
 
-# A program without PyTorch, whose packages have NVIDIA's wheels beside them.
+# A program without PyTorch; NVIDIA's wheels are in the folder of its packages.
 libraries=$PWD/driver
 for folder in site-packages dist-packages; do
 	empty_library "v/$folder/other/_other.so"
@@ -180,7 +181,7 @@ check "cupti: also when it was not asked for" summary_says "not asked for (--no-
 no_call() { by preload "$both" no-cupti=1 init alloc tensor source && printed "source 0 not asked for (--no-cupti)" && [ ! -e cupti.log ]; }
 check "cupti: --no-cupti: no call at all" no_call
 
-# ---- What is never done ----
+# ---- Calls that the agent never makes ----
 
 quiet() {
 	by "$1" "$both" "" init alloc alloc tensor end || return

@@ -1,4 +1,4 @@
-# The newcomer's first command: rl_step on the stand-in GPU through the real injection path, then memana top.
+# The first command of a new user: rl_step on the stand-in GPU with the real injection, then memana top.
 . "$SRC/tests/cli/lib.sh"
 
 export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB STANDIN_LEDGER=$PWD/ledger

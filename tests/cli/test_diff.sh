@@ -1,4 +1,4 @@
-# memana diff: two runs aligned by device, step, phase and place.
+# memana diff: compares two runs by device, step, phase and place.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_retained" --write . || { echo "not ok traces for diff"; exit 1; }
 

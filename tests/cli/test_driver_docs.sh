@@ -1,4 +1,4 @@
-# docs/driver-entries.md says what recorder/agent/cuda/driver_entries.h says.
+# docs/driver-entries.md has the entries of recorder/agent/cuda/driver_entries.h.
 . "$SRC/tests/cli/lib.sh"
 
 tables() { sed '1,/^<!-- made by/d' "$SRC/docs/driver-entries.md"; }

@@ -1,5 +1,5 @@
-# memana export: formats of one moment. Their bytes add up to memana top; names of any kind; files whole or not there. Formats that need
-# a reader of their own: tests/export.
+# memana export, the formats of one moment: their bytes add up to memana top, they take names of any kind, and a file
+# is complete or absent. tests/export checks formats that need a reader.
 . "$SRC/tests/cli/lib.sh"
 LD_LIBRARY_PATH=$standin "$memrec" -o run.zst -- "$BUILD/samples/rl_step" --steps 3 --quiet >/dev/null 2>&1
 "$BUILD/tests/unit/test_query" --write .

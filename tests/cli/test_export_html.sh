@@ -1,4 +1,5 @@
-# memana export --to html: the page in a headless Chromium. Its numbers are those of memana top, names are text, and nothing leaves it.
+# memana export --to html: the page in a headless Chromium. Its numbers are those of memana top, names are shown as
+# text, and the page sends nothing.
 . "$SRC/tests/cli/lib.sh"
 "$HOST_PYTHON" -c 'import sys; sys.path.insert(0, sys.argv[1]); import chromium; sys.exit(not chromium.program())' "$SRC/tests/cli" || skip "no Chromium here"
 LD_LIBRARY_PATH=$standin "$memrec" -o run.zst -- "$BUILD/samples/rl_step" --steps 3 --quiet >/dev/null 2>&1
@@ -62,7 +63,7 @@ check "--confidential: no path and no source, but functions" secret
 python_secret() { "$memana" export "$SRC/samples/trl_grpo.zst" --to html --confidential -o secret.html >said && page secret secret.html _compute_loss .py; }
 check "--confidential: Python" python_secret
 
-# ---- the part, and what there is not ----
+# ---- a range, and moments outside of the run ----
 part() { # the range begins with what was there: bytes at a time are those of memana top
 	first=$("$memana" sql run.db "SELECT end_time FROM step WHERE step = 1") last=$("$memana" sql run.db "SELECT end_time FROM step WHERE step = 2")
 	"$memana" export run.zst --to html --steps 2 -o part.html >said && "$memana" top --json --at "${first}ns" run.zst >top.json &&

@@ -1,4 +1,5 @@
-# memana export --to torch: PyTorch's own snapshots come back the same, recordings have their peaks and categories in it.
+# memana export --to torch: PyTorch's own snapshots come back unchanged, and recordings keep their peaks and
+# categories.
 . "$SRC/tests/cli/lib.sh"
 tool=$SRC/tests/cli/export_torch.py
 holds() { python3 "$tool" "$@" >tool.out 2>&1 || { tail -n 3 tool.out; return 1; }; }

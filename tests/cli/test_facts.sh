@@ -1,4 +1,4 @@
-# Facts in a trace (include/memtrace/facts.h): the same answers as from its events, and no others.
+# Facts in a trace (include/memtrace/facts.h) give the same answers as the events of the trace.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/cases.sh"
 

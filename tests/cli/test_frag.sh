@@ -1,4 +1,4 @@
-# memana frag: segments, holes, what pins them, and what emptying the cache would give back.
+# memana frag: segments, holes, tensors that pin segments, and the bytes that emptying the cache would give back.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_retained" --write . || { echo "not ok traces for frag"; exit 1; }
 

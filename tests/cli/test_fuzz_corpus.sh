@@ -1,4 +1,5 @@
-# The fuzz targets without a fuzzer: what each begins with, what the fuzzers found, and a few mutations of all of it.
+# The fuzz targets without a fuzzer: on their first inputs, on inputs that fuzzers found, and on a few mutations of
+# both.
 . "$SRC/tests/cli/lib.sh"
 ROUNDS=3
 

@@ -1,4 +1,4 @@
-# Processes that follow one another on one GPU: the dead hold nothing, in whatever way they ended, in any report.
+# Processes that follow one another on one GPU: in all reports, an ended process holds nothing, for any kind of end.
 . "$SRC/tests/cli/lib.sh"
 
 # truth EXPRESSION: of what the processes held, as t

@@ -1,4 +1,5 @@
-# The recordings of a real GPU in samples/gpu: the figures of memana against those of the programs and of the driver.
+# The recordings of a real GPU in samples/gpu: compares the figures of memana with those of the programs and of the
+# driver.
 . "$SRC/tests/cli/lib.sh"
 samples=$SRC/samples/gpu
 cp "$samples"/*.zst .

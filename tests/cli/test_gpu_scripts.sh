@@ -1,5 +1,5 @@
-# The scripts of tests/gpu, as far as they go without a GPU: what they say of a machine that has none, and that each of
-# them can tell right from wrong.
+# The scripts of tests/gpu without a GPU: their messages about a machine without one, and a wrong result that each of
+# them must find.
 . "$SRC/tests/cli/lib.sh"
 gpu=$SRC/tests/gpu
 mkdir bin

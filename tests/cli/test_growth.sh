@@ -1,4 +1,4 @@
-# Whether a run grows, where and by how much: the same numbers in every report.
+# The growth of a run, its places and its bytes: all reports have the same numbers.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_growth" --write . || { echo "not ok traces for growth"; exit 1; }
 

@@ -1,4 +1,4 @@
-# The statements of docs/guest.md about the process and the trace, as far as a program can see them for itself.
+# The statements of docs/guest.md about the process and the trace that a program can check itself.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 

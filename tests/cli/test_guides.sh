@@ -1,4 +1,5 @@
-# The commands of docs/guides: those of memrec and memana as they are, those of the launchers by programs that hand on what the launchers hand on.
+# The commands of docs/guides. memrec and memana run as they are. Small programs replace the launchers, and pass on the
+# same things.
 . "$SRC/tests/cli/lib.sh"
 mkdir bin
 for launcher in python torchrun srun accelerate ray vllm trl; do

@@ -1,5 +1,5 @@
-# Threads that work for a forward or a backward have its phase: OpenMP's in a real parallel region, and those of PyTorch's
-# inter-op pool. Each allocation below has a size of its own.
+# Threads that work for a forward or a backward have its phase: threads of OpenMP in a real parallel region, and of
+# PyTorch's inter-op pool. Each allocation below has its own size.
 . "$SRC/tests/cli/lib.sh"
 [ -n "$PYTHON" ] || skip "no python3 with torch"
 

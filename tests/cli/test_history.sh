@@ -1,5 +1,5 @@
-# The checks of tests/gpu on a real GPU with PyTorch's own history, tried on the history of the allocator's double:
-# equal ones are accepted, and any single change is found.
+# The checks of tests/gpu that use PyTorch's own history, here on the history of the allocator's double: they accept
+# equal histories, and find any single change.
 . "$SRC/tests/cli/lib.sh"
 [ -n "$PYTHON" ] || skip "history: no python3 with torch"
 export STANDIN_CONTEXT=0 STANDIN_MEM=256MiB

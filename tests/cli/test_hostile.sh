@@ -1,5 +1,5 @@
-# Whatever a trace, a database, a file of rules or a configuration holds, memana answers, or ends with exit status 3 and one line.
-# Pickles: test_memana_import.sh. Every byte of a trace: tests/unit/test_damage.c, tests/golden/bad.
+# For any content of a trace, a database, a rules file or a configuration, memana answers, or ends with exit status 3
+# and one line. Pickles: test_memana_import.sh. Every byte of a trace: tests/unit/test_damage.c, tests/golden/bad.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_query" --write .
 

@@ -1,5 +1,5 @@
-# Only CUDA_INJECTION64_PATH (or NVTX's) reaches the process: the same tensors are seen as with LD_PRELOAD, also from
-# libraries that are loaded later, and what was not said has a default.
+# Injection by CUDA_INJECTION64_PATH (or NVTX's variable) alone: the recording has the same tensors as with LD_PRELOAD,
+# also of libraries that are loaded later. Options without a value have their defaults.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 agent=$BUILD/libmemrec.so
@@ -36,7 +36,7 @@ same() {
 not_asked() { in_ring one "$cupti" "$one $alone" "$PYTHON" "$late" train && ! python3 "$SRC/tests/cli/agent_ring.py" one/*.ring | grep TENSOR; }
 if [ -n "$PYTHON" ]; then
 	check "injection: PyTorch: one variable sees what three see" same
-	# Without CUPTI nobody knows of the stand-in's GPU: then there is none, and CPU tensors are recorded.
+	# Without CUPTI, the agent sees no GPU of the stand-in: CPU tensors are recorded.
 	[ -n "$cupti" ] || check "injection: PyTorch: no CPU tensors unless asked for" not_asked
 else
 	echo "skip injection: PyTorch: no python3 with torch"

@@ -1,4 +1,4 @@
-# The files of `make install` work from their places, and the manual knows every command.
+# The files of `make install` work in their places, and the manual has every command.
 . "$SRC/tests/cli/lib.sh"
 
 run_make() { make -C "$SRC" --no-print-directory B="$BUILD" "$@"; }
@@ -72,6 +72,6 @@ check "CPPFLAGS, CFLAGS and LDFLAGS of the command line are added" flags
 help() { run_make help | grep -q 'make demo'; }
 check "make help" help
 
-# The folder of the sources is not in what is built.
+# The programs do not contain the path of the sources.
 no_folder() { ! grep -q "$SRC/\(analyzer\|recorder\|formats\)" "$BUILD/memana" "$BUILD/memrec" "$BUILD/libmemrec.so"; }
 check "the programs do not name the folder of the sources" no_folder

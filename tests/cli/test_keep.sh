@@ -1,4 +1,5 @@
-# memrec --keep: the newest events, what was alive before them, and out-of-memory errors with the steps before them.
+# memrec --keep: the newest events, the memory that was alive before them, and out-of-memory errors with the steps
+# before them.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 
@@ -17,7 +18,7 @@ small="keep=65536 slot-bytes=8388608"
 # within TRACE BYTES: the file is no larger.
 within() { [ "$(stat -c %s "$1")" -le "$2" ] || { ls -l "$1"; return 1; }; }
 
-# kept_live ACCOUNT: sql.out ends with what is alive at the end, and the program says the same.
+# kept_live ACCOUNT: sql.out ends with the bytes alive at the end, and the program counts the same bytes.
 kept_live() {
 	python3 -c 'import json, sys
 got, want = int(float(open("sql.out").read().split()[-1])), json.load(open(sys.argv[1]))["live"]
@@ -25,7 +26,7 @@ print("live:", got, "account:", want)
 sys.exit(got != want)' "$1"
 }
 
-# kept TRACE ACCOUNT: some of it is gone, and what is alive at the end is what the program says.
+# kept TRACE ACCOUNT: some events are dropped, and the bytes alive at the end are those that the program counts.
 kept() {
 	"$memana" verify "$1" && "$memana" info --json "$1" >info.json && json info.json 'd["traces"][0]["let_go"] > 0' &&
 		"$memana" sql "$1" 'SELECT total(bytes) FROM allocation WHERE free_seq IS NULL' >sql.out || return 1
@@ -124,7 +125,7 @@ all_killed() {
 check "kill -9 of everything: the trace opens, and memrec recover makes it whole" all_killed
 
 # --- a disk with room for the file, and none for a new one beside it
-# tight NAME OPTIONS: a run on such a disk; then there is room, and what waited in the ring is folded in.
+# tight NAME OPTIONS: a run on such a disk. Then the disk gets room, and memrec recover folds the events of the ring.
 tight() {
 	mount -o remount,size=72k tiny && rm -f tiny/*
 	MEMREC_OPTIONS="keep=65536 $2" status 0 record -o "tiny/$1" -- --live 100 --calls 30000 --account account &&

@@ -1,4 +1,5 @@
-# The kit for a machine with a GPU and little else: recorded, told and symbolised in a root with the C library alone.
+# The kit for a machine with a GPU and little else: records, reports and finds symbols in a root with only the C
+# library.
 . "$SRC/tests/cli/lib.sh"
 PATH=$PATH:/usr/sbin
 kit=${KIT:-$BUILD-gpu-kit}

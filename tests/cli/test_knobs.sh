@@ -1,4 +1,5 @@
-# memana knobs: the settings that move memory, for people and programs; and the script behind make test-knobs, without a network.
+# memana knobs: the settings that change memory, as text and JSON; and the script of make test-knobs, without a
+# network.
 . "$SRC/tests/cli/lib.sh"
 
 says() { grep -qF -- "$1" out; }

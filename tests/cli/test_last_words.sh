@@ -1,4 +1,4 @@
-# memrec's last lines about a run that memory ended: memana's verdict, as lines of its own.
+# memrec's last lines about a run that memory ended: memana's verdict, printed as memrec's own lines.
 . "$SRC/tests/cli/lib.sh"
 
 cat >full.py <<'END'

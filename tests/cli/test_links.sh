@@ -1,4 +1,5 @@
-# Nothing that a ring, a folder of a run or a link names is written to or removed, and no pipe or device is waited for.
+# memrec and memana do not write to or remove a file that a ring, a run's folder or a link names, and do not wait for a
+# pipe or a device.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 

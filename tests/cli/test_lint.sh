@@ -1,4 +1,4 @@
-# tools/lint.sh fails on a breach of each way it looks, and the counts of tools/english.txt only fall.
+# tools/lint.sh fails for one breach of each of its rules, and the counts of tools/english.txt can only fall.
 . "$SRC/tests/cli/lib.sh"
 git init -q tree && cd tree
 mkdir -p tools include && cp "$SRC"/tools/{lint.sh,english.py} tools && touch CONTRIBUTING.md README.md tools/rooms.txt && echo tools >.gitignore

@@ -1,5 +1,6 @@
-# memana live and memana tui beside recordings that run, in a real terminal: it follows, holds still, answers; the reader and
-# the recorder are killed in turn; it ends with the whole trace. Nothing here waits for a time (see test_tui.sh).
+# memana live and memana tui during recordings, in a real terminal: they follow, hold still, and answer. The test kills
+# the reader and the recorder in turn, and the whole trace is shown at the end. No step waits for a fixed time (see
+# test_tui.sh).
 . "$SRC/tests/cli/lib.sh"
 command -v tmux >/dev/null || skip "live in a terminal: there is no tmux"
 unset SLURM_JOB_ID SLURM_PROCID

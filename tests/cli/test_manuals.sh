@@ -1,4 +1,5 @@
-# The pages of the manual: mandoc and groff have nothing against them, and those of section 5 say all that the specifications say.
+# The pages of the manual: mandoc and groff report no error, and the pages of section 5 have all statements of the
+# specifications.
 . "$SRC/tests/cli/lib.sh"
 make -C "$SRC" --no-print-directory B="$PWD/b" "$PWD"/b/man/memrec-{trace,rules,knobs}.5 >log || cat log
 

@@ -1,4 +1,4 @@
-# Alive, in use and idle at a moment are the same for every report, whatever happens at one nanosecond.
+# All reports have the same bytes alive, in use and idle at a moment, also if several events have the same nanosecond.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_meaning" --write . || { echo "not ok traces of moments"; exit 1; }
 

@@ -1,4 +1,4 @@
-# Traces that end early or are damaged: what is good is shown, and the exit code tells which it was.
+# Traces that end early or are damaged: memana shows the good part, and the exit code tells the two apart.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_query" --write .
 
@@ -104,6 +104,6 @@ for file in format.db words.db; do
 	check "$file: one line" one_line err "^memana: $file: a damaged database .run memana load again.$"
 done
 
-# Each chunk in turn: one figure of what is lost, in every report.
+# Damages each chunk in turn: all reports have the same number of lost events.
 check "a chunk that is cut out, changed, or the last: all reports say the same" \
 	python3 "$SRC/tests/cli/damaged_chunks.py" "$memana" "$SRC/tests/golden/v1-keep.zst" 1 3 4 13

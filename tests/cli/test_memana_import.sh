@@ -1,4 +1,4 @@
-# memana import: PyTorch's own memory snapshots become traces; code in a pickle is never run.
+# memana import: makes traces of PyTorch's own memory snapshots, and never runs code in a pickle.
 . "$SRC/tests/cli/lib.sh"
 make() { python3 "$SRC/tests/cli/import_make.py" "$@"; }
 import() { "$memana" import "$1.pickle" -o "$1.zst"; }
@@ -127,7 +127,7 @@ check "the snapshot is not written over" keeps history.pickle 'would replace wha
 check "and is as it was" status 0 "$memana" import history.pickle -o again.zst
 check "an output that cannot be written" status 4 "$memana" import history.pickle -o nowhere/x.zst
 
-# A file that was cut off keeps what it has. The segments come first: half of it is usually no snapshot at all.
+# A cut file gives the part that it has. The segments come first, so half of a file is usually no snapshot.
 size=$(stat -c %s history.pickle)
 torn() {
 	local cut code

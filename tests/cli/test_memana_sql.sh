@@ -1,4 +1,4 @@
-# memana load and sql: the database holds what the trace said, and nobody can change it.
+# memana load and sql: the database has the facts of the trace, and sql cannot change it.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_query" --write .
 
@@ -102,8 +102,8 @@ for command in "load small.zst" "import history.pickle"; do
 	check "no room: ${command% *}" no_room $command
 done
 
-# Killed in the middle of it: what it left goes with the next one of that name, but nothing of those that are alive, that somebody
-# has locked (another host, whose pids are not ours), or that have another name.
+# A killed load leaves a file. The next load of the same name removes this file. It keeps the file of a running load, a
+# file that another host has locked, and files of other names.
 left_by_the_dead() {
 	python3 - "$memana" "$@" <<-'END'
 		import fcntl, os, subprocess, sys

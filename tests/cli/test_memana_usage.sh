@@ -1,4 +1,4 @@
-# The answers of memana to wrong questions: exit codes, one line on stderr, nothing on stdout.
+# The answers of memana to wrong command lines: exit codes, one line on stderr, nothing on stdout.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_query" --write .
 

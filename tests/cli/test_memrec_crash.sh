@@ -1,4 +1,4 @@
-# Whatever is killed, and whenever: no completed call is missing from the trace. The target counts for itself.
+# Kills of any process at any time: the trace has all completed calls. The target counts its own calls.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 random=${SEED:-$RANDOM}
@@ -45,7 +45,7 @@ replaced() { # KILLS OPTION...
 check "kill -9 of the collector: another one goes on" replaced 1
 check "and another one" replaced 3
 check "with --keep, too" replaced 2 --keep 4MiB
-# Nobody comes any more: what the ring has no room for is lost, and counted.
+# No collector comes any more: events beyond the room of the ring are lost, and counted.
 given_up() {
 	rm -f c.zst*
 	MEMREC_OPTIONS="slot-bytes=65536 wait-ms=20" status 0 record -o c.zst -- --calls 12000 --account account --kills 9 &&

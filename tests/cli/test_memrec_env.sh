@@ -1,4 +1,4 @@
-# memrec env: what it prints is what each launcher reads.
+# memrec env: each launcher can read the printed settings.
 . "$SRC/tests/cli/lib.sh"
 
 "$memrec" env --steps 3 -o '/shared/run 1/trace.zst' >general
@@ -11,7 +11,7 @@ done
 unknown() { status 2 "$memrec" env slrum && one_line err 'slrum: no such launcher \(.*slurm'; }
 check "an unknown one is a usage error that names the others" unknown
 
-# The agent reads back what was asked for; no launcher finds a character in it that means something to it.
+# The agent reads the same options back. No character in them has a meaning for a launcher.
 value=$(sed -n "s/^export MEMREC_OPTIONS='\(.*\)'$/\1/p" general)
 harmless() { [ -n "$value" ] && [[ $value =~ ^[A-Za-z0-9_./:+%-]+$ ]]; }
 check "the options hold nothing that a shell, YAML or a split at = and , would touch" harmless
@@ -109,7 +109,7 @@ misread() {
 }
 check "a path that launchers would split is refused" misread
 
-# Run what can be run: launchers that hand on their environment.
+# Runs the launchers that need no cluster: they pass on their environment.
 . "$SRC/tests/cli/memrec.sh"
 trees=$SRC/tests/cli/process_trees.py
 as_printed() { # NAME FROM TO OPTION...: the line with FROM replaced by TO, run

@@ -1,4 +1,5 @@
-# memrec around a command: it changes nothing, hands on everything, and says clearly what keeps it from starting.
+# memrec around a command: the command runs unchanged, gets all signals and arguments, and memrec reports errors of its
+# start.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 

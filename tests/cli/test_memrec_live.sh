@@ -1,5 +1,5 @@
-# memrec --live: records and shows in one terminal. The program has its output, its status and its signals as without it,
-# whatever becomes of the screen. Nothing here waits for a time (see test_tui.sh).
+# memrec --live: records and shows in one terminal. Output, status and signals of the program do not depend on the
+# screen. No step waits for a fixed time (see test_tui.sh).
 . "$SRC/tests/cli/lib.sh"
 
 export STANDIN_MEM=80GiB STANDIN_STATE=$PWD/gpu STANDIN_SYNC_NS=60000000 ESCDELAY=500

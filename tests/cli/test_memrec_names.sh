@@ -1,4 +1,4 @@
-# Which process writes which file, and what becomes of older files.
+# The names of the traces of several processes, and the new names of older files.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 calls=$SRC/tests/cli/driver_calls.py

@@ -1,4 +1,4 @@
-# A machine without a GPU, or one that looks like it: CPU tensors are recorded, or the last lines say why not.
+# A machine without a GPU, or one that seems to have none: CPU tensors are recorded, or the last lines have the reason.
 . "$SRC/tests/cli/lib.sh"
 as_user=
 [ "$(id -u)" = 0 ] || as_user=1
@@ -61,7 +61,7 @@ check "no GPU: there is one, and nobody can open it just now" out_of_descriptors
 hidden() { CUDA_VISIBLE_DEVICES= recorded alive "" tensor; }
 check "no GPU: it is hidden from the program" hidden
 
-# The driver is there and says that there is none: it has called us before.
+# The driver is installed, finds no GPU, and has loaded the agent before.
 libraries=$standin
 refused() { STANDIN_GPUS=0 recorded "$1" "" cuInit tensor && grep -qx 'cuInit 100' out; }
 check "no GPU: the driver has started and found none" refused none

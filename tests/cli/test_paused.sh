@@ -1,4 +1,4 @@
-# memrec --paused, start, stop, mark and status: what is recorded is what happened between start and stop, whoever is killed.
+# memrec --paused, start, stop, mark and status: the trace has the events between start and stop, also after kills.
 . "$SRC/tests/cli/lib.sh"
 
 # paused CASE: in a folder of its own.

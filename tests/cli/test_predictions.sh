@@ -1,4 +1,5 @@
-# make test-advice, on the stand-in: what can be varied in rl_step, and the script that holds predictions against measured peaks.
+# make test-advice on the stand-in: the settings that rl_step can vary, and the script that compares predictions with
+# measured peaks.
 . "$SRC/tests/cli/lib.sh"
 export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB
 
@@ -33,7 +34,7 @@ check "its floor is the longest" bash -c 'peaks() { sed -nE "s/.*peak ([0-9]+) b
 	test "$(peaks floor)" = "$(peaks longest)"' "$memrec" "$BUILD"
 check "nonsense is refused" bash -c '! "$0" --tokens none 2>/dev/null' "$BUILD/samples/rl_step"
 
-# --- the script, with a memana that foretells what it is told to
+# --- the script, with a fake memana whose predictions the test sets
 unset STANDIN_MEM
 export MEMANA=$PWD/prophet PYTHON=python3 QUICK=1 ADVICE_KEPT=$PWD/kept
 cat >prophet <<-PROPHET

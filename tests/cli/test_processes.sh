@@ -1,5 +1,4 @@
-# The recorded processes of programs that make processes: forks, launchers, pools, daemons, workers that inherit
-# nothing.
+# Programs that make processes: memrec records forks, launchers, pools, daemons, and workers that inherit nothing.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 trees=$SRC/tests/cli/process_trees.py

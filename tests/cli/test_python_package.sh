@@ -1,4 +1,4 @@
-# import memrec: phases, steps and marks that cost nothing when not recorded, and the pytest plugin.
+# import memrec: phases, steps and marks, which cost nothing without a recording, and the pytest plugin.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 export PYTHONPATH=$SRC/packaging/python:$SRC/tests/cli PATH=$BUILD:$PATH

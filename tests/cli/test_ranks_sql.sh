@@ -1,5 +1,5 @@
-# Traces of many ranks become a database each, in processes that run at once. docs/ranks.sql names the rank that holds most, its step
-# and its place, as memana does of each trace alone. DuckDB comes from PyPI, once for a build.
+# memana load makes a database of each rank's trace, in processes at the same time. docs/ranks.sql names the rank with
+# most bytes, its step and its place, as memana does for each trace. DuckDB comes from PyPI, once for a build.
 . "$SRC/tests/cli/lib.sh"
 
 for rank in 0 1 2; do

@@ -1,5 +1,5 @@
-# README.md and docs/ name what is there, and docs/reading.md shows what `make demo` prints today: times, and counts of one instant,
-# differ from run to run.
+# README.md and docs/ name files and commands that exist, and docs/reading.md shows the output of `make demo`. Times,
+# and counts at one instant, may differ from run to run.
 . "$SRC/tests/cli/lib.sh"
 
 untimed() {

@@ -1,4 +1,4 @@
-# memana phases, steps, oom and check: verdicts and figures of runs whose truth is known, from traces and databases.
+# memana phases, steps, oom and check: verdicts and figures of runs with known figures, from traces and databases.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_query_reports" --write .
 
@@ -121,7 +121,7 @@ for bad in "--max-peak lots" "--max-peak 1GiBs" "--growth x" "--growth -1%" "--p
 	check "check refuses: ${bad:-no limit}" status 2 "$memana" check grows.zst $bad
 done
 
-# --- what all of them share
+# --- errors and options of all four commands
 printf 'not a trace' >junk
 for command in phases steps oom check; do
 	more=

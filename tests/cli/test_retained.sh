@@ -1,4 +1,4 @@
-# memana retained: true growth, told apart from what stays and from what is replaced.
+# memana retained: tells real growth from memory that stays, and from memory that is replaced.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_retained" --write . || { echo "not ok traces for retained"; exit 1; }
 

@@ -1,5 +1,5 @@
-# Steps of real processes: role functions as an RL framework calls them, with several optimizer steps in each, and an
-# optimizer that works in place. Every iteration allocates tensors of a size of its own.
+# Steps of real processes: an RL framework's role functions with several optimizer steps in each, and an optimizer that
+# works in place. The tensors of each iteration have their own size.
 . "$SRC/tests/cli/lib.sh"
 [ -n "$PYTHON" ] || skip "no python3 with torch"
 
@@ -59,7 +59,7 @@ EOF2
 colocated="rollout_mode generate_sequences compute_log_prob update_actor"
 export PYTHONPATH=$PWD/lib
 
-# recorded STEPS WHAT ARG...: memrec ARG... records STEPS steps; WHAT: the tensors, each as floats:step
+# recorded STEPS WHAT ARG...: memrec ARG... records STEPS steps, and the tensors WHAT, each as floats:step
 recorded() {
 	local steps=$1 what=$2 got
 	shift 2

@@ -1,4 +1,4 @@
-# The samples beside the recorded calls: NVML per process and per GPU, the host's memory and its limit.
+# The samples in a trace: NVML's figures of processes and GPUs, the host's memory and its limit.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_samples" --write .
 
@@ -161,7 +161,7 @@ counted_apart() {
 }
 check "is counted apart" counted_apart
 
-# The driver refuses, and the program goes on: what was free then is looked up.
+# The driver refuses a request, and the program goes on: a sample has the free bytes.
 cat >refused.py <<'END'
 import ctypes
 cuda, context, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()

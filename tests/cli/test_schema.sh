@@ -1,5 +1,5 @@
-# Every document that memana prints with --json is what docs/schema says, and nothing else: golden
-# traces, those of the tests, snapshots. The cases: test_schema_cases.sh.
+# Every document of memana --json follows docs/schema and has no further members: golden traces, traces of the tests,
+# snapshots. The cases: test_schema_cases.sh.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/schema_kit.sh"
 

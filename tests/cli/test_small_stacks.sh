@@ -1,5 +1,5 @@
-# Hooks on threads, fibers and signal stacks with little room: what a hook needs of its caller's stack, measured by paint,
-# and what happens where there is hardly more.
+# Hooks on threads, fibers and signal stacks with little room: the test paints the stack to measure the bytes that a
+# hook needs, and runs hooks with hardly more.
 . "$SRC/tests/cli/lib.sh"
 agent=$BUILD/libmemrec.so
 ${CC:-cc} -g -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o paint "$SRC/tests/cli/agent_paint.c" -ldl -lpthread || exit 1
@@ -17,7 +17,7 @@ painted() {
 }
 both="LD_PRELOAD=$agent CUDA_INJECTION64_PATH=$agent" driver="CUDA_INJECTION64_PATH=$agent"
 
-# at_most DOORS ACT...: no act needs more than `most` bytes beyond what it needs without the agent.
+# at_most DOORS ACT...: with the agent, no act needs more than `most` further bytes of stack.
 at_most() {
 	./paint "${@:2}" >without && painted "$@" >with || { cat with; return 1; }
 	paste -d ' ' without with | awk -v most="$most" '
@@ -43,7 +43,7 @@ want=in_fiber check "stack: frames of a fiber with 16 KiB" frames fiber 16
 want= check "stack: frames of a thread with 16 KiB" frames small 16
 want=on_signal check "stack: frames of a handler with 16 KiB" frames signal 16
 
-# A thread that may make no system calls: it lives, and what it did is counted as lost.
+# A thread that may make no system calls survives, and its events are counted as lost.
 sealed() { # DOORS ACT
 	painted "$1" init driver "$2" driver >out && grep -qx 'sealed reached' out && python3 "$SRC/tests/cli/agent_ring.py" rings/*.ring >dump &&
 		grep -Eq '^pid .* lost \(0, 0, 0, 0, 0, 0, 0, [1-9]' dump && [ "$(grep -c DRIVER_ALLOC dump)" = 2 ] || { cat out; head -3 dump; return 1; }

@@ -1,4 +1,4 @@
-# The inputs in place of a trace: PyTorch's snapshots as they are, and folders of traces.
+# Inputs in place of a trace: PyTorch's snapshots, and folders of traces.
 . "$SRC/tests/cli/lib.sh"
 make() { python3 "$SRC/tests/cli/import_make.py" "$@"; }
 TMPDIR=$PWD/tmp # nothing may be left there

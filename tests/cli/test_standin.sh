@@ -1,4 +1,4 @@
-# The stand-in GPU with a real program on it: injection, and three accounts of one run that must agree.
+# The stand-in GPU under a real program: injection, and three counts of one run that must agree.
 . "$SRC/tests/cli/lib.sh"
 
 export LD_LIBRARY_PATH=$standin
@@ -40,7 +40,7 @@ check "wrong options are refused" status 2 "$rl_step" --scale none
 no_size() { STANDIN_MEM=80GB status 2 "$rl_step" && one_line err 'STANDIN_MEM=80GB'; }
 check "a variable that is no size ends the program" no_size
 
-# A run that is killed in the middle: what it held is in the ledger, whole lines only.
+# A run is killed: the ledger has the memory that the run held, in whole lines.
 killed() {
 	mkfifo lines
 	STANDIN_SLOW_NS=20000 STANDIN_LEDGER=$PWD/killed "$rl_step" --steps 1000 >lines &

@@ -1,4 +1,5 @@
-# The last lines are true where processes cannot write to the folder of the run: traces are found by what is in them.
+# memrec's last lines are right if processes cannot write to the folder of the run: memrec finds their traces by the
+# run that they name.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 as_user=

@@ -1,4 +1,4 @@
-# Names of native frames are in the trace: the files may be gone, rebuilt or stripped when it is read.
+# The trace has the names of native frames: the files may be removed, rebuilt or stripped before it is read.
 . "$SRC/tests/cli/lib.sh"
 export LD_LIBRARY_PATH=$standin STANDIN_MEM=80GiB STANDIN_STATE=$PWD/gpu
 mkdir gpu
@@ -43,7 +43,7 @@ mv program kept
 check "--keep keeps the names" [ "$(places keep.zst)" = "$whole" ]
 check "verify: every chunk is good" status 0 "$memana" verify whole.zst
 
-# Target, collector and memrec are killed: recover names what is in the ring.
+# Target, collector and memrec are killed: memrec recover writes the names for the events of the ring.
 recovered() {
 	cp -r "$standin" gone && mkdir rings || return 1
 	LD_LIBRARY_PATH=$PWD/gone MEMREC_OPTIONS="slot-bytes=65536 wait-ms=20000" "$memrec" -o killed.zst --ring-dir rings -- \

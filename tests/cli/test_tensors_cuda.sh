@@ -1,5 +1,5 @@
-# CUDA tensors without a GPU: a double of PyTorch's caching allocator calls the real libc10 and the stand-in driver. The
-# trace must equal what both say of themselves, event by event and at the peak. See tests/allocator/README.md.
+# CUDA tensors without a GPU: a double of PyTorch's caching allocator calls the real libc10 and the stand-in driver.
+# The trace must equal the counts of both, event by event and at the peak. See tests/allocator/README.md.
 . "$SRC/tests/cli/lib.sh"
 [ -n "$PYTHON" ] || skip "CUDA tensors: no python3 with torch"
 export STANDIN_CONTEXT=0
@@ -65,7 +65,7 @@ asleep() {
 }
 check "tensors: asleep is alive and not resident" asleep
 
-# The trace begins with what is alive then.
+# After skipped steps, the trace begins with the memory that is alive then.
 skips() { scenario steps --skip 2 && equals --part; }
 check "tensors: the first steps left out" skips
 

@@ -1,5 +1,5 @@
-# The bytes sent to a terminal: no escapes, no C1, nothing that turns text round, whatever names a trace, a database
-# or a command line has. A file or a pipe gets the values as they are.
+# The bytes that memana and memrec send to a terminal: no escapes, no C1 characters, and no change of the text's
+# direction, for any name in a trace, a database or a command line. A file or a pipe gets the values unchanged.
 . "$SRC/tests/cli/lib.sh"
 . "$SRC/tests/cli/memrec.sh"
 export TERM=xterm LC_ALL=C.UTF-8 # as on a terminal that shows all
@@ -36,7 +36,7 @@ check "sql to a pipe: columns stay columns" eval '[ "$("$memana" sql t.zst "SELE
 "$memana" sql --json t.zst "$select" >j.json
 check "sql --json to a file: the same names" json j.json '[list(r.values())[0] for r in d] == ["a\x1b\x9b\u202e\x7fb"]'
 
-# memrec says the name of what it writes.
+# memrec prints the name of the trace that it writes.
 recorded() {
 	mkdir -p gpu rings
 	STANDIN_STATE=$PWD/gpu LD_LIBRARY_PATH=$standin on_terminal "$memrec" --ring-dir rings -o "r$evil.zst" -- \

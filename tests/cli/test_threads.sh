@@ -1,5 +1,5 @@
-# Many threads: alive at once, far more than the ring has slots, and one after the other. No event is lost. (The program
-# reports no true totals, as it has no lock: there is nothing to verify.)
+# Many threads: at the same time, far more than the slots of the ring, and one after the other. No event is lost. The
+# program has no lock and reports no totals, so the test cannot verify totals.
 . "$SRC/tests/cli/lib.sh"
 ${CC:-cc} -O1 -o threads "$SRC/tests/cli/agent_threads.c" -ldl -lpthread || exit 1
 

@@ -1,4 +1,5 @@
-# memana top --by module: a tree whose rows add up, sisters in one row, one module alone; the tables and the view behind it.
+# memana top --by module: a tree whose rows add up, sisters in one row, one module alone; and the tables and the view
+# of the database for it.
 . "$SRC/tests/cli/lib.sh"
 "$BUILD/tests/unit/test_module_bytes" --write . || { echo "not ok traces with modules"; exit 1; }
 

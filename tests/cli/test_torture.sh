@@ -1,4 +1,4 @@
-# A few rows of make torture: that it runs, and kills at random points.
+# A few rows of make torture: it runs, and kills at random points.
 . "$SRC/tests/cli/lib.sh"
 rows() { ROWS=$1 RUNS=7 python3 "$SRC/tests/torture/torture.py" "$BUILD"; }
 check "torture: kill -9 of target, collector and launcher, each and together" rows '^kill'

@@ -1,4 +1,5 @@
-# An unmodified PyTorch script: exactly the steps asked for, phases, the user's lines, and the allocator's own totals.
+# An unmodified PyTorch script: the recording has the requested steps, phases, the user's lines, and the totals of the
+# allocator.
 . "$SRC/tests/cli/lib.sh"
 [ -n "$PYTHON" ] || skip "no python3 with torch"
 

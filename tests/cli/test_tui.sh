@@ -1,5 +1,5 @@
-# The timeline in a real terminal: tmux is one that can be typed at and read. Nothing here waits for a time: a key is
-# pressed when the screen says what it should say by then.
+# The timeline in a real terminal: a test can type into tmux and read its screen. No step waits for a fixed time: the
+# test presses a key when the screen shows the expected text.
 . "$SRC/tests/cli/lib.sh"
 command -v tmux >/dev/null || skip "the timeline in a terminal: there is no tmux"
 "$BUILD/tests/unit/test_tui_screens" --write .

@@ -1,4 +1,4 @@
-# memana wait: until something has happened in a recording that runs, with its three ends, beside real recordings.
+# memana wait during real recordings: waits until a condition holds in a running recording, with its three ends.
 . "$SRC/tests/cli/lib.sh"
 unset SLURM_JOB_ID SLURM_PROCID
 export STANDIN_MEM=80GiB STANDIN_STATE=$PWD/gpu

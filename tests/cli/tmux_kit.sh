@@ -1,5 +1,5 @@
-# tmux_kit.sh - a real terminal for tests, after lib.sh: tmux is one that can be typed at and read. Nothing waits for a time:
-# a key is pressed when the screen says what it should say by then.
+# tmux_kit.sh - functions for tests in a real terminal, after lib.sh: a test can type into tmux and read its screen. No
+# step waits for a fixed time: the test presses a key when the screen shows the expected text.
 
 # A server of our own, whose socket lies here.
 export TMUX_TMPDIR=$PWD TMUX=
@@ -41,8 +41,8 @@ sees_no() {
 	until_true lacks "$1" || { echo "still on the screen: $1"; pane; return 1; }
 }
 
-# start COMMAND...: types it into the shell; its exit status goes to ./status, what it says to ./err. The terminal's
-# settings before and after it are kept.
+# start COMMAND...: types the command into the shell. Its exit status goes to ./status, its messages to ./err. The
+# terminal's settings before and after the command are kept.
 start() {
 	rm -f status before after
 	keys "clear; stty -g >before; $* 2>err; echo \$? >wanted; stty -g >after; mv wanted status" Enter
