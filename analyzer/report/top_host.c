@@ -210,7 +210,7 @@ static void say_row(struct sentence *sentence, const struct query_host *row, con
 		say_share(sentence, sum);
 }
 
-/* Prints the verdict of a process. Of all processes that exited normally, only the first one gets a line. */
+/* Prints the verdict of a process. Only the first process that exited normally gets a line. */
 static int print_verdict(void *context, const struct query_host *row)
 {
 	struct verdicts *verdicts = context;

@@ -12,8 +12,8 @@
 #include "agent/cuda/cuda_abi.h"
 
 /*
- * X(member, symbol, needed, parameters): a function of NVML. `needed` 0: some drivers do not have the function. Of two
- * versions, the newer one is called first. Layouts are in cuda_abi.h.
+ * X(member, symbol, needed, parameters): a function of NVML. `needed` 0: some drivers do not have the function. If a
+ * function has two versions, the newer one is called first. Layouts are in cuda_abi.h.
  */
 #define NVML_LIST(X)                                                                                        \
 	X(init, nvmlInit_v2, 1, (void))                                                                     \

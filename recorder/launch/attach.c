@@ -25,7 +25,7 @@
 #include "run/target.h"
 
 #define LOOK_MS 10
-#define TRIES 100           /* of LOOK_MS: 1 s until a new collector answers */
+#define TRIES 100           /* number of looks, 1 s in all, until a new collector answers */
 #define PROCESSES_MAX 1024u /* largest number of processes for --all */
 #define WHY_BYTES 512u
 

@@ -41,9 +41,9 @@ void gather_rename(struct gathered *gathered, const char *pattern, const char *r
 /*
  * strays.c - finds the traces of a run outside of the run's folder.
  *
- * Some processes cannot write to the folder of their run (rundir.h): a process with its own /dev/shm, a process that
- * changed its user, and a process for whose result there was no room. Each trace names its run in its options, and the
- * environment of each process does, too.
+ * Some processes cannot write to the folder of their run (rundir.h). Examples are a process with its own /dev/shm, a
+ * process that changed its user, and a process for whose result there was no room. Each trace names its run in its
+ * options, and the environment of each process does, too.
  */
 
 /* One trace outside of the run's folder. */

@@ -173,7 +173,7 @@ static void look_in(const struct search *search, const char *folder, DIR *dir, c
 		closedir(dir);
 }
 
-/* Looks into a folder that a collector made. Of another user's folder, only the name is reported. */
+/* Looks into a folder that a collector made. If the folder is another user's, only its name is reported. */
 static void look_in_fallback(const struct search *search, const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

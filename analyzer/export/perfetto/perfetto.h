@@ -245,7 +245,8 @@ int perfetto_heap_new(struct perfetto *perfetto); /* 0 or -MT_E_MEMORY */
 void perfetto_heap_free(struct perfetto *perfetto);
 
 /*
- * Keeps the bytes of the pair at the peak of a step. Of many steps, only some are kept, and always the highest peaks.
+ * Keeps the bytes of the pair at the peak of a step. If a run has many steps, only some are kept, and always the
+ * highest peaks.
  */
 void perfetto_heap_dump(struct perfetto *perfetto, struct perfetto_pair *pair, const struct perfetto_moment *moment);
 

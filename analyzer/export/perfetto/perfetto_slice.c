@@ -32,7 +32,7 @@ static int overlaps(const struct perfetto *perfetto, int64_t first, int64_t last
 	return last > perfetto->range.first && first < perfetto->range.last;
 }
 
-/* 1: the phase is left out. Of the phases that are shorter than a bucket, each bucket has only one. */
+/* 1: the phase is left out. Each bucket has at most one phase that is shorter than a bucket. */
 static int is_too_short(const struct perfetto *perfetto, struct perfetto_process *process, int64_t first, int64_t last)
 {
 	int64_t bucket;

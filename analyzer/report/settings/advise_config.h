@@ -6,7 +6,7 @@
  *   advise_config_value, _standing, ..., paste     ask for values, constraints and texts to paste
  *
  * If two sources set a knob, --now counts before the configuration, the configuration before the command line, and the
- * command line before the default. Of two settings of one source, the last one counts. Files and command lines are
+ * command line before the default. If one source sets a knob twice, the last value counts. Files and command lines are
  * hostile input: sizes are limited, and every text in here is fit for a terminal (memtrace/clean.h). Errors:
  * -MT_E_ARGUMENT (a wrong argument), -MT_E_RULES (the configuration cannot be read), -MT_E_SYSTEM, -MT_E_MEMORY,
  * -MT_E_SQL. Each of them puts one line into config->message.

@@ -149,8 +149,8 @@ static int is_below(const struct search *search, uint32_t lower)
 }
 
 /*
- * Chooses the main framework: no other framework of the run builds on it. Of several, the one with the most frames
- * counts. If the run shows no framework, the choice is the one that builds on no other.
+ * Chooses the main framework: no other framework of the run builds on it. If there are several, the one with the most
+ * frames counts. If the run shows no framework, the choice is the one that builds on no other.
  */
 static uint32_t choose(const struct search *search)
 {
