@@ -34,7 +34,7 @@
 struct writer {
 	struct export_run *run;
 	struct export_out *out;
-	const char *name; /* name of the metric at hand */
+	const char *name; /* name of the current metric */
 	const struct query_device *device;
 	enum query_by by;
 	int opened; /* 1: the sample has a label */

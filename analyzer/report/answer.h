@@ -15,7 +15,7 @@
 
 struct answer_options {
 	int json, help;
-	int brief;        /* --brief: the verdict alone, as in memrec's last words; JSON is complete all the same */
+	int brief;        /* --brief: only the verdict, as in memrec's last words; JSON stays complete */
 	int64_t limit;    /* -n: rows of lists, INT64_MAX: all */
 	int64_t number;   /* --number, 0: not given */
 	const char *name; /* named_words: the traces, for the next command to try */

@@ -52,10 +52,10 @@ typedef int command_function(int argc, char **argv); /* argv[0] is the command's
 COMMAND_LIST(COMMAND_FUNCTION)
 #undef COMMAND_FUNCTION
 
-extern const struct command commands[]; /* as in COMMAND_LIST */
+extern const struct command commands[]; /* in the order of COMMAND_LIST */
 extern const size_t command_count;
 
-const struct command *command_find(const char *name); /* NULL: there is none */
+const struct command *command_find(const char *name); /* NULL: no command has this name */
 
 /* Prints "memana: ..." to stderr and returns `exit_code`. Control characters become '?'. */
 int command_fail(int exit_code, const char *format, ...) MT_PRINTF(2, 3);

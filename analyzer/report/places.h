@@ -9,9 +9,9 @@
  * The place of a site is that of its stack (load_place.c), as in all reports. Sites with the same line, phase and
  * category are one place, for all processes.
  *
- * A site with a module has the module in the place of a library's line: "mytrain.py:8 > layers.2.self_attn". Sites of one line
- * whose modules differ in numbers alone are one place, layers.*.self_attn. A place has its functions (callstack_work): softmax,
- * dropout. Time: of the sites.
+ * A site with a module has the module in the place of a library's line: "mytrain.py:8 > layers.2.self_attn". Sites of
+ * one line whose modules differ in numbers alone are one place, layers.*.self_attn. A place has its functions
+ * (callstack_work): softmax, dropout. Time: of the sites.
  */
 #ifndef MEMANA_PLACES_H
 #define MEMANA_PLACES_H
@@ -53,7 +53,7 @@ struct place {
 	size_t sites;
 };
 
-/* A site, or several whose stacks differ in the modules alone. The struct owns all texts. */
+/* A site, or several sites whose stacks differ only in their modules. The struct owns all texts. */
 struct place_site {
 	char *phase, *category, *evidence, *decided_by, *parameter, *submodule;
 	char *pattern;  /* the module's path with stars: layers.*.fc1 */
@@ -102,7 +102,9 @@ int places_user_frame(size_t *user, struct db *db, int64_t node, const struct ca
 
 /* A call stack in JSON, in one form for all reports. */
 
-/* The array `key` of the program's frames, innermost first (callstack_first_frame); "user" is true of the frame `user`. */
+/*
+ * The array `key` of the program's frames, innermost first (callstack_first_frame); "user" is true of the frame `user`.
+ */
 void stack_json_frames(struct doc *doc, const char *key, const struct callstack *stack, size_t user);
 
 /*

@@ -48,7 +48,7 @@ struct ranks {
 int ranks_load(struct ranks *ranks, struct db *db, struct symbols *symbols);
 void ranks_release(struct ranks *ranks);
 
-/* "rank 3", or where there is none "GPU 3". */
+/* Writes "rank 3", or "GPU 3" without a rank. Returns `out`. */
 const char *ranks_name(char out[RANKS_WORD_MAX], const struct rank *rank);
 
 #endif

@@ -184,8 +184,8 @@ static uint64_t kills(const struct host_sampler *sampler, char text[TEXT_MAX])
 }
 
 /*
- * Reads the figures of one level: `length` bytes of its path. 0: the level has no figures (the root of version 2), or
- * its use is below half of the process's `own` bytes, so the process is not in it.
+ * Reads the figures of one level, whose path is the first `length` bytes of `cgroup`. 0: the level has no figures (the
+ * root of version 2), or its use is below half of the process's `own` bytes, and it cannot hold the process.
  */
 static int read_level(const struct host_sampler *sampler, size_t length, uint64_t own, uint64_t *use, uint64_t *limit,
 		      char text[TEXT_MAX])

@@ -257,7 +257,7 @@ static int await_mark(const struct asked *asked, int *ms)
 	return -MT_E_BUSY;
 }
 
-/* ---- All of them ---- */
+/* ---- All processes ---- */
 
 struct deed {
 	int (*ask)(const struct request *request, struct asked *asked);

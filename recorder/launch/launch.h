@@ -34,7 +34,7 @@ struct arguments_error {
 int arguments_parse(struct arguments *arguments, int argc, char **argv, struct arguments_error *error);
 
 void arguments_print_help(FILE *file);
-void arguments_print_options(FILE *file); /* the options alone */
+void arguments_print_options(FILE *file); /* prints only the options */
 
 /* ---- the commands ---- */
 

@@ -1,11 +1,10 @@
 /*
- * balance.h - all bytes of a device when a request failed: free, of recorded calls, by NVML's count, and the rest.
+ * balance.h - divides all bytes of a device at a failed request: free, recorded, counted by NVML, and unknown.
  *
  *     total = free + recorded + context + code + .. + unexplained + others + unknown
  *
- * The parts between `recorded` and `unknown` are those of `memana top --at oom`, from one NVML sample near the request.
- * `unknown` is the rest: 0 if the sample and the driver agree, below 0 if the sample has more. No bytes are divided by
- * guess.
+ * The parts between `recorded` and `unknown` come from one NVML sample near the request, as in `memana top --at oom`.
+ * `unknown` is the rest: 0 if the sample and the driver agree, below 0 if the sample has more. No part is a guess.
  */
 #ifndef MEMANA_BALANCE_H
 #define MEMANA_BALANCE_H
@@ -14,7 +13,7 @@
 #include "database/db.h"
 #include "query/query.h"
 
-/* The failed request. Bytes are those of the device at the time. */
+/* The failed request, and the bytes of its device at that time. */
 struct balance_question {
 	int64_t oom, device, time; /* ids, ns */
 	uint64_t requested;
@@ -44,10 +43,10 @@ int64_t balance_unrecorded(const struct balance *balance);
 /* One row of a table: bytes, and a note that may be "". */
 typedef void balance_row(void *context, const char *word, int64_t bytes, const char *note);
 
-/* The rows between those of the processes and the total. */
+/* Calls `row` for each part between the processes and the total. */
 void balance_rows(const struct balance *balance, balance_row *row, void *context);
 
-/* The field "balance" of the object that is open. */
+/* Writes the field "balance" of the open object. */
 void balance_json(struct doc *doc, const struct balance *balance);
 
 #endif

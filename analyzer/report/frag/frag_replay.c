@@ -22,7 +22,7 @@ struct frag_replay {
 	int processes; /* processes that were told of */
 };
 
-/* ---- what was asked for ---- */
+/* ---- settings of the replay ---- */
 
 static int read_settings(struct alloc_config *config, const struct frag_replay_ask *ask, const char *conf,
 			 const struct query_device *device, char *why, size_t size)

@@ -125,7 +125,7 @@ static const char *lane_by(char store[COLUMN_STORE], const struct steps_lane *la
 	return store;
 }
 
-/* Peaks are those of a whole device. */
+/* Columns for the peak of a whole device, all processes. */
 #define STEPS_PEAK_COLUMNS(X, T)                                               \
 	X(T, device, LABEL, "device", lane_device(value->store, it), "device") \
 	X(T, peak, BYTES, "peak", it->highest->peak, "its highest peak")       \

@@ -1,11 +1,11 @@
 /*
- * diff_cause.h - the cause of a difference between two runs, by the bytes of their places:
+ * diff_cause.h - finds the cause of a difference between two runs, by the bytes of their places:
  *
- *     data type   what init allocates, the weights, is as many allocations of twice (or half) the size
- *     tokens      the weights are the same; places of forward, log-probs and backward, as many allocations each, have all the
- *                 same factor, whatever it is
- *     copy        a new place has as many bytes, in as many allocations, as the weights of the other run, or their own place
- *                 has twice as many: they are there twice
+ *     data type   places of init (the weights) have the same number of allocations, with twice or half the bytes
+ *     tokens      the weights are equal; places of forward, log-probs and backward have the same number of allocations,
+ *                 and their bytes differ by one factor
+ *     copy        a new place has the allocations and bytes of the other run's weights, or the place of the weights has
+ *                 twice as many: the run has the weights twice
  */
 #ifndef MEMANA_DIFF_CAUSE_H
 #define MEMANA_DIFF_CAUSE_H
@@ -32,7 +32,7 @@ struct diff_cause {
 	const struct diff_row *row; /* COPY: place of the copy; lives as long as the diff */
 };
 
-/* On the device with this number. */
+/* The cause of the difference on the device with this number. */
 struct diff_cause diff_cause(const struct diff *diff, int64_t device);
 
 const char *diff_cause_word(enum diff_cause_kind kind);

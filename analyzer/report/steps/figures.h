@@ -55,8 +55,8 @@ const struct steps_lane *growth_worst_lane(const struct growth_figures *figures)
 int growth_peaks_higher(const struct steps_lane *one, const struct steps_lane *two);
 
 /*
- * Says in a sentence or two whether memory grows: growth_say, or the state at the end of the worst lane's last step.
- * Without steps it says why there are none; it is never empty.
+ * Says in one or two sentences whether memory grows: growth_say, or the state at the end of the worst lane's last step.
+ * Without steps, says the reason. Never empty.
  */
 void growth_say_state(struct sentence *sentence, const struct growth_figures *figures);
 

@@ -196,7 +196,7 @@ extern const struct column_table growth_columns, growth_device_columns, kept_col
 /* Prints the table "What grows" of the first `limit` rows; nothing if no memory grows. */
 void growth_print(const struct text *text, const struct growth *growth, size_t limit);
 
-/* A row of one place alone. */
+/* Makes a row of one place. */
 struct growth_row growth_row_of(const struct growth_place *place);
 
 /* Adds the object "growth", with the same figures in every report. At most `limit` places. */

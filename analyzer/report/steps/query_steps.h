@@ -29,7 +29,7 @@ struct steps_row {
 	uint64_t held, slack;            /* bytes of the process at the end of the step */
 	uint64_t in_use;                 /* sum of the categories; with slack: all bytes held */
 	uint64_t asleep;                 /* not in in_use: allocated, but not resident */
-	int64_t category[MT_CATEGORY_COUNT], phase[MT_PHASE_COUNT]; /* in_use by what it is, and by who allocated it */
+	int64_t category[MT_CATEGORY_COUNT], phase[MT_PHASE_COUNT]; /* in_use by category; by allocating phase */
 	int64_t change; /* change of in_use since the row before; COLUMN_NONE: no row before */
 	int grown;      /* category with the largest growth since the row before; -1: none grew */
 };

@@ -1,6 +1,6 @@
 /*
- * top_at.h - another moment in the place of the peak. Temporary tables peak, peak_part and gpu_total of a loaded run hide
- * those of the same names in the database from the questions of query.h.
+ * top_at.h - replaces the peak by another moment, for the questions of query.h. Temporary tables peak, peak_part and
+ * gpu_total hide the tables of the same names in the database.
  */
 #ifndef MEMANA_TOP_AT_H
 #define MEMANA_TOP_AT_H

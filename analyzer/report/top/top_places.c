@@ -16,7 +16,7 @@ static int says_something(const struct callstack_frame *frame)
 	return callstack_is_user(frame) || callstack_is_library(frame);
 }
 
-/* The next frame outwards from `at` of the user or a library, other than `user`, that differs from the frame before. */
+/* The next outer frame after `at` that differs from it: a frame of the user or a library, and not `user`. */
 static size_t next_caller(const struct callstack *stack, size_t at, size_t user)
 {
 	const struct callstack_frame *last = stack->frame[at];
@@ -45,7 +45,7 @@ static void print_callers(const struct top_report *report, const struct callstac
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* Prints the function beside its place, or below if both are too long. */
+/* Prints the function on the line of its place, or on the next line if both are too long. */
 static void print_place_line(const struct top_report *report, const struct place *of)
 {
 	const struct callstack *stack = of->stack;
