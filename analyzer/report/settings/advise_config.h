@@ -91,9 +91,8 @@ int advise_config_file(struct advise_config *config, const char *path);
 int advise_config_yaml(struct advise_config *config, const char *name, const char *text, size_t size);
 
 /*
- * Adds "KEY=VALUE" of --now (ADVISE_NOW) or --set (ADVISE_SET). -MT_E_ARGUMENT: the text has no "=", the knob cannot
- * have the value, or several knobs end in the key. A key that is no knob is a warning for --now and -MT_E_ARGUMENT for
- * --set.
+ * Adds "KEY=VALUE" of --now (ADVISE_NOW) or --set (ADVISE_SET). -MT_E_ARGUMENT: the text has no "=", the knob cannot have the value, or
+ * several knobs end in the key. A key that is no knob is a warning for --now and -MT_E_ARGUMENT for --set.
  */
 int advise_config_pair(struct advise_config *config, const char *text, enum advise_origin origin);
 
@@ -125,9 +124,8 @@ struct advise_value advise_config_value(const struct advise_config *config, cons
 /* ---- values ---- */
 
 /*
- * Reads a value of the knob as a number: 0 or 1 for a switch, bytes for a size ("1GiB"; a bare number is in the knob's
- * unit), 0 to 1 for a share. Returns 0; 1: the value is no number (null, a word); -MT_E_ARGUMENT: the knob cannot have
- * this value.
+ * Reads a value of the knob as a number: 0 or 1 for a switch, bytes for a size ("1GiB"; a bare number is in the knob's unit), 0 to 1 for a
+ * share. Returns 0; 1: the value is no number (null, a word); -MT_E_ARGUMENT: the knob cannot have this value.
  */
 int advise_value_number(const struct mt_knob *knob, const char *text, double *number);
 
@@ -144,17 +142,15 @@ const char *advise_value_text(char out[ADVISE_VALUE_MAX], const struct mt_knob *
 enum advise_holds { ADVISE_HOLDS_UNKNOWN, ADVISE_HOLDS_YES, ADVISE_HOLDS_NO };
 
 /*
- * Checks a constraint that needs or excludes a value of another knob. ADVISE_HOLDS_UNKNOWN: a constraint of another
- * kind, or the value is not known; otherwise `words` has the constraint and the value: "is not read with dynamic
- * batches: use_dynamic_bsz is true (config.yaml:12)".
+ * Checks a constraint that needs or excludes a value of another knob. ADVISE_HOLDS_UNKNOWN: a constraint of another kind, or the value is not known;
+ * otherwise `words` has the constraint and the value: "is not read with dynamic batches: use_dynamic_bsz is true (config.yaml:12)".
  */
 enum advise_holds advise_constraint_holds(struct advise_config *config, const struct mt_knob *knob,
 					  const struct mt_knob_constraint *constraint, char words[ADVISE_WORDS_MAX]);
 
 /*
- * The smallest value that the knob's constraints allow, as a number of advise_value_number; 0: no smallest value is
- * known. `largest_weight`: bytes of the model's largest weight, 0: not known. No recording has the other facts that
- * constraints name.
+ * The smallest value that the knob's constraints allow, as a number of advise_value_number; 0: no smallest value is known.
+ * `largest_weight`: bytes of the model's largest weight, 0: not known. No recording has the other facts that constraints name.
  */
 double advise_floor(struct advise_config *config, const struct mt_knob *knob, uint64_t largest_weight);
 
@@ -182,10 +178,9 @@ struct advise_change {
 };
 
 /*
- * Writes the changes as text in the language of the main framework (`written` in formats/knobs), one line for each. The
- * text also has the settings that a change needs (`with`), if they have no value yet. A line for the allocator's
- * variable keeps the words that are set already. Each line ends in "\n". The caller frees the text; NULL: out of
- * memory.
+ * Writes the changes as text in the language of the main framework (`written` in formats/knobs), one line for each. The text also has the
+ * settings that a change needs (`with`), if they have no value yet. A line for the allocator's variable keeps the words that are set
+ * already. Each line ends in "\n". The caller frees the text; NULL: out of memory.
  */
 char *advise_paste(struct advise_config *config, const struct advise_change *change, size_t changes);
 

@@ -42,9 +42,7 @@ static int add_key(struct advise_config *config, const char *whole, const struct
 	return 0;
 }
 
-/*
- * Adds a name, and a field such as GRPOConfig.max_length also without its class. DataLoader(num_workers) is no field.
- */
+/* Adds a name, and a field such as GRPOConfig.max_length also without its class. DataLoader(num_workers) is no field. */
 static int add_name(struct advise_config *config, const char *before, const struct mt_knob *knob,
 		    const struct mt_knob_name *name, uint32_t part)
 {
@@ -187,9 +185,7 @@ struct advise_match advise_match(const struct advise_config *config, const char 
 
 /* ---- from the main framework to the others ----------------------------------------------------------------------- */
 
-/*
- * 1: the main framework's key ends with the other key, after a dot or the other framework's name: "vllm_max_num_seqs".
- */
+/* 1: the main framework's key ends with the other key, after a dot or the other framework's name: "vllm_max_num_seqs". */
 static int is_set_by(const struct advise_config *config, const struct advise_key *mine, const struct advise_key *other)
 {
 	const char *framework = config->part[other->part].file->framework;

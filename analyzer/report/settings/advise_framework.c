@@ -1,7 +1,6 @@
 /*
- * advise_framework.c - finds the frameworks of a run by the files on its call stacks and by its command lines. A run
- * can have several: a trainer, its engine, and the library below both. The one that builds on the others is the main
- * one.
+ * advise_framework.c - finds the frameworks of a run by the files on its call stacks and by its command lines. A run can have several: a trainer, its
+ * engine, and the library below both. The one that builds on the others is the main one.
  */
 #include <stdio.h>
 #include <string.h>

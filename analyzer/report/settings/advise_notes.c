@@ -1,6 +1,4 @@
-/*
- * advise_notes.c - keeps texts, warnings and the error message of a configuration, and finds the framework of a knob.
- */
+/* advise_notes.c - keeps texts, warnings and the error message of a configuration, and finds the framework of a knob. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -135,9 +135,7 @@ static void put_flag(const struct advise_config *config, FILE *out, const struct
 	fputc('\n', out);
 }
 
-/*
- * ---- environment, YAML and JSON ------------------------------------------------------------------------------------
- */
+/* ---- environment, YAML and JSON ------------------------------------------------------------------------------------ */
 
 /* Writes the allocator's variable: the words that are set already, and this setting in place of its own word. */
 static void put_variable(const struct advise_config *config, FILE *out, const struct line *line)

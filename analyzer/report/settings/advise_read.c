@@ -166,9 +166,7 @@ int advise_config_command(struct advise_config *config, struct db *db)
 	return error ? error : row;
 }
 
-/*
- * ---- configurations ------------------------------------------------------------------------------------------------
- */
+/* ---- configurations ------------------------------------------------------------------------------------------------ */
 
 #define DEPTH_MAX 64 /* largest depth of nested mappings and lists */
 

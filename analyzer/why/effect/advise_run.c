@@ -74,9 +74,7 @@ static int find_asked(struct advise_run *run)
 	return error;
 }
 
-/*
- * The category of a request whose stack has no allocation. A request that wakes bytes is a divisor of those of a category that sleep.
- */
+/* The category of a request whose stack has no allocation. A request that wakes bytes is a divisor of those of a category that sleep. */
 static uint8_t request_category(const struct advise_run *run)
 {
 	const struct scene *scene = run->scene;

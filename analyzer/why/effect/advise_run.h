@@ -1,7 +1,4 @@
-/*
- * advise_run.h - facts of a run for the effects of settings: the fullest device, the model, the micro-batches, and the roles of
- * processes.
- */
+/* advise_run.h - facts of a run for the effects of settings: the fullest device, the model, the micro-batches, and the roles of processes. */
 #ifndef MEMANA_ADVISE_RUN_H
 #define MEMANA_ADVISE_RUN_H
 

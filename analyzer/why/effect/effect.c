@@ -96,9 +96,8 @@ static int is_refuted(const struct effects *effects, struct effect *effect)
 }
 
 /*
- * Whether the recording refutes a default "on" of recomputation: nothing was recomputed, and activations waited for a backward. Before
- * the first step, many layers must have most of the resident activations. Compiled code counts as recomputed: a compiler can recompute
- * without a frame.
+ * Whether the recording refutes a default "on" of recomputation: nothing was recomputed, and activations waited for a backward. Before the first
+ * step, many layers must have most of the resident activations. Compiled code counts as recomputed: a compiler can recompute without a frame.
  */
 static int is_shown_off(const struct effects *effects, const struct effect *effect)
 {
@@ -217,9 +216,7 @@ static int outcome_fits(const struct effects *effects, const struct advise_outco
 
 /* ---- the result ------------------------------------------------------------------------------------------------------- */
 
-/*
- * In a series of unknown length, room for one request is not enough. A setting is enough if it removes most of the series.
- */
+/* In a series of unknown length, room for one request is not enough. A setting is enough if it removes most of the series. */
 static int ends_series(const struct effects *effects, const struct effect *effect)
 {
 	const struct replay *replay = &effects->run.replay;

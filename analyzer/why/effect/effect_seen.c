@@ -105,9 +105,7 @@ int effect_is_there(const struct effects *effects, uint32_t part)
 	return own && (it->seen || it->file->class_);
 }
 
-/*
- * Whether the user can add the call: only a user's own loop can get a new call. Sharding is set up outside of the loop.
- */
+/* Whether the user can add the call: only a user's own loop can get a new call. Sharding is set up outside of the loop. */
 static int can_be_added(const struct effects *effects, const struct advise_part *part, const struct mt_knob *knob)
 {
 	int is_call = knob->written == MT_KNOB_WRITTEN_CODE ||

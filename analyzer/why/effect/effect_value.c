@@ -35,8 +35,7 @@ static void show_number(struct effect *effect, double number)
 }
 
 /*
- * Whether only a default gives the value, without a known configuration. A number made from the default can be the set value, or on
- * its wrong side.
+ * Whether only a default gives the value, without a known configuration. A number made from the default can be the set value, or on its wrong side.
  */
 static int is_guess(const struct effects *effects, const struct effect *effect)
 {

@@ -25,10 +25,7 @@ uint32_t method_phases(const struct mt_knob *knob)
 	       (is_weights ? 1u << MT_PHASE_INIT : 0);
 }
 
-/*
- * Whether the bytes stay after trainer and engine are parted. The bytes of the one that made the request or the peak stay, and the
- * other's go.
- */
+/* Whether the bytes stay after trainer and engine are parted. The bytes of the one that made the request or the peak stay, and the other's go. */
 static int stays_apart(const struct method *method, const struct replay_site *site)
 {
 	const struct advise_run *run = method->run;

@@ -1,6 +1,4 @@
-/*
- * method.h - the methods of formats/knobs: how a setting's change scales the bytes of sites. Shared by advise_model.c and method*.c.
- */
+/* method.h - the methods of formats/knobs: how a setting's change scales the bytes of sites. Shared by advise_model.c and method*.c. */
 #ifndef MEMANA_METHOD_H
 #define MEMANA_METHOD_H
 

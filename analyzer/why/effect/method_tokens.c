@@ -13,10 +13,7 @@
 
 /* ---- tokens ---------------------------------------------------------------------------------------------------------- */
 
-/*
- * Number of samples of a micro-batch in the row's phases, by the rows that set it; 0: unknown. *sure 0: by a default that divides the
- * tokens.
- */
+/* Number of samples of a micro-batch in the row's phases, by the rows that set it; 0: unknown. *sure 0: by a default that divides the tokens. */
 static double samples_of(const struct method *method, int *sure)
 {
 	const struct advise_part *part = method->config->part, *end = part + method->config->parts;
