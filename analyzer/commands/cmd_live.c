@@ -19,18 +19,26 @@ static const char notes[] =
 	"Without TRACE: all recordings of yours that run on this machine. A TRACE, or a folder, that is not there yet "
 	"is waited for.";
 
-/* Whether a recording may be about to begin the trace: the file is missing or empty, or a folder without a trace. */
+/* 1: the file is missing or empty, so a recording may be about to begin it. */
+static int file_may_come(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) ? errno == ENOENT : S_ISREG(status.st_mode) && !status.st_size;
+}
+
+/* As file_may_come, for a folder: each of its files may come. */
 static int may_come(const char *path)
 {
 	struct folder folder;
-	struct stat status;
+	uint32_t i;
 	int may;
 
-	if (stat(path, &status))
-		return errno == ENOENT;
 	if (!folder_is(path))
-		return S_ISREG(status.st_mode) && !status.st_size;
-	may = !folder_list(&folder, path) && !folder.count;
+		return file_may_come(path);
+	may = !folder_list(&folder, path);
+	for (i = 0; i < folder.count && may; i++)
+		may = file_may_come(folder.path[i]);
 	folder_release(&folder);
 	return may;
 }

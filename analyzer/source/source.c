@@ -242,6 +242,9 @@ static int open_files(struct source *source, const char *path, const struct fold
 
 	for (i = 0; i < folder->count && !error; i++) {
 		error = open_trace(source, folder->path[i]);
+		/* A recording writes the first chunk of a trace at once: the file was empty a moment ago, and is a trace now. */
+		if (error == -MT_E_TRUNCATED && !is_empty(folder->path[i]))
+			error = open_trace(source, folder->path[i]);
 		if (!error || !may_be_left_out(folder->path[i], error))
 			continue;
 		error = 0;

@@ -128,6 +128,13 @@ check "the second one is waited for" until_true grep -q 'waiting for gone.zst' e
 mv gone.zst.new gone.zst
 check "the same process twice is refused" ended 2
 rm gone.zst
+mkdir begun && : >begun/here.zst
+start "$memana" live begun
+check "a folder of empty files is waited for" until_true grep -q 'waiting for begun' err
+cp here.zst here.zst.new && mv here.zst.new begun/here.zst
+check "it opens when a file has a trace" sees '^(Recording|Peak)'
+keys Q
+check "and out" ended 0
 start "$memana" live here.zst t.zst
 check "beside a trace that is whole" sees '^Recording: .* of step'
 keys '?'
