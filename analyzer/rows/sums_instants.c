@@ -1,3 +1,4 @@
+/* sums_instants.c - notes ends of steps and begins of micro-batches, and lists the instants of a detail. */
 #include "sums_instants.h"
 
 #include <stdlib.h>

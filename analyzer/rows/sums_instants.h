@@ -22,15 +22,15 @@ struct sums_instants_list {
 /* Zeroed: none. */
 struct sums_instants {
 	struct sums_instants_list ends, begins;
-	uint64_t last_seq; /* the newest stretch ended with it */
-	uint32_t step;     /* the newest forward or backward was in it */
-	int forward;       /* 1: it was a forward */
+	uint64_t last_seq; /* last event of the newest stretch */
+	uint32_t step;     /* step of the newest forward or backward */
+	int forward;       /* 1: the newest of both was a forward */
 };
 
 /* A step has ended with event `seq`. 0 or -MT_E_MEMORY. */
 int sums_instants_step(struct sums_instants *instants, uint64_t seq);
 
-/* A stretch of a phase has ended; in their order. 0 or -MT_E_MEMORY. */
+/* A stretch of a phase has ended. Call in the order of their ends. 0 or -MT_E_MEMORY. */
 int sums_instants_span(struct sums_instants *instants, uint8_t phase, uint32_t step, uint64_t first_seq,
 		       uint64_t last_seq);
 

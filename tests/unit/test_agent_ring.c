@@ -457,7 +457,7 @@ TEST(events_have_the_time_of_the_clock)
 		CHECK(counted.rate != 0);
 }
 
-/* Waits until the clock is looked at: a wrong rate or look ends there. */
+/* Waits for longer than EVENT_CLOCK_TICKS: the next event looks at the clock. */
 static void wait_for_look(void)
 {
 	uint64_t end = event_clock_ns() + 5 * 1000 * 1000;

@@ -1,4 +1,4 @@
-/* event_clock.c - looks at the clock, and the rate of the processor's counter. */
+/* event_clock.c - looks at the clock, and estimates the rate of the processor's counter. */
 #include "event_clock.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ int event_clock_has_counter(void)
 
 #ifdef __x86_64__
 
-/* The rate of the counter since the last look; 0: none that can be. A preloaded library may let the clock stand still. */
+/* The rate of the counter since the last look; 0: the rate is impossible, as where a preloaded library stops the clock. */
 static uint64_t rate_of(uint64_t ticks, uint64_t ns)
 {
 	uint64_t rate = ticks < TICKS_MOST ? (uint64_t)((double)ns * 4294967296.0 / (double)ticks) : 0;
@@ -45,7 +45,7 @@ static uint64_t rate_of(uint64_t ticks, uint64_t ns)
 	return rate >= RATE_LEAST && rate <= RATE_MOST ? rate : 0;
 }
 
-/* Clock and counter at one time. */
+/* Notes clock and counter of a look. `belong` 0: the look was interrupted, and the next one begins anew. */
 static void note_look(struct event_clock *clock, uint64_t ticks, uint64_t ns, int belong)
 {
 	uint64_t passed = ticks - clock->ticks;

@@ -1,8 +1,8 @@
 /*
- * event_clock.h - the time of events: CLOCK_MONOTONIC, in ns. Between two looks at the clock, the processor's counter of time tells the time.
+ * event_clock.h - the time of events: CLOCK_MONOTONIC, in ns. Between two looks at the clock, the processor's time stamp counter tells the time.
  *
- * A look at the clock waits until all earlier writes of the thread are done, and took more than a third of an event without a stack. Reading
- * the counter does not wait. A thread looks at the clock about every millisecond, so both differ by less than a microsecond.
+ * A look at the clock waits until all earlier writes of the thread are done. By samples the look took more than a third of an event without a
+ * stack. A read of the counter does not wait. A thread looks at the clock about each millisecond, because the rate of the counter is an estimate.
  */
 #ifndef RECORDER_EVENT_CLOCK_H
 #define RECORDER_EVENT_CLOCK_H
@@ -13,7 +13,7 @@
 struct event_clock {
 	uint64_t ticks, ns; /* counter and clock at the last look; ns 0: none */
 	uint64_t rate;      /* ns of 2^32 ticks; 0: unknown, each call looks at the clock */
-	uint64_t last;      /* the last time that was told */
+	uint64_t last;      /* time of the thread's last event */
 };
 
 /*
@@ -31,7 +31,7 @@ uint64_t event_clock_look(struct event_clock *clock, int has_counter);
 /* Ticks after which a thread looks at the clock: 1 ms at 2.1 GHz, and 0.5 ms at 4.2 GHz. */
 #define EVENT_CLOCK_TICKS (1u << 21)
 
-/* The time, never less than the last one of this thread. `has_counter`: of event_clock_has_counter(). */
+/* The time, never less than that of the thread's last event. `has_counter`: of event_clock_has_counter(). */
 static inline uint64_t event_clock_now(struct event_clock *clock, int has_counter)
 {
 #ifdef __x86_64__
