@@ -9,7 +9,7 @@
 
 #include "why/find/find.h"
 
-/* X(NAME of mt_cause, function, kind, sentence). The kind orders candidates of about equal bytes: 0 is certain, 7 is no evidence. */
+/* X(NAME of mt_cause, function, kind, sentence). The kind decides between candidates of the same size class: 0 is certain, 7 has no evidence. */
 #define DETECTOR_LIST(X)                                                                                                          \
 	X(TOO_LARGE, find_too_large, 0,                                                                                           \
 	  "{place} requests {requested} in one piece[. The GPU has {gpu}][. Earlier pieces had at most {earlier}].")              \
@@ -45,7 +45,7 @@
 DETECTOR_LIST(DETECTOR_DECLARE)
 #undef DETECTOR_DECLARE
 
-/* The rows of the list, by cause. */
+/* A row of the list. The index in the table is the cause. */
 struct detector {
 	void (*run)(struct find *find);
 	uint64_t kind;
@@ -55,10 +55,10 @@ extern const struct detector detectors[MT_CAUSES];
 
 /* ---- what detectors share ---- */
 
-/* Bytes of a process's context, from NVML, else an estimate; 0: no bytes on the device (find_outside.c). */
+/* Returns the bytes of a process's context: from NVML, else an estimate; 0: the process has no bytes on the device (find_outside.c). */
 uint64_t find_context(const struct scene *scene, uint32_t process);
 
-/* Takes bytes of earlier attempts (find_over.c). */
+/* Puts the bytes of earlier attempts into find->take (find_over.c). */
 void find_attempt(struct find *find);
 
 #endif

@@ -1,10 +1,10 @@
-/* Bytes that caching allocators reserve and no tensor uses: in one piece, or given back, they could serve the request. */
+/* Bytes that caching allocators reserve outside of tensors. They could serve the request if they were in one piece, or were given back. */
 #include "detectors.h"
 
-#define LITTLE 32 /* divisor: 1/32 of the device is normal for a cache */
+#define LITTLE 32 /* divisor: a cache below 1/32 of the device is normal */
 #define ORDERLY 8 /* divisor: slack below 1/8 of the held bytes is normal */
 
-/* Others can use whole free segments alone. The requesting allocator has given these back: its slack lies in pieces. */
+/* Another allocator can give back only free segments. The requesting allocator has given these back: its slack is in segments with tensors. */
 static void look_at(struct find *find, uint32_t index)
 {
 	const struct scene_request *request = &find->scene->request;
@@ -24,7 +24,7 @@ static void look_at(struct find *find, uint32_t index)
 	candidate->fact[FACT_HOLE] = index == request->process ? (int64_t)request->hole : 0;
 }
 
-/* Whether a library's own allocator took the bytes from the driver: the recording does not show their use. */
+/* Whether a library's own allocator took the bytes from the driver. The recording does not show how the library uses these bytes. */
 static int is_arena(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
 	return site->driver && !site->engine && site->category == MT_CATEGORY_OTHER && *site->owner &&
@@ -36,7 +36,7 @@ static int is_tensor(const struct scene *scene MT_UNUSED, const struct scene_sit
 	return !site->driver;
 }
 
-/* Without tensors, the library is the program. With more bytes in tensors, the library is their tool. */
+/* Drops the candidate if the process has no tensors: the library is the program. Also drops a library with fewer bytes than the tensors. */
 static void keep_main(struct find *find, struct candidate *candidate)
 {
 	uint64_t tensors = find_sum(find->scene, candidate->process, is_tensor);
@@ -49,7 +49,7 @@ void find_allocator_idle(struct find *find)
 {
 	uint32_t i;
 
-	/* Without a failed request, a cache is no cause: it goes back before a request fails. */
+	/* Without a failed request, a cache is no cause: the allocator gives the cache back before a request fails. */
 	for (i = 0; find->scene->request.failure && i < find->scene->processes; i++)
 		look_at(find, i);
 	find_sites(find, &(struct find_how){ .need = MT_NEED_NEVER, .done = keep_main }, is_arena);

@@ -1,14 +1,14 @@
-/* Many equal pieces at the same time, beyond layers and parameters: buffers, communicators, queue items, captured graphs. */
+/* Many equal pieces at the same time that are neither layers nor parameters: buffers, communicators, queue items, captured graphs. */
 #include "detectors.h"
 
-#define MANY 4        /* equal pieces: two or three are a pair and its sum */
+#define MANY 4        /* least number of pieces: two or three can be equal by chance */
 #define ALIKE_PART 16 /* divisor: equal sizes differ by at most 1/16 */
-#define LITTLE 10     /* divisor: small groups, such as captured graphs, are normal */
+#define LITTLE 10     /* divisor: a group below 1/10 of the device is normal */
 
 #define WEIGHTS_COPIED (SCENE_SET(WEIGHT_BUFFERS) | SCENE_SET(GATHER_BUFFERS))
 #define MADE_MANY (SCENE_SET(GRAPHS) | SCENE_SET(NCCL) | SCENE_SET(WORKSPACE) | WEIGHTS_COPIED)
 
-/* Layers and parameters are many by nature. Gradients and activations of a collective or a loader can be its buffers. */
+/* Layers and parameters are always many. Gradients and activations count only in a collective or a data loader, where they can be buffers. */
 static int is_many(const struct scene *scene, const struct scene_site *site)
 {
 	if (site->count_at[SCENE_NOW] < MANY || site->most - site->least > site->most / ALIKE_PART ||
@@ -20,7 +20,7 @@ static int is_many(const struct scene *scene, const struct scene_site *site)
 	       (site->category == MT_CATEGORY_OTHER && !mt_phase_is_early(site->phase));
 }
 
-/* A piece for each parameter is a copy of the weights. */
+/* Weak evidence: a group below 1/10 of the device, and copies of weights, which have one piece for each parameter. */
 static void say_weak(struct find *find, struct candidate *candidate)
 {
 	const uint64_t of_weights = MT_TAG_BIT(GATHER) | MT_TAG_BIT(STATE_DICT) | MT_TAG_BIT(CHECKPOINT_LOAD);

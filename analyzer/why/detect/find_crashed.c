@@ -1,16 +1,16 @@
-/* Runs without a failed request: a process that ended abruptly while memory had room. Also runs without evidence. */
+/* Runs without a failed request: a process that ended abruptly while device and host had free memory. Also runs without any evidence. */
 #include "detectors.h"
 
-#define FULL 20 /* divisor: a device with less than 1/20 free can be the reason */
+#define FULL 20 /* divisor: a device with less than 1/20 free may have ended the process */
 
-/* Without a sample of the host, the recording cannot tell that memory had room. */
+/* A process without a sample of host memory is no candidate: the host may have been full. */
 void find_crashed(struct find *find)
 {
 	const struct scene *scene = find->scene;
 	uint64_t total = scene->request.total, used = scene->held > scene->peak.used ? scene->held : scene->peak.used;
 	size_t i;
 
-	/* One look at a device is enough: the peak is the fullest device's. */
+	/* The peak is on the fullest device. No other device needs a look. */
 	if (scene->failures.count || scene_host_is_full(scene) || (total && used >= total - total / FULL))
 		return;
 	for (i = 0; i < scene->hosts; i++)
@@ -18,7 +18,7 @@ void find_crashed(struct find *find)
 			find_add_at(find, scene->host[i].process, SCENE_NONE, 0)->fact[FACT_GPU] = (int64_t)total;
 }
 
-/* Bytes at the peak are a cause only after a failed request, a full host or an abrupt end. */
+/* The candidate of a run without a failed request, a full host or an abrupt end: bytes at the peak alone are no cause. */
 void find_no_evidence(struct find *find)
 {
 	const struct scene *scene = find->scene;

@@ -1,10 +1,10 @@
-/* engine_share: the pool of an engine or a library, sized by a setting: a KV cache, or one large piece at the start. */
+/* engine_share: a pool of an engine or a library with a setting for its size: a KV cache, or one large piece from the start. */
 #include "detectors.h"
 
-#define POOL 10        /* divisor: a piece of an engine's start below 1/10 of the device can be anything */
-#define LIBRARY_POOL 3 /* divisor: a library's piece of 1/3 of the device is a pool */
+#define POOL 10        /* divisor: a piece of an engine's start is a pool from 1/10 of the device on */
+#define LIBRARY_POOL 3 /* divisor: a library's piece is a pool from 1/3 of the device on */
 
-/* Engine code makes pools of any category. A KV cache of a model's own code has no setting of its size. */
+/* A pool of an engine can have any category. A KV cache of a model's own code is no pool: no setting gives its size. */
 static int is_pool(const struct scene *scene, const struct scene_site *site)
 {
 	if (site->category == MT_CATEGORY_KV_CACHE)
@@ -22,7 +22,7 @@ static void say_pool(struct find *find, struct candidate *candidate)
 	candidate->doubt = candidate->category != MT_CATEGORY_KV_CACHE && !(candidate->tags & MT_TAG_BIT(ENGINE));
 }
 
-/* Whether the request is for a new pool: a KV cache, or a library's at the start. */
+/* Whether the request is for a new pool: a KV cache, or a library's large piece during the start. */
 static int asks_for_pool(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
@@ -34,7 +34,7 @@ static int asks_for_pool(const struct scene *scene)
 	       request->requested >= request->total / LIBRARY_POOL;
 }
 
-/* After a failed request every pool is a candidate. The rank decides whether the pool left too little room. */
+/* Each pool is a candidate after a failed request. The rank decides whether the pool leaves too little room. */
 void find_engine_share(struct find *find)
 {
 	const struct scene *scene = find->scene;
@@ -53,7 +53,7 @@ void find_engine_share(struct find *find)
 		candidate = find_add_request(find);
 		candidate->category = wakes ? wakes->category : request->category;
 		candidate->fact[FACT_GPU] = (int64_t)request->total;
-		candidate->doubt = request->category != MT_CATEGORY_KV_CACHE; /* a pool that wakes had room before */
+		candidate->doubt = request->category != MT_CATEGORY_KV_CACHE; /* a pool that wakes up fitted earlier */
 	}
 	find_groups(find, &(struct find_how){ .need = MT_NEEDS, .done = say_pool });
 }

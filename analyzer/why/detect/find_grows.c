@@ -1,20 +1,20 @@
 /*
- * grows: bytes that every step, micro-batch, request or minute adds and nothing frees.
+ * grows: bytes that each step, micro-batch, request or minute adds and nothing frees.
  *
- *     steps, spans   resident blocks were born in three or more rounds (scene.h)
- *     minutes        no step ends: many births over a longer time than one forward takes, or more than any model has layers
+ *     steps, spans   the resident blocks were allocated in three or more rounds (scene.h)
+ *     minutes        no step ends: the allocations span more time than one forward, or are more than the layers of any model
  *
- * A series is the blocks of one stack and category. All series of a process are one cause: the bytes that each round leaves.
+ * A series is the blocks of one stack and category. All series of a process are one cause: the bytes that stay after each round.
  */
 #include "detectors.h"
 
 #include <stdlib.h>
 #include "memtrace/error.h"
 
-#define ROUNDS 3                        /* as memana growth has it: two rounds can be a start and a step */
-#define BIRTHS 8                        /* least number of pieces of a series */
-#define LONG ((int64_t)30 * 1000000000) /* ns: one forward takes less */
-#define LAYERS 400                      /* more than any model has */
+#define ROUNDS 3 /* least number of rounds, as in memana growth: two can be the start and one step */
+#define BIRTHS 8 /* least number of allocations in a series */
+#define LONG ((int64_t)30 * 1000000000) /* ns: more than one forward takes */
+#define LAYERS 400                      /* more layers than any model has */
 
 #define MADE_ONCE                                                                                    \
 	(SCENE_SET(WEIGHTS) | SCENE_SET(KV_CACHE) | SCENE_SET(GRAPHS) | SCENE_SET(OPTIMIZER_STATE) | \
@@ -47,7 +47,7 @@ static int by_series(const void *one, const void *two)
 	return a->block->seq < b->block->seq ? -1 : a->block->seq > b->block->seq;
 }
 
-/* All blocks, series by series. Returns their number. */
+/* Fills `member` with all blocks, sorted by series. Returns the number of blocks. */
 static size_t sort_members(struct member *member, const struct scene *scene)
 {
 	const struct scene_block *block;
@@ -64,9 +64,9 @@ static size_t sort_members(struct member *member, const struct scene *scene)
 	return count;
 }
 
-/* Bytes of the rounds of a series. */
+/* Bytes that stay after each round of a series. */
 struct rounds {
-	uint64_t count, most, newest; /* most: of a round before the newest */
+	uint64_t count, most, newest; /* most: largest round before the newest */
 };
 
 static struct rounds count_rounds(const struct member *from, const struct member *to)
@@ -87,7 +87,7 @@ static struct rounds count_rounds(const struct member *from, const struct member
 
 /* ---- whether it grows ---- */
 
-/* A start or a capture makes many pieces once. A backward shows several starts; a capture runs backwards itself. */
+/* Whether the pieces come from one start or one capture. A backward ends the start of a process. A capture has backwards of its own. */
 static int comes_in_one_start(const struct scene *scene, const struct member *from, const struct member *to)
 {
 	const struct scene_site *site = from->site;
@@ -97,7 +97,7 @@ static int comes_in_one_start(const struct scene *scene, const struct member *fr
 		(mt_phase_is_early(site->phase) && !scene->process[site->process].backward_end));
 }
 
-/* An evaluation that joins its outputs with each batch: the newest piece is the longest. */
+/* An evaluation that concatenates its outputs after each batch: the newest piece is the largest. */
 static int grows_by_concatenation(const struct scene_site *site)
 {
 	return site->category == MT_CATEGORY_EVALUATION && site->made >= 2 * ROUNDS && site->freed > site->made / 2 &&
@@ -122,7 +122,7 @@ static int grows_by_time(const struct member *from, const struct member *to)
 	       (to[-1].block->time - from->block->time >= LONG || (births >= LAYERS && are_equal(from, to)));
 }
 
-/* Takes the bytes that rounds left. The newest round counts for no more than an earlier one left: the rest can still go. */
+/* Takes the bytes that stay after each round. The newest round counts at most as the largest earlier one: its other bytes can still be freed. */
 static void take_series(struct find *find, const struct member *from, const struct member *to)
 {
 	const struct rounds rounds = count_rounds(from, to);

@@ -1,11 +1,11 @@
-/* Host memory: its holders, and the places of its rise. */
+/* Host memory: its holders, and the places where it rose. */
 #include <string.h>
 #include "detectors.h"
 
-#define LITTLE 16   /* divisor: less than 1/16 of the used bytes is no cause */
-#define NEAR_MOST 2 /* divisor: a rise of at least 1/2 of the largest rise has the same reason */
+#define LITTLE 16   /* divisor: a candidate below 1/16 of the used bytes is no cause */
+#define NEAR_MOST 2 /* divisor: a rise of at least 1/2 of the largest one has the same reason */
 
-/* A candidate of used bytes, `base` of them there before, unless they are few for the machine. NULL: few. */
+/* Adds a candidate of `bytes` used bytes; `base` of these were used before. Returns NULL below 1/LITTLE of the host's used bytes. */
 static struct candidate *add(struct find *find, const struct scene_host *host, uint32_t node, uint64_t bytes,
 			     uint64_t base)
 {
@@ -20,7 +20,7 @@ static struct candidate *add(struct find *find, const struct scene_host *host, u
 	return candidate;
 }
 
-/* Makes one candidate of all processes that rose at one place for the reason of the first. */
+/* Makes one candidate of the processes that rose at one place by about as much as the first process, which rose most. */
 static void add_place(struct find *find, const struct scene_host *host, const struct scene_host *end)
 {
 	const struct scene_host *it;
@@ -46,7 +46,7 @@ static void add_place(struct find *find, const struct scene_host *host, const st
 	candidate->fact[FACT_RATE] = (int64_t)rate;
 }
 
-/* Makes a candidate of used host memory beyond the recorded processes: their children can hold it. */
+/* Makes a candidate of the used host memory outside of the recorded processes. Child processes can hold this memory. */
 static void add_others(struct find *find, const struct scene_host *host, const struct scene_host *end)
 {
 	const struct scene_host *newest = host, *it;
@@ -93,7 +93,7 @@ void find_host(struct find *find)
 			to++;
 		look_at_machine(find, from, to);
 	}
-	/* A request for pinned memory fails on the device of kind cpu: the host. */
+	/* A request for pinned memory fails on the device of kind "cpu", which is the host. */
 	if (scene->request.failure && !strcmp(scene->request.kind, "cpu"))
 		find_add_request(find);
 }

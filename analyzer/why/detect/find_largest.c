@@ -1,7 +1,7 @@
-/* The largest holders, of any category, and what a framework requests: always candidates, and the last among equals. */
+/* The largest holders of each category, and the framework's request. They are always candidates, and rank behind all candidates of equal size. */
 #include "detectors.h"
 
-#define SMALL 100 /* divisor: the page names the place of a smaller request anyway */
+#define SMALL 100 /* divisor: a request below 1/100 of the device makes no candidate */
 
 void find_largest(struct find *find)
 {

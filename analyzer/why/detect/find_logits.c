@@ -1,13 +1,13 @@
 /*
- * Logits, tokens x vocabulary: the request with the equal pieces beside it, and other resident pieces.
+ * Logits (tokens x vocabulary): the request with the resident pieces of its size, and other resident logits.
  *
- * The request is for logits if a rule or its function says so, or if the process has made logits of this size.
+ * The request is for logits if a rule or its function says this, or if the process has made logits of this size.
  */
 #include "detectors.h"
 
 #define BLOCK 512           /* bytes: allocators round sizes up to a multiple */
-#define SMALL (16ull << 20) /* bytes: smaller pieces can be masks and means */
-#define MANY 6              /* pieces of one size: one forward makes three (float32, softmax, gradient) */
+#define SMALL (16ull << 20) /* bytes: a smaller piece can be a mask or a mean */
+#define MANY 6              /* pieces of one size: one forward makes only three (float32, softmax, gradient) */
 
 #define MAY_BE_LOGITS (SCENE_SET(ACTIVATIONS) | SCENE_SET(WORKSPACE) | SCENE_SET(OTHER) | SCENE_SET(EVALUATION))
 
@@ -32,7 +32,7 @@ static uint64_t each_of(const struct scene_site *site)
 	return site->count_at[SCENE_NOW] ? site->most : site->most_before;
 }
 
-/* Whether the requesting process has, or had, a piece of logits of equally many elements at the site. */
+/* Whether the site has, or had, a piece of logits of the requesting process with as many elements as the request. */
 static int is_alike(const struct scene *scene, const struct scene_site *site)
 {
 	uint64_t each = each_of(site), asked = scene->request.requested;
@@ -42,7 +42,7 @@ static int is_alike(const struct scene *scene, const struct scene_site *site)
 	       find_is_own(scene, site) && find_is_here(scene, site) && is_of_loss(scene, site);
 }
 
-/* Pieces of equally many elements: `each` bytes in the candidate, `most` bytes at the site. */
+/* Stores bytes, vocabulary and tokens of a piece. `each` bytes in the candidate have as many elements as `most` bytes at the site. */
 static void say_size(struct candidate *candidate, uint64_t each, const struct scene_site *site, uint64_t most)
 {
 	uint64_t element = most ? (site->element * each + most / 2) / most : 0;
@@ -56,7 +56,7 @@ static void say_size(struct candidate *candidate, uint64_t each, const struct sc
 	candidate->fact[FACT_TOKENS] = (int64_t)(each / site->words / element);
 }
 
-/* Many pieces are the chunks of a loss. Chunks save nothing while the program keeps each one for the backward. */
+/* Many pieces are the chunks of a loss. Chunking saves no memory while the program keeps each chunk for the backward. */
 static int are_chunks(struct candidate *candidate, uint64_t pieces)
 {
 	if (pieces < MANY)
@@ -66,7 +66,7 @@ static int are_chunks(struct candidate *candidate, uint64_t pieces)
 	return 1;
 }
 
-/* Many equal pieces count in full. For a few (float32, softmax, gradient) the request alone counts. */
+/* Adds the request. Resident pieces of its size count if they are chunks. A few (float32, softmax, gradient) do not count. */
 static void add_asked(struct find *find)
 {
 	const struct scene *scene = find->scene;
@@ -86,7 +86,7 @@ static void add_asked(struct find *find)
 	candidate->category = MT_CATEGORY_LOGITS;
 	candidate->known = is_named ? SCENE_RULE : SCENE_PROBABLE;
 	candidate->fact[FACT_EACH] = (int64_t)request->requested;
-	/* A request of autograd's thread has no telling function: take the forward that made the logits. */
+	/* A request on autograd's thread has no telling function. The place is then the forward that made the logits. */
 	if (most && scene_telling(scene, request->node) == SCENE_NONE)
 		candidate->node = candidate->stack = most->node;
 	for (site = scene->site; most && site < end; site++) {
@@ -109,7 +109,7 @@ static int is_resident(const struct scene *scene, const struct scene_site *site)
 	return site->category == MT_CATEGORY_LOGITS && !is_alike(scene, site);
 }
 
-/* A few resident pieces are weak evidence, while the request is not for logits. */
+/* Fewer resident pieces than MANY are weak evidence. */
 static void say_resident(struct find *find, struct candidate *candidate)
 {
 	const struct scene_site *site = &find->scene->site[candidate->part[0].site];

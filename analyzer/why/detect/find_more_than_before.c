@@ -1,9 +1,9 @@
-/* more_than_before: bytes that are resident now, and were not at the reference (scene.h). */
+/* more_than_before: bytes that are resident now and were not resident at the reference (scene.h). */
 #include "detectors.h"
 
-#define SHARE 4 /* divisor: less than 1/4 of the missing bytes is noise of another batch */
+#define SHARE 4 /* divisor: a group below 1/4 of the missing bytes can come from a larger batch */
 
-/* Bytes of a batch follow its size, unless a training comes through a new place. A training needs the states of its first steps. */
+/* Forward bytes vary with the batch; they count only at a place that is new in a training. A trainer needs its states from the first steps on. */
 static int comes_anyway(const struct scene *scene, const struct scene_site *site)
 {
 	enum mt_need need = find_need(scene, site);
@@ -24,7 +24,7 @@ static uint64_t before(const struct scene *scene MT_UNUSED, const struct scene_s
 	return site->at[SCENE_BEFORE];
 }
 
-/* The candidate has all resident bytes of its branches. */
+/* Weak evidence, unless the reference is the same place and the added bytes reach the missing bytes. */
 static void say_enough(struct find *find, struct candidate *candidate)
 {
 	candidate->doubt = find->scene->request.has_before != SCENE_SAME_PLACE ||

@@ -1,15 +1,15 @@
 /*
- * Activations that forwards keep for a backward that does not come: gradients are on.
+ * Activations that forwards keep for a backward that does not come. They are kept because gradients are on.
  *
  *     evaluation   an evaluation has no backward
- *     no training  nothing in the process trains: the first forward of a training looks alike, and the row is in doubt
- *     new place    a forward that comes after steps without it, and that no backward freed
+ *     no training  nothing in the process trains; weak evidence, because the first forward of a training looks the same
+ *     new place    a forward at a place that earlier steps did not have, and whose pieces no backward has freed
  */
 #include "detectors.h"
 
 #define FEW 3   /* pieces of one place that a forward without gradients keeps: input, output, residual */
-#define STEPS 2 /* the first step can lack a place that all later ones have */
-#define MANY 8  /* pieces of one place: without gradients, a piece goes after the next layer */
+#define STEPS 2 /* the first step can lack a place that all later steps have */
+#define MANY 8  /* pieces of one place: without gradients, a piece is freed after the next layer */
 
 static int is_forward(const struct scene_site *site)
 {
@@ -17,14 +17,14 @@ static int is_forward(const struct scene_site *site)
 	       !(site->tags & MT_TAG_BIT(GENERATE));
 }
 
-/* An evaluation keeps activations of many layers, and has no backward. A few pieces tell if their place has freed none so far. */
+/* An evaluation keeps activations of many layers without a backward. A few pieces are evidence only at a place that has freed none. */
 static int is_evaluated(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
 	return is_forward(site) && (site->tags & MT_TAG_BIT(EVALUATION)) &&
 	       site->count_at[SCENE_NOW] > (site->freed ? MANY - 1 : FEW);
 }
 
-/* A trainer's forward through a place that no backward has freed so far, after steps that came without this place. */
+/* Whether a trainer's forward has a place that no backward has freed, after steps without this place. */
 static int is_new(const struct scene *scene, const struct scene_site *site)
 {
 	const struct scene_process *process = &scene->process[site->process];
@@ -39,7 +39,7 @@ static int is_untrained(const struct scene *scene, const struct scene_site *site
 	       (scene->process[site->process].who == MT_WHO_MODEL || is_new(scene, site));
 }
 
-/* Whether the pieces are outputs that a list keeps: of one place and size, while the forwards free more pieces than that. */
+/* Whether the pieces are outputs in a list: they have one place and one size, and the forwards free more pieces than the list has. */
 static int is_list(const struct scene *scene, const struct candidate *candidate)
 {
 	const struct scene_site *kept = &scene->site[candidate->part[0].site], *site;
@@ -55,7 +55,7 @@ static int is_list(const struct scene *scene, const struct candidate *candidate)
 	return freed > kept->count_at[SCENE_NOW];
 }
 
-/* After the evaluation, anything can keep the activations. */
+/* The evidence is weak if the request is outside of an evaluation: other code can keep the activations. A list of outputs is no candidate. */
 static void say_evaluation(struct find *find, struct candidate *candidate)
 {
 	candidate->doubt = !(scene_tags(find->scene, find->scene->request.node) & MT_TAG_BIT(EVALUATION));
@@ -63,7 +63,7 @@ static void say_evaluation(struct find *find, struct candidate *candidate)
 		candidate->bytes = 0;
 }
 
-/* Without gradients, the pieces of a forward are few. A list of outputs is of one place. */
+/* Drops a candidate with few pieces, as forwards without gradients have them, and a list of outputs. */
 static void say_untrained(struct find *find, struct candidate *candidate)
 {
 	candidate->doubt = find->scene->process[candidate->process].who == MT_WHO_MODEL;

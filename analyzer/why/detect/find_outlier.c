@@ -1,9 +1,9 @@
-/* A piece larger than earlier pieces of the same place: one long sequence, one large batch. */
+/* A piece that is much larger than earlier pieces of the same place: one long sequence, or one large batch. */
 #include "detectors.h"
 
-#define USUAL 125 /* percent of the place's largest earlier piece: padded batches differ by less */
+#define USUAL 125 /* percent of the place's largest earlier piece: padding alone causes less */
 
-/* Sizes of weights and buffers do not follow the batch. */
+/* Whether the size follows the batch. Sizes of weights and optimizer states do not. */
 static int is_of_batch(enum mt_phase phase, enum mt_category category)
 {
 	return !mt_phase_is_early(phase) &&
@@ -16,7 +16,7 @@ static int is_unusual(uint64_t now, uint64_t before)
 	return before && now / USUAL > before / 100;
 }
 
-/* Random batches differ by up to a factor of two. Less than a tenth of the device fails more often by chance. */
+/* Weak evidence: less than twice the earlier size, as in random batches, or an excess below a tenth of the device. */
 static void say_history(struct find *find, struct candidate *candidate, uint64_t now, uint64_t before)
 {
 	const struct scene_request *request = &find->scene->request;
@@ -24,7 +24,7 @@ static void say_history(struct find *find, struct candidate *candidate, uint64_t
 	candidate->reference = REFERENCE_BEFORE;
 	candidate->doubt = now < 2 * before || candidate->bytes - candidate->expected < request->total / 10;
 	candidate->fact[FACT_EARLIER] = (int64_t)before;
-	/* A gradient whose size follows the batch is an activation's gradient, not a weight's. */
+	/* A gradient whose size follows the batch belongs to an activation, not to a weight. */
 	if (candidate->category == MT_CATEGORY_GRADIENTS)
 		candidate->category = MT_CATEGORY_ACTIVATIONS;
 }

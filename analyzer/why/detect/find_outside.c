@@ -1,8 +1,8 @@
-/* Bytes beyond recorded calls: contexts, other programs, other APIs. */
+/* Device bytes beyond recorded calls: contexts, other programs, other APIs. */
 #include "detectors.h"
 
-#define CONTEXT ((uint64_t)1 << 30) /* bytes: estimate of a context with its libraries' code, without NVML */
-#define SMALL 10                    /* divisor: a desktop or the driver holds less than 1/10 of the device */
+#define CONTEXT ((uint64_t)1 << 30) /* bytes: estimate of a context with the code of its libraries, without NVML */
+#define SMALL 10                    /* divisor: below 1/10 of the device, a desktop or the driver can hold the bytes */
 
 uint64_t find_context(const struct scene *scene, uint32_t process)
 {
@@ -11,16 +11,16 @@ uint64_t find_context(const struct scene *scene, uint32_t process)
 	return it->has_context ? it->context - it->unexplained : it->on_device ? CONTEXT : 0;
 }
 
-/* The processes of the outside bytes. */
+/* The holders of the bytes beyond recorded calls. */
 struct holders {
-	uint64_t contexts;    /* bytes of all contexts of processes with bytes on the device */
+	uint64_t contexts;    /* bytes of contexts of all processes with bytes on the device */
 	uint64_t empty;       /* bytes of contexts of processes without other bytes */
 	uint64_t unexplained; /* bytes that recorded processes took by another API */
-	uint32_t owner;       /* the only process that can hold most outside bytes; else the requesting one */
-	int64_t idle;         /* processes with a context and no other bytes */
+	uint32_t owner;       /* the only process that can hold most of these bytes; else the requesting one */
+	int64_t idle;         /* number of processes with a context and no other bytes */
 };
 
-/* NVML says that a process holds more than half of the outside bytes, or has no sample of it. */
+/* A process can own most of the bytes if NVML counts more than half for it, or if NVML has no sample of it. */
 static struct holders look_at(const struct scene *scene)
 {
 	struct holders holders = { .owner = scene->request.process };
@@ -39,7 +39,7 @@ static struct holders look_at(const struct scene *scene)
 	return holders;
 }
 
-/* Whether the program uses the bytes itself (now), has them in contexts of its other processes (later), or other programs do (never). */
+/* now: recorded processes use the bytes by another API; later: contexts of recorded processes; never: other programs. */
 static enum mt_need need_of(const struct holders *holders, uint64_t excess)
 {
 	if (holders->unexplained > excess / 2)
@@ -47,7 +47,7 @@ static enum mt_need need_of(const struct holders *holders, uint64_t excess)
 	return holders->contexts + holders->empty > excess / 2 ? MT_NEED_LATER : MT_NEED_NEVER;
 }
 
-/* Expected are the own context, and bytes that were there when the request had room. Other contexts count if they hold most. */
+/* Expected are the own context and the bytes that were there when the request had room. Other contexts are weak evidence unless they hold most. */
 void find_outside(struct find *find)
 {
 	const struct scene_request *request = &find->scene->request;

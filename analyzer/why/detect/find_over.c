@@ -1,8 +1,8 @@
 /*
- * find_over.c - resident bytes of earlier attempts: a trial of a search, a fold, or a batch that ran out of memory and was tried again.
+ * find_over.c - resident bytes of earlier attempts: a trial of a search, a fold, or a batch that ran out of memory and was repeated.
  *
- *     states    an optimizer makes its states once: a second set, beside the first, shows another attempt
- *     failure   the program went on after a failed request: nothing reads the bytes that the failed attempt made
+ *     states    an optimizer makes its states once: a second set of states shows another attempt
+ *     failure   the program continued after a failed request: no code reads the bytes of the failed attempt
  */
 #include "detectors.h"
 
@@ -11,7 +11,7 @@ static int is_state(const struct scene *scene, const struct scene_site *site)
 	return find_is_own(scene, site) && site->category == MT_CATEGORY_OPTIMIZER_STATE;
 }
 
-/* The step of the newest set of optimizer states, if older sets of about equal bytes are resident; 0: none. */
+/* Returns the step of the newest set of optimizer states if older sets of about equal bytes are resident; 0: no older set. */
 static int64_t attempt_step(const struct scene *scene)
 {
 	const struct scene_block *block, *end = scene->block + scene->blocks;
@@ -27,11 +27,11 @@ static int64_t attempt_step(const struct scene *scene)
 	for (block = scene->block; block < end; block++)
 		if (is_state(scene, &scene->site[block->site]))
 			*(block->step < step ? &older : &newest) += block->bytes;
-	/* A few parameters that get their first gradient late make no second set. */
+	/* A few parameters can get their first gradient in a later step. Their states are no second set. */
 	return older >= newest / 4 * 3 && older / 4 * 3 <= newest * (uint64_t)(step - first) ? step : 0;
 }
 
-/* The newest failed request of the process before its newest forward; 0: none. */
+/* Returns the event of the newest failed request before the newest forward of the process; 0: no failed request. */
 static int64_t failed_before(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
@@ -49,14 +49,14 @@ static int64_t failed_before(const struct scene *scene)
 	return failed;
 }
 
-/* Only the attempt itself reads the bytes of its forward and backward. */
+/* Whether only the attempt reads the bytes: they are of its forward or backward. */
 static int is_of_attempt(const struct scene_site *site)
 {
 	return !mt_phase_is_early(site->phase) &&
 	       scene_is_of(site->category, SCENE_OF_FORWARD | SCENE_SET(GATHER_BUFFERS) | SCENE_SET(WORKSPACE));
 }
 
-/* A new attempt makes its own states. */
+/* Whether each attempt makes the bytes anew: gradients, optimizer states, and weights from several steps. */
 static int is_of_states(const struct scene_site *site)
 {
 	return scene_is_of(site->category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE)) ||

@@ -1,12 +1,12 @@
 /*
- * peer_awake: a process that takes turns with the requesting one holds bytes that only its own phase needs.
+ * peer_awake: a process that takes turns with the requesting process holds bytes that only its own phase needs.
  *
- *     by category   optimizer states, gradients, KV cache: each could go alone
- *     all of it     the process frees everything but its context and its communicators
+ *     by category   optimizer states, gradients, KV cache: one candidate for each category
+ *     all bytes     the process frees everything but its context and its communicators
  */
 #include "detectors.h"
 
-/* Two processes take turns if one has slept, or if they do different work. */
+/* Whether the process takes turns with the requesting one: one of the two has slept, or they do different work. */
 static int takes_turns(const struct scene *scene, uint32_t index)
 {
 	const struct scene_process *peer = &scene->process[index], *mine = &scene->process[scene->request.process];
@@ -16,7 +16,7 @@ static int takes_turns(const struct scene *scene, uint32_t index)
 	return peer->sleeps || mine->sleeps || peer->who != mine->who;
 }
 
-/* Context and communicators stay as long as the process. */
+/* Whether the process can free the bytes. Context and communicators stay as long as the process. */
 static int can_go(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
 	return site->category != MT_CATEGORY_NCCL && !(site->driver && site->category == MT_CATEGORY_OTHER);
@@ -27,20 +27,20 @@ static int can_go_beside_weights(const struct scene *scene, const struct scene_s
 	return can_go(scene, site) && site->category != MT_CATEGORY_WEIGHTS;
 }
 
-/* Bytes that were resident when the same request succeeded do not explain the failure. */
+/* Bytes that were resident at an earlier call of the same place do not explain the failure. */
 static uint64_t before(const struct scene *scene, const struct scene_site *site)
 {
 	return scene->request.has_before == SCENE_SAME_PLACE ? site->at[SCENE_BEFORE] : 0;
 }
 
-/* Both sides of a weight update need the weights. */
+/* Whether the site has bytes that its process can free. In a weight update, both processes need their weights. */
 static int is_awake(const struct scene *scene, const struct scene_site *site)
 {
 	return takes_turns(scene, site->process) && site->at[SCENE_NOW] > before(scene, site) &&
 	       (scene->request.phase == MT_PHASE_WEIGHT_UPDATE ? can_go_beside_weights : can_go)(scene, site);
 }
 
-/* All of the peer's bytes and its weights rank last if the other bytes are enough. */
+/* Whether the bytes besides weights reach the missing bytes. All bytes, and weights alone, are then weak evidence. */
 static int others_are_enough(const struct scene *scene, uint32_t process)
 {
 	return scene->request.missing && find_sum(scene, process, can_go_beside_weights) >= scene->request.missing;

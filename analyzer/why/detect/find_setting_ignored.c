@@ -1,8 +1,8 @@
-/* Activations that checkpointing should have dropped: layers keep all of theirs in a program that recomputes other layers. */
+/* Layers that keep all activations in a program that recomputes other layers: checkpointing should have dropped these activations. */
 #include "detectors.h"
 
-#define MANY 4    /* layers: embedding, head and loss are never recomputed */
-#define LITTLE 10 /* divisor: inputs of layers that a framework keeps are less than 1/10 of the device */
+#define MANY 4    /* layers: embedding, head and loss alone are never recomputed */
+#define LITTLE 10 /* divisor: the inputs that recomputed layers keep are below 1/10 of the device */
 
 static int is_recomputed(const struct scene *scene, const struct scene_site *site)
 {
@@ -10,7 +10,7 @@ static int is_recomputed(const struct scene *scene, const struct scene_site *sit
 	       (site->category == MT_CATEGORY_RECOMPUTED || (site->tags & MT_TAG_BIT(RECOMPUTE)));
 }
 
-/* Recomputed layers keep only their inputs, and a checkpoint's frame is on the stack of these. */
+/* Whether layers keep all activations. Recomputed layers keep only inputs, and their stacks have a frame of the checkpoint. */
 static int is_kept_whole(const struct scene *scene, const struct scene_site *site)
 {
 	return find_is_own(scene, site) && site->category == MT_CATEGORY_ACTIVATIONS &&
@@ -20,7 +20,7 @@ static int is_kept_whole(const struct scene *scene, const struct scene_site *sit
 
 void find_setting_ignored(struct find *find)
 {
-	const struct find_how how = { .need = MT_NEED_LATER, /* the backward makes them anew */
+	const struct find_how how = { .need = MT_NEED_LATER, /* the backward computes them anew */
 				      .least = find->scene->request.total / LITTLE };
 	const struct scene *scene = find->scene;
 	size_t i = 0;

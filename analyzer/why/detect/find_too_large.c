@@ -1,15 +1,15 @@
 /* One request for more than half of the GPU. */
 #include "detectors.h"
 
-#define ABSURD 64 /* times the device: no batch is this large, and the count behind the size is wrong */
-#define HALF 2    /* divisor: a tensor of more than half of the device has no room for a copy */
+#define ABSURD 64 /* times the device: no batch needs as much; a number in the program is wrong */
+#define HALF 2    /* divisor: a tensor of more than half of the device leaves no room for a copy */
 
-/* A request above the device's size fails in any case. Above half of the device, the tensor's source has no room. */
+/* A request above the device's size always fails. A request above half of the device leaves no room for its source tensor. */
 void find_too_large(struct find *find)
 {
 	const struct scene_request *request = &find->scene->request;
 	int is_larger = request->requested > request->total;
-	/* A setting gives the size of an engine's or a library's pool: a large size is no mistake. */
+	/* A setting gives the size of a pool: a large pool is no mistake of the program. */
 	int is_pool = request->from_driver || request->category == MT_CATEGORY_KV_CACHE;
 	struct candidate *candidate;
 

@@ -2,25 +2,25 @@
  * The same data a second time.
  *
  *     copies      blocks with the sizes of earlier weights, in the same or another dtype
- *     in transit  weights on their way to an engine, state dicts, and a request for all weights
+ *     in transit  weights on their way to an engine, state dicts, and a request as large as all weights
  */
 #include "detectors.h"
 
 #include <stdlib.h>
 #include "memtrace/error.h"
 
-#define MOST 75          /* percent of a site: an unfinished copy, or one with more blocks, is a copy */
-#define MANY 4           /* pieces: two or three can have equal sizes by chance */
+#define MOST 75          /* percent of a site's bytes: a copy may be unfinished, or have other blocks, too */
+#define MANY 4           /* least number of equal pieces: two or three can be equal by chance */
 #define SMALL (1u << 20) /* bytes: smaller blocks often have equal sizes by chance */
 
-/* Ratios of copy and original: equal; double and half (float32 and 16 bits); four and eight (8 or 4 bits made 16 or 32). */
+/* Sizes of copy and original: equal; double and half (float32 and 16 bits); four and eight times (4 or 8 bits to 16 or 32). */
 static const unsigned ratios[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 1, 4 }, { 8, 1 } };
 
 /* ---- pieces ---- */
 
-/* A block of a model, or of a site that can be a copy of a model. */
+/* A block of a model, or of a site that may be a copy of a model. */
 struct piece {
-	uint64_t owner; /* a site, or for a model: a number of the process, or of the engine inside it */
+	uint64_t owner; /* the site; in a model: a number for the process and the engine inside it */
 	uint64_t each, count;
 	int64_t seq;
 };
@@ -48,7 +48,7 @@ static void add_piece(struct pieces *pieces, const struct scene_block *block, ui
 	pieces->at[pieces->count++] = (struct piece){ owner, block->bytes / count, count, block->seq };
 }
 
-/* An engine inside a trainer has its own weights by design: each owner is compared with itself. */
+/* The owner of weights or states. An engine in a trainer has weights of its own by design: a copy is compared with its own owner only. */
 static uint64_t owner_of(const struct scene_site *site, int states)
 {
 	return 4 * (uint64_t)site->process + 2 * (uint64_t)states + site->engine;
@@ -65,14 +65,14 @@ static int is_made_by_copy(const struct scene *scene, const struct scene_site *s
 	return (find_own_tags(scene, site->node) & MT_TAG_BIT(COPY)) != 0;
 }
 
-/* A load makes states anew. Other states can be copies of weights. */
+/* Whether a load made the optimizer states. They are compared with other states; other copied states are compared with weights. */
 static int is_loaded_state(const struct scene *scene, const struct scene_site *site)
 {
 	return site->category == MT_CATEGORY_OPTIMIZER_STATE && (site->tags & MT_TAG_BIT(CHECKPOINT_LOAD)) &&
 	       !is_made_by_copy(scene, site);
 }
 
-/* Whether the site's category is, or can be, a part of a model. A copying function makes copies of optimizer states, too. */
+/* Whether the site may be a copy: weights, bytes of unknown category, and states that a copying function or a load has made. */
 static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 {
 	return !site->driver &&
@@ -81,7 +81,7 @@ static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 		 (is_made_by_copy(scene, site) || is_loaded_state(scene, site))));
 }
 
-/* `count` of a model's piece becomes the number of its size up to this one, in the order of birth. */
+/* Sorts all pieces. `count` of a model's piece becomes the number of pieces of its size up to this one, in the order of allocation. */
 static void load_pieces(const struct scene *scene, struct pieces *models, struct pieces *copies)
 {
 	const struct scene_block *block;
@@ -102,7 +102,7 @@ static void load_pieces(const struct scene *scene, struct pieces *models, struct
 			models->at[i].count += models->at[i - 1].count;
 }
 
-/* Number of the owner's model pieces of this size that were there before `seq`. */
+/* Returns the number of the owner's model pieces of `each` bytes before `seq`. */
 static uint64_t count_before(const struct pieces *models, uint64_t owner, uint64_t each, int64_t seq)
 {
 	const struct piece wanted = { .owner = owner, .each = each, .seq = seq }, *found;
@@ -121,7 +121,7 @@ static uint64_t count_before(const struct pieces *models, uint64_t owner, uint64
 
 /* ---- copies ---- */
 
-/* Takes from..to, the pieces of a site, if most of them have sizes that were there before the first of them. */
+/* Takes the pieces of a site, from..to, if most of them have sizes that the model had before the site's first piece. */
 static void take_copy(struct find *find, const struct pieces *models, const struct piece *from, const struct piece *to,
 		      const unsigned *ratio)
 {
@@ -137,7 +137,7 @@ static void take_copy(struct find *find, const struct pieces *models, const stru
 			continue;
 		of += it->each * it->count;
 		same = it > from && it->each == it[-1].each ? same + it->count : it->count;
-		/* The second piece of a size is a copy if two pieces of the size were there. */
+		/* The n-th piece of a size is a copy only if the model had n pieces of this size. */
 		if (count_before(models, owner, it->each / ratio[0] * ratio[1], since) < same)
 			continue;
 		bytes += it->each * it->count;
@@ -161,7 +161,7 @@ static void take_copies(struct find *find, const struct pieces *models, const st
 	}
 }
 
-/* A copy of less than a hundredth of the device is no cause. */
+/* A copy below a hundredth of the device is no cause. */
 static void find_copies(struct find *find)
 {
 	const struct scene *scene = find->scene;
@@ -184,7 +184,7 @@ static void find_copies(struct find *find)
 	find_groups(find, &how);
 }
 
-/* Weights on their way to an engine are also in the trainer or in the engine. A state dict of the model's own tensors allocates nothing. */
+/* Weights on their way to an engine exist a second time. A state dict that allocates has copied: the model's own tensors allocate nothing. */
 static int is_in_transit(const struct scene *scene MT_UNUSED, const struct scene_site *site)
 {
 	return site->category == MT_CATEGORY_WEIGHT_BUFFERS ||
@@ -201,7 +201,7 @@ void find_twice(struct find *find)
 
 	find_copies(find);
 	find_sites(find, &transit, is_in_transit);
-	/* Gradients and states are as many bytes as weights, and no copy. */
+	/* Gradients and states have as many bytes as weights, and are no copy of them. */
 	if (find_asks_for_model(find->scene) &&
 	    !scene_is_of(find->scene->request.category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE)))
 		find_add_request(find);

@@ -1,16 +1,16 @@
-/* Bytes of a place beyond those of the same place on other ranks, at the same step. */
+/* Bytes of a place that exceed the bytes of the same place on other ranks, at the same step. */
 #include "detectors.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
 
-#define EVEN 125 /* percent of the largest other rank: batches of ranks differ by less */
+#define EVEN 125 /* percent of the largest other rank: below this, batches explain the difference */
 
-/* A site by its place. Nodes differ between processes, and functions of one program are equal. */
+/* A site with its place. Nodes differ between processes; functions of one program are equal. */
 struct place {
-	const struct callstack_frame *frame; /* the telling one */
-	uint32_t kind, site;                 /* kind: category and phase */
+	const struct callstack_frame *frame; /* frame of the telling function */
+	uint32_t kind, site;                 /* kind: category and phase in one number */
 };
 
 static int place_order(const void *one, const void *two)
@@ -22,7 +22,7 @@ static int place_order(const void *one, const void *two)
 	return order ? order : (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-/* from..to are one place. Takes own sites with more bytes than any peer's. */
+/* The sites from..to have one place. Takes the requesting process's sites with more than 125 % of the largest peer's bytes. */
 static void take_place(struct find *find, const struct place *from, const struct place *to)
 {
 	const struct scene *scene = find->scene;

@@ -1,10 +1,10 @@
 /*
  * unneeded: bytes of the requesting process that no work needs at the moment.
  *
- *     by need      categories that the phase does not need (formats/why/needs.yaml); copies of weights for a file
- *     other pass   a reference model, and what an evaluation left: only their own pass needs these
- *     stages       models of a stage that is over; models of a package whose forwards are over
- *     dead         bytes of a forward after its backward
+ *     by need      categories that the phase does not need (formats/why/needs.yaml); weights that were gathered for a file
+ *     other pass   bytes of a reference model or an evaluation, which only their own pass needs
+ *     stages       models of an earlier stage; models of a package that runs no forward any more
+ *     dead         bytes of a forward that stay after its backward
  *     attempt      resident bytes of an earlier attempt (find_over.c)
  */
 #include "detectors.h"
@@ -16,13 +16,13 @@
 
 /* ---- by need ---- */
 
-/* Whether a training step runs: bytes for the next phase of the step stay. */
+/* Whether a training step runs. Its later phases need the bytes of its earlier ones. */
 static int trains(enum mt_phase phase)
 {
 	return phase == MT_PHASE_FORWARD || phase == MT_PHASE_BACKWARD || phase == MT_PHASE_OPTIMIZER;
 }
 
-/* Whether the phase neither makes nor uses training states. */
+/* Whether the phase neither makes nor uses gradients and optimizer states. */
 static int is_other_work(enum mt_phase phase)
 {
 	return phase == MT_PHASE_ROLLOUT || phase == MT_PHASE_WEIGHT_UPDATE || phase == MT_PHASE_LOGPROB ||
@@ -34,7 +34,7 @@ static int engine_asks(const struct scene *scene)
 	return (scene_tags(scene, scene->request.node) & MT_TAG_BIT(ENGINE)) != 0;
 }
 
-/* Whether the site's owner works now: the requesting engine, or a model that generates without an engine. */
+/* Whether the site's owner runs now: the requesting engine, or a model outside of an engine. */
 static int is_at_work(const struct scene *scene, const struct scene_site *site)
 {
 	return site->engine ? engine_asks(scene) && site->category != MT_CATEGORY_KV_CACHE
@@ -48,7 +48,7 @@ static int has_no_need(const struct scene *scene, const struct scene_site *site)
 	if (!find_is_own(scene, site))
 		return 0;
 	if (site->category == MT_CATEGORY_STATE_DICT)
-		return (site->tags & MT_TAG_BIT(GATHER)) != 0; /* others are a second copy: find_twice.c */
+		return (site->tags & MT_TAG_BIT(GATHER)) != 0; /* others are copies: find_twice.c */
 	if (scene_is_of(site->category, SCENE_SET(OPTIMIZER_STATE) | SCENE_SET(GRADIENTS)))
 		return is_other_work(phase) && find_need(scene, site) != MT_NEED_NOW;
 	if (engine_asks(scene) && scene_is_weights(site))
@@ -57,7 +57,7 @@ static int has_no_need(const struct scene *scene, const struct scene_site *site)
 	       !(scene_is_of(site->category, SCENE_OF_FORWARD) && trains(phase));
 }
 
-/* A phase of unknown work can need the bytes. An engine keeps its pool, beside a model. Outputs of a forward can have a reader. */
+/* Weak evidence: code may still read outputs of a forward, a model may stay in use while an engine runs, and an engine keeps its pool. */
 static void say_category(struct find *find, struct candidate *candidate)
 {
 	if (candidate->need == MT_NEED_NOW)
@@ -72,7 +72,7 @@ static void say_category(struct find *find, struct candidate *candidate)
 
 #define PASSES (MT_TAG_BIT(EVALUATION) | MT_TAG_BIT(REFERENCE) | MT_TAG_BIT(CRITIC))
 
-/* A forward does not use what another pass keeps: an evaluation, a reference, a score, or the training. A loss uses all of them. */
+/* Whether the bytes are of another pass (evaluation, reference, score, training): a forward does not read them. A loss may read all. */
 static int is_of_other_pass(const struct scene *scene, const struct scene_site *site)
 {
 	uint64_t asking = scene_tags(scene, scene->request.node), other = site->tags ^ asking;
@@ -96,9 +96,9 @@ static int is_model(const struct scene *scene, const struct scene_site *site)
 	       (scene_is_weights(site) || (site->category == MT_CATEGORY_OTHER && (site->tags & MAKES_MODEL)));
 }
 
-#define LATER 32 /* divisor: an adapter has less than 1/32 of its model */
+#define LATER 32 /* divisor: an adapter has less than 1/32 of the bytes of its model */
 
-/* Before the first backward: takes models of before the newest forward that ran before the newest model came. */
+/* Takes models that came before the newest forward, if another model came after this forward. Only the time before the first backward counts. */
 static void take_stages(struct find *find)
 {
 	const struct scene *scene = find->scene;
@@ -130,13 +130,13 @@ static void take_stages(struct find *find)
 
 /* ---- packages ---- */
 
-#define CODES 16 /* most packages that are compared */
-#define KEPT 16  /* divisor: a model that trains keeps more than 1/16 of the device for its backward */
+#define CODES 16 /* largest number of packages that are compared */
+#define KEPT 16  /* divisor: forwards that keep more than 1/16 of the device belong to a model that trains */
 
 struct code {
 	char package[PACKAGE_MAX];
-	size_t last; /* number of the newest site of a forward in its code, from 1; SIZE_MAX: the code is no earlier stage */
-	uint64_t bytes; /* kept by its forwards */
+	size_t last;    /* 1 + index of the newest site of a forward in the package; SIZE_MAX: the package still runs */
+	uint64_t bytes; /* bytes that its forwards keep */
 };
 
 static const char *file_of(const struct scene *scene, uint32_t node)
@@ -144,7 +144,7 @@ static const char *file_of(const struct scene *scene, uint32_t node)
 	return node == SCENE_NONE ? "" : scene->frame[scene->node[node].frame].frame.file;
 }
 
-/* NULL: the file is the user's own, or there are too many packages. */
+/* Returns the entry of the file's package; NULL: the file is of no package, or there are more than CODES packages. */
 static struct code *code_of(struct code *code, const char *file)
 {
 	char package[PACKAGE_MAX];
@@ -157,7 +157,7 @@ static struct code *code_of(struct code *code, const char *file)
 	return i < CODES ? mt_copy_text(code[i].package, PACKAGE_MAX, package), &code[i] : NULL;
 }
 
-/* Notes the forward of a site. The code that calls a package is no later stage than the package. */
+/* Notes a site of a forward. A package that the requesting file calls still runs. */
 static void note_forward(const struct scene *scene, size_t i, struct code *its, const char *asks)
 {
 	uint32_t node = scene->site[i].node;
@@ -169,7 +169,7 @@ static void note_forward(const struct scene *scene, size_t i, struct code *its, 
 }
 
 /*
- * In a forward: takes models of packages whose forwards came before the first one of the file that asks. A loss needs all models.
+ * In a forward: takes models of packages whose forwards came before the first forward of the requesting file. A loss may need all models.
  * Sites are in the order of their first bytes.
  */
 static void take_passed(struct find *find)
@@ -205,7 +205,7 @@ static void take_passed(struct find *find)
 
 /* ---- dead ---- */
 
-/* A site that usually frees in the same step has kept blocks of the time before the newest backward's end by accident. */
+/* Takes forward bytes from before the end of the newest backward, at sites that usually free within the step. */
 static void take_dead(struct find *find)
 {
 	const struct scene *scene = find->scene;

@@ -1,18 +1,18 @@
 /*
  * Whole tensors on a rank that should hold a shard.
  *
- *     whole     gathered parameters, gradients and state dicts that are larger than the rank's shards explain
- *     gathered  a request that gathers shards from all ranks
- *     loading   a model that is loaded to the GPU before sharding
+ *     whole     gathered parameters, gradients and state dicts with more bytes than the rank's shards explain
+ *     gathered  a request that gathers shards of all ranks
+ *     loading   a model that is loaded to the GPU before it is sharded
  */
 #include "detectors.h"
 
-#define WIDER 250       /* percent of the own weights: a float32 copy of 16-bit weights is 200 */
-#define GATHERED 50     /* percent of the own weights: two of a model's many layers are less */
-#define GATHERED_MANY 3 /* pieces: the running layer and the next one are two */
-#define NOTHING_ELSE 90 /* percent of the bytes in use that must be weights */
+#define WIDER 250       /* percent of the rank's weights: a float32 copy of 16-bit weights has 200 */
+#define GATHERED 50     /* percent of the rank's weights: two of many layers have less */
+#define GATHERED_MANY 3 /* pieces: the running layer and the next layer are only two */
+#define NOTHING_ELSE 90 /* percent of the used bytes: with as many weights, the process has only loaded */
 
-/* Only a rank with weights can have shards. */
+/* Whether the site has more bytes than a shard. A rank without weights has no shards to compare with. */
 static int is_whole(const struct scene *scene, const struct scene_site *site)
 {
 	uint64_t bytes = site->at[SCENE_NOW], weights = scene->process[site->process].weights;
@@ -32,7 +32,7 @@ static int is_whole(const struct scene *scene, const struct scene_site *site)
 	}
 }
 
-/* A request that gathers more than one layer's weights, or is for all gradients: a rank that shards these needs a part at a time. */
+/* Whether the request gathers more than a layer's weights, or is for all gradients: a rank with shards needs one part at a time. */
 static int is_gathering(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
@@ -43,7 +43,7 @@ static int is_gathering(const struct scene *scene)
 	       request->requested >= request->total / 100 && (scene_tags(scene, request->node) & MT_TAG_BIT(GATHER));
 }
 
-/* Whether weights fill the device while a model is loaded: the whole model does not fit. */
+/* Whether a load has filled the device with weights: the whole model does not fit. */
 static int is_loading(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;

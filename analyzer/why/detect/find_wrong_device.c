@@ -1,7 +1,7 @@
-/* Other ranks of the program on the device of the request: the candidate has all their bytes, with cache and contexts. */
+/* Other ranks of the program on the device of the request. The candidate has all bytes of these ranks, with caches and contexts. */
 #include "detectors.h"
 
-/* An engine, and a process that sleeps, share a device on purpose. */
+/* Whether the process is another rank. An engine beside a trainer, and a process that sleeps, share a device on purpose. */
 static int is_other_rank(const struct scene *scene, uint32_t process)
 {
 	const struct scene_process *own = &scene->process[scene->request.process], *it = &scene->process[process];
@@ -10,7 +10,7 @@ static int is_other_rank(const struct scene *scene, uint32_t process)
 	       !own->sleeps && (it->who == MT_WHO_ENGINE) == (own->who == MT_WHO_ENGINE);
 }
 
-/* The rank that holds a quarter more than each other one owns the device. Among ranks that hold alike, the requesting one does. */
+/* Returns the owner of the device: a rank with 25 % more bytes than each other rank; without such a rank, the requesting one. */
 static uint32_t find_owner(const struct scene *scene)
 {
 	uint32_t most = scene->request.process, i;
@@ -29,7 +29,7 @@ static uint32_t find_owner(const struct scene *scene)
 	return scene->process[most].held / 5 * 4 > second ? most : scene->request.process;
 }
 
-/* The bytes of all ranks but the owner are one cause: one line of code chose the device for all. */
+/* All ranks but the owner are one cause: one line of code chose the device of all ranks. */
 void find_wrong_device(struct find *find)
 {
 	const struct scene *scene = find->scene;
@@ -60,7 +60,7 @@ void find_wrong_device(struct find *find)
 	find_describe(find, candidate);
 	candidate->bytes = bytes;
 	candidate->need = MT_NEED_NEVER;
-	candidate->known = SCENE_CENSUS; /* certain for any category: these processes do not belong here */
+	candidate->known = SCENE_CENSUS; /* certain for each category: these processes are on the wrong device */
 	candidate->fact[FACT_PROCESSES] = ranks;
 	find_takers(find, candidate, 1);
 }

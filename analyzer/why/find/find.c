@@ -5,7 +5,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define DOMINANT 75 /* percent of a node's bytes: a branch with this part is their source */
+#define DOMINANT 75 /* percent of a node's bytes: a branch with as much is the source of the bytes */
 
 /* ---- candidates ---- */
 
@@ -37,7 +37,7 @@ void find_part(struct find *find, struct candidate *candidate, uint32_t site, ui
 	candidate->bytes += bytes;
 }
 
-/* A candidate below a sixteenth of the missing bytes, or below one percent of the device, is not worth a row. */
+/* The smaller of a sixteenth of the missing bytes and a hundredth of the device. */
 uint64_t find_least(const struct scene *scene)
 {
 	uint64_t missing = scene->request.missing / 16, share = scene->request.total / 100;
@@ -60,7 +60,7 @@ int find_is_near(uint64_t bytes, uint64_t other)
 	return bytes >= other / 100 * (100 - NEAR) && bytes <= other / 100 * (100 + NEAR);
 }
 
-/* Weights in one buffer are a model, beside those that are in shards. */
+/* The bytes of the model: one buffer that has all weights if there is one, else the sum of all weights. */
 static uint64_t model_bytes(const struct scene *scene)
 {
 	const struct scene_site *site;
@@ -111,7 +111,7 @@ struct candidate *find_add_request(struct find *find)
 
 /* ---- facts that follow from the parts ---- */
 
-/* Tags of the frames up to the telling function. */
+/* Tags of the frames from `node` out to the telling function. */
 uint64_t find_own_tags(const struct scene *scene, uint32_t node)
 {
 	uint32_t telling = scene_telling(scene, node);
@@ -125,7 +125,7 @@ uint64_t find_own_tags(const struct scene *scene, uint32_t node)
 	return tags;
 }
 
-/* Bytes of each value of an enum; `best` has most. */
+/* Sum of the bytes for each value of an enum; `best` is the value with most bytes. */
 struct tally {
 	uint64_t bytes[64];
 	unsigned best;
@@ -200,10 +200,10 @@ void find_say_not_now(struct find *find MT_UNUSED, struct candidate *candidate)
 
 /* ---- groups ---- */
 
-/* The taken sites of one process and category. */
+/* The sites of one process and category with bytes in find->take. */
 struct slice {
 	uint32_t process;
-	int category; /* -1: all */
+	int category; /* -1: all categories */
 };
 
 static int is_in_slice(const struct find *find, const struct slice *slice, size_t i)
@@ -214,7 +214,7 @@ static int is_in_slice(const struct find *find, const struct slice *slice, size_
 	       (slice->category < 0 || (int)site->category == slice->category);
 }
 
-/* Sums the bytes below each node. The loop goes down: a parent has a lower number than its children. Returns the sum of all. */
+/* Sums the bytes below each node and returns the total. The loop runs backwards: a parent has a lower index than its children. */
 static uint64_t sum_up(struct find *find, const struct slice *slice)
 {
 	const struct scene *scene = find->scene;
@@ -236,7 +236,7 @@ static uint64_t sum_up(struct find *find, const struct slice *slice)
 	return sum;
 }
 
-/* The child of `node` with most bytes; `node` SCENE_NONE: the outermost node with most bytes. */
+/* Returns the child of `node` with most bytes; for SCENE_NONE, the outermost node with most bytes. */
 static uint32_t largest_child(const struct find *find, uint32_t node)
 {
 	const struct scene *scene = find->scene;
@@ -248,13 +248,13 @@ static uint32_t largest_child(const struct find *find, uint32_t node)
 	return best;
 }
 
-/* A main loop holds all bytes below it and names no cause. */
+/* Whether the node is inside a telling function. A main loop has all bytes below it and names no cause. */
 static int names_something(const struct scene *scene, uint32_t node)
 {
 	return node != SCENE_NONE && scene_telling(scene, node) != SCENE_NONE;
 }
 
-/* Goes inwards while one branch has most bytes, or the function names nothing. Bytes of the node's own sites end the walk. */
+/* Walks inwards while one branch has most of the bytes, or while the functions so far name nothing. Returns the innermost node of the walk. */
 static uint32_t branch_of(const struct find *find)
 {
 	uint32_t node = SCENE_NONE, child;
@@ -267,7 +267,7 @@ static uint32_t branch_of(const struct find *find)
 	return node;
 }
 
-/* Makes one candidate from the taken bytes of the slice at the branch with most of them. The bytes are no longer taken. */
+/* Makes one candidate of the slice's bytes below its largest branch (how->whole: of all bytes), and takes these bytes out of find->take. */
 static struct candidate *make_group(struct find *find, const struct find_how *how, const struct slice *slice)
 {
 	const struct scene *scene = find->scene;
@@ -291,7 +291,7 @@ static struct candidate *make_group(struct find *find, const struct find_how *ho
 	return candidate;
 }
 
-#define GROUPS_MAX 8 /* most candidates of one process and category: the rest is small */
+#define GROUPS_MAX 8 /* largest number of candidates of one process and category */
 
 static void split_slice(struct find *find, const struct find_how *how, const struct slice *slice)
 {
@@ -315,7 +315,7 @@ void find_groups(struct find *find, const struct find_how *how)
 	struct slice slice;
 	size_t i;
 
-	/* A run has many ranks, and few of them have bytes on the device. */
+	/* Skip ranks without bytes on the device: a run can have many of them. */
 	memset(find->process_sum, 0, scene->processes * sizeof(*find->process_sum));
 	for (i = 0; i < scene->sites; i++)
 		find->process_sum[scene->site[i].process] += find->take[i];

@@ -1,9 +1,9 @@
 /*
- * find.h - the detectors: each detector reads the scene and makes candidates of bytes that could be a cause. Detectors are independent.
+ * find.h - the candidates. Each detector reads the scene and makes candidates of bytes that could be a cause. Detectors are independent.
  *
  *     scene ── detector ──▶ candidates ── measure ──▶ bytes that removal frees ── rank ──▶ one order
  *
- * A detector is a function in its own file, and a row of DETECTOR_LIST in why/detect/detectors.h. Its id is an enum mt_cause.
+ * A detector is a function in a file of its own, and a row of DETECTOR_LIST in why/detect/detectors.h. Its id is an enum mt_cause.
  */
 #ifndef MEMANA_WHY_FIND_H
 #define MEMANA_WHY_FIND_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "why/scene/scene.h"
 
-/* Sources of the expected bytes. X(NAME, word) */
+/* References that give a candidate's expected bytes. X(NAME, word) */
 #define REFERENCE_LIST(X)   \
 	X(NONE, "none")     \
 	X(BEFORE, "before") \
@@ -25,7 +25,7 @@ enum reference {
 #undef REFERENCE_ENUM
 };
 
-/* Numbers of a candidate for the page. X(NAME, word, 1: bytes) */
+/* Numbers of a candidate that a page can show. X(NAME, word, 1: bytes) */
 #define FACT_LIST(X)                   \
 	X(PIECES, "pieces", 0)         \
 	X(EACH, "each", 1)             \
@@ -49,7 +49,7 @@ enum fact {
 		FACTS
 };
 
-/* A candidate's bytes of one site. */
+/* A candidate's bytes at one site. */
 struct candidate_part {
 	uint32_t site;
 	uint64_t bytes;
@@ -57,8 +57,8 @@ struct candidate_part {
 
 struct candidate {
 	enum mt_cause cause;
-	uint32_t process, node; /* holder of the bytes; node: nearest common node of its sites, SCENE_NONE: none */
-	uint32_t stack;         /* node of the largest part */
+	uint32_t process, node; /* process that holds the bytes; nearest common node of its sites, SCENE_NONE: none */
+	uint32_t stack;         /* node of the part with most bytes */
 	enum mt_category category;
 	enum mt_phase phase; /* phase that allocated most of the bytes */
 	uint64_t bytes, expected;
@@ -66,9 +66,9 @@ struct candidate {
 	enum mt_need need;
 	enum scene_known known;
 	int doubt;                   /* 1: weak evidence */
-	uint64_t tags;               /* tags that all parts have */
-	int64_t fact[FACTS];         /* 0: not on the page */
-	struct candidate_part *part; /* by site */
+	uint64_t tags;               /* tags that all parts have in common */
+	int64_t fact[FACTS];         /* 0: the page does not show the fact */
+	struct candidate_part *part; /* sorted by site */
 	size_t parts;
 	/* filled in by measure.c */
 	uint64_t freed_low, freed_high;
@@ -78,85 +78,85 @@ struct candidate {
 	const struct mt_fix *fix;
 	/* filled in by rank.c */
 	uint64_t key[12];
-	uint32_t within; /* index of a better candidate with mostly the same bytes; SCENE_NONE: none */
+	uint32_t within; /* index of a better candidate with mostly the same bytes; SCENE_NONE: no such candidate */
 };
 
 struct find {
 	const struct scene *scene;
-	enum mt_cause cause; /* the running detector's */
+	enum mt_cause cause; /* cause of the running detector */
 	struct candidate *candidate;
 	size_t candidates;
-	struct candidate spare;  /* for a candidate without memory */
+	struct candidate spare;  /* returned by find_add if memory runs out */
 	int failed;              /* 0 or -MT_E_MEMORY */
-	uint64_t *take, *expect; /* a number for each site, zeroed by find_groups */
-	uint64_t *node_sum;      /* a number for each node */
-	uint64_t *process_sum;   /* a number for each process */
+	uint64_t *take, *expect; /* bytes of each site, zeroed by find_groups */
+	uint64_t *node_sum;      /* bytes of each node */
+	uint64_t *process_sum;   /* bytes of each process */
 };
 
 void find_release(struct find *find);
 
 /* ---- for detectors ---- */
 
-/* A candidate of the process, without bytes. Without memory find->failed is set, and the candidate is find->spare. */
+/* Adds a candidate without bytes for a process. Never NULL: without memory, sets find->failed and returns &find->spare. */
 struct candidate *find_add(struct find *find, uint32_t process);
 
-/* A candidate that stands for the request, with its bytes. */
+/* Adds a candidate for the request, with the requested bytes. */
 struct candidate *find_add_request(struct find *find);
 
-/* A candidate at a node, of bytes that no site has. */
+/* Adds a candidate at a node, for bytes that belong to no site. */
 struct candidate *find_add_at(struct find *find, uint32_t process, uint32_t node, uint64_t bytes);
 
-/* The way that bytes become candidates. */
+/* How bytes become candidates. */
 struct find_how {
 	enum reference reference;
-	enum mt_need need; /* MT_NEEDS: from the categories of the bytes */
-	int by_category;   /* 1: a candidate has one category */
-	int whole;         /* 1: one candidate of all bytes of a process */
-	uint64_t least;    /* smaller groups make no candidate; 0: find_least() */
-	uint64_t (*expect)(const struct scene *scene, const struct scene_site *site); /* NULL: no bytes are expected */
-	void (*done)(struct find *find, struct candidate *candidate); /* NULL: nothing to add; bytes 0: no candidate */
+	enum mt_need need; /* MT_NEEDS: taken from the categories of the bytes */
+	int by_category;   /* 1: one candidate for each category */
+	int whole;         /* 1: all bytes of a process are one candidate */
+	uint64_t least;    /* least bytes of a candidate; 0: find_least() */
+	uint64_t (*expect)(const struct scene *scene, const struct scene_site *site); /* expected bytes; NULL: 0 */
+	void (*done)(struct find *find, struct candidate *candidate); /* completes or drops (bytes 0); NULL: no-op */
 };
 
 /*
- * Makes candidates from find->take[site] bytes, find->expect[site] of them expected. Each process gives the largest branches of its
- * stacks, each at the innermost function with most of the bytes. Then take and expect of all sites are 0.
+ * Makes candidates from find->take[site] bytes; find->expect[site] of these are expected. Each process gives candidates for its largest branches,
+ * each at the innermost function with most of the branch's bytes. Sets take and expect of all sites to 0.
  */
 void find_groups(struct find *find, const struct find_how *how);
 
-/* Whether the site's bytes count. */
+/* Whether a detector takes the site's bytes. */
 typedef int find_is(const struct scene *scene, const struct scene_site *site);
 
-/* Makes candidates from the resident bytes of these sites on the device of the request. */
+/* Makes candidates from the bytes on the request's device of the sites that `is` accepts; NULL: all sites. */
 void find_sites(struct find *find, const struct find_how *how, find_is *is);
 
-/* Resident bytes of these sites of a process on the device of the request. */
+/* Returns the bytes on the request's device of a process's sites that `is` accepts. */
 uint64_t find_sum(const struct scene *scene, uint32_t process, find_is *is);
 
-/* Sets node, stack and tags from the takers of the process's empty segments, and of its tensors. No byte may be taken. */
+/* Sets node, stack and tags by the sites with most empty segments, and tensors if asked. find->take must be zero before, and is after. */
 void find_takers(struct find *find, struct candidate *candidate, int with_tensors);
 
-/* Fills process, node, category, phase, known, tags, need and number of pieces from the parts. */
+/* Fills process, node, category, phase, known, tags, need and number of pieces from the candidate's parts. */
 void find_describe(struct find *find, struct candidate *candidate);
 
-/* Tags of the nearest telling function and of the frames inside it; tags of callers do not count. */
+/* Tags of the frames from `node` out to the nearest telling function. The callers of this function do not count. */
 uint64_t find_own_tags(const struct scene *scene, uint32_t node);
 
-/* Whether the bytes are equal, but for the padding of buckets and the adapters of a model. */
+/* Whether two sizes differ by at most 2 %: padding of buckets, and adapters of a model, make up to 2 %. */
 int find_is_near(uint64_t bytes, uint64_t other);
 
-/* Whether the framework's allocator is asked for a whole model in one piece: the bytes of all weights, or double. A forward makes tensors of any size. */
+/* Whether the framework's allocator failed to get all weights, or twice as many bytes, in one piece. Forwards do not count: sizes vary. */
 int find_asks_for_model(const struct scene *scene);
 
-/* Adds a part. */
+/* Adds `bytes` bytes of a site to the candidate. Sets find->failed if memory runs out. */
 void find_part(struct find *find, struct candidate *candidate, uint32_t site, uint64_t bytes);
 
-/* For find_how.done: a model computes with one set of bytes, one layer and no state dict at a time, and an engine with all it gets. */
+/* For find_how.done: turns the need "now" into "later" for copies of a model, except for weights on their way to an engine. */
 void find_say_not_now(struct find *find, struct candidate *candidate);
 
-/* Least bytes of a candidate: a sixteenth of the missing bytes or a hundredth of the device, the smaller of the two. */
+/* Returns the least bytes of a candidate: the smaller of a sixteenth of the missing bytes and a hundredth of the device, but at least 1. */
 uint64_t find_least(const struct scene *scene);
 
-/* The next time that the process needs bytes of the site's category. */
+/* Returns when the process next needs bytes of the site's category. */
 enum mt_need find_need(const struct scene *scene, const struct scene_site *site);
 
 /* Whether the site's bytes are on the device of the request. */
@@ -165,7 +165,7 @@ static inline int find_is_here(const struct scene *scene, const struct scene_sit
 	return site->device == scene->request.device && site->in_use;
 }
 
-/* Whether the site's bytes are of the requesting process. */
+/* Whether the requesting process holds the site's bytes. */
 static inline int find_is_own(const struct scene *scene, const struct scene_site *site)
 {
 	return site->process == scene->request.process;

@@ -1,4 +1,4 @@
-/* Bytes that the removal of a candidate frees, the peak after it, and its fix: one computation for all detectors. */
+/* Computes for each candidate the bytes that its removal frees, the next peak after the removal, and its fix. */
 #include "rank.h"
 
 static void measure(const struct scene *scene, struct candidate *candidate)
@@ -12,7 +12,7 @@ static void measure(const struct scene *scene, struct candidate *candidate)
 			  (request->failure && excess >= request->missing && excess > 0);
 }
 
-/* The next peak after the removal: the moment of the request, or the recorded peak of another phase, the larger of the two. */
+/* The next peak after the removal is the larger of two: the moment of the request, and the recorded peak of each other phase. */
 static void foretell(const struct scene *scene, struct candidate *candidate)
 {
 	const struct scene_request *request = &scene->request;

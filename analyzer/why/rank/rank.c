@@ -5,11 +5,11 @@
 #include "memtrace/error.h"
 #include "why/detect/detectors.h"
 
-#define WITHIN 80     /* percent of shared bytes: a better candidate with this share covers the candidate */
-#define TOLD 20       /* percent of a candidate's bytes: a better candidate that tells of fewer hides none */
-#define POOL_TIMES 16 /* a pool of this many times the missing bytes is as large as any */
+#define WITHIN 80     /* percent of a better candidate's bytes: with as many in common, it covers the candidate */
+#define TOLD 20       /* percent of a candidate's bytes: with fewer in common, no candidate covers it */
+#define POOL_TIMES 16 /* times the missing bytes: larger pools count as equally large */
 #define PLAIN_NOISE 2
-#define RANKED_MAX 256 /* most candidates to compare with each other */
+#define RANKED_MAX 256 /* largest number of candidates that are compared */
 
 const struct detector detectors[MT_CAUSES] = {
 #define DETECTOR_ROW(name, function, kind, says) [MT_CAUSE_##name] = { function, kind, says },
@@ -38,13 +38,13 @@ int find_all(struct find *find, const struct scene *scene)
 	return find->failed;
 }
 
-/* Bytes in powers of eight: within a class, the kind of a cause tells more than its bytes. */
+/* A class is a factor of eight in bytes. Within a class, the kind of a cause says more than its bytes. */
 static uint64_t size_class(uint64_t bytes)
 {
 	return ((uint64_t)__builtin_clzll(bytes | 1) + 1) / 3;
 }
 
-/* A setting gives a pool's size, and a smaller pool serves as well: it counts by the missing bytes, not by its own. */
+/* A pool counts at most as POOL_TIMES the missing bytes: a setting gives its size, and a smaller pool serves as well. */
 static uint64_t weight_of(const struct scene *scene, const struct candidate *candidate)
 {
 	uint64_t excess = candidate->freed_high, most = scene->request.missing * POOL_TIMES;
@@ -52,7 +52,7 @@ static uint64_t weight_of(const struct scene *scene, const struct candidate *can
 	return candidate->cause == MT_CAUSE_ENGINE_SHARE && most < excess ? most : excess;
 }
 
-/* Less than a percent of what is held is noise, unless the request then fits. Growth counts by its rate. */
+/* A candidate below one percent of the held bytes is noise, unless its removal makes the request fit. Growth counts by its rate. */
 static int is_noise(const struct scene *scene, const struct candidate *candidate)
 {
 	return candidate->parts && !candidate->fits && candidate->cause != MT_CAUSE_GROWS &&
@@ -121,7 +121,7 @@ static int is_within(const struct candidate *candidate, const struct candidate *
 	       (candidate->cause == MT_CAUSE_LARGEST && shared >= candidate->bytes / 100 * WITHIN);
 }
 
-/* A run of a thousand ranks has a thousand rows of each cause: keep the best. */
+/* A run of a thousand ranks has a thousand candidates of each cause. Keep the best RANKED_MAX. */
 static void cut(struct find *find)
 {
 	while (find->candidates > RANKED_MAX)

@@ -37,7 +37,7 @@ static void take_failure(struct scene_request *request, const struct oom_failure
 	request->from_driver = !strcmp(failure->source, "driver");
 }
 
-/* No request failed: the moment is the peak of the device that came nearest to its limit, a device with a known limit first. */
+/* Without a failed request, the moment is a peak: of the device that came nearest to its limit. A device without a limit comes last. */
 static int take_peak(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	struct scene_request *request = &scene->request;
@@ -71,7 +71,7 @@ static int find_peak(struct scene *scene)
 
 /* ---- the same place before ---- */
 
-/* Earlier allocations of the requesting place, oldest first. */
+/* Earlier allocations at the place of the request, oldest first. */
 struct earlier {
 	struct place_call *at;
 	size_t count;
@@ -113,7 +113,7 @@ static const struct scene_span *last_span(const struct scene *scene, const struc
 	return found;
 }
 
-/* See struct scene_moments. */
+/* Returns scene_moments.early_time. */
 static int64_t early_time(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
@@ -127,7 +127,7 @@ static int64_t early_time(const struct scene *scene)
 	return time;
 }
 
-/* The matching call in an earlier span of the phase. SAME_CALL_NONE: none; *error 0 or -MT_E_MEMORY. */
+/* Returns the index of the matching call in an earlier span of the phase; else SAME_CALL_NONE. Sets *error to 0 or -MT_E_MEMORY. */
 static size_t find_call(const struct scene *scene, const struct scene_process *process, const struct scene_span *now,
 			const struct earlier *earlier, int *error)
 {
@@ -179,7 +179,7 @@ static int take_step_before(struct scene *scene, const struct db_stmt *row, void
 	return 0;
 }
 
-/* The peak of the step before serves a peak, and a place without earlier allocations. */
+/* Takes the peak of the step before as reference, for a peak and for a request at a place without earlier allocations. */
 static int find_step_before(struct scene *scene, struct scene_moments *moments)
 {
 	const struct scene_request *request = &scene->request;
@@ -193,7 +193,7 @@ static int find_step_before(struct scene *scene, struct scene_moments *moments)
 
 /* ---- other ranks ---- */
 
-/* Another rank's peak in the request's step, on another device; without this peak, the end of that rank's recording. */
+/* Takes another rank's peak on another device, in the step of the request; without this peak, the end of that rank's recording. */
 static int take_peer(struct scene *scene, const struct db_stmt *row, void *context)
 {
 	uint32_t index = scene_process_of(scene, db_int(row, 0));
@@ -243,9 +243,9 @@ int scene_find_moments(struct scene *scene, struct scene_moments *moments)
 	return error < 0 ? error : find_peers(scene);
 }
 
-/* ---- what is around ---- */
+/* ---- kind of each process ---- */
 
-/* A training function in a forward shows a trainer before its first backward or optimizer. */
+/* Whether the site shows a trainer that has had no backward and no optimizer step so far: a training function runs a forward. */
 static int is_training(const struct scene_site *site)
 {
 	return (site->tags & MT_TAG_BIT(TRAINING)) && site->phase == MT_PHASE_FORWARD && site->at[SCENE_NOW];
@@ -285,7 +285,7 @@ static void tell_who(struct scene *scene)
 	}
 }
 
-/* ---- all of it ---- */
+/* ---- the whole scene ---- */
 
 static int load_moments(struct scene *scene)
 {
@@ -341,7 +341,7 @@ int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int
 		error = scene_load_processes(scene);
 	if (!error)
 		error = scene_load_hosts(scene);
-	/* Without a device, host memory may still show the cause. */
+	/* A run without a device has no moment. Host memory may still show the cause. */
 	return error || !*scene->request.kind ? error : load_moments(scene);
 }
 

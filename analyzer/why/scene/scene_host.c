@@ -1,11 +1,11 @@
-/* Host memory of the recorded processes, and its growth. */
+/* Host memory of the recorded processes, and its rise over the steps. */
 #include <string.h>
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "scene_impl.h"
 
-#define RATE_STEPS 3 /* fewer steps can be a start, a warm-up and one step */
-#define MUCH 8       /* divisor: a rise of 1/8 of the resident bytes is no noise */
+#define RATE_STEPS 3 /* fewer steps can be a start, a warm-up and a single step */
+#define MUCH 8       /* divisor: a rise below 1/8 of the resident bytes is noise */
 
 static int take_host(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
@@ -71,7 +71,7 @@ int64_t scene_climbed(const struct scene_climb *climb)
 struct look {
 	struct scene_host *host;
 	const struct scene_span *last;
-	uint64_t before; /* bytes before the newest phase */
+	uint64_t before; /* bytes at the last sample before the newest phase */
 	struct scene_climb climb;
 };
 
@@ -115,7 +115,7 @@ static void tell_rise(struct scene_host *host, uint64_t before)
 	host->rose = rise > 0 && rise >= much;
 }
 
-/* The place is the newest allocation or release to the driver: an engine that goes to sleep only releases. */
+/* Reads samples and place of one process. A release can be the place, too: an engine that goes to sleep only releases. */
 static int look_at(struct scene *scene, struct scene_host *host)
 {
 	const int64_t process = scene->process[host->process].id;
@@ -163,7 +163,7 @@ int scene_host_is_full(const struct scene *scene)
 	return 0;
 }
 
-/* Samples and places are read only where a host was full: they take a pass over all allocations of a process. */
+/* Reads samples and places only if a host was full: they need a pass over all allocations of each process. */
 int scene_load_hosts(struct scene *scene)
 {
 	size_t i;

@@ -1,4 +1,4 @@
-/* scene_impl.h - shared declarations of this room. */
+/* scene_impl.h - declarations that the files of this room share. */
 #ifndef MEMANA_WHY_SCENE_IMPL_H
 #define MEMANA_WHY_SCENE_IMPL_H
 
@@ -10,49 +10,49 @@ struct scene_text {
 	char text[];
 };
 
-/* Runs `sql` with its parameters and calls `take` for each row, until an error. 0 or -MT_E_x. */
+/* Runs `sql` with its parameters and calls `take` for each row until `take` fails. Returns 0 or -MT_E_x. */
 typedef int scene_take(struct scene *scene, const struct db_stmt *row, void *context);
 int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, int parameters, scene_take *take,
 	       void *context);
 
-/* A copy that lives as long as the scene. NULL: out of memory. */
+/* Returns a copy of the text that lives as long as the scene. NULL: out of memory. */
 const char *scene_keep(struct scene *scene, const char *text);
 
-/* MT_PHASE_OTHER for unknown words. */
+/* Returns the phase with this name; MT_PHASE_OTHER for an unknown name. */
 enum mt_phase scene_phase(const char *word);
 
-/* The stacks of the database, and the tags of their frames. 0 or -MT_E_x. */
+/* Loads the stacks of the database, and the tags of their frames. Returns 0 or -MT_E_x. */
 int scene_load_stacks(struct scene *scene);
 
-/* Loads processes with their phase spans, and sites without bytes. */
+/* Load processes with their phase spans, and sites without bytes. Return 0 or -MT_E_x. */
 int scene_load_processes(struct scene *scene);
 int scene_load_sites(struct scene *scene);
 
-/* The moments of SCENE_NOW and SCENE_BEFORE. has 0: no such reference. */
+/* The moments SCENE_NOW and SCENE_BEFORE. has 0: the scene has no such moment. */
 struct scene_moments {
 	int has[SCENE_PEER];
 	struct alive_moment at[SCENE_PEER];
-	int64_t early_time; /* begin of the request's step, or of its phase if no step ended: older allocations of other processes are earlier */
-	int freed_is_early; /* 1: no step ended, and freed allocations are earlier */
-	int kept;           /* 1: lives that were over are in the sums of temp.kept_sum */
+	int64_t early_time; /* begin of the request's step, else of its phase: older allocations of other processes are earlier */
+	int freed_is_early; /* 1: no step ended; freed allocations are the earlier ones */
+	int kept;           /* 1: temp.kept_sum has the lives that were over at the moment */
 };
 
-/* The reference of a kept moment. 1; 0: no pass kept one; -MT_E_BUSY: it kept another one, without the lives of this one; or -MT_E_x. */
+/* Takes the reference of a moment that a pass kept. Returns 1; 0: no pass kept a moment; -MT_E_BUSY: only a different moment is kept; or -MT_E_x. */
 int scene_take_kept(struct scene *scene, struct scene_moments *moments);
 
-/* Adds the sums of a kept moment to the sites. */
+/* Adds the sums of a kept moment to the sites. Returns 0 or -MT_E_x. */
 int scene_load_kept(struct scene *scene);
 
-/* Call after processes and sites are loaded. -MT_E_BUSY: as scene_take_kept. */
+/* Finds all moments, after processes and sites are loaded. Returns 0 or -MT_E_x; -MT_E_BUSY: see scene_take_kept. */
 int scene_find_moments(struct scene *scene, struct scene_moments *moments);
 
-/* Fills bytes of sites at each moment, resident blocks and the history of sites. Reads each life once. */
+/* Fills the bytes of sites at each moment, the resident blocks, and the history of sites, in one pass. Returns 0 or -MT_E_x. */
 int scene_load_lives(struct scene *scene, struct scene_moments *moments);
 
-/* Fills phase_peak. 0 or -MT_E_x. */
+/* Fills phase_peak. Returns 0 or -MT_E_x. */
 int scene_load_peaks(struct scene *scene);
 
-/* Bytes at the end of the first and of the newest step. falls: some step did not raise them. */
+/* Bytes at the first and the newest sample in a step, with the numbers of these steps. falls: some step did not raise the bytes. */
 struct scene_climb {
 	uint64_t first, last;
 	int64_t from, to;
@@ -60,15 +60,15 @@ struct scene_climb {
 };
 
 void scene_climb(struct scene_climb *climb, const struct scene_span *span, uint64_t bytes);
-int64_t scene_climbed(const struct scene_climb *climb); /* number of steps; 0: some step did not raise the bytes */
+int64_t scene_climbed(const struct scene_climb *climb); /* number of steps that raised the bytes; 0: not all did */
 
-/* Loads host memory of each process. Call after processes are loaded. */
+/* Loads host memory of each process, after the processes. Returns 0 or -MT_E_x. */
 int scene_load_hosts(struct scene *scene);
 
-/* Loads device bytes beyond recorded calls. Call after processes are loaded. */
+/* Loads device bytes beyond recorded calls, after the processes. Returns 0 or -MT_E_x. */
 int scene_load_outside(struct scene *scene, const struct scene_moments *moments);
 
-/* Loads slack, and the tensors that pin it. Call after scene_load_lives. */
+/* Loads slack, and the tensors that pin it, after scene_load_lives. Returns 0 or -MT_E_x. */
 int scene_load_slack(struct scene *scene);
 
 #endif

@@ -1,4 +1,4 @@
-/* The scene of a moment that a pass kept (rows/kept.h): reference, and sums of the lives that were over. */
+/* The moment that a pass kept for the scene (rows/kept.h): its reference, and the sums of lives that were over. */
 #include <string.h>
 #include "memtrace/error.h"
 #include "rows/kept.h"

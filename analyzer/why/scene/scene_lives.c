@@ -1,13 +1,13 @@
-/* One pass over the lives of all allocations: bytes of each site at each moment, and resident blocks. */
+/* Reads the lives of all allocations in one pass: bytes of each site at each moment, and resident blocks. */
 #include <string.h>
 #include "memtrace/error.h"
 #include "scene_impl.h"
 
-/* A row of allocation_span, read by the statement below. */
+/* A row of allocation_span, in the order of LIVES. */
 struct life {
 	int64_t process, since_time, since_seq, until_time, until_seq, seq, time, step, free_step;
 	uint64_t bytes, asleep, count;
-	int ends, at_home, in_use, slept; /* slept: its pages went or came; known of a kept moment alone */
+	int ends, at_home, in_use, slept; /* slept: its pages went or came; 0 unless the moment is a kept one */
 };
 
 #define LIVES(slept)                                                                                                    \
@@ -34,7 +34,7 @@ static void read_life(struct life *life, const struct scene_site *site, const st
 	life->slept = db_int(row, 15) != 0;
 }
 
-/* query/alive.h defines "alive at a moment". */
+/* Whether the allocation is alive at the moment, as query/alive.h defines. */
 static int is_there(const struct life *life, const struct scene_process *process, const struct alive_moment *when)
 {
 	if (!scene_before(life->since_time, life->process, life->since_seq, when))
@@ -75,7 +75,7 @@ static void note_block(struct scene_site *site, const struct life *life)
 		site->last_step = life->step;
 }
 
-/* The history of a site before the moment: allocations, frees, and frees in the step of birth. */
+/* Counts the site's allocations before the moment, those freed, and those freed in the step of their birth. */
 static void note_history(struct scene_site *site, const struct life *life, struct scene *scene,
 			 const struct scene_moments *moments)
 {
@@ -98,7 +98,7 @@ static void note_history(struct scene_site *site, const struct life *life, struc
 	}
 }
 
-/* The sums of a kept moment have all lives but those of its device at the moment. Rows are of other ranks, too. */
+/* Whether the kept sums have this life. They have all lives but sleepers and the lives on the request's device at the moment. */
 static int is_in_sums(const struct scene *scene, const struct scene_moments *moments, const struct scene_site *site,
 		      const struct life *life)
 {
@@ -107,7 +107,7 @@ static int is_in_sums(const struct scene *scene, const struct scene_moments *mom
 		!is_there(life, &scene->process[site->process], &moments->at[SCENE_NOW]));
 }
 
-/* The moment at which the site's bytes count; NULL: none. */
+/* Returns the moment at which the site's bytes count; NULL: the site has no such moment. */
 static const struct alive_moment *moment_of(const struct scene *scene, const struct scene_moments *moments,
 					    const struct scene_site *site, int at)
 {

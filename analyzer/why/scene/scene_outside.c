@@ -1,4 +1,4 @@
-/* Bytes that the driver counts beyond recorded calls, and the peaks of the phases. */
+/* Bytes that the driver counts beyond recorded calls, and the largest bytes of each phase. */
 #include <string.h>
 #include "memtrace/error.h"
 #include "scene_impl.h"
@@ -13,7 +13,7 @@ static int take_context(struct scene *scene MT_UNUSED, const struct db_stmt *row
 	return 0;
 }
 
-/* The newest sample gives context and unexplained of a process. */
+/* The newest sample gives context and unexplained bytes of a process. */
 static int of_process(struct scene *scene, struct scene_process *process)
 {
 	const int64_t parameter[] = { process->id, scene->request.device };
@@ -25,9 +25,9 @@ static int of_process(struct scene *scene, struct scene_process *process)
 		parameter, 2, take_context, process);
 }
 
-/* The used bytes of each sample, less the bytes of recorded calls at this sample. */
+/* Sums up the recorded bytes at each sample, to subtract them from the used bytes. */
 struct count {
-	uint64_t *recorded; /* bytes of each process at its newest sample; before a sample, its held bytes */
+	uint64_t *recorded; /* bytes of each process at its newest sample; before its first sample, its held bytes */
 	uint64_t sum, newest;
 	struct scene_climb climb;
 	const struct scene_moments *moments;
@@ -51,7 +51,7 @@ static int take_sample(struct scene *scene, const struct db_stmt *row, void *con
 	return 0;
 }
 
-/* Without a query of free bytes the newest sample tells, unless the request would fit in this sample. */
+/* Without a query of free bytes, takes them from the newest sample, unless the request would fit then. */
 static void tell_free(struct scene_request *request, uint64_t held, uint64_t outside)
 {
 	if (!request->failure || (request->free >= 0 && strcmp(request->failure->free_by, "bound")) || !outside ||
@@ -94,7 +94,7 @@ static int take_most_held(struct scene *scene, const struct db_stmt *row, void *
 	return 0;
 }
 
-/* A sample may be old. At a later peak of recorded calls, outside bytes had at most the rest of the device. */
+/* A sample may be older than a peak of recorded calls. At this peak, outside bytes had at most the rest of the device. */
 static int bound_outside(struct scene *scene)
 {
 	const int64_t parameter[] = { scene->request.device, scene->request.when.time };
@@ -119,7 +119,7 @@ int scene_load_outside(struct scene *scene, const struct scene_moments *moments)
 	return error;
 }
 
-/* The peaks of later phases are the next limit, once the request fits. */
+/* Once the request fits, the largest peak of another phase is the next limit. */
 static int take_phase_peak(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	scene->phase_peak[scene_phase(db_text(row, 0))] = (uint64_t)db_int(row, 1);

@@ -1,4 +1,4 @@
-/* The processes of the run, their phase spans and their sites. */
+/* Loads the processes of the run, their phase spans and their sites. */
 #include <string.h>
 #include "memtrace/error.h"
 #include "memtrace/event.h"
@@ -39,7 +39,7 @@ static int take_process(struct scene *scene, const struct db_stmt *row, void *co
 	return 0;
 }
 
-/* The newest span that begins before the moment gives the process its phase and step. */
+/* The newest span that began at or before the moment gives the process its phase and step. */
 static void note_span(struct scene_process *process, const struct scene_span *span, const struct alive_moment *when)
 {
 	if (!scene_before(span->first_time, process->id, span->first_seq, when))
@@ -75,7 +75,7 @@ static int take_span(struct scene *scene, const struct db_stmt *row, void *conte
 	return 0;
 }
 
-/* Phases alternate within a forward if layers gather their weights: a phase begins no round of a trainer. */
+/* A trainer's round begins with a step or after a backward, not with each phase: phases alternate inside a forward that gathers weights. */
 static void number_rounds(const struct scene_process *process, struct scene_span *span)
 {
 	uint32_t i;

@@ -3,7 +3,7 @@
 #include "report/frag/frag.h"
 #include "scene_impl.h"
 
-/* Adds the free bytes of each segment in use to the site with most bytes in it. */
+/* Adds the free bytes of each segment with tensors to the site with most bytes in the segment. */
 static void add_pinned(struct scene *scene, struct scene_process *process, const struct frag_map *map)
 {
 	struct scene_site *all = scene->site;
@@ -29,7 +29,7 @@ static void add_pinned(struct scene *scene, struct scene_process *process, const
 		process->pin = SCENE_NONE;
 }
 
-/* Adds empty segments to the site that took them from the driver. */
+/* Adds the bytes of each empty segment to the site that took the segment from the driver. */
 static void add_idle(struct scene *scene, const struct frag_map *map)
 {
 	uint32_t site;

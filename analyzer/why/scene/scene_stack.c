@@ -1,4 +1,4 @@
-/* The call stacks as one tree, and the tags of their frames. */
+/* Loads the call stacks as one tree, with the tags of their frames. */
 #include <string.h>
 #include "memtrace/error.h"
 #include "scene_impl.h"
@@ -26,7 +26,7 @@ void *scene_room(void *array, size_t count, size_t size)
 {
 	char *grown = array;
 
-	if (!(count & (count - 1)) || !count) { /* a power of two: full */
+	if (!(count & (count - 1)) || !count) { /* the array is full at each power of two */
 		grown = realloc(array, (count ? 2 * count : 1) * size);
 		if (!grown)
 			return NULL;
@@ -100,7 +100,7 @@ static int take_frame(struct scene *scene, const struct db_stmt *row, void *cont
 
 /* ---- nodes ---- */
 
-/* A parent comes before its children: ids follow the order of recording. A parent with a higher id is ignored, against circles. */
+/* Parents come before their children, because ids follow the order of recording. A parent with a higher id is ignored: it could close a circle. */
 static int take_node(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	uint32_t parent = scene_node_of(scene, db_int(row, 1)), number = (uint32_t)scene->nodes;
@@ -162,7 +162,7 @@ int scene_is_in(const struct scene *scene, uint32_t node, uint32_t outer)
 	return outer != SCENE_NONE && node == outer;
 }
 
-/* Whether the frame names the user's or a framework's Python function. `native`: a library's function counts, too. */
+/* Whether the frame has a user's or a framework's Python function; with `native`, a library's function, too. */
 static int tells(const struct scene_frame *frame, int native)
 {
 	if (frame->frame.elided || (frame->tags & MT_TAG_BIT(LOOP)) || !*frame->frame.function)
