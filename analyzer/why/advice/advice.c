@@ -14,7 +14,7 @@ int advice_has_row(const struct advice *advice, const struct effect *effect)
 	return 0;
 }
 
-/* The best setting that no row above has; else the best one. One that counts only after another change comes last. */
+/* Takes the best setting that no row above has; if all are taken, the best one. Settings with a condition count only if all have one. */
 static void find_setting(const struct advice *advice, struct advice_row *row)
 {
 	const struct effect *effect[WHY_ROWS + 1];
@@ -78,7 +78,7 @@ int advice_has_plan(const struct advice *advice)
 	return plan->asked || (plan->moves && advice->effects.fit) || plan->moves > 1;
 }
 
-/* Whether the line can be pasted as it is: the value is known, and its owner. */
+/* Whether the line can be pasted unchanged: value, owner and engine of the setting are known. */
 static int can_paste(const struct advice *advice, const struct effect *effect)
 {
 	const struct effects *effects = &advice->effects;

@@ -1,4 +1,4 @@
-/* memana advise --json */
+/* The document of memana advise --json. */
 #include <stdlib.h>
 #include "advice.h"
 #include "memtrace/error.h"
@@ -10,13 +10,13 @@ static void json_range(struct doc *doc, const char *key, struct advise_range ran
 	doc_range(doc, key, range.low, range.high);
 }
 
-/* Bytes in use, with the allocator's slack: at least none, at most the recorded slack. */
+/* The held bytes of a range of bytes in use: between none and all of the recorded slack is added. */
 static void json_held(struct doc *doc, const char *key, const struct effects *effects, struct advise_range in_use)
 {
 	doc_range(doc, key, in_use.low, in_use.high + effects->run.slack);
 }
 
-/* A pair of texts as an object. */
+/* Writes two texts with their keys as an object. */
 static void json_pair(struct doc *doc, const char *key, const char *one, const char *word, const char *other)
 {
 	doc_object(doc, NULL);
@@ -69,7 +69,7 @@ static void json_run(struct doc *doc, const struct advice *advice)
 	const struct advise_part *part = !advice->nothing && config->parts ? &config->part[0] : NULL;
 	struct sentence answer = { .size = 0 };
 
-	/* The first action, and the setting that does it. */
+	/* the first action, with the setting that does it */
 	if (advice->rows)
 		advice_say_action(&answer, advice, &advice->row[0]);
 	if (advice->rows && advice->row[0].effect) {
@@ -155,7 +155,7 @@ static int json_settings(struct doc *doc, const struct advice *advice, int64_t l
 
 /* ---- rows ---- */
 
-/* The actions; then the causes against which no setting is. */
+/* Writes the actions, then the causes without a setting. */
 static void json_rows(struct doc *doc, const struct advice *advice)
 {
 	const struct advice_row *row, *end = advice->row + advice->rows;
@@ -222,7 +222,7 @@ static int json_predicted(struct doc *doc, const struct advice *advice)
 	return error;
 }
 
-/* No range would be true: the changes, and why. */
+/* Writes the changes without a known effect, and the reasons. The document then has no predicted range. */
 static void json_unforetold(struct doc *doc, const struct effect_plan *plan)
 {
 	size_t i;

@@ -1,4 +1,4 @@
-/* The page of memana advise: actions first, then settings, what if, and lines to paste. */
+/* The page of memana advise: actions, other settings, the effect of given changes, and lines to paste. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static void print_setting(const struct text *text, const struct advice *advice, 
 		print_wrapped(text, INDENT, "It counts only if %s", effect->only);
 }
 
-/* Returns the number of settings that a short list leaves out: those of a row, and those that count only after another change. */
+/* Returns the number of settings that a short list leaves out: those above its limit, and those with a condition. */
 static size_t print_settings(const struct text *text, const struct advice *advice, int64_t limit)
 {
 	const struct effect *effect;
@@ -85,7 +85,7 @@ static size_t print_settings(const struct text *text, const struct advice *advic
 	return more;
 }
 
-/* Settings without an effect here: all of them with the reason, or only their number. */
+/* Prints the settings without an effect here and the reasons; not `all`: returns their number. */
 static size_t print_idle(const struct text *text, const struct advice *advice, int all)
 {
 	const struct effects *effects = &advice->effects;
@@ -104,7 +104,7 @@ static size_t print_idle(const struct text *text, const struct advice *advice, i
 	return all ? 0 : idle;
 }
 
-/* The values above are defaults where the run's own settings are unknown. */
+/* Says what the page leaves out, and which values are defaults because the run's own settings are unknown. */
 static void print_notes(const struct text *text, const struct advice *advice, size_t more, size_t idle)
 {
 	const struct advise_config *config = advice->effects.config;
@@ -185,7 +185,7 @@ static void print_plan(const struct text *text, const struct advice *advice)
 		print_outcome(text, advice);
 }
 
-/* The setting of a row to paste: one that is enough goes before others. NULL: none. */
+/* Returns the first row's setting to paste; a setting that is enough alone comes first. NULL: no row has a line to paste. */
 static const struct effect *to_paste(const struct advice *advice)
 {
 	const struct effect *it, *found = NULL;
@@ -199,7 +199,7 @@ static const struct effect *to_paste(const struct advice *advice)
 	return found;
 }
 
-/* The lines of the plan, or else of one setting. */
+/* Prints the lines of the plan; without a plan, those of one setting. */
 static int print_paste(const struct text *text, const struct advice *advice)
 {
 	const struct effect *first = advice_has_plan(advice) ? NULL : to_paste(advice);

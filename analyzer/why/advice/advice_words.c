@@ -1,4 +1,4 @@
-/* Sentences of memana advise. */
+/* The sentences of memana advise. */
 #include <stdio.h>
 #include <string.h>
 #include "advice.h"
@@ -25,7 +25,7 @@ const char *advice_range(char out[ADVICE_RANGE_MAX], struct advise_range range)
 	return out;
 }
 
-/* Length without the ".0" at the end of a number from a file. */
+/* Returns the length of the value without a ".0" at its end: files write numbers with it. */
 static int length_of(const char *value)
 {
 	const char *end = strstr(value, ".0");
@@ -87,7 +87,7 @@ void advice_say_evidence(struct sentence *sentence, const struct advice *advice,
 		     finding_place(place, sizeof(place), scene->db, scene->node[scene->site[most->site].node].id));
 }
 
-/* Says " of deepspeed" of a key that the main framework neither has nor hands on. */
+/* Says " of deepspeed" for a key that the main framework neither has nor passes on. */
 static void say_owner(struct sentence *sentence, const struct advise_config *config, const struct mt_knob *knob)
 {
 	const struct advise_part *part = advise_config_part(config, knob), *first = &config->part[0];
@@ -145,7 +145,7 @@ void advice_say_action(struct sentence *sentence, const struct advice *advice, c
 	why_say_freed(sentence, &advice->why, row->candidate);
 }
 
-/* No setting has a number of bytes: name the one that would do the action. */
+/* No setting has a known number of bytes: name a setting that may do the action. */
 static void say_other(struct sentence *sentence, const struct advice_row *row)
 {
 	const struct effect *other = row->other;

@@ -1,4 +1,4 @@
-/* memana advise - which setting would have helped, by how many bytes, and when none does. */
+/* memana advise - the settings that would have helped, the bytes that each saves, and the actions that no setting does. */
 #include <stdio.h>
 #include "advice.h"
 #include "memtrace/base.h"
@@ -8,7 +8,7 @@
 #include "report/command_option.h"
 
 #define ROWS_SHOWN 3
-#define GIVEN_MAX 64 /* most options --now, and --set */
+#define GIVEN_MAX 64 /* largest number of --now options, and of --set options */
 
 enum { OPTION_FRAMEWORK = COMMAND_OWN, OPTION_CONFIG, OPTION_NOW, OPTION_SET, OPTION_FIT };
 
@@ -69,7 +69,7 @@ static int take_own(struct answer_options *options, int option)
 
 /* ---- the answer ---- */
 
-/* The options are wrong, or the answer has no database to come from. */
+/* Ends with the message about wrong options or wrong data, if the configuration has one; else returns the error. */
 static int fail(const struct advice *advice, int error)
 {
 	const struct advise_config *config = advice->effects.config;

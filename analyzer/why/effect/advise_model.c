@@ -1,4 +1,4 @@
-/* Adds changes of settings to scenarios, and sweeps these over the recording. */
+/* Adds the changes of settings to scenarios, and sweeps the scenarios over the recording. */
 #include "method.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@
 #define TRIALS_AT_ONCE (REPLAY_SCENARIOS_MAX / 2)
 
 /*
- * Runs differ: sizes are rounded, and threads come in another order. All bytes are uncertain by the first part, and changes also by
- * the second part of the change.
+ * Two runs of a program differ: sizes are rounded, and the order of threads varies. Widen each result by the first part of all bytes, and by the
+ * second part of the change.
  */
 #define LOOSE_OF_ALL 0.002
 #define LOOSE_OF_CHANGE 0.03
@@ -57,8 +57,8 @@ void advise_scenario_release(struct advise_scenario *scenario)
 /* ---- a change ---------------------------------------------------------------------------------------------------------- */
 
 /*
- * Whether the engine's cache takes the saved bytes: a cache fills the engine's share of the GPU. More GPUs or a narrower type make
- * the cache larger, and the engine stays as large. Without a cache, the weights alone must fit.
+ * Whether the engine's cache takes up the bytes that the setting saves. A cache fills the engine's share of the GPU: with more GPUs or a narrower
+ * type, the cache grows and the engine stays as large. Without a cache, the weights alone must fit.
  */
 static int is_filled_up(const struct advise_run *run, const struct mt_knob *knob)
 {
@@ -105,7 +105,7 @@ int advise_model_move(struct advise_scenario *scenario, const struct advise_run 
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
-/* The range of two results, widened by the uncertainty. Lean and heavy can be swapped: a site that shrinks later can gain bytes. */
+/* The range between two results, widened by the uncertainty. The lean one can be larger: a site that shrinks later gains bytes. */
 static struct advise_range loosened(uint64_t was, uint64_t one, uint64_t other)
 {
 	uint64_t lean = one < other ? one : other, heavy = one < other ? other : one;
@@ -131,13 +131,13 @@ static void take_result(const struct advise_run *run, struct advise_outcome *out
 	outcome->in = heavy->phase;
 	if (!run->failed || !replay->later.bytes)
 		return;
-	/* Later changes of the step make a peak, too. */
+	/* The later changes of the step can make the peak. */
 	outcome->in = outcome->asked.high > outcome->peak.high ? replay->later.phase : outcome->in;
 	outcome->peak.low = outcome->asked.low > outcome->peak.low ? outcome->asked.low : outcome->peak.low;
 	outcome->peak.high = outcome->asked.high > outcome->peak.high ? outcome->asked.high : outcome->peak.high;
 }
 
-/* Fills the removed bytes of each site at the moment in question, the mean of lean and heavy. 0 or -MT_E_MEMORY. */
+/* Fills the bytes that the change removes from each site at the moment: the mean of lean and heavy. Returns 0 or -MT_E_MEMORY. */
 static int take_parts(struct advise_trial *trial, const struct advise_run *run, const struct advise_scenario *scenario)
 {
 	const struct replay_site *site = run->replay.site;
@@ -181,7 +181,7 @@ static int prepare(const struct advise_run *run, struct advise_config *config, c
 	return trial->works && trial->itemized ? take_parts(trial, run, scenario) : 0;
 }
 
-/* Tries at most TRIALS_AT_ONCE trials. */
+/* Runs at most TRIALS_AT_ONCE trials in one sweep. */
 static int try_few(const struct advise_run *run, struct advise_config *config, const struct advise_move *made,
 		   size_t makes, struct advise_trial *trial, size_t trials)
 {

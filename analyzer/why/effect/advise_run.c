@@ -8,7 +8,7 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 
-#define LIKE_LOGITS 2 /* factor: logits have between half and twice as many rows */
+#define LIKE_LOGITS 2 /* factor: half to twice the rows of the largest logits is about the size of logits */
 
 /* ---- the device ------------------------------------------------------------------------------------------------------ */
 
@@ -37,7 +37,7 @@ static int load_peak(struct advise_run *run)
 
 /* ---- the request --------------------------------------------------------------------------------------------------------- */
 
-/* Numbers sizes like `memana top`: in the order of birth, early ones from before the first computation. */
+/* Numbers the sizes as `memana top` does: in the order of their first allocation, first those from before the first computation. */
 static int take_size(void *context, struct db_stmt *row)
 {
 	struct category_sizes *sizes = context;
@@ -50,7 +50,7 @@ static int take_size(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Whether the size of the failed request is tokens x vocabulary. */
+/* Finds tokens and vocabulary of the failed request, if their product is its size. Returns 0 or -MT_E_x. */
 static int find_asked(struct advise_run *run)
 {
 	static const char sql[] =
@@ -74,7 +74,7 @@ static int find_asked(struct advise_run *run)
 	return error;
 }
 
-/* The category of a request whose stack has no allocation. A request that wakes bytes is a divisor of those of a category that sleep. */
+/* Returns the category of a request whose stack has no allocation. A request that wakes bytes divides the sleeping bytes of a category. */
 static uint8_t request_category(const struct advise_run *run)
 {
 	const struct scene *scene = run->scene;
@@ -101,7 +101,7 @@ static uint64_t element_of(const char *dtype)
 	return strstr(dtype, "64") ? 8 : strstr(dtype, "32") ? 4 : strstr(dtype, "16") ? 2 : strstr(dtype, "8") != NULL;
 }
 
-/* In the shape "151936x896", the weight with most rows has a row for each word. */
+/* In a shape such as "151936x896", the weight with most rows has one row for each word. */
 static void take_weight(struct advise_model *model, uint64_t bytes, uint64_t element, const char *shape)
 {
 	uint64_t dims[CENSUS_DIMS_MAX], elements = element ? bytes / element : 0;
@@ -114,7 +114,7 @@ static void take_weight(struct advise_model *model, uint64_t bytes, uint64_t ele
 	}
 }
 
-/* A parameter, or its gradient or state. Rows of most bytes of a type come last. */
+/* Takes a parameter, gradient or state. Rows of the type with most bytes come last, and leave their bytes of an element. */
 static int take_parameter(void *context, struct db_stmt *row)
 {
 	enum mt_category category = mt_category_parse(db_text(row, 0));
@@ -130,7 +130,7 @@ static int take_parameter(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Loads the model of one training process: the others have the same model, or another shard. */
+/* Loads the model of the process with most parameters. Other processes have the same model, or another shard. */
 static int load_model(struct advise_run *run)
 {
 	static const char parameters[] =
@@ -164,7 +164,7 @@ uint64_t advise_site_held(const struct replay_site *site)
 
 /* ---- logits ---------------------------------------------------------------------------------------------------------- */
 
-/* Sets the vocabulary and the bytes of an element of sites that do not tell them: as of the census, or of the failed request. */
+/* Fills vocabulary and bytes of an element where a site does not show them: by the census, else by the failed request. */
 static void find_words(struct advise_run *run)
 {
 	struct replay_site *site, *end = run->replay.site + run->replay.sites;
@@ -178,7 +178,7 @@ static void find_words(struct advise_run *run)
 	}
 }
 
-/* Rows of the vocabulary in the site's largest allocation; 0: it is no multiple of a row. */
+/* Returns the rows of the vocabulary in the site's largest allocation; 0: its size is no multiple of a row. */
 static uint64_t rows_in(const struct replay_site *site)
 {
 	uint64_t row = site->words * site->element;
@@ -214,7 +214,7 @@ uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases)
 	return most;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------- */
+/* ---- the whole run -------------------------------------------------------------------------------------------------------- */
 
 static int load_roles(struct advise_run *run)
 {
@@ -240,7 +240,7 @@ static int load_roles(struct advise_run *run)
 	return 0;
 }
 
-/* Whether communicators or gathered shards tell of other GPUs than that of the one recorded process. */
+/* Whether the run has one GPU: one process was recorded, and neither communicators nor gathered shards show other GPUs. */
 static int is_alone(const struct scene *scene)
 {
 	size_t i;
@@ -252,16 +252,16 @@ static int is_alone(const struct scene *scene)
 	return scene->processes == 1 && scene->process[0].rank <= 0;
 }
 
-#define LAYERS_LEAST 4  /* fewer repeated stacks are no layers */
-#define LAYERS_MOST 512 /* more pieces of one place are no layers */
+#define LAYERS_LEAST 4  /* fewer repeated stacks are not layers */
+#define LAYERS_MOST 512 /* more pieces of one place are not layers */
 
 /*
- * The number of repeated stacks of a training: most bytes of activations are in as many pieces, or a multiple, with at most one more
- * that passes. 0: unknown. Pieces of a place without a backward can be those of one layer.
+ * Returns the number of repeated stacks of a training; 0: unknown. Places with N pieces, a multiple of N, or one piece more (it passes) must have two
+ * thirds of the activations. Without a backward, the pieces of a place can belong to one layer.
  */
 static uint32_t repeated_stacks(const struct advise_run *run)
 {
-	uint64_t bytes[LAYERS_MOST] = { 0 }, all = 0, sum; /* bytes: of places with this number of pieces */
+	uint64_t bytes[LAYERS_MOST] = { 0 }, all = 0, sum; /* bytes: by number of pieces of a place */
 	const struct replay_site *site, *end = run->replay.site + run->replay.sites;
 	uint32_t i, k;
 
@@ -281,8 +281,8 @@ static uint32_t repeated_stacks(const struct advise_run *run)
 }
 
 /*
- * The request's limit: bytes in use before it, and free bytes. The layers of the model: the census also counts numbered modules inside of
- * layers, and repeated stacks tell the layers.
+ * Fills limit, tokens and layers. The limit is the bytes in use before the request and the free bytes. Repeated stacks correct the census, which also
+ * counts numbered modules inside of layers.
  */
 static void find_figures(struct advise_run *run)
 {

@@ -1,4 +1,4 @@
-/* The owners of bytes: an engine; and a critic, reference, teacher or reward model. */
+/* Finds the owner of bytes: an engine, or a critic, reference, teacher or reward model. */
 #include <stdio.h>
 #include <string.h>
 #include "advise_run.h"
@@ -7,7 +7,7 @@
 
 /* ---- engines --------------------------------------------------------------------------------------------------------- */
 
-/* Graphs of the start are an engine's: a trainer captures graphs after some steps. */
+/* Whether an engine owns the site. Graphs of the start are an engine's: a trainer captures graphs after some steps. */
 static int is_engines(const struct replay_site *site)
 {
 	return (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) ||
@@ -29,7 +29,7 @@ int advise_generates_itself(const struct advise_run *run, int64_t process)
 	return 0;
 }
 
-/* A process with an engine and a model of its own trains. Without an own model, the process is an engine alone. */
+/* A process trains if it has weights of an engine and of its own. A process with an engine and no other weights is only an engine. */
 static void find_role(struct advise_run *run, uint32_t process)
 {
 	int64_t id = run->scene->process[process].id;
@@ -87,11 +87,11 @@ uint32_t advise_roles_of(const struct advise_run *run, const struct replay_site 
 	roles = site->roles ? site->roles : roles & ~run->elsewhere;
 	if (!is_engines(site))
 		return roles;
-	/* A trainer that generates without an engine has its own cache. */
+	/* A trainer that generates without an engine owns its cache. */
 	return RUN_ROLE(ENGINE) | (site->category == MT_CATEGORY_KV_CACHE && !site->engine ? roles : 0);
 }
 
-/* A process that works for one marked model alone: its unmarked bytes, such as loaded weights, are that model's, too. */
+/* If all marked bytes of a process are one model's, and it runs no other work, its unmarked bytes (loaded weights) are this model's, too. */
 static void mark_process(struct advise_run *run, int64_t process)
 {
 	const uint32_t others = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD | 1u << MT_PHASE_OPTIMIZER |
@@ -130,16 +130,16 @@ void advise_find_models(struct advise_run *run, const struct mt_knob_file *file)
 
 /* ---- the engine with a share of the GPU -------------------------------------------------------------------------------- */
 
-#define ENGINE_LEAST 200 /* divisor: less than 1/200 of the device is no engine */
+#define ENGINE_LEAST 200 /* divisor: less than 1/200 of the device is not an engine */
 
-/* Bytes of an engine's process at one moment. */
+/* Bytes of an engine's process at one moment. The weights and cache of a draft model count only in `all`. */
 struct engine_sum {
 	double cache, weights, all;
 };
 
 /*
- * The sum at the peak of a phase; MT_PHASE_COUNT: at the moment in question. All sites of a process with only an engine are the engine's. A
- * draft model is in no share.
+ * Sums up an engine's bytes at the peak of a phase; MT_PHASE_COUNT: at the moment. If a process is only an engine, all its sites count. The share
+ * does not include a draft model.
  */
 static struct engine_sum sum_at(const struct advise_run *run, int64_t process, uint32_t phase)
 {

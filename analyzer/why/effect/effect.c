@@ -7,10 +7,10 @@
 #include "memtrace/error.h"
 #include "method.h"
 
-#define LAYERS_MANY 8   /* least pieces of one place at once: one from each of several layers */
-#define PIECES_MANY 4   /* least pieces of logits at once: one loss has fewer */
-#define BESIDE_SHARE 20 /* divisor: less than 1/20 of the removed bytes is beside the point */
-#define PIECES_SHARE 10 /* divisor: pieces of less than 1/10 of the bytes in use are no reason */
+#define LAYERS_MANY 8   /* pieces of one place at one time: with as many, each comes from another layer */
+#define PIECES_MANY 4   /* pieces of logits at one time: one loss has fewer */
+#define BESIDE_SHARE 20 /* divisor: less than 1/20 of the removed bytes does not count */
+#define PIECES_SHARE 10 /* divisor: pieces below 1/10 of the bytes in use refute nothing */
 
 static uint64_t less(uint64_t base, uint64_t now)
 {
@@ -43,7 +43,7 @@ static int configure(struct effects *effects, const struct effect_request *reque
 	return error;
 }
 
-/* Sets the bytes in use, and those that are missing. */
+/* Sets the bytes in use, the limit, and the bytes that are missing. */
 static void find_needed(struct effects *effects, uint64_t fit)
 {
 	const struct advise_run *run = &effects->run;
@@ -56,23 +56,23 @@ static void find_needed(struct effects *effects, uint64_t fit)
 		effects->needed = effects->base - effects->limit;
 }
 
-/* ---- whether it is to be tried ------------------------------------------------------------------------------------------- */
+/* ---- whether to try a setting -------------------------------------------------------------------------------------------- */
 
-/* Notes why the setting has no effect here. */
+/* Notes the reason why the setting has no effect here. */
 static void say_idle(struct effect *effect, const char *why)
 {
 	snprintf(effect->why, sizeof(effect->why), "%s", why);
 }
 
-/* Whether the bytes are no reason to relaunch. */
+/* Whether the bytes are too few for a relaunch. */
 static int is_small(const struct effects *effects, double bytes)
 {
 	return bytes < (double)effects->base / EFFECT_WORTH;
 }
 
 /*
- * Whether the recording excludes an effect of the method; effect->why says why. All pieces of logits are resident at once, or no backward
- * follows the failed request: a whole step had none, or a generation or an evaluation came first.
+ * Whether the recording excludes an effect of the method; effect->why gets the reason. Either all pieces of logits are resident at once; or no
+ * backward follows the failed request, after a step without a backward, a generation or an evaluation.
  */
 static int is_refuted(const struct effects *effects, struct effect *effect)
 {
@@ -96,8 +96,8 @@ static int is_refuted(const struct effects *effects, struct effect *effect)
 }
 
 /*
- * Whether the recording refutes a default "on" of recomputation: nothing was recomputed, and activations waited for a backward. Before the first
- * step, many layers must have most of the resident activations. Compiled code counts as recomputed: a compiler can recompute without a frame.
+ * Whether the recording refutes the default "on" of recomputation: activations waited for a backward, and nothing was recomputed. Before the end of
+ * the first step, many layers must hold most of the activations. A compiler can recompute without a frame: compiled code counts as recomputed.
  */
 static int is_shown_off(const struct effects *effects, const struct effect *effect)
 {
@@ -123,8 +123,8 @@ static int is_shown_off(const struct effects *effects, const struct effect *effe
 }
 
 /*
- * A program that is changed computes in the widest type, if no census tells another one. A wrapper with its own defaults can have changed
- * the setting, or the settings that it needs. The effect gets a condition.
+ * Adds a condition to an effect that depends on an unknown fact. Without a census, a program computes in the widest type. A wrapper with defaults of
+ * its own can have changed the setting, or a setting that it needs.
  */
 static void say_unknown(const struct effects *effects, struct effect *effect)
 {
@@ -150,7 +150,7 @@ static void say_unknown(const struct effects *effects, struct effect *effect)
 			 knob->saves == MT_KNOB_SAVES_ON ? "off" : "on");
 }
 
-/* Whether the setting can still change, by configuration and recording. 0: no effect, and effect->why is filled. */
+/* Whether configuration and recording allow a change of the setting. 0: no effect, and effect->why has the reason. */
 static int is_open(const struct effects *effects, struct effect *effect, int backend)
 {
 	const struct mt_knob *knob = effect->knob;
@@ -160,7 +160,7 @@ static int is_open(const struct effects *effects, struct effect *effect, int bac
 
 	if (standing == ADVISE_STANDING_ABSENT)
 		return 0;
-	/* The recording proves "on" of a setting that saves when off, or refutes a default "on". */
+	/* The recording can prove "on" of a setting that saves when off, and can refute a default "on". */
 	if (is_default && can_be_off && (knob->measure == MT_KNOB_UNIT_SWITCH || knob->turned_off) &&
 	    effect_is_proved(effects, knob, (char[ADVISE_WORDS_MAX]){ "" }))
 		effect_show(effect, knob->turned_off ? "on" : "true");
@@ -173,13 +173,13 @@ static int is_open(const struct effects *effects, struct effect *effect, int bac
 			 standing == ADVISE_STANDING_NO_EFFECT ? "has no effect here: " : "", why);
 		return 0;
 	}
-	/* Without a known configuration, another setting's default is a condition, and no fact if the stacks show a backend. */
+	/* If the configuration is unknown, the default of a needed setting is a condition, unless the stacks show the backend. */
 	if (backend <= 0)
 		snprintf(effect->only, sizeof(effect->only), "this changes first: %.480s", why);
 	return 1;
 }
 
-/* 1: a value to try; 0: no effect, with or without a reason in effect->why. */
+/* Returns 1: there is a value to try; 0: no effect, with or without a reason in effect->why. */
 static int is_to_try(const struct effects *effects, struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
@@ -216,7 +216,7 @@ static int outcome_fits(const struct effects *effects, const struct advise_outco
 
 /* ---- the result ------------------------------------------------------------------------------------------------------- */
 
-/* In a series of unknown length, room for one request is not enough. A setting is enough if it removes most of the series. */
+/* Whether the setting is enough for a series of unknown length: it must remove most of the series, and not only one request. */
 static int ends_series(const struct effects *effects, const struct effect *effect)
 {
 	const struct replay *replay = &effects->run.replay;
@@ -226,7 +226,7 @@ static int ends_series(const struct effects *effects, const struct effect *effec
 	       (effect->knob->categories & 1u << site->category && effect->saved.low >= site->then / 4 * 3);
 }
 
-/* Takes the removed bytes: their parts by site, their category and process. 0: hardly any are of the setting's own categories. */
+/* Takes the removed bytes by site, their main category and process. Returns 0: almost none are in the setting's own categories. */
 static int take_parts(const struct effects *effects, struct effect *effect, const struct advise_trial *trial)
 {
 	const struct replay *replay = &effects->run.replay;
@@ -291,8 +291,8 @@ static void take_trial(struct effects *effects, struct effect *effect, const str
 /* ---- the allocator --------------------------------------------------------------------------------------------------------- */
 
 /*
- * The saving is at most the bytes between blocks, of the process that asks or has most of them: empty segments go back without any
- * setting. `memana frag --replay` says how much of it goes. PyTorch refuses expandable segments for a sleeping pool.
+ * The saving is at most the free bytes between blocks, in the requesting process or in the one with most slack. Empty segments go back without any
+ * setting. `memana frag --replay` computes the saving. PyTorch refuses expandable segments for a sleeping pool.
  */
 static int try_allocator(struct effects *effects, struct effect *effect)
 {
@@ -321,7 +321,7 @@ static int try_allocator(struct effects *effects, struct effect *effect)
 
 /* ---- all ------------------------------------------------------------------------------------------------------------------- */
 
-/* Collects the settings that apply here. 0 or -MT_E_MEMORY. */
+/* Collects the settings that apply to this run. Returns 0 or -MT_E_MEMORY. */
 static int collect(struct effects *effects)
 {
 	struct advise_config *config = effects->config;
@@ -382,7 +382,7 @@ static int try_all(struct effects *effects)
 
 /* ---- given ------------------------------------------------------------------------------------------------------------- */
 
-/* The newest value of each setting of --set. */
+/* Takes the newest value of each setting of --set. */
 static void take_given(struct effects *effects)
 {
 	struct effect_plan *plan = &effects->plan;
@@ -427,9 +427,9 @@ static int plan_given(struct effects *effects)
 
 /* ---- a plan that fits ---------------------------------------------------------------------------------------------------------- */
 
-#define TRIED_MAX 64 /* most settings to try: the best ones */
+#define TRIED_MAX 64 /* largest number of settings that are tried, best first */
 
-/* Cheap bytes first: a setting that costs time or changes results must save more. */
+/* Factors of the saved bytes: a setting that costs time or changes results must save more bytes than a free one. */
 static const double price[MT_KNOB_COSTS] = { 1, 0.8, 0.4, 0.2, 0.15 };
 
 static int is_taken(const struct effect_plan *plan, const struct effect *effect)
@@ -441,7 +441,7 @@ static int is_taken(const struct effect_plan *plan, const struct effect *effect)
 	return i < plan->moves;
 }
 
-/* Tries each setting in addition to the plan, and takes the one that helps most. 1: one helps, 0: none does, or -MT_E_x. */
+/* Tries each setting together with the plan, and adds the best one. Returns 1: one was added; 0: no setting helps; or -MT_E_x. */
 static int take_next(struct effects *effects)
 {
 	struct effect_plan *plan = &effects->plan;

@@ -1,4 +1,4 @@
-/* The action of a setting (include/memtrace/why.h), from its row and never from its key; and the settings against a candidate. */
+/* The action of a setting (memtrace/why.h), which follows from its row and never from its key; and the settings against a candidate. */
 #include <string.h>
 #include "effect.h"
 #include "memtrace/base.h"
@@ -6,18 +6,18 @@
 #include "stack_words.h"
 #include "why/rank/rank.h"
 
-#define FIXES_MAX 8 /* most actions against a cause */
+#define FIXES_MAX 8 /* largest number of actions against a cause */
 
 /* ---- actions ------------------------------------------------------------------------------------------------------------ */
 
 #define WEIGHT_PARTS (CATEGORY(WEIGHTS) | CATEGORY(GATHER_BUFFERS))
 
-/* Conditions for a row; 0: anything. The first line that holds gives the action. */
+/* The first row whose conditions hold gives the action. 0: no condition. */
 static const struct {
 	enum mt_knob_method method;
-	uint32_t has, only; /* categories: all of `has`, and none but `only` */
+	uint32_t has, only; /* categories: the knob has all of `has`, and exactly `only` */
 	enum mt_knob_leaves leaves;
-	uint32_t processes; /* these alone */
+	uint32_t processes; /* exactly these processes */
 	enum mt_action action;
 } action_of[] = {
 	{ 0, 0, 1u << MT_KNOB_HOST, 0, 0, MT_ACTION_HOST_LESS },
@@ -65,12 +65,12 @@ enum mt_action effect_action(const struct mt_knob *knob)
 _Static_assert(MT_ACTIONS <= 32, "a bit for each action");
 _Static_assert(MT_CAUSES <= 32, "a bit for each cause");
 
-/* Causes of bytes that are only much: whatever makes fewer of them helps. The other causes have bytes that need not be there at all. */
+/* Causes whose bytes are needed but large: any setting that makes fewer of them helps. Bytes of the other causes are not needed at all. */
 #define MUCH                                                                                                \
 	(1u << MT_CAUSE_LARGEST | 1u << MT_CAUSE_LOGITS | 1u << MT_CAUSE_OUTLIER | 1u << MT_CAUSE_AT_ONCE | \
 	 1u << MT_CAUSE_UNSHARDED | 1u << MT_CAUSE_ENGINE_SHARE | 1u << MT_CAUSE_UNEVEN)
 
-/* The helpful actions, bits 1 << enum mt_action: the one that the page gives, and those of other fixes. */
+/* Returns the helpful actions, bits 1 << enum mt_action: the page's action, and the actions of all other matching fixes. */
 static uint32_t actions_of(const struct scene *scene, const struct candidate *candidate)
 {
 	const struct mt_fix_question question = rank_question(scene, candidate);
@@ -83,7 +83,7 @@ static uint32_t actions_of(const struct scene *scene, const struct candidate *ca
 	return actions;
 }
 
-/* A setting with a helpful action counts if it reaches some of the bytes. Another setting must remove most of them. */
+/* Whether the setting is against the candidate: it has a helpful action and removes some of the bytes, or it removes most of them. */
 static int is_against(const struct candidate *candidate, uint32_t actions, const struct effect *effect)
 {
 	int helps = (actions & 1u << effect->action) != 0;
@@ -118,7 +118,7 @@ int effect_order(const void *one, const void *two)
 	return strcmp(a->knob->name.key, b->knob->name.key);
 }
 
-/* Rank against the candidate: a setting that counts as it is, then one that fits, then one that does what the page says. */
+/* Rank of a setting against the candidate: without a condition, then fitting, then with the action of the page. */
 static int worth(const struct candidate *candidate, const struct effect *effect)
 {
 	return 4 * !*effect->only + 2 * effect->fits + (candidate->fix && effect->action == candidate->fix->action);
@@ -131,7 +131,7 @@ size_t effect_for(const struct effects *effects, const struct candidate *candida
 	const struct effect *it;
 	size_t count = 0, i, k;
 
-	/* effects->effect is in the order of effect_order(): of equal rank the first one goes before. */
+	/* effects->effect is sorted by effect_order(): settings of equal rank keep this order. */
 	for (i = 0; i < effects->effects; i++) {
 		it = effects->effect[i];
 		if (!is_against(candidate, actions, it))
@@ -146,7 +146,7 @@ size_t effect_for(const struct effects *effects, const struct candidate *candida
 	return count;
 }
 
-/* Whether the setting is about the candidate's category and process. */
+/* Whether the setting is for the candidate's category and process. */
 static int is_about(const struct effects *effects, const struct candidate *candidate, const struct mt_knob *knob)
 {
 	const struct replay *replay = &effects->run.replay;

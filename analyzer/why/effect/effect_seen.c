@@ -1,4 +1,4 @@
-/* The evidence of recorded stacks for a setting: whether its code runs here, and whether it is on. */
+/* The evidence of recorded stacks for a setting: whether its code runs here, and whether the setting is on. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "memtrace/base.h"
 #include "stack_words.h"
 
-#define NEEDS_DEPTH 3 /* most levels of settings that need settings */
+#define NEEDS_DEPTH 3 /* how many settings deep a chain of needed settings is followed */
 
 /* ---- on already ---------------------------------------------------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ int effect_is_proved(const struct effects *effects, const struct mt_knob *knob, 
 
 /* ---- settings that need it or exclude it ------------------------------------------------------------------------------- */
 
-/* Whether a part of the configuration is seen (1), or not seen (0), and the constraint needs its framework by key or value. */
+/* Whether the constraint needs a part of the configuration, by key or value, that the recording shows (seen 1) or does not show (seen 0). */
 static int needs_part(const struct effects *effects, const struct mt_knob_constraint *constraint, int seen)
 {
 	const struct advise_config *config = effects->config;
@@ -41,8 +41,8 @@ static int needs_part(const struct effects *effects, const struct mt_knob_constr
 }
 
 /*
- * 1: the stacks prove a switch that the setting needs; -1: they prove one that excludes it; 0: neither, or a needed one is missing. To
- * the given depth of settings that need settings.
+ * Returns 1: the stacks prove a switch that the setting needs; -1: one that excludes it; 0: neither, or a needed switch is missing. Needed settings
+ * can need other settings, `depth` times.
  */
 static int stacks_say(const struct effects *effects, const struct mt_knob *knob, int depth)
 {
@@ -87,8 +87,8 @@ int effect_backend(const struct effects *effects, const struct mt_knob *knob)
 /* ---- here at all --------------------------------------------------------------------------------------------------------- */
 
 /*
- * Settings of unseen code have no effect. A framework that starts an engine has the engine's settings. The base of all others runs in
- * the process of the framework above it.
+ * Whether a part below the main framework has settings here: its code was seen, or its class is the base of all frameworks. An engine alone has none:
+ * the framework that starts the engine has the engine's settings.
  */
 int effect_is_there(const struct effects *effects, uint32_t part)
 {
@@ -97,7 +97,7 @@ int effect_is_there(const struct effects *effects, uint32_t part)
 
 	if (!part || !it->file->below)
 		return 1;
-	/* A main framework without flags cannot pass another framework's flags. */
+	/* A main framework without flags cannot pass on another framework's flags. */
 	if (it->file->written == MT_KNOB_WRITTEN_FLAG && first->file->written != MT_KNOB_WRITTEN_FLAG)
 		return 0;
 	for (i = 0; i < it->file->knobs; i++)
@@ -105,7 +105,7 @@ int effect_is_there(const struct effects *effects, uint32_t part)
 	return own && (it->seen || it->file->class_);
 }
 
-/* Whether the user can add the call: only a user's own loop can get a new call. Sharding is set up outside of the loop. */
+/* Whether the user can add the call. A new call fits into a loop of the user's own; sharding is set up outside of any loop. */
 static int can_be_added(const struct effects *effects, const struct advise_part *part, const struct mt_knob *knob)
 {
 	int is_call = knob->written == MT_KNOB_WRITTEN_CODE ||
@@ -116,7 +116,7 @@ static int can_be_added(const struct effects *effects, const struct advise_part 
 	return !is_call || part->file->below || shards || effects->config->part[0].file->loop == MT_KNOB_LOOP_USER;
 }
 
-/* Whether the setting's model was seen, for settings of a critic, a reference or a reward model alone. */
+/* Whether the setting's model was seen. Only settings of one critic, reference or reward model can fail this. */
 static int is_model_there(const struct advise_run *run, uint32_t roles)
 {
 	if (roles != RUN_ROLE(REFERENCE) && roles != RUN_ROLE(CRITIC) && roles != RUN_ROLE(REWARD))
@@ -126,8 +126,8 @@ static int is_model_there(const struct advise_run *run, uint32_t roles)
 }
 
 /*
- * Whether pieces wait whole that the setting cuts or frees sooner: gathered weights as large as the model, or gradients about as large
- * as a gathered weight.
+ * Whether the pieces that the setting cuts or frees sooner exist as a whole: gathered weights as large as the model, or gradients at least half as
+ * large as a gathered weight.
  */
 static int is_whole(const struct effects *effects, const struct mt_knob *knob)
 {
@@ -149,7 +149,7 @@ static int is_whole(const struct effects *effects, const struct mt_knob *knob)
 	return !(knob->categories & 1u << MT_CATEGORY_GATHER_BUFFERS) || (weights && gathered >= weights);
 }
 
-/* Whether a file or function on the stacks has one of the backend's words. */
+/* Whether a file or a function on the stacks contains one of the backend's words. */
 static int backend_is_seen(const struct scene *scene, const struct mt_knob_wrapper *backend)
 {
 	const struct scene_frame *at;
@@ -163,7 +163,7 @@ static int backend_is_seen(const struct scene *scene, const struct mt_knob_wrapp
 	return 0;
 }
 
-/* Whether the key names a backend that the stacks do not show, while they show another one. */
+/* Whether the key names a backend, and the stacks show only another backend. */
 static int is_rivals(const struct effects *effects, const struct mt_knob_file *file, const struct mt_knob *knob)
 {
 	const struct mt_knob_wrapper *backend;
@@ -184,7 +184,7 @@ static int is_rivals(const struct effects *effects, const struct mt_knob_file *f
 int effect_is_meant(const struct effects *effects, const struct mt_knob *knob)
 {
 	const struct advise_part *part = advise_config_part(effects->config, knob);
-	int is_seen = !knob->seens || !effects->scene->nodes; /* a recording without stacks refutes nothing */
+	int is_seen = !knob->seens || !effects->scene->nodes; /* a recording without stacks excludes no setting */
 	uint32_t i;
 
 	for (i = 0; i < knob->constraints; i++)
@@ -192,7 +192,7 @@ int effect_is_meant(const struct effects *effects, const struct mt_knob *knob)
 			return 0;
 	for (i = 0; i < knob->seens && !is_seen; i++)
 		is_seen = stack_is_seen(effects->scene, knob->seen[i]);
-	/* A row of one trainer counts only if some trainer was seen. Constraints check which one. */
+	/* A row of one trainer counts only if the recording shows a trainer. The row's constraints name this trainer. */
 	return part && is_seen && can_be_added(effects, part, knob) && (!knob->trainer || part->trainer) &&
 	       !is_rivals(effects, part->file, knob) && is_model_there(&effects->run, knob->processes) &&
 	       is_whole(effects, knob);

@@ -1,4 +1,4 @@
-/* A value to try for a setting, from its present value by configuration or recording. */
+/* Proposes a value to try for a setting, from the present value by configuration or recording. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,15 +6,15 @@
 #include "effect_impl.h"
 #include "memtrace/base.h"
 
-#define PIECE_ROWS 1024.0 /* rows of logits in a piece, without a value */
+#define PIECE_ROWS 1024.0 /* rows of logits in a piece, if the value is unknown */
 #define SHARE_STEP 0.01
-#define SHARE_LEAST 0.05 /* least share of a working engine */
-#define SHARE_CACHE 0.02 /* share for the cache, beside the weights */
-#define SHARE_OVER 0.015 /* part of the GPU: bytes above the share by more refute the share */
-#define SHARE_NEAR 0.03  /* part of the GPU: bytes below the share by more refute the share */
-#define SHARE_SURE 0.85  /* part of a smaller share that frees bytes: an engine has other memory in it */
+#define SHARE_LEAST 0.05 /* smallest share with which an engine works */
+#define SHARE_CACHE 0.02 /* smallest share for the cache, in addition to the weights */
+#define SHARE_OVER 0.015 /* part of the GPU: the share is refuted if the engine has as much more */
+#define SHARE_NEAR 0.03  /* part of the GPU: the share is refuted if the engine has as much less */
+#define SHARE_SURE 0.85  /* part of a reduction that surely frees bytes: an engine's share has other memory, too */
 #define RANK_USUAL 16.0
-#define OUTLIER 2 /* factor: tokens of an outlier, by those of all earlier micro-batches */
+#define OUTLIER 2 /* factor: an outlier has more tokens than this times all earlier micro-batches */
 #define TOKENS_STEP 256
 
 static const char *text_of(struct effect *effect, double number)
@@ -28,15 +28,13 @@ void effect_show(struct effect *effect, const char *value)
 	effect->begins = value;
 }
 
-/* Sets the present value to a number that the recording shows. */
+/* Takes a number of the recording as the present value. */
 static void show_number(struct effect *effect, double number)
 {
 	effect_show(effect, advise_value_text(effect->pretend, effect->knob, number));
 }
 
-/*
- * Whether only a default gives the value, without a known configuration. A number made from the default can be the set value, or on its wrong side.
- */
+/* Whether the value is only a default of an unknown configuration. A proposal from this default can be the value in use, or above it. */
 static int is_guess(const struct effects *effects, const struct effect *effect)
 {
 	return effects->blind && effect->now.origin == ADVISE_DEFAULT;
@@ -57,7 +55,7 @@ static const char *halve(struct effect *effect)
 
 /* ---- tokens -------------------------------------------------------------------------------------------------------------- */
 
-/* Half of the value, at least the floor. 0: the value is at the floor. */
+/* Returns half of the value, at least the floor; 0: the value is at the floor. */
 static double half_of_tokens(const struct effects *effects, const struct effect *effect, double now)
 {
 	double floor_ = floor_of(effects, effect), to = now / 2 > floor_ ? now / 2 : floor_;
@@ -81,7 +79,7 @@ static int is_outlier(const struct effects *effects)
 	return earlier_tokens(effects) > 0 && (double)effects->run.asked.tokens > OUTLIER * earlier_tokens(effects);
 }
 
-/* A default length is not used: everybody sets it. A request far above all earlier ones is one long sample. */
+/* Ignores a default length: users always set one. A request far above all earlier ones is one long sample. */
 static const char *lower_length(const struct effects *effects, struct effect *effect, double now)
 {
 	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases), half;
@@ -95,7 +93,7 @@ static const char *lower_length(const struct effects *effects, struct effect *ef
 		show_number(effect, tokens);
 		return text_of(effect, floor(earlier_tokens(effects)));
 	}
-	/* The model's own cache has the length of the answers: half is an answer for an unknown value, too. */
+	/* The model's own cache has the length of the answers. An unknown length can be halved. */
 	if (now <= 0 && effect->knob->of == MT_KNOB_OF_ANSWER && effects->run.failed &&
 	    effects->run.replay.request.phase == MT_PHASE_ROLLOUT && advise_generates_itself(&effects->run, 0))
 		return halve(effect);
@@ -103,7 +101,7 @@ static const char *lower_length(const struct effects *effects, struct effect *ef
 	return half >= 1 ? text_of(effect, half) : NULL;
 }
 
-/* Whether a sample beyond the budget ends the run with an error, and can be as long: the micro-batch is not known to be filled. */
+/* Whether a sample above the budget ends the run with an error, and samples may be this long: micro-batches are not known to be full. */
 static int may_end_run(const struct effects *effects, const struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
@@ -116,7 +114,7 @@ static int may_end_run(const struct effects *effects, const struct effect *effec
 	       (earlier_tokens(effects) <= 0 || is_outlier(effects));
 }
 
-/* Without a set budget, a micro-batch larger than the default shows the budget. */
+/* If no budget is set, a micro-batch above the default shows the budget. */
 static const char *lower_budget(const struct effects *effects, struct effect *effect, double now)
 {
 	double tokens = (double)advise_tokens_in(&effects->run, effect->knob->phases), half;
@@ -145,7 +143,7 @@ static const char *lower_budget(const struct effects *effects, struct effect *ef
 
 /* ---- an engine's share ------------------------------------------------------------------------------------------------------ */
 
-/* The reduction of the share that frees the missing bytes. A start whose end is unknown needs room for one more request. */
+/* Returns the reduction of the share that frees the missing bytes. A start with unknown length needs room for one more request. */
 static double less_of_share(const struct effects *effects)
 {
 	const struct advise_run *run = &effects->run;
@@ -159,8 +157,8 @@ static double less_of_share(const struct effects *effects)
 }
 
 /*
- * The engine's largest bytes refute a default: they exceed the share, or are far below it with a cache. The set share is then unknown,
- * but at least weights and cache. The engine starts with its weights and a small cache at least.
+ * Lowers the engine's share. The engine's largest bytes can refute a default share: they exceed it, or stay far below it in spite of a cache. The
+ * share is then unknown, and at least weights and cache. An engine needs its weights and a small cache to start.
  */
 static const char *lower_share(const struct effects *effects, struct effect *effect, double now)
 {
@@ -182,7 +180,7 @@ static const char *lower_share(const struct effects *effects, struct effect *eff
 	}
 	if (engine->weights)
 		least = fmax(least, ceil((double)engine->weights / total / SHARE_STEP) * SHARE_STEP + SHARE_CACHE);
-	if (engine->weights && now - less < least) /* the least possible share, even if bytes are still missing */
+	if (engine->weights && now - less < least) /* the smallest possible share, even if too few bytes are freed */
 		less = now - least;
 	if (now <= 0 || less < SHARE_STEP || now - less < least - SHARE_STEP / 2)
 		return NULL;
@@ -192,7 +190,7 @@ static const char *lower_share(const struct effects *effects, struct effect *eff
 
 /* ---- numbers ---------------------------------------------------------------------------------------------------------------- */
 
-/* Proposes a lower value, usually half: at least the floor, and a multiple of it. An unknown value makes the proposal relative. */
+/* Proposes a lower value, usually half: at least the floor and a multiple of it. The proposal for an unknown value is relative. */
 static const char *lower(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;
@@ -220,7 +218,7 @@ static const char *lower(const struct effects *effects, struct effect *effect, d
 	return text_of(effect, half > least ? floor(half / least) * least : least);
 }
 
-/* Proposes twice the number of parts or GPUs, of one GPU where the run has no more. */
+/* Proposes twice the number of parts or GPUs. A run on one GPU starts from one. */
 static const char *higher(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;
@@ -243,8 +241,8 @@ static const char *higher(const struct effects *effects, struct effect *effect, 
 /* ---- choices ---------------------------------------------------------------------------------------------------------------- */
 
 /*
- * The weight of the present value; -1: unknown. An unknown optimizer is taken for the most frequent one, the first of the row. An
- * unknown type of the model is the widest if the census says so. Otherwise the widest type becomes a condition.
+ * Returns the weight of the present value; -1: unknown. An unknown optimizer counts as the most frequent one, the first of the row. An unknown type
+ * of the model is the widest one if the census says so; without a census, the widest type becomes a condition.
  */
 static double weight_now(const struct effects *effects, struct effect *effect)
 {
@@ -270,7 +268,7 @@ static double weight_now(const struct effects *effects, struct effect *effect)
 	return widest;
 }
 
-/* The next lighter type. One byte for each number is enough for a cache and for states in blocks, not for weights. */
+/* Returns the next lighter type. One byte for each number is enough for a cache and for states in blocks, but not for weights. */
 static const char *lighter(const struct effects *effects, struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
@@ -284,7 +282,7 @@ static const char *lighter(const struct effects *effects, struct effect *effect)
 	return NULL;
 }
 
-/* Proposes the next lighter type, or the word or number that turns the setting on. A word of recomputation can be on for a part only. */
+/* Proposes the next lighter type, or the value that turns the setting on. A word of recomputation may turn on a part only: another one can follow. */
 static const char *choose(const struct effects *effects, struct effect *effect, double now)
 {
 	const struct mt_knob *knob = effect->knob;

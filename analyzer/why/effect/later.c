@@ -1,34 +1,34 @@
-/* The bytes that a step takes after the failed request. */
+/* Finds the bytes that a step takes after the failed request. */
 #include <string.h>
 #include "advise_run.h"
 #include "memtrace/base.h"
 #include "report/answer.h"
 
-#define SERIES_LEAST 3 /* least number of equal pieces before the request */
+#define SERIES_LEAST 3 /* least number of equal pieces in a series before the request */
 #define LAYERS_LEAST 4
-#define ROUGHLY 512 /* bytes of a piece, by which allocators round */
+#define ROUGHLY 512 /* bytes: allocators round a size by less */
 
 #define OWN "process = ?1 AND device = ?2 AND memory = 'tensor'"
 #define KIND(category) (1u << MT_CATEGORY_##category)
 
-/* A call of the request's place: in the failed step, or the matching one of an earlier step. */
+/* A call of the request's place: the failed one, or the matching one of an earlier step. */
 struct call {
 	int64_t step, seq;
-	uint64_t count, bytes; /* the place's requests of the step up to this one, and their bytes */
-	uint64_t own;          /* bytes of the step in use: of the failed one now, of an earlier one at its most */
-	/* after the call */
-	int64_t most, at; /* most bytes more; at: seq of the most */
-	uint8_t phase;    /* phase of `most` */
+	uint64_t count, bytes; /* number and bytes of the place's requests in the step, up to this call */
+	uint64_t own;          /* bytes of the step in use: now in the failed step, at its largest in an earlier step */
+	/* after the call: */
+	int64_t most, at; /* largest rise in bytes after the call; seq of this largest rise */
+	uint8_t phase;    /* phase of this largest rise */
 };
 
 struct search {
 	struct replay *replay;
 	const struct oom_failure *failed;
-	struct call now, best; /* best: the earlier call with most bytes after it; `most` 0: none */
-	struct call call;      /* the one that is read */
+	struct call now, best; /* best: the earlier call with the largest rise after it; `most` 0: no such call */
+	struct call call;      /* the call that is being read */
 	int reached;           /* 1: an earlier step reached the place */
-	/* the changes after the call */
-	uint32_t phases; /* bits of the phases in which the work goes on */
+	/* changes after this call: */
+	uint32_t phases; /* phases of the work that goes on, as bits */
 	int came_back, over;
 	int64_t sum;
 };
@@ -55,7 +55,7 @@ static int take_now(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* A phase ends with the next phase. A forward and its backward end with the next forward. */
+/* Whether the phase ends the work. Forward and backward end with the next forward, any other phase with the next phase. */
 static int is_over(struct search *search, uint8_t phase)
 {
 	uint32_t trains = 1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD | 1u << MT_PHASE_OTHER;
@@ -110,13 +110,13 @@ static int take_call(void *context, struct db_stmt *row)
 	return error;
 }
 
-/* Whether a micro-batch makes the bytes. The model's own cache counts, an engine's cache does not. */
+/* Whether a micro-batch makes and frees the bytes. A model's own cache passes with it; an engine's cache stays. */
 static int passes(const struct replay_site *site)
 {
 	return RUN_PASSING & 1u << site->category || (site->category == MT_CATEGORY_KV_CACHE && site->own_cache);
 }
 
-/* Bytes of a micro-batch scale with the request. Other bytes do not. */
+/* Factor from the earlier step to the failed one: bytes of a micro-batch scale with the request, other bytes do not. */
 static double scale_of(const struct search *search, const struct replay_site *site)
 {
 	const struct call *now = &search->now, *best = &search->best;
@@ -126,7 +126,7 @@ static double scale_of(const struct search *search, const struct replay_site *si
 		       : 1;
 }
 
-/* A site's change after the call (0), or its bytes of the step at the most (1). */
+/* Takes a row: 0: a site's change after the call; 1: a site's bytes of the step at the largest rise. */
 static int take_site(void *context, struct db_stmt *row)
 {
 	struct search *search = context;
@@ -143,8 +143,8 @@ static int take_site(void *context, struct db_stmt *row)
 }
 
 /*
- * Takes the changes of the earlier step, up to its most. Their sum is at most that step's bytes at these sizes: the failed step can
- * have another order of requests.
+ * Takes the changes of the earlier step up to its largest rise. The step then had `own` bytes at these sizes: this bounds the sum, because the failed
+ * step can have another order of requests.
  */
 static int take_over(struct search *search)
 {
@@ -174,7 +174,7 @@ static int by_steps(struct search *search)
 		"SELECT count(*) FILTER (WHERE node = ?3), ifnull(sum(bytes) FILTER (WHERE node = ?3), 0), "
 		"ifnull(sum(bytes) FILTER (WHERE free_seq IS NULL OR free_seq > ?5), 0) FROM allocation WHERE " OWN
 		" AND step = ?4 AND alloc_seq < ?5";
-	/* The two newest steps, each with the call of the place that matches the failed one, else its last one. */
+	/* The two newest steps: each with the call that matches the failed one, or with its last call of the place. */
 	static const char calls[] =
 		"SELECT step, max(alloc_seq), max(n), max(taken) FROM (SELECT step, alloc_seq, "
 		"sum(bytes) OVER (PARTITION BY step ORDER BY alloc_seq) AS taken, "
@@ -193,7 +193,7 @@ static int by_steps(struct search *search)
 
 /* ---- one of a series -------------------------------------------------------------------------------------------------- */
 
-/* Resident pieces of places like the request's, as large as the request. */
+/* Returns the number of resident pieces that are as large as the request, at places like the request's. */
 static uint64_t pieces_of(const struct replay *replay)
 {
 	const struct scene *scene = replay->scene;
@@ -214,8 +214,8 @@ static uint64_t pieces_of(const struct replay *replay)
 }
 
 /*
- * Each layer has one piece. An optimizer's states are as many as weights, and their number is unknown, as is the number of pieces
- * without the layers of a census. Activations that come in series are freed before the series ends.
+ * A series has one piece for each layer. SERIES means an unknown length: states of an optimizer (as many as weights), a load, and any series without
+ * the census's layers. A series of activations is freed before it ends.
  */
 static int by_layers(struct replay *replay, uint64_t layers, uint64_t tags)
 {
@@ -239,7 +239,7 @@ static int by_layers(struct replay *replay, uint64_t layers, uint64_t tags)
 	return replay_add_later(replay, replay->request.site, (double)replay->request.bytes * replay->later.count);
 }
 
-/* Whether earlier allocations of the request's stack are of its kind. Logits in a backward are no gradients of earlier calls. */
+/* Whether the stack has earlier allocations of the same kind. Logits in a backward do not repeat gradients of earlier calls. */
 static int has_earlier(const struct replay *replay)
 {
 	const struct replay_site *its = &replay->site[replay->request.site], *end = replay->site + replay->sites, *site;

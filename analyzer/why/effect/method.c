@@ -4,14 +4,14 @@
 #include "memtrace/base.h"
 #include "stack_words.h"
 
-#define LAYERS_USUAL 24.0 /* number of layers, if unknown */
+#define LAYERS_USUAL 24.0 /* number of layers of an unknown model */
 #define INNER 3           /* number of inner functions that name an allocation */
 
 /* ---- the sites of a row --------------------------------------------------------------------------------------------------- */
 
 /*
- * Work between forward and optimizer, such as a loss, has the phase "other" in the recording: rows of the forward include it. A
- * smaller cache is smaller in all phases, and a captured graph stays.
+ * Returns the phases that the row changes. Rows of the forward include the phase "other", in which a loss runs. Caches and captured graphs
+ * change in all phases.
  */
 uint32_t method_phases(const struct mt_knob *knob)
 {
@@ -25,7 +25,7 @@ uint32_t method_phases(const struct mt_knob *knob)
 	       (is_weights ? 1u << MT_PHASE_INIT : 0);
 }
 
-/* Whether the bytes stay after trainer and engine are parted. The bytes of the one that made the request or the peak stay, and the other's go. */
+/* Whether the bytes stay if trainer and engine get different GPUs: the bytes of the side with the request or the peak stay. */
 static int stays_apart(const struct method *method, const struct replay_site *site)
 {
 	const struct advise_run *run = method->run;
@@ -41,7 +41,7 @@ static int stays_apart(const struct method *method, const struct replay_site *si
 	return ((advise_roles_of(run, site) & RUN_ROLE(ENGINE)) != 0) == engine_asks;
 }
 
-/* The row's categories, and those that go along by its method. */
+/* Whether the site has a category of the row, or one that its method changes along with these. */
 static int has_category(const struct method *method, const struct replay_site *site)
 {
 	const struct mt_knob *knob = method->knob;
@@ -57,8 +57,8 @@ static int has_category(const struct method *method, const struct replay_site *s
 }
 
 /*
- * Whether the row is about the phase in which a micro-batch made the bytes. Bytes that wait for a backward come from a forward, even
- * if the stack was too deep to show this. Bytes that stay during the optimizer are of no micro-batch.
+ * Whether a micro-batch made the bytes in a phase of the row. Bytes that wait for a backward come from a forward, even if the stack does not show the
+ * forward. Bytes that stay during the optimizer belong to no micro-batch.
  */
 static int has_phase(const struct method *method, const struct replay_site *site)
 {
@@ -86,7 +86,7 @@ static int is_meant(const struct method *method, const struct replay_site *site)
 	    (is_made && !has_phase(method, site)) || stays_apart(method, site) ||
 	    stack_is_within(scene, site->node, knob->outside, knob->outsides, INNER))
 		return 0;
-	/* Whole numbers are no floats, which a type makes smaller. */
+	/* A narrower type makes floats smaller, but not whole numbers. */
 	if (knob->weighs && is_made && stack_inner_tags(scene, site->node, INNER) & MT_TAG_BIT(INTEGERS))
 		return 0;
 	return !knob->withins || stack_is_within(scene, site->node, knob->within, knob->withins, INNER);
@@ -106,8 +106,8 @@ const struct replay_site *method_next(const struct method *method, const struct 
 /* ---- what stays ------------------------------------------------------------------------------------------------------------ */
 
 /*
- * Whether a switch that keeps a model's states on the host while others work leaves the site alone: the failed phase brought the bytes
- * for its own work.
+ * Whether a switch that moves a model's states to the host between its phases leaves the site alone: the failed phase brought these bytes for its own
+ * work.
  */
 static int is_at_work(const struct method *method, const struct replay_site *site)
 {
@@ -161,7 +161,7 @@ void method_add(struct method *method, uint32_t phases, double lean, double heav
 		}
 }
 
-/* Bytes of the row's sites at the peak of the phase with most, among these phases. */
+/* Returns the bytes of the row's sites at the peak of the phase, among these, where they have most. */
 static double held_most(const struct method *method, uint32_t phases)
 {
 	const struct replay *replay = &method->run->replay;
@@ -179,7 +179,7 @@ static double held_most(const struct method *method, uint32_t phases)
 	return most;
 }
 
-/* Layers of the model; a usual number if unknown. */
+/* Returns the layers of the model; if unknown, a usual number. */
 static double layers_of(const struct advise_run *run)
 {
 	return run->layers > 1 ? run->layers : LAYERS_USUAL;
@@ -201,11 +201,11 @@ int method_direction(const struct method *method)
 
 /* ---- shards, types, buckets and shares of a cache ------------------------------------------------------------------------------- */
 
-/* Fill of a bucket, least and most: the weight that fills a bucket closes it. */
+/* Fill of a bucket, smallest and largest: a bucket is closed after the weight that fills it. */
 #define BUCKET_LEAST 0.5
 #define BUCKET_MOST 1.6
-#define BUCKET_OFTEN 1.5 /* births in a step for each piece at once */
-#define KEPT_MOST 1.25   /* factor for waiting gradients: the added gradient lies beside them */
+#define BUCKET_OFTEN 1.5 /* allocations in a step for each resident piece */
+#define KEPT_MOST 1.25   /* factor for waiting gradients: each added gradient exists a second time */
 
 #define COMPUTED (CATEGORY(ACTIVATIONS) | CATEGORY(RECOMPUTED) | CATEGORY(LOGITS))
 
@@ -219,7 +219,7 @@ double advise_weight_of(const struct mt_knob *knob, const char *value)
 	if (!value)
 		return -1;
 	if (knob->measure == MT_KNOB_UNIT_SWITCH && !advise_value_number(knob, value, &number))
-		value = number > 0 ? "true" : "false"; /* and not True, or 1 */
+		value = number > 0 ? "true" : "false"; /* also for True and 1 */
 	value += strncmp(value, "torch.", 6) ? 0 : 6;
 	for (i = 0; i < knob->weighs; i++)
 		if (!strcmp(knob->weigh[i].value, value))
@@ -228,8 +228,8 @@ double advise_weight_of(const struct mt_knob *knob, const char *value)
 }
 
 /*
- * Scales the row's bytes, results that are computed in the weights' type, and an optimizer's temporaries. Logits of the weights' type show
- * that the model computes in this type. Logits can stay in 32 bits.
+ * Scales the row's bytes, results in the weights' type, and an optimizer's temporaries. If logits have the weights' type, the model computes in this
+ * type. Logits can also stay in 32 bits.
  */
 static void keep_types(struct method *method, double left)
 {
@@ -253,13 +253,13 @@ static void keep_types(struct method *method, double left)
 	method_keep_all(method, left, left);
 }
 
-/* A switch leaves some bytes in the old type, and copies of the weights come in the new one. */
+/* A switch leaves some bytes in the old type, and adds copies of the weights in the new type. */
 static enum advise_silence keep_switched(struct method *method, double to, double left)
 {
 	const struct advise_model *model = &method->run->model;
 	int is_computed = !(method->knob->categories & ~COMPUTED);
 
-	/* Computed bytes follow the weights' type: two bytes cannot be halved. With an unknown type, all or nothing goes. */
+	/* Computed bytes have the weights' type: two bytes cannot be halved. If this type is unknown, all or none of the bytes go. */
 	if (is_computed && model->element == 2 && to >= 2)
 		return ADVISE_SILENT_SAME;
 	method_keep_all(method, left, is_computed && !model->element ? 1 : (1 + left) / 2);
@@ -270,13 +270,13 @@ static enum advise_silence keep_switched(struct method *method, double to, doubl
 
 static enum advise_silence keep_weighed(struct method *method)
 {
-	int is_switch = method->knob->measure == MT_KNOB_UNIT_SWITCH; /* without a value it is off */
+	int is_switch = method->knob->measure == MT_KNOB_UNIT_SWITCH; /* a switch without a value is off */
 	const char *text = !method->now_text && is_switch ? "false" : method->now_text;
 	double now = advise_weight_of(method->knob, text), to = advise_weight_of(method->knob, method->to_text);
 	const struct advise_model *model = &method->run->model;
 	uint32_t i;
 
-	/* Without a known type, the census tells the bytes of an element. */
+	/* If the type is unknown, the census gives the bytes of an element. */
 	for (i = MT_CATEGORY_OPTIMIZER_STATE; i >= MT_CATEGORY_WEIGHTS && now < 0 && !is_switch; i--)
 		if (method->knob->categories & 1u << i && model->bytes[i])
 			now = model->wide[i] > model->bytes[i] / 2 ? 4 : 2;
@@ -304,13 +304,13 @@ enum advise_silence method_divided(struct method *method)
 		return keep_weighed(method);
 	if (way < 0)
 		return ADVISE_SILENT_NOT_RECORDED;
-	/* A switch and a stage divide by a number of GPUs that no recording tells. Chosen parts are copies beside the whole. */
+	/* A switch and a stage divide by a number of GPUs that the recording does not have. Chosen parts are copies, and the whole stays. */
 	if (way || knob->measure == MT_KNOB_UNIT_STAGE || !method->is_number || method->to <= 0 || method->now == 0 ||
 	    knob->saves == MT_KNOB_SAVES_CHOOSE)
 		return ADVISE_SILENT_NO_ESTIMATE;
 	ratio = (method->now > 0 ? method->now : 1) / method->to;
 	ratio = knob->saves == MT_KNOB_SAVES_LOWER ? 1 / ratio : ratio;
-	/* Each of a number of parts also keeps its undivided activations. */
+	/* Each part also keeps activations that are not divided. */
 	method_keep_all(method, ratio, knob->categories & CATEGORY(ACTIVATIONS) ? (1 + ratio) / 2 : ratio);
 	return ADVISE_SILENT_NONE;
 }
@@ -318,8 +318,8 @@ enum advise_silence method_divided(struct method *method)
 /* ---- pieces and shares ------------------------------------------------------------------------------------------------ */
 
 /*
- * A bucket comes and goes more than once in a step, and has about its largest allowed size. A stack proves a bucket of any size. The
- * weight that overfills a bucket closes it: another size can have another excess.
+ * A bucket is allocated more than once in a step, with about its largest allowed size. A stack that proves a bucket allows any size. The last weight
+ * overfills a bucket, by another excess for each size.
  */
 static void keep_bucket(struct method *method, const struct replay_site *site, double now, double to)
 {
@@ -368,8 +368,8 @@ enum advise_silence method_share(struct method *method)
 }
 
 /*
- * Gradients that wait for the next micro-batch are resident while it runs. Gradients of a single micro-batch come one by one while
- * its activations go.
+ * If gradients wait for the next micro-batch, all are resident while it runs. In a single micro-batch, gradients come one by one while its
+ * activations go.
  */
 enum advise_silence method_kept(struct method *method)
 {
@@ -388,21 +388,21 @@ enum advise_silence method_kept(struct method *method)
 
 /* ---- offload, recomputation, adapters and fewer kept results -------------------------------------------------------------------- */
 
-/* Divisors: layer boundaries are between 1/40 and 1/8 of the bytes that wait for the backward. */
+/* Divisors of the bytes that wait for the backward: boundaries of layers are between 1/40 and 1/8 of these. */
 #define BOUNDARY_LEAST 40.0
 #define BOUNDARY_MOST 8.0
-#define ADAPTERS_MOST 1.25 /* factor for larger adapters: their activations have the rank's width */
-#define STEPS_MOST 0.2     /* part of all batches: the newest one and its outputs */
-#define SHARDS_MOST 0.5    /* part of gradients: shards stay, half of the bytes on two GPUs */
-#define RESULTS_MOST 0.6   /* part of activations beside the bytes of one layer */
+#define ADAPTERS_MOST 1.25 /* factor: activations of larger adapters have the rank's width */
+#define STEPS_MOST 0.2     /* part of all batches: the newest batch and its outputs */
+#define SHARDS_MOST 0.5    /* part of gradients that stays as shards, on two GPUs */
+#define RESULTS_MOST 0.6   /* part of activations that is not in one layer */
 
-/* Whether the site has a piece of most layers. */
+/* Whether the site has a piece in at least half of the layers. */
 static int is_of_layers(const struct advise_run *run, const struct replay_site *site)
 {
 	return site->many > 1 && site->many >= layers_of(run) / 2;
 }
 
-/* Layers keep one vector for each token and layer, and all bytes of one layer at a time. Memory outside of layers stays. */
+/* Recomputation keeps one vector for each token and layer, and all bytes of one layer at a time. Bytes outside of layers stay. */
 static enum advise_silence keep_boundaries(struct method *method)
 {
 	const struct advise_run *run = method->run;
@@ -422,21 +422,21 @@ static enum advise_silence keep_boundaries(struct method *method)
 	least = vectors > 0 ? vectors * (double)(run->model.element ? run->model.element : 2) / inside
 			    : 1 / BOUNDARY_LEAST;
 	most = vectors > 0 ? vectors * 4 / inside : 1 / BOUNDARY_MOST;
-	/* While logits are resident, no layer is recomputed yet. */
+	/* No layer is recomputed while logits are resident. */
 	least = least < 0.5 ? least : 0.5;
 	most = 1 / layers + (most < 0.8 ? most : 0.8);
 	while ((site = method_next(method, site)))
 		if (is_of_layers(run, site))
 			method_keep(method, site, least, most < 1 ? most : 1);
-	/* The gradient of a result lies beside the recomputed layer. */
+	/* The gradient of a layer's result is resident with the recomputed layer. */
 	if (method->effects)
 		method_add(method, method->knob->phases & 1u << MT_PHASE_BACKWARD, 0, (double)largest);
 	return ADVISE_SILENT_NONE;
 }
 
 /*
- * The run can already train adapters: then adapters, gradients and states scale with the rank. New adapters of rank r at a matrix of a x b
- * take r * (a + b) numbers, at two matrices of a layer, or at all.
+ * A run that trains adapters scales adapters, gradients and states with the rank. In other runs, a new adapter of rank r at an a x b matrix has r *
+ * (a + b) numbers, at two matrices of each layer or at all.
  */
 static void keep_adapters(struct method *method)
 {
@@ -454,7 +454,7 @@ static void keep_adapters(struct method *method)
 	}
 }
 
-/* The value is a part of the bytes, or a number of them. */
+/* The value is a share of the bytes, or a number of bytes. */
 static enum advise_silence keep_share(struct method *method)
 {
 	const struct mt_knob *knob = method->knob;
@@ -471,7 +471,9 @@ static enum advise_silence keep_share(struct method *method)
 	return ADVISE_SILENT_NONE;
 }
 
-/* Why a value that is no switch removes nothing; ADVISE_SILENT_NONE: it does. "full", a number of layers and a rank turn it on. */
+/*
+ * Returns why a value of no switch removes nothing; ADVISE_SILENT_NONE: it removes bytes. "full", a number of layers and a rank turn the setting on.
+ */
 static enum advise_silence why_not(const struct method *method)
 {
 	const char *now = method->now_text ? method->now_text : "", *to = method->to_text;
@@ -480,7 +482,7 @@ static enum advise_silence why_not(const struct method *method)
 		return ADVISE_SILENT_NOT_RECORDED;
 	if (method->knob->leaves != MT_KNOB_LEAVES_NOTHING)
 		return ADVISE_SILENT_NONE;
-	if (!strcmp(now, "cpu") || !strcmp(now, "nvme")) /* outside of the GPU */
+	if (!strcmp(now, "cpu") || !strcmp(now, "nvme")) /* already outside of the GPU */
 		return ADVISE_SILENT_SAME;
 	return !strcmp(to, "cpu") || !strcmp(to, "nvme") ? ADVISE_SILENT_NONE : ADVISE_SILENT_NO_ESTIMATE;
 }
@@ -496,7 +498,7 @@ static enum advise_silence keep_rest(struct method *method)
 			return keep_boundaries(method);
 		method_keep_all(method, 0.5, 1);
 		break;
-	case MT_KNOB_LEAVES_LAYER: /* implementations differ in the part of activations and gradients that goes */
+	case MT_KNOB_LEAVES_LAYER: /* implementations free different parts */
 		if (categories == CATEGORY(GRADIENTS) || categories & CATEGORY(ACTIVATIONS))
 			most = categories == CATEGORY(GRADIENTS) ? SHARDS_MOST : RESULTS_MOST;
 		method_keep_all(method, 1 / layers, most);
@@ -504,7 +506,7 @@ static enum advise_silence keep_rest(struct method *method)
 	case MT_KNOB_LEAVES_ADAPTERS:
 		keep_adapters(method);
 		break;
-	default: /* the recording does not show which weights are a critic's */
+	default: /* the recording does not show which weights belong to the critic */
 		method_keep_all(method, 0, method->knob->processes == RUN_ROLE(CRITIC));
 	}
 	return ADVISE_SILENT_NONE;
@@ -514,21 +516,21 @@ enum advise_silence method_removed(struct method *method)
 {
 	const struct mt_knob *knob = method->knob;
 	int is_of_reference = knob->processes & RUN_ROLE(REFERENCE) && !(knob->categories & ~CATEGORY(WEIGHTS)) &&
-			      !(method->run->elsewhere & RUN_ROLE(REFERENCE)); /* another model's, without a process */
+			      !(method->run->elsewhere & RUN_ROLE(REFERENCE)); /* a reference in a trainer's process */
 	int way = method_direction(method), goes = way > 0 || (!way && method->is_number && method->to == 0);
 	const struct advise_model *model = &method->run->model;
-	double weights = (double)model->bytes[MT_CATEGORY_WEIGHTS]; /* and those that no optimizer has: */
+	double weights = (double)model->bytes[MT_CATEGORY_WEIGHTS]; /* of all models */
 	double trained = weights > 0 ? 1 - (double)model->untrained / weights : 1;
 	enum advise_silence silence;
 
-	if (knob->measure == MT_KNOB_UNIT_STEPS) { /* the number of kept steps, of the present number or of all */
+	if (knob->measure == MT_KNOB_UNIT_STEPS) { /* the value is the number of steps that are kept */
 		if (method->to < 1)
 			return ADVISE_SILENT_NO_ESTIMATE;
 		method_keep_all(method, method->now >= 1 ? method->to / method->now : 0,
 				method->now >= 1 ? method->to / method->now : STEPS_MOST);
 		return ADVISE_SILENT_NONE;
 	}
-	if (is_of_reference && way >= 0 && (goes || trained >= 1)) { /* the weights that no optimizer has */
+	if (is_of_reference && way >= 0 && (goes || trained >= 1)) { /* the reference's weights have no optimizer */
 		method_keep_all(method, trained, trained);
 		return ADVISE_SILENT_NONE;
 	}

@@ -1,19 +1,22 @@
-/* Effects of fewer tokens, samples or rows of logits. */
+/* The effects of fewer tokens, fewer samples, and fewer rows of logits. */
 #include <math.h>
 #include <string.h>
 #include "memtrace/base.h"
 #include "method.h"
 #include "stack_words.h"
 
-#define FLOOR_USUAL 0.4  /* part of a micro-batch: its longest sample may be as long */
+#define FLOOR_USUAL 0.4  /* part of a micro-batch: its longest sample can have as much */
 #define BUDGET_LOOSE 1.1 /* factor: micro-batches are not filled alike */
-#define ROUNDLY 1.02     /* factor of sizes and lengths that differ by their rounding */
-#define BATCHES_MANY 4   /* pieces that are kept at once: of one batch there are fewer */
+#define ROUNDLY 1.02     /* factor: rounding changes sizes and lengths by less */
+#define BATCHES_MANY 4   /* pieces at one time: one batch keeps fewer */
 #define INNER 3          /* number of inner frames that name an allocation */
 
 /* ---- tokens ---------------------------------------------------------------------------------------------------------- */
 
-/* Number of samples of a micro-batch in the row's phases, by the rows that set it; 0: unknown. *sure 0: by a default that divides the tokens. */
+/*
+ * Returns the number of samples of a micro-batch in the row's phases, by the rows that set this number; 0: unknown. *sure 0: the number is a default
+ * that divides the tokens.
+ */
 static double samples_of(const struct method *method, int *sure)
 {
 	const struct advise_part *part = method->config->part, *end = part + method->config->parts;
@@ -41,7 +44,7 @@ static double samples_of(const struct method *method, int *sure)
 	return found;
 }
 
-/* Whether micro-batches have different numbers of tokens: the place of the largest logits has others of fewer rows. */
+/* Whether micro-batches have different numbers of tokens: the place of the largest logits also has logits with fewer rows. */
 static int varies(const struct advise_run *run)
 {
 	const struct replay_site *site, *end = run->replay.site + run->replay.sites;
@@ -53,8 +56,8 @@ static int varies(const struct advise_run *run)
 }
 
 /*
- * Whether a site scales with the micro-batch, and is not kept of all batches. A cache grows with the answer if it has many births of
- * different sizes. A cache of one size is set aside in advance. Outputs that an evaluation gathers from ranks are those of one batch.
+ * Whether the site scales with the micro-batch. Outputs that are kept of all batches do not; outputs that an evaluation gathers from ranks are of one
+ * batch. A cache with many allocations of different sizes grows with the answer; a cache of one size is set aside in advance.
  */
 static int follows(const struct method *method, const struct replay_site *site)
 {
@@ -65,19 +68,19 @@ static int follows(const struct method *method, const struct replay_site *site)
 	return site->births >= 4 * method->run->model.layers + 16 && site->largest > site->smallest;
 }
 
-/* Whether it may be a bucket or a library's workspace, of one size in all micro-batches. */
+/* Whether the site may be a bucket or a library's workspace, which has one size in all micro-batches. */
 static int may_be_fixed(const struct replay_site *site)
 {
 	return (CATEGORY(WORKSPACE) | CATEGORY(OTHER)) & 1u << site->category &&
 	       (double)site->largest <= ROUNDLY * (double)site->smallest;
 }
 
-/* The parts that stay, in either order; of logits, others. */
+/* The smallest and the largest part that stays, in either order; logits have parts of their own. */
 struct parts {
 	double one, other, logits_one, logits_other;
 };
 
-/* Scales passing bytes, kept outputs, and caches that grow. Attention scores grow with the square of a sample's length. */
+/* Scales passing bytes, kept outputs and growing caches. Attention scores grow with the square of a sample's length. */
 static void keep_tokens(struct method *method, struct parts part)
 {
 	int by_sample = method->knob->of != MT_KNOB_OF_MICRO_BATCH, is_square;
@@ -103,8 +106,8 @@ static enum advise_silence keep_all_tokens(struct method *method, double one, do
 }
 
 /*
- * A smaller budget makes more micro-batches of one step. Gradients of the first micro-batch are then resident while the next ones
- * run. With a larger budget, the largest micro-batch can be the first one of its step, without them.
+ * A smaller budget cuts a step into more micro-batches: the gradients of the first one are resident while the next ones run. With a larger budget,
+ * the largest micro-batch can be the first of its step, without gradients.
  */
 static void move_gradients(struct method *method, int more)
 {
@@ -128,18 +131,18 @@ static void move_gradients(struct method *method, int more)
 			method_add(method, 1u << phase, most - held[phase], most - held[phase]);
 }
 
-/* A budget scales with the largest micro-batch. The packing decides how full micro-batches are. */
+/* A budget scales with the largest micro-batch. The packing of samples decides how full micro-batches are. */
 static enum advise_silence move_budget(struct method *method, double tokens)
 {
 	double ratio = 0, loose;
 
 	if (tokens > 0 && (method->now < 0 || method->to < method->now))
 		ratio = method->to < tokens ? method->to / tokens : 1;
-	else if (method->now > 0) /* a micro-batch above the budget is one sample, or packed above it */
+	else if (method->now > 0) /* a micro-batch above the budget is one long sample, or is overfilled */
 		ratio = method->to / (tokens > method->now ? tokens : method->now);
 	if (ratio <= 0 || ratio == 1)
 		return ratio == 1 ? ADVISE_SILENT_SAME : ADVISE_SILENT_NO_VALUE;
-	/* A sample above the budget is its own micro-batch. The lengths of samples are unknown. */
+	/* A sample above the budget gets a micro-batch of its own. The lengths of samples are unknown. */
 	loose = ratio * BUDGET_LOOSE;
 	loose = loose < FLOOR_USUAL ? FLOOR_USUAL : loose < 1 ? loose : 1;
 	if (ratio > 1)
@@ -151,8 +154,8 @@ static enum advise_silence move_budget(struct method *method, double tokens)
 }
 
 /*
- * A sample is a prompt and an answer. A known number of samples in a micro-batch gives their length. Otherwise a prompt is assumed
- * to be at most as long as an answer. Logits can be those of the answers alone.
+ * A sample is a prompt and an answer. Its length is known if the number of samples in a micro-batch is known. Otherwise, a prompt counts as at most
+ * as long as an answer. Logits can be of the answers alone.
  */
 static enum advise_silence move_part(struct method *method, double length, int sure)
 {
@@ -170,7 +173,7 @@ static enum advise_silence move_part(struct method *method, double length, int s
 	return ADVISE_SILENT_NONE;
 }
 
-/* A limit of length affects only samples of this length. */
+/* A limit of the length changes only samples that are as long as the limit. */
 static enum advise_silence move_length(struct method *method)
 {
 	const struct advise_run *run = method->run;
@@ -191,7 +194,7 @@ static enum advise_silence move_length(struct method *method)
 	return keep_all_tokens(method, ratio, varies(run) && ratio < 1 ? (1 + ratio) / 2 : ratio);
 }
 
-/* Fewer samples can have an equal longest one. More samples can have a longer one. */
+/* Fewer samples can include the longest one. More samples can include a longer one. */
 static enum advise_silence move_samples(struct method *method)
 {
 	double ratio = method->to / method->now;
@@ -211,7 +214,7 @@ enum advise_silence method_tokens(struct method *method)
 
 	if (method->knob->measure == MT_KNOB_UNIT_SWITCH || !method->is_number)
 		return ADVISE_SILENT_NO_ESTIMATE;
-	if (method->knob->of == MT_KNOB_OF_PADDING) { /* between none and all of the tokens up to the value */
+	if (method->knob->of == MT_KNOB_OF_PADDING) { /* none to all of the tokens are padding */
 		if (tokens <= 0 || method->now < 0)
 			return ADVISE_SILENT_NO_VALUE;
 		return keep_all_tokens(method, 1 + (method->to - method->now) / tokens, 1);
@@ -240,14 +243,14 @@ static enum advise_silence keep_pieces(struct method *method)
 		if (rows <= 0)
 			continue;
 		least = method->to * (is_known ? samples : 1) / rows;
-		/* Several tensors work on one piece. With an unknown number of samples, there can be more. */
+		/* Several tensors hold one piece at a time; if the number of samples is unknown, there can be more. */
 		most = (!by_sample ? 2 : is_known ? 1 : 8) * least;
 		method_keep(method, site, least < 1 ? least : 1, most < 1 ? most : 1);
 	}
 	return ADVISE_SILENT_NONE;
 }
 
-/* A loss without logits at once. Its kernels keep less than PyTorch's. */
+/* A loss that never has all logits. Kernels keep less than a program in PyTorch. */
 static enum advise_silence keep_chunks(struct method *method)
 {
 	const struct advise_model *model = &method->run->model;
@@ -260,8 +263,8 @@ static enum advise_silence keep_chunks(struct method *method)
 		else
 			method_keep(method, site, 0.7, 1);
 	/*
-	 * The head runs piece by piece: a piece's gradient of the head can lie beside the sum that it is added to. In a program's own
-	 * pieces both come after the first one, and activations still wait.
+	 * The head runs piece by piece: the gradient of one piece can be resident with the sum of all. A program's own pieces have both, after the
+	 * first piece and while activations wait.
 	 */
 	if (method->effects && !method->knob->withins)
 		method_add(method, TRAINING & method->knob->phases, 0,
@@ -278,7 +281,7 @@ enum advise_silence method_logits(struct method *method)
 		return keep_pieces(method);
 	if (is_piece || way < 0)
 		return ADVISE_SILENT_NOT_RECORDED;
-	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES) /* made twice, and those of earlier calls are unknown */
+	if (knob->leaves == MT_KNOB_LEAVES_BOUNDARIES) /* made twice; bytes of other calls are unknown */
 		return ADVISE_SILENT_NO_ESTIMATE;
 	if (way)
 		return keep_chunks(method);

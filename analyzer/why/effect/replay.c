@@ -8,7 +8,7 @@
 #include "report/answer.h"
 #include "timeline/tape.h"
 
-#define LATER_MOST 1e15 /* most bytes of a change: far above any device, and sums stay whole numbers */
+#define LATER_MOST 1e15 /* bytes: clamp a change to more than any device has, and to whole numbers */
 
 /* ---- sites ---------------------------------------------------------------------------------------------------------------- */
 
@@ -52,7 +52,7 @@ uint32_t replay_index(const struct replay *replay, int64_t id)
 	return id > 0 && id < replay->ids ? replay->index[id] : SCENE_NONE;
 }
 
-/* The number of the key: that of the first one of its kind. 0 or -MT_E_MEMORY. */
+/* Returns in *first the index of the first site with this key. Returns 0 or -MT_E_MEMORY. */
 static int first_of(struct tuple_table *table, struct tuple key, uint32_t own, uint32_t *first)
 {
 	*first = tuple_find(table, &key);
@@ -62,7 +62,7 @@ static int first_of(struct tuple_table *table, struct tuple key, uint32_t own, u
 	return tuple_add(table, &key, own);
 }
 
-/* Sets `alike`: stacks with the same frames, and sites of these with the same phase and category. */
+/* Sets `alike`: sites are alike if their stacks have the same frames, and if phase and category are equal. */
 static int find_alike(struct replay *replay)
 {
 	const struct scene *scene = replay->scene;
@@ -95,7 +95,7 @@ static int find_alike(struct replay *replay)
 
 struct sweep;
 
-/* Callbacks: each move of a counting site, then the end of each change, made in `phase`. */
+/* Callbacks: `move` for each move of a site in use, `settled` after each change; `phase` is the change's phase. */
 struct sweep_eye {
 	void (*move)(struct sweep *sweep, uint32_t site, const struct tape_event *event);
 	void (*settled)(struct sweep *sweep, uint8_t phase);
@@ -104,18 +104,13 @@ struct sweep_eye {
 struct sweep {
 	const struct replay *replay;
 	const struct sweep_eye *eye;
-	void *context;            /* context of the eye */
-	struct tape_event *event; /* events of a block */
-	uint32_t *span;           /* current span of each process */
-	uint32_t mover;           /* site of the newest move of the change */
-	int moved;                /* 1: the change has counting moves */
-	enum {
-		ASKED_NOT,
-		ASKED_ALONE,
-		ASKED_LATER,
-		ASKED_DONE
-	} asked;         /* progress of the request, alone and with later changes */
-	uint64_t change; /* number of changes up to now */
+	void *context;                                                  /* context of the eye */
+	struct tape_event *event;                                       /* events of a block */
+	uint32_t *span;                                                 /* current span of each process */
+	uint32_t mover;                                                 /* site of the newest move of the change */
+	int moved;                                                      /* 1: the change has counting moves */
+	enum { ASKED_NOT, ASKED_ALONE, ASKED_LATER, ASKED_DONE } asked; /* progress of the failed request */
+	uint64_t change;                                                /* number of changes so far */
 	int64_t time;
 	uint64_t changes_now; /* number of changes at `time` */
 };
@@ -135,7 +130,7 @@ static uint8_t phase_now(struct sweep *sweep, int64_t id, int64_t time)
 	return (uint8_t)span[*at].phase;
 }
 
-/* Adds the later changes of the step (sign 1), or takes them back (sign -1). */
+/* Adds the later changes of the step; sign -1: takes them back. */
 static void move_later(struct sweep *sweep, double sign)
 {
 	const struct replay *replay = sweep->replay;
@@ -149,7 +144,7 @@ static void move_later(struct sweep *sweep, double sign)
 	}
 }
 
-/* Adds the request, then its later changes, settles after both, and takes all back. */
+/* Adds the request, then its later changes, reports each sum, and takes all back. */
 static void ask(struct sweep *sweep)
 {
 	const struct replay *replay = sweep->replay;
@@ -240,7 +235,7 @@ static int run(const struct replay *replay, const struct sweep_eye *eye, void *c
 
 /* ---- as it was ------------------------------------------------------------------------------------------------------ */
 
-/* The first sweep finds the peaks, the second one the sites' bytes at the peaks. */
+/* The first sweep finds the peaks. The second sweep finds the bytes of the sites at these peaks. */
 struct survey {
 	struct replay *replay;
 	int is_second;
@@ -303,7 +298,7 @@ static void survey_settled(struct sweep *sweep, uint8_t phase)
 	}
 }
 
-/* Sets `many`. `sum`: a zeroed number for each site. */
+/* Sets `many` of each site. `sum`: zeroed, one number for each site. */
 static void count_alike(struct replay *replay, uint32_t *sum)
 {
 	struct replay_site *site, *end = replay->site + replay->sites;
@@ -345,7 +340,7 @@ int replay_survey(struct replay *replay)
 
 /* ---- the request ---------------------------------------------------------------------------------------------------- */
 
-/* Finds the request's site: one of its stack and phase, or a new one. */
+/* Finds the site of the request by stack and phase, or adds a new one. */
 static void place_request(struct replay *replay, const struct oom_failure *failed, uint8_t category)
 {
 	uint32_t node = scene_node_of(replay->scene, failed->node), i;
@@ -433,7 +428,7 @@ struct scenarios {
 	struct replay_result *result;
 	uint32_t count;
 	double all;                                        /* bytes in use without effects */
-	double less[REPLAY_SCENARIOS_MAX][MT_PHASE_COUNT]; /* reduction by each scenario; below 0: more bytes */
+	double less[REPLAY_SCENARIOS_MAX][MT_PHASE_COUNT]; /* bytes that each scenario removes; below 0: adds */
 };
 
 static void scenario_move(struct sweep *sweep, uint32_t site, const struct tape_event *event)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Whether `text` ends with the word, after a separator or at its begin. */
+/* Whether `text` ends with the word, alone or after a separator. */
 static int ends_with(const char *text, const char *word, size_t size, char separator)
 {
 	size_t length = strlen(text);
@@ -25,7 +25,7 @@ static int is_word_of(const struct callstack_frame *frame, const char *word, siz
 	return 0;
 }
 
-/* The nearest node, from `node` outwards, at the word. */
+/* Returns the nearest node outwards from `node` whose frame is the word; SCENE_NONE: no such node. */
 static uint32_t nearest(const struct scene *scene, uint32_t node, const char *word, size_t size)
 {
 	while (node != SCENE_NONE && !is_word_of(&scene->frame[scene->node[node].frame].frame, word, size))
@@ -60,7 +60,7 @@ int stack_is_seen(const struct scene *scene, const char *word)
 	return 0;
 }
 
-/* Whether the word is in the frame, with this number of Python functions inside of it. "NAME >" may be any function of the stack. */
+/* Whether the frame contains the word, with `depth` Python functions inside of it and at most `most` allowed. "NAME >" allows any depth. */
 static int is_in(const struct callstack_frame *frame, const char *word, uint32_t depth, uint32_t most)
 {
 	size_t size = strlen(word);

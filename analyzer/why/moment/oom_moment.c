@@ -36,7 +36,7 @@
 	X(T, place, WORD, "place", it->place, "its file and line")
 COLUMN_TABLE(failure, struct oom_failure, FAILURE_COLUMNS)
 
-/* A request that is part of another one is counted there. */
+/* A request that is part of another one is counted in that one's refusals. */
 void oom_failures_json(struct doc *doc, const struct scene *scene)
 {
 	const struct oom_failures *all = &scene->failures;
@@ -106,13 +106,13 @@ static void print_stack(const struct text *text, const struct scene *scene)
 	X(T, asleep_bytes, BYTES, NULL, it->asleep, "allocated without resident pages")
 COLUMN_TABLE(holder, struct scene_process, HOLDER_COLUMNS)
 
-/* The facts for both renderings. */
+/* The facts that text and JSON share. */
 struct oom_moment {
 	struct running running; /* the running module and its sibling layers */
 	struct balance balance;
 	const struct scene_process **holder; /* processes with bytes on the device, largest first */
 	size_t holders;
-	uint64_t asleep; /* sum over all processes */
+	uint64_t asleep; /* sum of sleeping bytes over all processes */
 };
 
 static int by_held(const void *one, const void *two)
@@ -173,7 +173,7 @@ static void print_holder(const struct text *text, const struct scene_process *ho
 		print_row((void *)text, word, (int64_t)holder->held, holder->slack ? note : "");
 }
 
-/* The rows from "free" to "the device has" add up. */
+/* The rows from "free" to "the device has" sum up to the size of the device. */
 static void print_device(struct text *text, const struct scene *scene, const struct oom_moment *moment)
 {
 	const struct scene_request *request = &scene->request;
@@ -219,7 +219,7 @@ static void json_device(struct doc *doc, const struct scene *scene, const struct
 	column_json_rows(doc, "processes", &holder_columns, moment->holder, moment->holders, 0);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole moment ---- */
 
 int oom_moment_text(const struct text *text, const struct scene *scene, int64_t limit)
 {

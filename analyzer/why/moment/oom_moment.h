@@ -1,4 +1,4 @@
-/* oom_moment.h - the memory at the failed request, as text and as JSON: the stack, the device, its holders, all failed requests. */
+/* oom_moment.h - the memory at the failed request, as text and as JSON: stack, device, processes with bytes on it, and all failed requests. */
 #ifndef MEMANA_OOM_MOMENT_H
 #define MEMANA_OOM_MOMENT_H
 
@@ -11,13 +11,13 @@
 extern const struct column_table failure_columns; /* rows: struct oom_failure */
 extern const struct column_table holder_columns;  /* rows: struct scene_process */
 
-/* The scene has a failed request. At most `limit` failed requests are listed, the newest ones. 0 or -MT_E_x. */
+/* Prints the moment of the scene's failed request, and the newest failed requests, at most `limit`. Returns 0 or -MT_E_x. */
 int oom_moment_text(const struct text *text, const struct scene *scene, int64_t limit);
 
-/* The object "failure". 0 or -MT_E_x. */
+/* Writes the object "failure". Returns 0 or -MT_E_x. */
 int oom_moment_json(struct doc *doc, const struct scene *scene);
 
-/* The array "failures". */
+/* Writes the array "failures". */
 void oom_failures_json(struct doc *doc, const struct scene *scene);
 
 #endif

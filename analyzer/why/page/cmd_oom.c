@@ -1,4 +1,4 @@
-/* memana oom - why a request failed, what to do about it, and the memory at the moment. */
+/* memana oom - the cause of a failed request, what to do, and the memory at the moment. */
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/answer.h"

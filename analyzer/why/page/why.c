@@ -29,7 +29,7 @@ void why_release(struct why *why)
 	memset(why, 0, sizeof(*why));
 }
 
-/* Whether the cause explains the end of a run without a failed request. */
+/* Whether the cause explains the end of a run in which no request failed. */
 static int is_end(const struct candidate *candidate)
 {
 	return candidate->cause == MT_CAUSE_HOST || candidate->cause == MT_CAUSE_CRASHED;

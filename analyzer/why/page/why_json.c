@@ -1,10 +1,10 @@
-/* The list of causes in JSON: docs/schema/parts.schema.json. */
+/* Writes the list of causes as JSON (docs/schema/parts.schema.json). */
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/places.h"
 #include "why.h"
 
-#define CAUSES_LEAST 10 /* least number of causes in the list, for any -n */
+#define CAUSES_LEAST 10 /* least number of causes in the list, even with a smaller -n */
 
 static const char *const known_words[] = { "census", "rule", "probable" };
 
@@ -14,7 +14,7 @@ static const char *const reference_words[] = {
 #undef REFERENCE_WORD
 };
 
-/* Writes the place, and the whole stack of the largest part. */
+/* Writes the place, and the whole stack of the part with most bytes. */
 static int json_place(struct doc *doc, const struct why *why, const struct candidate *candidate)
 {
 	const struct scene *scene = &why->scene;

@@ -1,17 +1,17 @@
-/* The first screen: the request, and at most three causes with their actions. */
+/* The first screen of memana oom: the request, and at most three causes with their actions. */
 #include <string.h>
 #include "report/answer.h"
 #include "report/peak_verdict.h"
 #include "report/top_host.h"
 #include "why.h"
 
-#define WORDS_SHOWN 120 /* most words before the details */
-#define NEAR 20         /* divisor: at most 1/20 left is a near miss */
-#define CLAUSE_LEAST 5  /* least number of words of a first clause that stands alone */
+#define WORDS_SHOWN 120 /* largest number of words before the details */
+#define NEAR 20         /* divisor: a peak is a near miss if at most 1/20 of the device is free */
+#define CLAUSE_LEAST 5  /* least number of words with which a first clause can stand alone */
 
 /* ---- the request ---- */
 
-/* ", 0.7 GiB free, 3.9 GiB short"; free bytes that no call told are a bound. */
+/* ", 0.7 GiB free, 3.9 GiB short"; without a query of free bytes, the number is a bound. */
 static void say_free(struct sentence *sentence, const struct scene_request *request)
 {
 	const struct oom_failure *it = request->failure;
@@ -30,7 +30,7 @@ static void say_free(struct sentence *sentence, const struct scene_request *requ
 		sentence_say(sentence, ", but not for this request");
 }
 
-/* Whether another process has the same rank, as with two groups of processes on one GPU. */
+/* Whether another process has the same rank: a GPU can have two groups of processes. */
 static int is_shared_rank(const struct scene *scene, const struct oom_failure *it)
 {
 	size_t same = 0, i;
@@ -90,7 +90,7 @@ static void say_peak(struct sentence *sentence, const struct scene_request *requ
 	sentence_say(sentence, ".");
 }
 
-/* A trace with a damaged part can have lost a failed request. */
+/* A damaged trace may have had a failed request in the part that is lost. */
 static int say_none(struct sentence *sentence, const struct scene *scene)
 {
 	const int64_t none[ANSWER_PARAMETERS] = { 0 };
@@ -146,7 +146,7 @@ static int count_words(const char *text)
 	return words;
 }
 
-/* Keeps the first clause of an action: the other clauses say how and why. */
+/* Keeps the first clause of an action. The other clauses give method and reason. */
 static void drop_reasons(struct sentence *action)
 {
 	size_t at = strcspn(action->text, ",:(");
@@ -162,8 +162,8 @@ static void drop_reasons(struct sentence *action)
 }
 
 /*
- * Makes the texts of the rows, shorter by a number of cuts: effects go first, then reasons, both from the last row up, then the
- * first row's effect. Place, bytes and action stay. Returns the number of words.
+ * Makes the texts of the rows, with `cuts` parts left out: first effects, then reasons, both from the last row up, at last the first row's effect.
+ * Place, bytes and action stay. Returns the number of words.
  */
 static int make_rows(struct row *row, const struct why *why, const struct candidate *const *candidate, int rows,
 		     int cuts)

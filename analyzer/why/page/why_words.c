@@ -34,7 +34,7 @@ static int say_process(struct sentence *sentence, const struct why *why, const s
 	return 1;
 }
 
-/* The node of the line that the table `place` names for the stack: outside of helpers that everybody calls. SCENE_NONE: none. */
+/* Returns the node of the line that the table `place` has for the stack: a line outside of common helpers. SCENE_NONE: no line. */
 static uint32_t named_node(const struct scene *scene, uint32_t node)
 {
 	struct db_stmt *row = NULL;
@@ -85,7 +85,7 @@ static int say_place(struct sentence *sentence, const struct why *why, const str
 	return node != SCENE_NONE;
 }
 
-/* Says the kind behind the bytes, as in "4.6 GiB of weights" or "4.6 GiB, probably weights". */
+/* Says the category of the bytes, as in "4.6 GiB of weights" or "4.6 GiB, probably weights". */
 static int say_of(struct sentence *sentence, const struct candidate *it)
 {
 	if (it->category == MT_CATEGORY_OTHER)
@@ -120,7 +120,7 @@ static int say_hosted(struct sentence *sentence, const struct why *why, const st
 	return say(sentence, is_request ? " requests" : processes > 1 ? " use" : " uses");
 }
 
-/* X(word, what says the word: 0 if the word is unknown for the candidate `it`) */
+/* X(word, expression that says the word and is 0 if the candidate `it` does not have it) */
 #define WORD_LIST(X)                                                                                                  \
 	X(process, say_process(sentence, why, it))                                                                    \
 	X(place, say_place(sentence, why, it))                                                                        \
@@ -142,7 +142,7 @@ const struct why_fact why_facts[FACTS] = {
 #undef FACT_ROW
 };
 
-/* A single piece, process or rank is no news. */
+/* Says the fact, and returns whether it is worth a word: a single piece, process or rank is not. */
 static int say_fact(struct sentence *sentence, const struct candidate *candidate, enum fact fact)
 {
 	int64_t number = candidate->fact[fact], each = candidate->fact[FACT_EACH];
@@ -151,7 +151,7 @@ static int say_fact(struct sentence *sentence, const struct candidate *candidate
 	say(sentence,
 	    why_facts[fact].is_bytes ? text_bytes(text, (uint64_t)number) : text_number(text, (uint64_t)number));
 	if (fact == FACT_RATE && llabs(number - each) <= each / 16)
-		return 0; /* {each} has already given the number */
+		return 0; /* {each} has given this number */
 	return number > (fact == FACT_PIECES || fact == FACT_PROCESSES || fact == FACT_RANKS);
 }
 
@@ -178,7 +178,7 @@ static int say_word(struct sentence *sentence, const struct why *why, const stru
 	return 0;
 }
 
-/* {name} is a word or a fact. A part in [brackets] is left out if one of its words is unknown. */
+/* Replaces {name} by the word or fact. Leaves out a part in [brackets] if one of its words is unknown. */
 static void fill(struct sentence *sentence, const struct why *why, const struct candidate *candidate, const char *form)
 {
 	struct sentence before = *sentence;
@@ -210,7 +210,7 @@ void why_say_cause(struct sentence *sentence, const struct why *why, const struc
 	char *first = sentence->text + sentence->size;
 	int of_place = !strncmp(form, place, sizeof(place) - 1), has_stack = candidate->node != SCENE_NONE;
 
-	/* Bytes of a stack that was not recorded belong to their process. */
+	/* Bytes without a recorded stack are named by their process. */
 	if (of_place && !has_stack) {
 		say_process(sentence, why, candidate);
 		form += sizeof(place) - 1;
@@ -220,7 +220,7 @@ void why_say_cause(struct sentence *sentence, const struct why *why, const struc
 		*first = (char)toupper((unsigned char)*first);
 }
 
-/* Whether the freed bytes can be compared with the missing bytes. */
+/* Whether the page compares the freed bytes with the missing bytes. */
 static int has_effect(const struct why *why, const struct candidate *candidate)
 {
 	return why->scene.request.failure && candidate->freed_high && !rank_is_request(candidate) &&
