@@ -4,9 +4,9 @@
 #include "base/tuple.h"
 #include "memtrace/error.h"
 
-/* A hash table of the first node of each kind. At most half of the slots are used. */
+/* A hash table with the first node of each kind. At most half of its slots are used. */
 struct first_nodes {
-	uint32_t *slot; /* 0: free */
+	uint32_t *slot; /* number of the node; 0: the slot is free */
 	uint32_t mask;
 };
 
@@ -17,7 +17,7 @@ static uint32_t hash_of(uint32_t parent, uint32_t frame)
 	return (uint32_t)(hash >> 32);
 }
 
-/* The slot of the node's kind. A kind is the frame plus the kind of the parent node. */
+/* Returns the slot of the node's kind: its frame, and the kind of its parent. */
 static uint32_t *find_kind(const struct first_nodes *first, const struct mt_defs *defs, const uint32_t *plain,
 			   const struct mt_node *node)
 {
@@ -71,7 +71,7 @@ static struct tuple key_of(const struct site_key *key, uint32_t plain)
 					 (uint64_t)key->size << 24 } };
 }
 
-/* Sets first[number]. 0 or -MT_E_MEMORY. */
+/* Sets first[number] to the first site with the same key. Returns 0 or -MT_E_MEMORY. */
 static int find_first(struct tuple_table *table, uint32_t *first, uint32_t number, const struct site_key *key,
 		      const uint32_t *plain)
 {

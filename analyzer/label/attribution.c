@@ -54,10 +54,7 @@ struct key_words {
 	uint64_t where, what;
 };
 
-/*
- * A key in two words, built from the fields. The fields of a new key were written one by one. A load of a whole word
- * would stall until all stores have finished.
- */
+/* Builds two words from the fields of a key. A load of whole words would stall: the fields of a new key were just written one by one. */
 static inline struct key_words words_of(const struct site_key *key)
 {
 	return (struct key_words){ .where = key->process | (uint64_t)key->device << 32,
@@ -81,7 +78,7 @@ static inline int has_words(const struct site *site, const struct key_words *wor
 	return own.where == words->where && own.what == words->what;
 }
 
-/* The slot that holds the key, or the free slot where the key belongs. */
+/* Returns the slot of the key, or the free slot for it. */
 static uint32_t *find_slot(const struct attribution *attribution, const struct site_key *key)
 {
 	struct key_words words = words_of(key);
@@ -113,7 +110,7 @@ static void fill_slots(struct attribution *attribution)
 		*find_slot(attribution, &attribution->site[i].key) = i;
 }
 
-/* Doubles the table. A table that is at most half full keeps probes short. */
+/* Doubles the table. At most half of the slots are used: searches stay short. */
 static int grow_slots(struct attribution *attribution)
 {
 	uint32_t *old = attribution->slot, slots = attribution->slots * 2;
@@ -152,10 +149,7 @@ uint32_t attribution_site(struct attribution *attribution, const struct site_key
 	return attribution->sites++;
 }
 
-/*
- * Bytes may lie on another device than their event said (memory of a peer). A twin site counts such bytes on their own
- * device.
- */
+/* Bytes can be on another device than their event names (memory of a peer). The twin site counts such bytes on their own device. */
 static uint32_t make_twin(struct attribution *attribution, uint32_t device, uint32_t number)
 {
 	struct site_key key = attribution->site[number].key;

@@ -176,10 +176,7 @@ void category_passed(struct category_site *site, uint64_t epoch, uint64_t size)
 	site->passing.count++;
 }
 
-/*
- * Takes back the death alone. The other counts of the allocation (home, later and so on) stay, because its death is no
- * longer known.
- */
+/* Takes back the death alone. The other counts of the allocation (home, later and so on) stay: its death is no longer known. */
 void category_back(struct categories *categories, const struct mt_live *live)
 {
 	if (live->tag && live->tag < categories->room && categories->site[live->tag].died)
@@ -204,11 +201,11 @@ void category_phase_over(struct categories *categories, const struct attribution
 
 /* ---- the verdict on one site ---- */
 
-#define LAYERS_MIN 4u /* least births of a layer's line for one birth of the head's line */
+#define LAYERS_MIN 4u /* births of a layer's line for one birth of the head's line, at least */
 #define FEW 2u        /* births in a recording of one or two steps */
-#define HEAP 4u       /* allocations alive at once and none freed: no workspace */
+#define HEAP 4u       /* allocations alive at one time, none freed: they are no workspace */
 
-/* Exact where a census tells the vocabulary, otherwise guessed from the sizes. */
+/* With the vocabulary of a census, the answer is exact; otherwise it is guessed from the sizes. */
 static int is_vocabulary(const struct judge *judge, uint64_t bytes, uint64_t figure[3])
 {
 	if (!judge->told->census->words[0])
@@ -216,7 +213,7 @@ static int is_vocabulary(const struct judge *judge, uint64_t bytes, uint64_t fig
 	return census_logits(judge->told->census, judge->sizes, bytes, figure);
 }
 
-/* The allocations have the size of another layer's output, and there is about one for each layer. */
+/* Whether the allocations have the size of another layer's output, and are about one for each layer. */
 static int is_of_a_layer(const struct judge *judge)
 {
 	const struct census *census = judge->told->census;
@@ -229,19 +226,13 @@ static int is_of_a_layer(const struct judge *judge)
 	return 0;
 }
 
-/*
- * Logits in two bytes, after the same logits in four bytes were refused. Or exactly the refused bytes. Layers never ask
- * for a tensor of this size.
- */
+/* Whether the request for these bytes was refused, or for the same elements in four bytes. Layers never request a tensor of this size. */
 static int is_refused(const struct judge *judge, uint64_t bytes)
 {
 	return judge->sizes->refused && (bytes == judge->sizes->refused || bytes * 2 == judge->sizes->refused);
 }
 
-/*
- * Uses the loss where a rule names the loss. Otherwise uses the sizes of the weights, and only for a line that
- * allocates once in a forward.
- */
+/* Compares with the loss if a rule names the loss; else with the sizes of the weights, if the line allocates only once in a forward. */
 static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t figure[3])
 {
 	if (judge->sizes->losses)
@@ -253,8 +244,8 @@ static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t
 }
 
 /*
- * Apart from logits such a line allocates only a few numbers, such as a loss. A tensor with the size of a weight is not
- * logits. The gradient of an embedding can have the size of logits: as many tokens as a vector has elements.
+ * Besides logits, such a line allocates only a few numbers, such as a loss. A tensor with the size of a weight is not logits. The gradient of an
+ * embedding can have the size of logits: as many tokens as a vector has elements.
  */
 int category_has_logits(const struct judge *judge)
 {
@@ -263,7 +254,7 @@ int category_has_logits(const struct judge *judge)
 
 	if (is_sized(judge->site) || !judge->sizes || judge->told->census->words[0] ||
 	    !is_size_of_logits(judge, facts->largest, facts->figure))
-		return 0; /* with a census, tensors of the size have their own site */
+		return 0; /* with a census, logits have sites of their own */
 	return facts->smallest <= facts->largest / 1000 || is_size_of_logits(judge, facts->smallest, figure);
 }
 
@@ -275,7 +266,7 @@ static void say_logits(const struct judge *judge)
 						       : EVIDENCE_VOCABULARY);
 }
 
-/* Finds the figures for logits that a rule names. */
+/* Finds the figures of logits that a rule names. */
 static int has_figures(const struct judge *judge)
 {
 	if (judge->site->key.size == SIZES_LOGITS && judge->told->census->words[0])
@@ -297,8 +288,8 @@ static void judge_weights(const struct judge *judge)
 }
 
 /*
- * Several allocations that are all alive. A workspace is freed before the next workspace comes. If weights are shards,
- * these are the sizes of whole layers.
+ * Whether several allocations were made and none was freed. A workspace is freed before the next one comes. If weights are shards, the allocations
+ * have the sizes of whole layers.
  */
 static int is_heap(const struct category_site *facts)
 {
@@ -379,10 +370,7 @@ static void judge_by_life(const struct judge *judge)
 	}
 }
 
-/*
- * The backward of a loss that contains the head also makes the head's gradient. This gradient lives until the
- * optimizer.
- */
+/* The backward of a loss with the head inside also makes the head's gradient, which lives until the optimizer. */
 static int is_gradient_of_loss(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;

@@ -1,7 +1,4 @@
-/*
- * category_impl.h - a site before the judge. category.c judges a site by the lifetimes of its allocations.
- * category_settle.c compares sites with each other. Both share this file.
- */
+/* category_impl.h - a site under judgement, for category.c (by its own lifetimes) and category_settle.c (by comparison with other sites). */
 #ifndef MEMANA_CATEGORY_IMPL_H
 #define MEMANA_CATEGORY_IMPL_H
 
@@ -10,11 +7,11 @@
 
 struct judge {
 	const struct site *site;
-	const struct category_told *told; /* facts of its process */
+	const struct category_told *told; /* facts of the site's process */
 	struct category_site *facts;
-	const struct category_sizes *sizes; /* NULL: none */
-	uint64_t births;                    /* at its line: of all sites alike (alike.h) */
-	uint64_t most;                      /* births at one line of its process */
+	const struct category_sizes *sizes; /* sizes of the site's process; NULL: none */
+	uint64_t births;                    /* births at the site's line: of all sites alike (alike.h) */
+	uint64_t most;                      /* largest number of births at one line of the process */
 	uint64_t at_peak;                   /* allocations of the site that were alive at the peak */
 	uint8_t opinion;
 };
@@ -38,10 +35,10 @@ static inline int is_sized(const struct site *site)
 	return site->key.size && site->key.size < SIZES_LOGITS;
 }
 
-/* Whether the allocations have the sizes of logits. Fills the figures of the facts. */
+/* Whether the allocations have the sizes of logits. Sets facts->figure. */
 int category_has_logits(const struct judge *judge);
 
-/* Sets the category of the site, from the site's own facts alone. */
+/* Sets the category of the site from its own facts. */
 void category_judge(const struct judge *judge);
 
 #endif

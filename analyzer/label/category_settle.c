@@ -1,28 +1,27 @@
-/* After the last event: compares all sites with each other. */
+/* Compares all sites with each other, after the last event. */
 #include <stdlib.h>
 #include "category_impl.h"
 #include "memtrace/error.h"
 
 /*
- * Counts for one size in one process: gradients, tensors of optimizer state, and tensors of unknown purpose. `left` and
- * `taken`: tensors of unknown purpose that stayed, and tensors that the optimizer freed. `loaded`, `weights` and
- * `restored` count memory from a checkpoint.
+ * Counts for one size in one process: gradients, tensors of optimizer state, and tensors of unknown purpose (`bare`). `left` and `taken`: of unknown
+ * purpose, and alive, or freed by the optimizer. `loaded`, `weights` and `restored` count memory from a checkpoint.
  */
 struct tally {
 	uint64_t gradients, state, bare;
-	uint64_t named; /* weights with other evidence than their number */
+	uint64_t named; /* weights by other evidence than their number */
 	uint64_t left, taken;
-	uint64_t loaded, weights; /* still alive: state dicts of init, weights, */
-	uint64_t restored;        /* and optimizer state that was made in init */
+	uint64_t loaded, weights; /* alive: state dicts of init; weights */
+	uint64_t restored;        /* alive: optimizer state that was made in init */
 	struct moved {
 		uint64_t kept, gone;
-	} of_weights, of_state; /* tensors kept; tensors freed, such as moved to the host */
-	uint64_t nameless;      /* alive, of unknown purpose */
+	} of_weights, of_state; /* tensors that are alive; tensors that were freed, such as moved to the host */
+	uint64_t nameless;      /* tensors of unknown purpose that are alive */
 	uint64_t died;          /* tensors of unknown purpose that were freed */
-	uint64_t trained;       /* gradients and states that were ever made */
+	uint64_t trained;       /* number of gradients and states made in the run */
 };
 
-/* Memory from before the first computation, of unknown origin. */
+/* Whether the memory is from before the first computation and of unknown purpose. */
 static int is_nameless(const struct judge *judge)
 {
 	return !judge->told->census->rows && judge->facts->category == MT_CATEGORY_OTHER &&
@@ -31,8 +30,8 @@ static int is_nameless(const struct judge *judge)
 }
 
 /*
- * Weights and gradients can share buffers made in init, and rules call all of these gradients. A buffer of half the
- * size holds the weights: two bytes for each weight, four for each gradient.
+ * Weights and gradients can share buffers from init, which rules call gradients. A buffer of half the size holds the weights: two bytes for each
+ * weight, and four for each gradient.
  */
 static void judge_half(const struct categories *categories, const struct attribution *attribution,
 		       const struct judge *judge, uint32_t sites)
@@ -56,8 +55,8 @@ static void judge_half(const struct categories *categories, const struct attribu
 }
 
 /*
- * Number of allocations of the site while the program worked: those that are never freed. A program that ends in order
- * frees all: then the number at the peak counts.
+ * Returns the number of allocations while the program worked: those that are never freed. A program that ends in order frees all; the number at the
+ * peak then counts.
  */
 static uint64_t staying(const struct judge *judge)
 {
@@ -66,10 +65,7 @@ static uint64_t staying(const struct judge *judge)
 	return mt_phase_is_early(judge->site->key.phase) && judge->at_peak > left ? judge->at_peak : left;
 }
 
-/*
- * Candidates for weights and optimizer state. An optimizer that makes new state frees the old state, and never a
- * weight.
- */
+/* Whether the tensors can be weights and optimizer state. An optimizer that makes new state frees the old state, but never a weight. */
 static int is_mixed(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
@@ -78,7 +74,7 @@ static int is_mixed(const struct judge *judge)
 	       facts->died * 2 >= facts->born && facts->in_optimizer == facts->died;
 }
 
-/* Candidates for weights. Init may make a tensor in several steps: torch.randn(n, n) * 0.02. */
+/* Whether the tensors can be weights. Init may make a tensor in several steps: torch.randn(n, n) * 0.02. */
 static int is_bare(const struct judge *judge)
 {
 	if (!is_nameless(judge) || is_mixed(judge))
@@ -88,8 +84,8 @@ static int is_bare(const struct judge *judge)
 }
 
 /*
- * A rule names the function that loads files or hands out loaded data. A rule cannot know whether a model uses the
- * tensor itself or copies it. Tensors that other rules call state dict are made to be copied.
+ * Whether a rule names a function that loads files or returns loaded data. A rule cannot know whether the model uses the tensor itself or a copy.
+ * Tensors that other rules call state dict are made to be copied.
  */
 static int is_loaded(const struct judge *judge)
 {
@@ -110,11 +106,11 @@ static void count_loaded(struct tally *tally, const struct judge *judge)
 		tally->restored += kept;
 }
 
-#define MODEL_SHARE 4 /* most loaded pieces for one new weight, such as a head or an adapter */
+#define MODEL_SHARE 4 /* loaded pieces for one new weight, at most: fewer weights are a head or an adapter */
 
 /*
- * FSDP gathers whole states to load their shards. The optimizer has got some state already, and the model's weights
- * have other sizes.
+ * Whether loaded tensors are for the optimizer: FSDP gathers whole states to load their shards. The optimizer has some state already, and the model's
+ * weights have other sizes.
  */
 static int is_for_optimizer(const struct tally *tally, const struct site_key *key)
 {
@@ -130,7 +126,7 @@ static int is_for_optimizer(const struct tally *tally, const struct site_key *ke
 	return restored && weights > loaded / MODEL_SHARE;
 }
 
-/* A loaded tensor of a size without weights or state was not copied: the tensor itself is a weight. */
+/* If no weights or states have the size of a loaded tensor, the tensor was not copied: it is a weight. */
 static void judge_loaded(const struct judge *judge, const struct tally *tally)
 {
 	if (is_loaded(judge) && tally->loaded && !tally->weights && !tally->restored &&
@@ -159,8 +155,8 @@ static int came_back(const struct tally *tally, const struct moved *moved)
 }
 
 /*
- * NeMo-RL moves a model or its optimizer to the host and back, with functions that move any tensor. The copies that
- * come back are as many, of each size, as the tensors that were freed.
+ * NeMo-RL moves a model or its optimizer to the host and back, by functions that move any tensor. As many tensors of each size come back as were
+ * freed.
  */
 static int judge_back(const struct judge *judge, const struct tally *tally)
 {
@@ -198,7 +194,7 @@ static void count_site(struct tally *tally, const struct judge *judge)
 		tally->state += facts->after ? facts->after : facts->born - facts->died;
 }
 
-/* Every trained weight has one gradient of the same size, and with Adam two tensors of state. */
+/* Each trained weight has one gradient of its size, and with Adam two tensors of state. */
 static void judge_bare(const struct judge *judge, const struct tally *tally)
 {
 	if (!is_bare(judge))
@@ -215,7 +211,7 @@ static void judge_bare(const struct judge *judge, const struct tally *tally)
 	judge->facts->figure[1] = tally->bare + (tally->bare < tally->gradients ? tally->named : 0);
 }
 
-/* The freed tensors become a separate site. All tensors have one size: their number at the peak is known. */
+/* Makes a site of the freed tensors. All tensors have one size, and their number at the peak is known. */
 static void split(struct categories *categories, struct attribution *attribution, uint32_t number,
 		  const struct tally *tally)
 {
@@ -252,7 +248,7 @@ static void split(struct categories *categories, struct attribution *attribution
 	facts->share_count = left;
 }
 
-/* Whether some allocations die in their own phase and others live on. In forward the others must die in backward. */
+/* Whether some allocations die in their own phase, and the others live on. Activations that live on must die in backward. */
 static int is_twofold(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;
@@ -274,7 +270,7 @@ static int is_twofold(const struct judge *judge)
 	}
 }
 
-/* Moves the part of the peak that died at home afterwards to `twin`; at most the bytes that the site held. */
+/* Moves the bytes of the peak that died in their own phase to `twin`, at most the bytes that the site held. */
 static void share_peak(struct attribution *attribution, uint32_t number, uint32_t twin, struct category_site *facts)
 {
 	struct site_bytes held = attribution_at_peak(attribution, number);
@@ -291,7 +287,7 @@ static void share_peak(struct attribution *attribution, uint32_t number, uint32_
 	facts->share_count = held.count - count;
 }
 
-/* Allocations that died at home become a separate site of workspace. The others are judged without them. */
+/* Makes a site of workspace from the allocations that died in their own phase. The other ones are judged without them. */
 static void split_home(struct categories *categories, struct attribution *attribution, uint32_t number)
 {
 	struct category_site *facts, *passing;
@@ -347,16 +343,16 @@ static size_t tally_index(const struct site_key *key)
 
 /* ---- a model that is not trained ---- */
 
-#define LAYERS_FEW 4   /* least tensors of a size, one for each layer */
-#define LAYERS_SIZES 3 /* least number of sizes: attention, feed-forward, vectors */
-#define LAYERS_APART 4 /* a tensor this many times larger than the next is no matrix of a layer */
+#define LAYERS_FEW 4   /* least number of tensors of a size: one for each layer */
+#define LAYERS_SIZES 3 /* least number of such sizes: attention, feed-forward, vectors */
+#define LAYERS_APART 4 /* factor: a tensor larger than the next one by more is no matrix of a layer */
 
-/* Facts of a process: its memory before the first action, and its first actions. */
+/* Facts of a process: its memory from before the trace, and its work. */
 struct layers {
 	int trained, computed;
-	uint32_t sizes;         /* sizes with several tensors */
-	uint64_t least, matrix; /* bytes: smallest of these sizes; largest that is not a cache */
-	uint64_t cache;         /* bytes of the cache of one layer; 0: none found */
+	uint32_t sizes;         /* number of sizes with several tensors */
+	uint64_t least, matrix; /* bytes: smallest of these sizes; largest one but the cache */
+	uint64_t cache;         /* bytes of the cache of one layer; 0: no cache */
 };
 
 static int is_of_before(const struct judge *judge)
@@ -370,13 +366,13 @@ static void note_work(struct layers *layers, const struct site_key *key)
 	layers->computed |= !mt_phase_is_early(key->phase) && key->phase != MT_PHASE_OTHER;
 }
 
-/* Whether trained gradients or states have this size, or the size of the same tensor in another element type. */
+/* Whether gradients or states that were trained have this size, or the size of the same tensor in another element type. */
 static int has_trained(const struct category_sizes *sizes, const struct tally *tally, uint64_t size)
 {
 	const struct tally *other;
 	uint64_t times;
 
-	for (times = 1; times <= 16; times *= 2) { /* 4 stands for itself */
+	for (times = 1; times <= 16; times *= 2) { /* 4 is the size itself */
 		other = &tally[sizes_find(sizes, size * times / 4)];
 		if (other != tally && other->trained)
 			return 1;
@@ -384,7 +380,7 @@ static int has_trained(const struct category_sizes *sizes, const struct tally *t
 	return 0;
 }
 
-/* Several tensors have the size, and training did not change tensors of this size. */
+/* Whether tensors have the size, and training did not change tensors of this size. */
 static int is_frozen(const struct layers *layers, const struct category_sizes *sizes, const struct tally *tally,
 		     uint32_t number)
 {
@@ -392,7 +388,7 @@ static int is_frozen(const struct layers *layers, const struct category_sizes *s
 	       (!layers->trained || (!tally[number].died && !has_trained(sizes, tally, sizes->size[number])));
 }
 
-/* The largest size with at least one tensor for each layer, less than `below` (0: no bound). */
+/* Returns the largest size with a tensor for each layer, below `below` (0: no bound); 0: no such size. *count: its tensors. */
 static uint64_t largest_of(const struct layers *layers, const struct category_sizes *sizes, const struct tally *tally,
 			   uint64_t below, uint64_t *count)
 {
@@ -409,8 +405,8 @@ static uint64_t largest_of(const struct layers *layers, const struct category_si
 }
 
 /*
- * Finds the cache of a layer. Each layer has one, far larger than its other tensors, and larger than an embedding (one
- * or two tensors). A cache is no weight.
+ * Finds the cache of a layer: one tensor for each layer, far larger than the layer's other tensors and than an embedding, which has one or two
+ * tensors. A cache is no weight.
  */
 static void note_sizes(struct layers *layers, const struct category_sizes *sizes, const struct tally *tally)
 {
@@ -439,9 +435,8 @@ static void note_sizes(struct layers *layers, const struct category_sizes *sizes
 }
 
 /*
- * A model that only computes, or is frozen, has no gradients or states to compare with. Its layers identify its
- * weights: many tensors of each of a few sizes. A single tensor is an embedding if its size is near the largest matrix
- * and a multiple of the smallest tensor.
+ * A model that only computes, or is frozen, has no gradients or states to compare with. Its weights are many tensors in each of a few sizes. A single
+ * tensor is an embedding if it is about as large as the largest matrix, and a multiple of the smallest size.
  */
 static void judge_layers(const struct judge *judge, const struct layers *layers, const struct tally *tally)
 {
@@ -456,7 +451,7 @@ static void judge_layers(const struct judge *judge, const struct layers *layers,
 		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_LAYERS, tally[number].bare);
 }
 
-/* All sites of all processes. 0 or -MT_E_MEMORY. */
+/* Judges the untrained models of all processes. Returns 0 or -MT_E_MEMORY. */
 static int settle_layers(struct categories *categories, struct attribution *attribution,
 			 const struct category_told *told, const struct tally *tally, uint32_t sites,
 			 uint32_t processes)
@@ -483,7 +478,7 @@ static int settle_layers(struct categories *categories, struct attribution *attr
 	return 0;
 }
 
-/* For each site: the births of all sites alike. NULL: out of memory. */
+/* Returns, for each site, the births of all sites alike. The caller frees it. NULL: out of memory. */
 static uint64_t *births_of(const struct categories *categories, const uint32_t *first, uint32_t sites)
 {
 	uint64_t *births = calloc((size_t)sites + 1, sizeof(*births));
@@ -496,7 +491,7 @@ static uint64_t *births_of(const struct categories *categories, const uint32_t *
 	return births;
 }
 
-/* For each process: the most births of one line outside init and the optimizer. NULL: out of memory. */
+/* Returns, for each process, the most births of one line outside of init and optimizer. The caller frees it. NULL: out of memory. */
 static uint64_t *most_births(const uint64_t *births, const struct attribution *attribution, uint32_t sites,
 			     uint32_t processes)
 {
@@ -512,10 +507,7 @@ static uint64_t *most_births(const uint64_t *births, const struct attribution *a
 	return most;
 }
 
-/*
- * Judges each site by its own lifetimes, and counts the site in `tally`. Allocations that died at home become a
- * separate site first.
- */
+/* Judges each site by its own lifetimes, and counts it in `tally`. Splits off allocations that died in their own phase. */
 static void settle_sites(struct categories *categories, struct attribution *attribution,
 			 const struct category_told *told, struct tally *tally, uint32_t sites, const uint64_t *births,
 			 const uint64_t *most)
@@ -543,7 +535,7 @@ static void settle_sites(struct categories *categories, struct attribution *attr
 	}
 }
 
-/* Judges each site by all sites of the same size. */
+/* Judges each site by comparison with all sites of the same size. */
 static void settle_sizes(struct categories *categories, struct attribution *attribution,
 			 const struct category_told *told, const struct tally *tally, uint32_t sites)
 {

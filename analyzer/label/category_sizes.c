@@ -6,25 +6,25 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define VOCABULARY_MIN 1000u /* words */
+#define VOCABULARY_MIN 1000u /* number of words */
 #define TOKENS_MIN 16u
 #define SQUARE_ROW_MIN 1024u /* bytes */
-#define TOKEN_BYTES 8u       /* bytes of its number in the vocabulary */
-#define BLOCK 512u           /* bytes: PyTorch gives out multiples of them on a GPU */
-#define LOSS_MIN (1u << 16)  /* bytes of logits that matter */
-#define LOSS_RANGE 16u       /* the largest loss has the size of logits; masks and rows are far smaller */
-#define LOGITS_MAX 2u        /* logits at one place for each loss */
-#define WIDTHS_MIN 3u        /* fewest weights of a size that depends on the model's width */
+#define TOKEN_BYTES 8u       /* bytes of a token's number */
+#define BLOCK 512u           /* bytes: PyTorch allocates multiples of this on a GPU */
+#define LOSS_MIN (1u << 16)  /* bytes: smaller allocations of a loss do not count */
+#define LOSS_RANGE 16u       /* factor: a loss this many times smaller than the largest one is a mask or a row */
+#define LOGITS_MAX 2u        /* logits at one place for one loss, at most */
+#define WIDTHS_MIN 3u        /* least number of weights of a size, if the size depends on the model's width */
 
-/* The parts of a row of the embedding. */
+/* Sizes of a row of the embedding. */
 struct width {
-	uint64_t row;     /* bytes */
-	uint64_t element; /* bytes in an element, 0: unknown */
+	uint64_t row;     /* bytes of the row */
+	uint64_t element; /* bytes of an element, 0: unknown */
 };
 
 #define SLOTS_FIRST 64u
 
-/* The slot of `size`, or the free slot where the size belongs. `sizes->slots` is not 0. */
+/* Returns the slot of `size`, or the free slot for it. `sizes->slots` must not be 0. */
 static struct sizes_slot *slot_of(const struct category_sizes *sizes, uint64_t size)
 {
 	uint32_t at = (uint32_t)(size * 0x9e3779b97f4a7c15ull >> 48) & (sizes->slots - 1);
@@ -34,10 +34,7 @@ static struct sizes_slot *slot_of(const struct category_sizes *sizes, uint64_t s
 	return &sizes->slot[at];
 }
 
-/*
- * Makes room for one more size. Returns 0 or -MT_E_MEMORY. Starts small: a run of very many processes has few sizes in
- * most of them.
- */
+/* Makes room for one more size. Returns 0 or -MT_E_MEMORY. Starts small: a run of many processes has few sizes in most of them. */
 static int make_room(struct category_sizes *sizes)
 {
 	struct category_sizes larger = { .slots = sizes->slots ? 2 * sizes->slots : SLOTS_FIRST };
@@ -94,9 +91,9 @@ int sizes_seen(const struct category_sizes *sizes, uint64_t size)
 }
 
 /*
- * `row`: bytes of one token's vector in the element type of the weights. The type may be unknown. With weights of 4
- * bytes, tensors of 2 have rows half as long; such tensors may lead to logits of 4. Logits of 2 bytes count only where
- * the element type is known: a layer of half the width makes tensors of the same size in 4 bytes.
+ * Whether some tensor has one row for each token. `row` is the bytes of a token's vector in the weights' type, which may be unknown. With 4-byte
+ * weights, 2-byte tensors have half the row, and can lead to 4-byte logits. 2-byte logits need a known type: a layer of half the width makes 4-byte
+ * tensors of the same size.
  */
 static int fits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, const struct width *width,
 		uint64_t figure[3])
@@ -125,7 +122,7 @@ static int fits(const struct category_sizes *sizes, uint64_t bytes, uint64_t wor
 	return 0;
 }
 
-/* The bytes of a row, if `bytes` are a square matrix with elements of `element` bytes; 0: they are not. */
+/* Returns the bytes of a row if `bytes` are a square matrix with elements of `element` bytes; else 0. */
 static uint64_t row_of_square(uint64_t bytes, uint64_t element)
 {
 	uint64_t rows = 0, bit;
@@ -137,9 +134,8 @@ static uint64_t row_of_square(uint64_t bytes, uint64_t element)
 }
 
 /*
- * `table`: bytes of the embedding or the head, with more rows than elements in a row (of 4 bytes, if unknown). A square
- * table belongs to a layer: actor and critic have two, each with a bias, and the output of such a layer has the size of
- * logits.
+ * Whether the bytes fit a vocabulary. `table` is the bytes of the embedding or the head: it has more rows than elements in a row (of 4 bytes, if
+ * unknown). A square table belongs to a layer: actor and critic have two, with biases, and their outputs have the size of logits.
  */
 static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row,
 		      uint64_t element, uint64_t figure[3])
@@ -151,8 +147,8 @@ static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64
 }
 
 /*
- * The row of a square weight. The row also tells the size of an element. Other sizes look square by chance. A real one
- * has vectors of the same width, or of twice the width (two norms kept as one).
+ * Returns the row of a square weight, or 0. The row gives the size of an element. Some sizes are square by chance: a weight also has vectors of its
+ * width, or of twice the width (two norms in one).
  */
 static uint64_t square_row(const struct category_sizes *sizes, uint32_t number, uint64_t element)
 {
@@ -171,7 +167,7 @@ static int seen_rounded(const struct category_sizes *sizes, uint64_t bytes)
 }
 
 struct fit {
-	int sure; /* 2: it fits, and a tensor holds the numbers of the tokens, 8 bytes each; 1: it fits; 0: no fit */
+	int sure; /* 2: fits, and a tensor of 8 bytes for each token exists; 1: fits; 0: does not fit */
 	uint64_t figure[3];
 };
 
@@ -187,10 +183,7 @@ static void try_width(const struct category_sizes *sizes, uint64_t bytes, uint64
 		*best = fit;
 }
 
-/*
- * Several widths may fit: a weight can look like a square of wider elements, with half the width and twice the tokens.
- * The surest fit counts.
- */
+/* Takes the surest of several widths that fit: a weight can look like a square of wider elements, with half the width and twice the tokens. */
 static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t figure[3])
 {
 	struct fit best = { 0 };
@@ -301,9 +294,7 @@ static uint64_t common(uint64_t a, uint64_t b)
 	return a;
 }
 
-/*
- * Equal numbers of elements, of 4 bytes or of 2. Or the elements of a few more tokens, with the same number of words.
- */
+/* Whether the sizes have as many elements, of 4 or 2 bytes each; or a few tokens more, with the same number of words. */
 static int is_as_large(uint64_t bytes, uint64_t loss)
 {
 	if (bytes == loss || bytes == loss * 2 || bytes * 2 == loss)
@@ -321,7 +312,7 @@ int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes)
 	return 0;
 }
 
-/* Whether the loss has this number of words. The loss is computed from these logits, or from a part of them. */
+/* Whether the loss has this number of words: it was computed from these logits, or from a part of them. */
 static int is_of_its_words(const struct category_sizes *sizes, uint64_t bytes, uint64_t loss, uint64_t words)
 {
 	uint64_t figure[3];

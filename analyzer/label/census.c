@@ -8,8 +8,8 @@
 #include "memtrace/phase.h"
 
 #define ROWS_MAX (1u << 22)  /* rows of one process */
-#define BUDGET (1u << 28)    /* most live things that are looked at, for all censuses of a process together */
-#define SEVERAL 3u           /* matrices of one shape */
+#define BUDGET (1u << 28)    /* live things that are looked at, at most, in all censuses of a process */
+#define SEVERAL 3u           /* matrices of one shape that are several */
 #define VOCABULARY_MIN 1000u /* rows */
 
 static const uint8_t categories[MT_CENSUS_COUNT] = {
@@ -101,7 +101,7 @@ uint64_t census_like(uint64_t stack, uint64_t size)
 	return key ? key : 1;
 }
 
-/* The slot of `key`, or the free one where it belongs. */
+/* Returns the slot of `key`, or the free slot for it. */
 static struct census_block *slot_of(struct census_block *table, uint32_t slots, uint64_t key)
 {
 	uint32_t at = (uint32_t)mix(key) & (slots - 1);
@@ -134,7 +134,7 @@ static int grow(struct census_block **table, uint32_t *slots)
 	return 0;
 }
 
-/* The entry of `key` (not 0), made if there was none. NULL: out of memory. */
+/* Returns the entry of `key` (not 0), added if new. NULL: out of memory. */
 static struct census_block *enter(struct census_block **table, uint32_t *slots, uint32_t *used, uint64_t key)
 {
 	struct census_block *block;
@@ -152,10 +152,10 @@ static struct census_block *enter(struct census_block **table, uint32_t *slots, 
 struct pass {
 	struct census *census;
 	struct mt_ledger *ledger;
-	uint32_t resolved; /* rows before this one have been looked up */
-	uint32_t steps;    /* ended so far */
+	uint32_t resolved; /* number of rows that were looked up */
+	uint32_t steps;    /* number of steps that ended */
 	uint64_t budget;
-	struct mt_live *live; /* tensors, then driver memory; each by address */
+	struct mt_live *live; /* tensors, then driver memory; each sorted by address */
 	size_t count, tensors, room;
 };
 
@@ -200,7 +200,7 @@ static int by_row_seq(const void *a, const void *b)
 	return one->seq < two->seq ? -1 : one->seq > two->seq;
 }
 
-/* The thing in live[first .. end) that contains the address. NULL: none. */
+/* Returns the thing in live[first .. end) that contains the address; NULL: none does. */
 static const struct mt_live *covering(const struct pass *pass, size_t first, size_t end, uint64_t addr)
 {
 	size_t begin = first, middle;
@@ -217,7 +217,7 @@ static const struct mt_live *covering(const struct pass *pass, size_t first, siz
 	return &pass->live[first - 1];
 }
 
-/* Sets the category that most named bytes have; 0 where less than half of the bytes are named. */
+/* Sets the category that most of the named bytes have; 0 if less than half of the block's bytes are named. */
 static void judge(struct census_block *block)
 {
 	uint64_t sum = 0, most = 0;
@@ -235,7 +235,7 @@ static void judge(struct census_block *block)
 		block->category = 0;
 }
 
-/* Names live memory from rows sorted by address. until[kind]: end of the bytes of the kind that are counted already. */
+/* Names live memory by rows sorted by address. until[kind]: end of the bytes of this kind that have been counted. */
 static int name_rows(struct pass *pass, struct census_row *row, uint32_t count)
 {
 	uint64_t until[MT_CENSUS_COUNT] = { 0 }, end, newest = 0;
@@ -255,7 +255,7 @@ static int name_rows(struct pass *pass, struct census_row *row, uint32_t count)
 		block = enter(&pass->census->known, &pass->census->known_slots, &pass->census->known_used, live->seq);
 		if (!block)
 			return -MT_E_MEMORY;
-		if (newest != live->seq) /* a later census replaces an earlier one */
+		if (newest != live->seq) /* a later census replaces the earlier one */
 			*block = (struct census_block){ .key = live->seq,
 							.bytes = live->size,
 							.like = census_like(live->stack, live->size),
@@ -274,7 +274,7 @@ static int name_rows(struct pass *pass, struct census_row *row, uint32_t count)
 	return 0;
 }
 
-/* Sets the category of live[first .. end), all of one stack and size. */
+/* Sets the category of live[first .. end), which have one stack and size. */
 static int note_alike(struct pass *pass, size_t first, size_t end)
 {
 	const struct mt_live *live = &pass->live[first];
@@ -309,7 +309,7 @@ static int note_all_alike(struct pass *pass)
 		for (end = first + 1; end < pass->tensors && !by_stack_and_size(&pass->live[first], &pass->live[end]);
 		     end++)
 			;
-		if (pass->live[first].stack) /* without one it says nothing */
+		if (pass->live[first].stack) /* memory without a stack names no other memory */
 			error = note_alike(pass, first, end);
 		first = end;
 	}
@@ -330,7 +330,7 @@ static int look_at_live(struct pass *pass)
 	return 0;
 }
 
-/* Compares the new rows with the memory that is alive now. */
+/* Names the memory that is alive now by the new rows. */
 static int resolve(struct pass *pass)
 {
 	struct census_row *row = &pass->census->row[pass->resolved];
@@ -383,7 +383,7 @@ static int add_row(struct census *census, const struct mt_event *event)
 	return 0;
 }
 
-/* Whether a memory event can free or move memory: any but births, mappings, reservations and driver notes. */
+/* Whether a memory event of this kind can free or move memory: all but births, mappings, reservations and notes of the driver. */
 static int may_take_away(uint32_t kind)
 {
 	return kind < MT_RANGE_PUSH && kind != MT_TENSOR_ALLOC && kind != MT_DRIVER_ALLOC && kind != MT_VMM_CREATE &&
@@ -429,7 +429,7 @@ static int read_events(struct pass *pass, struct mt_reader *reader, uint64_t las
 
 /* ---- the vocabulary ---- */
 
-/* Whether a name belongs to a module that turns tokens into vectors or back. */
+/* Whether the name is of a module that turns tokens into vectors, or vectors into tokens. */
 static int is_embedding(const char *module, const char *name)
 {
 	static const char *const parts[] = { "Embedding", "embed_tokens", "wte", "lm_head" };
@@ -452,7 +452,7 @@ static int count_matrix(struct census_layer **table, uint32_t *used, uint64_t ro
 			(*table)[i].count++;
 			return 0;
 		}
-	if (*used >= 256) /* no model has more shapes; further ones are ignored */
+	if (*used >= 256) /* no model has as many shapes: ignore further ones */
 		return 0;
 	grown = realloc(*table, (*used + 1) * sizeof(*grown));
 	if (!grown)
@@ -462,7 +462,7 @@ static int count_matrix(struct census_layer **table, uint32_t *used, uint64_t ro
 	return 0;
 }
 
-/* Keeps the rows of matrices that come several times, without the rows of the vocabulary and of a token's vector. */
+/* Keeps the rows of matrices that exist several times, except the vocabulary and the width of a token's vector. */
 static int keep_others(struct census *census, const struct census_layer *table, uint32_t used)
 {
 	uint32_t i;
@@ -476,7 +476,7 @@ static int keep_others(struct census *census, const struct census_layer *table, 
 	return 0;
 }
 
-/* The highest census number. Each census names the tensors of all models. */
+/* Returns the highest census number. Each census names the tensors of all models. */
 static uint32_t newest_of(const struct census *census)
 {
 	uint32_t i, newest = 0;
@@ -517,7 +517,7 @@ static int find_vocabulary(struct census *census, const struct mt_defs *defs)
 
 /* ---- the whole ---- */
 
-/* The last seq that can belong to a census; 0: none. */
+/* Returns the largest seq that an event of a census can have; 0: the trace has no census. */
 static uint64_t last_seq(const struct mt_reader *reader)
 {
 	const struct mt_chunk_info *chunk;

@@ -7,7 +7,7 @@
 #include "memtrace/error.h"
 
 #define FIRST_ROOM 64u
-#define CHANGES UINT32_MAX      /* in `steady` */
+#define CHANGES UINT32_MAX      /* in `steady`: the name changes */
 #define WRAPPER_OF_ALL "module" /* DistributedDataParallel and others give this name to the module that they wrap */
 
 /* Names that other wrappers have for the module inside of them. */
@@ -15,7 +15,7 @@ static const char *const wrappers[] = { "_fsdp_wrapped_module", "_orig_mod", "_c
 
 /* ---- the table ---- */
 
-/* A row is found by these. */
+/* The key by which a row is found. */
 struct key {
 	uint32_t parent, instance, type;
 	const char *word;
@@ -58,7 +58,7 @@ static struct key key_of(const struct module_row *row)
 	return (struct key){ row->parent, row->instance, row->type, row->word, row->size };
 }
 
-/* Room for one more. 0 or -MT_E_MEMORY. */
+/* Makes room for one more row. Returns 0 or -MT_E_MEMORY. */
 static int index_reserve(const struct module_tree *tree, struct module_index *index, int by_type)
 {
 	struct module_index grown = { .slots = index->slots ? index->slots * 2 : FIRST_ROOM, .used = index->used };
@@ -81,7 +81,7 @@ static int index_reserve(const struct module_tree *tree, struct module_index *in
 	return 0;
 }
 
-/* A new row at the end of the table; its number, 0: out of memory. */
+/* Adds a row at the end of the table. Returns its number; 0: out of memory. */
 static uint32_t append(struct module_tree *tree, const struct key *key, enum module_kind kind)
 {
 	uint32_t room = tree->room ? tree->room * 2 : FIRST_ROOM;
@@ -106,7 +106,7 @@ static uint32_t append(struct module_tree *tree, const struct key *key, enum mod
 	return tree->rows++;
 }
 
-/* Numbers the new row among its sisters. */
+/* Numbers the new row among the rows of its class below the same parent. */
 static void number_row(struct module_tree *tree, uint32_t number, uint32_t *eldest)
 {
 	struct module_row *row = &tree->row[number];
@@ -119,7 +119,7 @@ static void number_row(struct module_tree *tree, uint32_t number, uint32_t *elde
 	row->number = ++tree->row[*eldest].sisters;
 }
 
-/* Makes the row of the key in its free slot. 0: out of memory. */
+/* Makes the row of the key in its free slot. Returns its number; 0: out of memory. */
 static uint32_t make_row(struct module_tree *tree, uint32_t *slot, const struct key *key, enum module_kind kind)
 {
 	uint32_t row = append(tree, key, kind);
@@ -162,8 +162,8 @@ static int is_wrapper(const struct module_tree *tree, const char *part, size_t s
 }
 
 /*
- * The row of the first `size` bytes of a dotted name, below the row of `model`. `is_raw`: it may have names of wrappers. A name
- * with more than MODULE_DEPTH_MAX parts ends early.
+ * Returns the row of the first `size` bytes of a dotted name, below the row of `model`; 0: out of memory. `is_raw`: the name may have parts from
+ * wrappers. Only the first MODULE_DEPTH_MAX parts count.
  */
 static uint32_t enter_name(struct module_tree *tree, const char *model, const char *name, size_t size, int is_raw)
 {
@@ -193,7 +193,7 @@ uint32_t module_tree_of_parameter(struct module_tree *tree, const char *model, c
 	return enter_name(tree, model, name, end ? (size_t)(end - name) : 0, 1);
 }
 
-/* Whether a told name has a part "module". The census then means a module by this part, too. */
+/* Whether a name in an INSTANCE_NAME event has a part "module". In the census, such a part then names a module and no wrapper. */
 static int has_module(const struct module_tree *tree)
 {
 	const char *name, *at;
@@ -257,12 +257,12 @@ uint32_t module_tree_nest(const struct module_tree *tree, uint32_t stack)
 	return stack < tree->stacks ? tree->stack[stack] : 0;
 }
 
-/* A nest from its innermost module outwards, up to the first with a name. */
+/* The modules of a nest, from the innermost one outwards to the first one with a name. */
 struct walk {
-	uint32_t instance[MT_NEST_DEPTH_MAX]; /* modules without a name */
+	uint32_t instance[MT_NEST_DEPTH_MAX]; /* modules without a name, innermost first */
 	uint32_t count;
 	struct telling_name name;
-	uint32_t type; /* class of the named module; 0: no module has a name */
+	uint32_t type; /* class of the module with the name; 0: no module has a name */
 };
 
 static void walk_out(struct walk *walk, const struct module_tree *tree, uint32_t nest, uint64_t first, uint64_t last)
@@ -283,7 +283,7 @@ static void walk_out(struct walk *walk, const struct module_tree *tree, uint32_t
 	}
 }
 
-/* Whether the names of the walk hold for all time. */
+/* Whether the names of the walk never change. */
 static int is_steady(const struct module_tree *tree, const struct walk *walk, uint32_t nest)
 {
 	const struct mt_nest *at = mt_defs_nest(tree->defs, nest);
@@ -344,8 +344,8 @@ uint32_t module_tree_steady(const struct module_tree *tree, uint32_t nest)
 }
 
 /*
- * Gives the nest around a row its steady row. No class gets a number here: the row of a module without a name comes
- * from an inner nest. Returns 0 or -MT_E_MEMORY.
+ * Gives the nest around a row its steady row. Classes get no numbers here: the row of a module without a name comes from an inner nest. Returns 0 or
+ * -MT_E_MEMORY.
  */
 static int step_out(struct module_tree *tree, uint32_t row, uint32_t parent)
 {
@@ -367,7 +367,7 @@ int module_tree_outwards(struct module_tree *tree)
 	uint32_t nest = tree->nests, parent;
 	int error = 0;
 
-	while (nest-- > 1 && !error) { /* a nest comes after the one around it */
+	while (nest-- > 1 && !error) { /* a nest has a higher number than the nest around it */
 		parent = mt_defs_nest(tree->defs, nest)->parent;
 		if (parent && module_tree_steady(tree, nest) && !tree->steady[parent])
 			error = step_out(tree, tree->steady[nest], parent);
@@ -422,7 +422,7 @@ char *module_tree_path(char *out, size_t size, const struct module_tree *tree, u
 	return out;
 }
 
-/* Whether a part of a path begins, or ends, at the character. */
+/* Whether a part of a path can begin, or end, at the character. */
 static int is_edge(char c)
 {
 	return !c || c == '.' || c == ' ';

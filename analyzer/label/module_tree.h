@@ -23,8 +23,8 @@
 #include "memtrace/defs.h"
 #include "telling.h"
 
-#define MODULE_DEPTH_MAX 255u /* rows above one another; the parts of a longer name are one */
-#define MODULE_PATH_MAX 1024u /* bytes of a path with NUL; longer ones are cut */
+#define MODULE_DEPTH_MAX 255u /* rows above one another: further parts of a longer name are one part */
+#define MODULE_PATH_MAX 1024u /* bytes of a path with NUL: longer paths are cut */
 #define MODULE_WORD_MAX 256u  /* bytes of one word with NUL */
 
 enum module_kind {
@@ -34,13 +34,13 @@ enum module_kind {
 };
 
 struct module_row {
-	uint32_t parent;     /* 0: none */
-	uint32_t type;       /* string: class of the module; 0: not seen to run */
-	uint32_t instance;   /* TYPE: the module; else 0 */
-	uint32_t number;     /* TYPE: among its sisters, from 1 */
-	uint32_t eldest;     /* TYPE: the first of its sisters */
-	uint32_t sisters;    /* TYPE, of the eldest: how many there are, with it */
-	const char *word;    /* not ended by NUL; lies in the definitions of the process */
+	uint32_t parent;     /* row; 0: no parent */
+	uint32_t type;       /* string id of the module's class; 0: the module was not seen to run */
+	uint32_t instance;   /* for a TYPE: id of the module; else 0 */
+	uint32_t number;     /* for a TYPE: number among the same class below the parent, from 1 */
+	uint32_t eldest;     /* for a TYPE: row with number 1 of these */
+	uint32_t sisters;    /* for a TYPE with number 1: how many of these exist */
+	const char *word;    /* not ended by NUL; part of the process's definitions */
 	uint32_t size;       /* bytes of the word */
 	uint8_t kind, depth; /* depth: from 1 */
 };
@@ -51,62 +51,62 @@ struct module_index {
 	uint32_t slots, used;
 };
 
-/* Read freely. */
+/* The rows of a process. Callers may read all members. */
 struct module_tree {
 	const struct mt_defs *defs;
 	const struct tellings *tellings;
 	struct module_row *row; /* row[0] is not used: no module */
 	uint32_t rows, room;
-	struct module_index by_word; /* parent and word, or instance */
-	struct module_index by_type; /* eldest sisters: parent and class */
-	uint32_t *stack;             /* by stack node: its innermost nest */
+	struct module_index by_word; /* key: parent and word, or parent and instance */
+	struct module_index by_type; /* key of rows with number 1: parent and class */
+	uint32_t *stack;             /* by stack node: the innermost nest */
 	uint32_t stacks;
-	uint32_t *steady; /* by nest: its row, where its names never change, UINT32_MAX: they do; 0: not known yet */
+	uint32_t *steady; /* by nest: the row, if its names never change; UINT32_MAX: they change; 0: not known yet */
 	uint32_t nests;
-	int is_module_told; /* a name that was told has a part "module": it is no wrapper's */
+	int is_module_told; /* 1: some name has a part "module", which is then no wrapper's */
 };
 
 /*
- * Call it when `defs` and `tellings` are complete. Both must outlive the tree. Returns 0 or -MT_E_MEMORY; the caller
- * releases the tree in any case.
+ * Makes the tree. `defs` and `tellings` must be complete, and must outlive the tree. Returns 0 or -MT_E_MEMORY. The caller releases the tree, also
+ * after an error.
  */
 int module_tree_init(struct module_tree *tree, const struct mt_defs *defs, const struct tellings *tellings);
 void module_tree_release(struct module_tree *tree);
 
-/* The nest of a stack: that of its innermost node that has one. 0: none. */
+/* Returns the nest of a stack: of its innermost node with a nest; 0: no node has one. */
 uint32_t module_tree_nest(const struct module_tree *tree, uint32_t stack);
 
-/* The row of the nest's innermost module, from event `first` to event `last`. 0: `nest` is 0, or out of memory. */
+/* Returns the row of the nest's innermost module between the events `first` and `last`; 0: `nest` is 0, or memory ran out. */
 uint32_t module_tree_of_nest(struct module_tree *tree, uint32_t nest, uint64_t first, uint64_t last);
 
 /*
- * Once, after the nests that matter were looked at: finds the rows of the nests around them, where names never change. 0 or
+ * Finds the rows of the nests around those that were looked at, if names never change. Call this once, after the last look. Returns 0 or
  * -MT_E_MEMORY.
  */
 int module_tree_outwards(struct module_tree *tree);
 
-/* The row of the nest's innermost module at all times. 0: its name changes, or no bytes of the nest had to be assigned. */
+/* Returns the row that the nest's innermost module has in the whole run; 0: its name changes, or no bytes of the nest were assigned. */
 uint32_t module_tree_steady(const struct module_tree *tree, uint32_t nest);
 
 /*
- * The row of the module that has a parameter: `name` is the parameter's ("layers.0.fc1.weight"), `model` the word of its
- * model. Names of wrappers in between are left out. 0: out of memory.
+ * Returns the row of the module with the parameter `name` ("layers.0.fc1.weight") in the model with the word `model`, without the names of wrappers;
+ * 0: out of memory.
  */
 uint32_t module_tree_of_parameter(struct module_tree *tree, const char *model, const char *name);
 
-/* The innermost row that both lie in; 0: none. */
+/* Returns the innermost row that contains both rows; 0: no row does. */
 uint32_t module_tree_common(const struct module_tree *tree, uint32_t one, uint32_t two);
 
-/* "0", "Softmax 2", "Sequential#1": one row. Returns `out`. */
+/* Writes the word of one row: "0", "Softmax 2", "Sequential#1". Returns `out`. */
 char *module_tree_word(char *out, size_t size, const struct module_tree *tree, uint32_t row);
 
 /*
- * The whole path: "layers.0.fc1", "layers.1 > Softmax 2", "Transformer > EncoderLayer 3". The model stands in it where no part
- * of a name follows: "Sequential#1", "Sequential#1 > Softmax". Returns `out`.
+ * Writes the whole path: "layers.0.fc1", "layers.1 > Softmax 2", "Transformer > EncoderLayer 3". The path begins with the model only if no part of a
+ * name follows: "Sequential#1", "Sequential#1 > Softmax". Returns `out`.
  */
 char *module_tree_path(char *out, size_t size, const struct module_tree *tree, uint32_t row);
 
-/* The path with * for every number: "layers.*.fc1", "Net > Layer *". Returns `out`. */
+/* Writes the path with a star for each number: "layers.*.fc1", "Net > Layer *". Returns `out`. */
 char *module_path_pattern(char out[MODULE_PATH_MAX], const char *path);
 
 #endif

@@ -5,43 +5,44 @@
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
 
-/* Libraries on the way to the driver. They pass requests of other modules on. */
+/* Libraries between a caller and the driver. Their requests belong to the module that calls them. */
 static const char *const passers[] = { "libcuda", "libcudart", "libcupti", "libmemrec", "libnvidia" };
 
 /*
- * The owners of driver memory, by the module that called: X(test, pattern, owner, category). The first line that fits
- * counts. A module without a line owns the memory by its own name. NAME: the short name begins with the pattern. PATH:
- * the path of a shared library contains the pattern. Category: the only purpose of the owner's driver memory;
- * OWNER_ANY: several purposes.
+ * The owners of driver memory, by the module that called: X(test, pattern, owner, category). The first line that fits counts. A module without a line
+ * is its own owner, by its name.
+ *
+ * NAME: the short name begins with the pattern. PATH: the path of a shared library contains the pattern. Category: the only purpose of the owner's
+ * driver memory; OWNER_ANY: several purposes.
  */
-#define OWNER_LIST(X)                                                                      \
-	X(NAME, "libc10", OWNER_PYTORCH, OWNER_ANY)                                        \
-	X(NAME, "libtorch", OWNER_PYTORCH, OWNER_ANY)                                      \
-	X(NAME, "libnccl", "libnccl", MT_CATEGORY_NCCL)                                    \
-	X(NAME, "libcublas", "libcublas", MT_CATEGORY_WORKSPACE) /* and Lt */              \
-	X(NAME, "libcudnn", "libcudnn", MT_CATEGORY_WORKSPACE)                             \
-	X(NAME, "libnvshmem", "nvshmem", OWNER_ANY)                                        \
-	X(NAME, "nvshmem_", "nvshmem", OWNER_ANY) /* its bootstrap and transports */       \
-	X(NAME, "deep_ep", "deepep", OWNER_ANY)                                            \
-	X(NAME, "cumem_allocator", "vllm cumem", OWNER_ANY)                                \
-	X(NAME, "torch_memory_saver", "torch_memory_saver", OWNER_ANY)                     \
-	X(NAME, "libtriton", "triton", OWNER_ANY)                                          \
-	X(NAME, "__triton_launcher", "triton", OWNER_ANY)                                  \
-	X(PATH, "/triton/", "triton", OWNER_ANY) /* its compiled code lies in ~/.triton */ \
-	X(PATH, "/.triton/", "triton", OWNER_ANY)                                          \
-	X(PATH, "/flashinfer/", "flashinfer", OWNER_ANY)                                   \
-	X(PATH, "/cupy/", "cupy", OWNER_ANY)                                               \
-	X(PATH, "/cupy_backends/", "cupy", OWNER_ANY)                                      \
-	X(NAME, "libonnxruntime", "onnxruntime", OWNER_ANY)                                \
-	X(NAME, "onnxruntime_pybind", "onnxruntime", OWNER_ANY)                            \
-	X(NAME, "libtensorflow", "tensorflow", OWNER_ANY)                                  \
-	X(NAME, "_pywrap_tensorflow", "tensorflow", OWNER_ANY)                             \
-	X(NAME, "xla_extension", "jax", OWNER_ANY)                                         \
-	X(NAME, "libjax_common", "jax", OWNER_ANY)                                         \
-	X(PATH, "/xla_cuda", "jax", OWNER_ANY) /* its plugin */                            \
-	X(NAME, "libnvinfer", "tensorrt", OWNER_ANY)                                       \
-	X(NAME, "librmm", "rmm", OWNER_ANY)                                                \
-	X(NAME, "libfaiss", "faiss", OWNER_ANY)                                            \
+#define OWNER_LIST(X)                                                                     \
+	X(NAME, "libc10", OWNER_PYTORCH, OWNER_ANY)                                       \
+	X(NAME, "libtorch", OWNER_PYTORCH, OWNER_ANY)                                     \
+	X(NAME, "libnccl", "libnccl", MT_CATEGORY_NCCL)                                   \
+	X(NAME, "libcublas", "libcublas", MT_CATEGORY_WORKSPACE) /* also libcublasLt */   \
+	X(NAME, "libcudnn", "libcudnn", MT_CATEGORY_WORKSPACE)                            \
+	X(NAME, "libnvshmem", "nvshmem", OWNER_ANY)                                       \
+	X(NAME, "nvshmem_", "nvshmem", OWNER_ANY) /* also its bootstrap and transports */ \
+	X(NAME, "deep_ep", "deepep", OWNER_ANY)                                           \
+	X(NAME, "cumem_allocator", "vllm cumem", OWNER_ANY)                               \
+	X(NAME, "torch_memory_saver", "torch_memory_saver", OWNER_ANY)                    \
+	X(NAME, "libtriton", "triton", OWNER_ANY)                                         \
+	X(NAME, "__triton_launcher", "triton", OWNER_ANY)                                 \
+	X(PATH, "/triton/", "triton", OWNER_ANY) /* its compiled code is in ~/.triton */  \
+	X(PATH, "/.triton/", "triton", OWNER_ANY)                                         \
+	X(PATH, "/flashinfer/", "flashinfer", OWNER_ANY)                                  \
+	X(PATH, "/cupy/", "cupy", OWNER_ANY)                                              \
+	X(PATH, "/cupy_backends/", "cupy", OWNER_ANY)                                     \
+	X(NAME, "libonnxruntime", "onnxruntime", OWNER_ANY)                               \
+	X(NAME, "onnxruntime_pybind", "onnxruntime", OWNER_ANY)                           \
+	X(NAME, "libtensorflow", "tensorflow", OWNER_ANY)                                 \
+	X(NAME, "_pywrap_tensorflow", "tensorflow", OWNER_ANY)                            \
+	X(NAME, "xla_extension", "jax", OWNER_ANY)                                        \
+	X(NAME, "libjax_common", "jax", OWNER_ANY)                                        \
+	X(PATH, "/xla_cuda", "jax", OWNER_ANY) /* the plugin of jax */                    \
+	X(NAME, "libnvinfer", "tensorrt", OWNER_ANY)                                      \
+	X(NAME, "librmm", "rmm", OWNER_ANY)                                               \
+	X(NAME, "libfaiss", "faiss", OWNER_ANY)                                           \
 	X(NAME, "_swigfaiss", "faiss", OWNER_ANY)
 
 enum test { NAME, PATH };
@@ -61,7 +62,7 @@ static int starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Bytes of the hash that wheels put into file names, "libgomp-a34b3233.so.1": as many hex digits after the last '-'. */
+/* Returns the bytes of the hash that wheels put into file names, "libgomp-a34b3233.so.1": 8 hex digits or more after the last '-'. */
 static size_t wheel_hash(const char *name, size_t size)
 {
 	size_t digits = 0;
@@ -71,8 +72,7 @@ static size_t wheel_hash(const char *name, size_t size)
 	return digits == 8 && size > 9 && name[size - 9] == '-' ? 9 : 0;
 }
 
-/* "/usr/lib/libnccl.so.2" -> "libnccl", "_C.cpython-311-x86_64-linux-gnu.so" -> "_C", "/opt/bin/python3.11" as it is.
- */
+/* Shortens "/usr/lib/libnccl.so.2" to "libnccl" and "_C.cpython-311-x86_64-linux-gnu.so" to "_C"; keeps "/opt/bin/python3.11". */
 static void short_name(char name[OWNER_NAME_MAX], const char *path)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -111,7 +111,7 @@ int owner_passes_on(const char *path)
 	return is_passer(name);
 }
 
-/* Index in owners[], or -1. */
+/* Returns the index in owners[]; -1: no line fits. */
 static int find_owner(const char *name, const char *path)
 {
 	size_t i;

@@ -7,7 +7,7 @@
 
 #define ALIVE UINT64_MAX
 #define FIRST_ROOM 16u
-#define BIRTHS_MAX (1u << 20) /* most births of a group that are kept */
+#define BIRTHS_MAX (1u << 20) /* births of a group that are kept, at most */
 
 int parameter_lives_init(struct parameter_lives *lives, const struct census *census)
 {
@@ -43,7 +43,7 @@ static int is_there(const struct parameter_birth *birth, const struct parameter_
 
 /* ---- births and deaths ---- */
 
-/* Drops the births that died at home and are not part of the peak. */
+/* Drops the births that died in their own phase and are not part of the peak. */
 static void drop_gone(struct parameter_group *group, const struct parameter_moment *peak)
 {
 	uint32_t i, kept = 0;
@@ -60,7 +60,7 @@ static void lose(struct parameter_group *group)
 	group->births = group->saves = 0;
 }
 
-/* Room for one more. 0 or -MT_E_MEMORY. */
+/* Makes room for one more birth. Returns 0 or -MT_E_MEMORY. */
 static int make_room(struct parameter_group *group, const struct parameter_moment *peak)
 {
 	uint32_t room = group->room ? group->room * 2 : FIRST_ROOM;
@@ -83,9 +83,7 @@ static int make_room(struct parameter_group *group, const struct parameter_momen
 	return 0;
 }
 
-/*
- * Begins a step of a group. Saves the births that explain the peak, and keeps the live ones. Returns 0 or -MT_E_MEMORY.
- */
+/* Begins a step of a group: saves the births if they contain those of a new peak, and keeps the live ones. Returns 0 or -MT_E_MEMORY. */
 static int begin_step(struct parameter_group *group, const struct parameter_moment *peak)
 {
 	uint32_t i, kept = 0;
@@ -145,7 +143,7 @@ int parameter_lives_born(struct parameter_lives *lives, const struct census *cen
 	return block ? add_birth(&lives->group[block - census->alike], live, time, device, peak) : 0;
 }
 
-/* The birth with that seq. NULL: it is not kept. */
+/* Returns the birth with this seq; NULL: it was not kept. */
 static struct parameter_birth *find_birth(const struct parameter_group *group, uint64_t seq)
 {
 	uint32_t first = 0, end = group->births, middle;
@@ -198,11 +196,11 @@ void parameter_lives_reorder(struct parameter_lives *lives, const struct census 
 
 /* ---- the modules of the bytes ---- */
 
-/* A named tensor in a block. */
+/* A tensor in a block, with its name. */
 struct told {
 	uint64_t block, addr, bytes, elements;
 	uint32_t census, row;
-	int is_gradient, is_trained; /* trained: a weight that an optimizer has */
+	int is_gradient, is_trained; /* is_trained: an optimizer has the weight */
 };
 
 struct whose {
@@ -212,10 +210,10 @@ struct whose {
 	struct module_tree *tree;
 	const struct attribution *attribution;
 	const struct parameter_moment *peak;
-	struct told *told; /* by block, the newest census of each first, by address */
+	struct told *told; /* sorted by block, then by census (newest first), then by address */
 	size_t count;
-	uint32_t *row;                 /* by slot of a known birth: the module that all of it lies in, */
-	struct parameter_member *part; /* and its bytes */
+	uint32_t *row;                 /* by slot of a known birth: innermost module that contains all of it */
+	struct parameter_member *part; /* by slot of a known birth: its bytes */
 	struct member *member;
 	size_t members;
 };
@@ -278,7 +276,7 @@ static void tell_row(struct whose *whose, const struct census_row *from)
 	census_parse(&text, model);
 	model += strlen(model);
 	while (model > mt_defs_string(whose->tree->defs, from->text) && model[-1] != ' ')
-		model--; /* the last word, where it stays as long as the definitions */
+		model--; /* the last word: the definitions keep it */
 	*told = (struct told){ .block = from->block,
 			       .addr = from->addr,
 			       .bytes = from->bytes,
@@ -306,9 +304,8 @@ static int tell_rows(struct whose *whose)
 }
 
 /*
- * told[first .. end) belong to one census and one block. Adds the bytes of each module. A lone tensor has the whole
- * block. Bytes of a block that no tensor covers go to the stack's module: a file of weights, read into one block, has a
- * header.
+ * Adds the bytes of each module. told[first .. end) belong to one census and one block. A single tensor gets the whole block. Bytes of a block that
+ * no tensor covers belong to the stack's module: a file of weights, read into one block, has a header.
  */
 static int take_block(struct whose *whose, const struct census_block *block, size_t first, size_t end)
 {
@@ -425,7 +422,7 @@ static int gather_members(struct whose *whose)
 	return 0;
 }
 
-/* A list of shapes of all censuses, sorted. NULL: out of memory. */
+/* Returns a sorted list of the shapes of all censuses. The caller frees it. NULL: out of memory. */
 static struct shape *count_shapes(const struct whose *whose, size_t *count)
 {
 	struct shape *shape = malloc((whose->count + 1) * sizeof(*shape));
@@ -473,7 +470,7 @@ static int has_all_gradients(const struct whose *whose, uint64_t block, const st
 	return found && found->trained == found->gradients;
 }
 
-/* Gives a birth of the peak the modules of a named birth that is like it. */
+/* Gives a birth at the peak the modules of a named birth that is like it. */
 static int add_like(struct whose *whose, uint32_t site, const struct parameter_member *member)
 {
 	struct parameter_bytes bytes;
@@ -490,7 +487,7 @@ static int add_like(struct whose *whose, uint32_t site, const struct parameter_m
 	return error;
 }
 
-/* Births of a group at the peak. */
+/* Takes the births of a group at the peak. */
 static int take_group(struct whose *whose, const struct parameter_group *group, uint64_t size,
 		      const struct parameter_order *order)
 {
@@ -515,7 +512,7 @@ static int take_group(struct whose *whose, const struct parameter_group *group, 
 	return error;
 }
 
-/* Sets the order of member[first .. end), all of one stack, size and census. */
+/* Finds the order of member[first .. end), which have one stack, size and census. */
 static int take_alike(struct whose *whose, size_t first, size_t end, const struct shape *shape, size_t shapes)
 {
 	const struct member *member = &whose->member[first];
@@ -544,8 +541,8 @@ static int take_alike(struct whose *whose, size_t first, size_t end, const struc
 }
 
 /*
- * Finds the census that names most of member[first .. until), all of one stack and size. The newest wins a tie. Sets
- * *first and *end to its members.
+ * Finds the census that names most of member[first .. until), which have one stack and size; of equal ones, the newest. Sets *first and *end to its
+ * members.
  */
 static void find_fullest(const struct whose *whose, size_t *first, size_t *end, size_t until)
 {

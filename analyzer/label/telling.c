@@ -5,7 +5,7 @@
 #include "memtrace/error.h"
 
 #define FIRST_ROOM 64u
-#define ROOM_MAX (1u << 24) /* tellings, runs, addresses: of each */
+#define ROOM_MAX (1u << 24) /* most tellings, most runs and most addresses */
 
 void tellings_release(struct tellings *tellings)
 {
@@ -44,7 +44,7 @@ static int grow_slots(struct tellings *tellings)
 	return 0;
 }
 
-/* The array with room for one more than `used` things of `size` bytes. NULL: out of memory, and `array` is as it was. */
+/* Returns the array with room for one more than `used` things of `size` bytes. NULL: out of memory, and `array` has not changed. */
 static void *room_for(void *array, uint32_t used, uint32_t *room, size_t size)
 {
 	uint32_t more = *room ? *room * 2 : FIRST_ROOM;
@@ -60,7 +60,7 @@ static void *room_for(void *array, uint32_t used, uint32_t *room, size_t size)
 
 /* ---- events ---- */
 
-/* The running telling, or a new one. NULL: out of memory. */
+/* Returns the telling of the event, added if new. NULL: out of memory. */
 static struct telling_look *telling_of(struct tellings *tellings, const struct mt_event *event)
 {
 	struct telling_look *last = tellings->tellings ? &tellings->telling[tellings->tellings - 1] : NULL;
@@ -78,9 +78,7 @@ static struct telling_look *telling_of(struct tellings *tellings, const struct m
 	return last;
 }
 
-/*
- * Number of complete tellings from `from` up to the one before `to`. These tellings should have mentioned the address.
- */
+/* Returns the number of complete tellings from `from` to the one before `to`: these should mention the address. */
 static uint32_t whole_from(const struct tellings *tellings, uint32_t from, uint32_t to)
 {
 	const struct telling_look *before = from ? &tellings->telling[from - 1] : NULL,
@@ -115,7 +113,7 @@ static int add_run(struct tellings *tellings, struct telling_address *slot, stru
 	return 0;
 }
 
-/* A module of two models appears twice in one telling. Its first name counts. */
+/* A module of two models appears twice in one telling. The first name counts. */
 static int add_name(struct tellings *tellings, const struct mt_event *event)
 {
 	struct telling_name name = { .model = (uint32_t)event->value, .name = (uint32_t)event->name };
@@ -148,7 +146,7 @@ int tellings_add(struct tellings *tellings, const struct mt_event *event)
 		return -MT_E_MEMORY;
 	if (!event->addr) {
 		telling->is_whole = telling->told == event->size;
-		telling->number = telling->is_whole ? telling->number : UINT32_MAX; /* ends, too */
+		telling->number = telling->is_whole ? telling->number : UINT32_MAX; /* ends here, too */
 		return 0;
 	}
 	error = add_name(tellings, event);
@@ -158,7 +156,7 @@ int tellings_add(struct tellings *tellings, const struct mt_event *event)
 
 /* ---- questions ---- */
 
-/* The first telling that began after the event. */
+/* Returns the first telling that began after the event. */
 static uint32_t telling_after(const struct tellings *tellings, uint64_t seq)
 {
 	uint32_t first = 0, end = tellings->tellings, middle;
@@ -173,10 +171,7 @@ static uint32_t telling_after(const struct tellings *tellings, uint64_t seq)
 	return first;
 }
 
-/*
- * The name just before telling `next`. The runs on both sides of the moment must agree on the name. Returns 1, or 0:
- * none.
- */
+/* Finds the name of the address before telling `next`: the runs before and after this moment must have the same name. Returns 1; 0: no name. */
 static int name_before(const struct tellings *tellings, const struct telling_address *slot, uint32_t next,
 		       struct telling_name *name)
 {
@@ -185,7 +180,7 @@ static int name_before(const struct tellings *tellings, const struct telling_add
 
 	for (at = slot->run; at && (run = &tellings->run[at])->last >= next; at = run->before)
 		later = run;
-	/* `later` reaches beyond the moment; `at` ended before it. */
+	/* `later` begins after the moment; `at` ended before it. */
 	if (later) {
 		*name = later->name;
 		if (later->first < next)

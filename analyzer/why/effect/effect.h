@@ -28,7 +28,7 @@ struct effect {
 	const char *begins;      /* the value from which the replay starts; NULL: unknown */
 	char pretend[ADVISE_VALUE_MAX], to[ADVISE_VALUE_MAX];
 	int relative; /* 1: the present value is unknown, and the proposal is half or twice its size */
-	double by;    /* of an unknown share: the proposed reduction, to at most `to`; 0: the value is known */
+	double by;    /* for an unknown share: the proposed reduction, to at most `to`; 0: the value is known */
 	char only[ADVISE_WORDS_MAX]; /* the condition under which the setting counts; "": none */
 	/* the result */
 	int works;                  /* 0: no effect here, and `why` has the reason */
@@ -50,7 +50,7 @@ struct effect {
 struct effect_plan {
 	struct advise_move move[EFFECT_MOVES_MAX];
 	const struct effect *effect[EFFECT_MOVES_MAX]; /* NULL: a change of --set */
-	enum advise_silence silence[EFFECT_MOVES_MAX]; /* of --set: the reason why the change has no effect */
+	enum advise_silence silence[EFFECT_MOVES_MAX]; /* for --set: the reason why the change has no effect */
 	size_t moves;
 	int asked;      /* 1: the changes of --set */
 	int unforetold; /* 1: the recording does not have the bytes of a change; the outcome is unknown */

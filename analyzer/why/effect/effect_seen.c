@@ -126,8 +126,8 @@ static int is_model_there(const struct advise_run *run, uint32_t roles)
 }
 
 /*
- * Whether the pieces that the setting cuts or frees sooner exist as a whole: gathered weights as large as the model, or gradients at least half as
- * large as a gathered weight.
+ * Whether the pieces that the setting cuts or frees sooner exist as a whole. Gathered weights are as large as the model. Gradients are at least
+ * half as large as a gathered weight.
  */
 static int is_whole(const struct effects *effects, const struct mt_knob *knob)
 {

@@ -519,7 +519,7 @@ enum advise_silence method_removed(struct method *method)
 			      !(method->run->elsewhere & RUN_ROLE(REFERENCE)); /* a reference in a trainer's process */
 	int way = method_direction(method), goes = way > 0 || (!way && method->is_number && method->to == 0);
 	const struct advise_model *model = &method->run->model;
-	double weights = (double)model->bytes[MT_CATEGORY_WEIGHTS]; /* of all models */
+	double weights = (double)model->bytes[MT_CATEGORY_WEIGHTS]; /* weights of all models */
 	double trained = weights > 0 ? 1 - (double)model->untrained / weights : 1;
 	enum advise_silence silence;
 

@@ -32,7 +32,7 @@ struct replay_site {
 	uint8_t driver, ignored; /* 1: driver memory; 1: bytes that do not count as in use */
 	uint32_t roles;          /* roles of its model, bits 1 << enum mt_knob_process; 0: unknown (advise_whose.c) */
 	uint64_t tags;           /* tags of its stack (memtrace/why.h) */
-	uint64_t words, element; /* of logits: vocabulary, and bytes of an element; 0: unknown (advise_run.c) */
+	uint64_t words, element; /* for logits: vocabulary, and bytes of an element; 0: unknown (advise_run.c) */
 	uint64_t largest, smallest; /* bytes of the largest and smallest allocation */
 	uint64_t births;            /* number of allocations */
 	/* at the peak of each phase */

@@ -101,7 +101,7 @@ struct scene_site {
 	uint64_t made, freed,
 		freed_home;            /* allocations before the moment: all, freed, freed in the step of their birth */
 	uint64_t most_before;          /* largest piece of earlier steps; if freed_is_early, largest freed piece */
-	uint64_t words, element;       /* of logits: vocabulary, and bytes of an element; else 0 */
+	uint64_t words, element;       /* for logits: vocabulary, and bytes of an element; else 0 */
 	int64_t first_step, last_step; /* steps of the oldest and newest resident block */
 };
 
@@ -152,7 +152,7 @@ struct scene_request {
 
 /* The peak of the device that came nearest to its limit. */
 struct scene_peak {
-	uint64_t bytes, used; /* of recorded processes; largest use of the whole device by NVML, 0: no sample */
+	uint64_t bytes, used; /* bytes of recorded processes; largest use of the device by NVML, 0: no sample */
 	enum mt_phase phase;
 	int64_t steps; /* number of steps of the run */
 };
