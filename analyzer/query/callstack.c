@@ -27,10 +27,7 @@ int callstack_append(struct callstack *stack, const struct callstack_frame *fram
 	return 0;
 }
 
-/*
- * The node of autograd in "torch::autograd::generated::MmBackward0::apply(...)"; its length in *size. NULL: no node, or
- * the base class.
- */
+/* Finds the node of autograd in "torch::autograd::generated::MmBackward0::apply(...)", and its length; NULL: no node, or the base class. */
 static const char *autograd_node(const struct callstack_frame *frame, size_t *size)
 {
 	static const char space[] = "torch::autograd::", generated[] = "generated::", apply[] = "::apply(";
@@ -46,9 +43,7 @@ static const char *autograd_node(const struct callstack_frame *frame, size_t *si
 	return *size && strspn(name, NODE_LETTERS) >= *size ? name : NULL;
 }
 
-/*
- * The operation in "at::_ops::isnan::call(at::Tensor const&)"; its length in *size. NULL: no operation is called here.
- */
+/* Finds the operation in "at::_ops::isnan::call(at::Tensor const&)", and its length; NULL: the frame calls no operation. */
 static const char *operation(const struct callstack_frame *frame, size_t *size)
 {
 	static const char space[] = "at::_ops::";
@@ -76,7 +71,7 @@ const char *callstack_function(char *out, size_t size, const struct callstack_fr
 	return out;
 }
 
-/* A star says nothing without the word before it. */
+/* Keeps the word before a star: "layers.*" and not "*". */
 const char *callstack_submodule(const struct callstack_frame *frame)
 {
 	const char *path = frame->submodule, *at;
@@ -137,7 +132,7 @@ static int is_native_work(const struct callstack_frame *frame)
 	return frame->native && !frame->elided && !frame_is_native_plumbing(frame);
 }
 
-/* Whether the frame belongs to a library without names, "libfoo.so+0x1234". */
+/* Whether the frame is in a library without function names: "libfoo.so+0x1234". */
 static int is_native_module(const struct callstack_frame *frame)
 {
 	return frame->native && *frame->module && !*frame->function && !frame_is_nameless_module(frame);
@@ -159,7 +154,7 @@ static int is_not_the_driver(const struct callstack_frame *frame)
 	return !frame->elided && !owner_passes_on(frame->module);
 }
 
-/* The kinds of a frame; one kind may imply another. X(NAME, function) */
+/* The traits of a frame; a frame can have several. X(NAME, function) */
 #define TRAIT_LIST(X)                      \
 	X(USER, is_user)                   \
 	X(LIBRARY, is_library)             \
@@ -217,7 +212,7 @@ int callstack_is_library(const struct callstack_frame *frame)
 	return has(frame, TRAIT_LIBRARY);
 }
 
-/* The innermost frame that has the trait. */
+/* Returns the innermost frame with the trait, else CALLSTACK_NO_FRAME. */
 static size_t innermost(const struct callstack *stack, enum trait trait)
 {
 	size_t i;
@@ -227,7 +222,7 @@ static size_t innermost(const struct callstack *stack, enum trait trait)
 	return i < stack->count ? i : CALLSTACK_NO_FRAME;
 }
 
-/* The outermost operation of PyTorch inside of frame `end`. */
+/* Returns the outermost operation of PyTorch inside of frame `end`, else CALLSTACK_NO_FRAME. */
 static size_t outermost_operation(const struct callstack *stack, size_t end)
 {
 	size_t i;
@@ -256,8 +251,8 @@ size_t callstack_user_frame(const struct callstack *stack)
 }
 
 /*
- * Whether the frame belongs to the driver's libraries, the recorder, or PyTorch's allocator and unwinder. The stand-in
- * for the driver has the name of one of its libraries.
+ * Whether the frame belongs to the driver's libraries, the recorder, or PyTorch's allocator and unwinder. The stand-in driver has the name of a
+ * driver's library.
  */
 static int is_allocator(const struct callstack_frame *frame)
 {
@@ -294,7 +289,7 @@ size_t callstack_inner_frame(const struct callstack *stack, size_t user)
 	return user;
 }
 
-/* The frame further out than `at` that compiled code was made from: the user's or a library's. */
+/* Returns the frame, further out than `at`, from which compiled code was made: a user's or a library's; else CALLSTACK_NO_FRAME. */
 static size_t compiled_from(const struct callstack *stack, size_t at)
 {
 	const struct callstack_frame *frame;
@@ -340,7 +335,7 @@ const char *callstack_work(char *out, size_t size, const struct callstack *stack
 	return callstack_function(out, size, stack->frame[at]);
 }
 
-/* Writes the place of the frame inside the user's line. */
+/* Writes the place of the inner frame, which follows the user's place. */
 static void inner_place(char *out, size_t size, const struct callstack_parts *parts)
 {
 	char place[CALLSTACK_PLACE_MAX];

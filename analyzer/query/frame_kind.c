@@ -8,13 +8,12 @@
 #include "memtrace/base.h"
 
 /*
- * Python code that is not the user's, by a part of its path and the name of the function (NULL: any). The first line
- * that fits counts. A library's frame that fits no pattern is distinctive. PyTorch's optimizers, collectives and
- * buckets are distinctive, because they decide themselves what to allocate. Layers and their functions name the work.
- * All other parts of PyTorch pass calls on, and are plumbing.
+ * Python code that is not the user's, by a part of its path and the function's name (NULL: any name). The first line that fits counts. A frame of a
+ * library that fits no pattern is distinctive. PyTorch's optimizers, collectives and buckets are distinctive: they decide what to allocate. Layers
+ * and their functions name the work. All other parts of PyTorch pass calls on: they are plumbing.
  */
 #define PYTHON_LIST(X)                                                      \
-	/* wrappers around anything, of whatever library */                 \
+	/* wrappers of any function, in any library */                      \
 	X(PLUMBING, "", "wrapper")                                          \
 	X(PLUMBING, "", "wrapped")                                          \
 	X(PLUMBING, "", "wrapped_fn")                                       \
@@ -30,7 +29,7 @@
 	X(PLUMBING, "", "__torch_dispatch__")                               \
 	X(PLUMBING, "", "_call_impl")                                       \
 	X(PLUMBING, "", "_wrapped_call_impl")                               \
-	/* compiled by PyTorch or Triton */                                 \
+	/* code that PyTorch or Triton compiled */                          \
 	X(COMPILED, "/torchinductor_", NULL)                                \
 	X(COMPILED, "/.triton/", NULL)                                      \
 	X(COMPILED, "/triton/cache/", NULL)                                 \
@@ -72,7 +71,7 @@
 	X(PLUMBING, "/torch/overrides.py", NULL)                            \
 	X(PLUMBING, "/torch/serialization.py", NULL)                        \
 	X(PLUMBING, "/torch/storage.py", NULL)                              \
-	/* frames that pass calls on around layers and operations */        \
+	/* frames that only pass on calls of layers and operations */       \
 	X(PLUMBING, "/accelerate/hooks.py", NULL)                           \
 	X(PLUMBING, "/accelerate/utils/operations.py", "forward")           \
 	X(PLUMBING, "/accelerate/utils/operations.py", "__call__")          \
@@ -104,7 +103,7 @@ static const struct {
 #undef PYTHON_ROW
 };
 
-/* Native functions by the beginning of their names. */
+/* The first letters of native functions that are plumbing. */
 static const char *const native[] = {
 	"c10::",
 	"at::",
@@ -128,12 +127,12 @@ static const char *const native[] = {
 	"THCPModule_",
 	"_Py",
 	"Py",
-	"??", /* a snapshot's word for: no name was found */
+	"??", /* in a snapshot: a function without a name */
 };
 
 /*
- * CPython's own C functions that call others, by the beginnings of their names. If an interpreter is linked into its
- * program, a snapshot has these names without files.
+ * C functions of CPython that call other functions, by their first letters. If an interpreter is linked into its program, a snapshot has these names
+ * without files.
  */
 static const char *const interpreter[] = {
 	"pymain_",
@@ -221,10 +220,10 @@ static const char *const interpreter[] = {
 	"import_find_and_load",
 };
 
-/* Folders of CPython's sources, in its own tree: "/usr/src/python-3.10.14/Objects/call.c", "../Python/ceval.c". */
+/* Folders in CPython's source tree: "/usr/src/python-3.10.14/Objects/call.c", "../Python/ceval.c". */
 static const char *const interpreter_folders[] = { "Python/", "Objects/", "Modules/", "Include/", "Parser/" };
 
-/* Native modules that name nothing: the C library and the interpreter, by the beginnings of the files' names. */
+/* Native modules that distinguish nothing: the C library and the interpreter, by the first letters of their files' names. */
 static const char *const modules[] = { "libc.so",  "libc-",     "libpthread",  "libm.so",     "libdl",      "libstdc++",
 				       "libgcc_s", "ld-linux",  "libpython",   "python",      "libc10",     "libtorch",
 				       "libgomp",  "libmemrec", "libjemalloc", "libtcmalloc", "libmimalloc" };
@@ -246,8 +245,8 @@ int frame_is_nameless_module(const struct callstack_frame *frame)
 }
 
 /*
- * The path below CPython's sources: behind "python-3.10.14/" or "/cpython.../". A path without such a folder loses only
- * its leading "../". NULL: the path ends in the folder's name.
+ * Returns the path in CPython's source tree: after "python-3.10.14/" or "/cpython.../"; without such a folder, after the leading "../". NULL: the
+ * path ends with the folder's name.
  */
 static const char *interpreter_tree(const char *file)
 {
@@ -264,7 +263,7 @@ static const char *interpreter_tree(const char *file)
 	return file;
 }
 
-/* Recognizes the interpreter by the path of the source; without path and module, by the name of the function. */
+/* Whether the frame is the interpreter's, by the path of its source; without path and module, by the function's name. */
 static int is_interpreter(const struct callstack_frame *frame)
 {
 	const char *path = interpreter_tree(frame->file);
@@ -275,10 +274,7 @@ static int is_interpreter(const struct callstack_frame *frame)
 	       begins_with_any(frame->function, interpreter, MT_ARRAY_SIZE(interpreter));
 }
 
-/*
- * Skips the return type that the name of a template function begins with: "void at::f<int>(int)" becomes
- * "at::f<int>(int)".
- */
+/* Skips the return type in the name of a template function: "void at::f<int>(int)" becomes "at::f<int>(int)". */
 static const char *without_type(const char *function)
 {
 	const char *blank = function + strcspn(function, " <(");
@@ -297,7 +293,7 @@ int frame_is_native_plumbing(const struct callstack_frame *frame)
 
 /* ---- Python ---- */
 
-/* The last part of a qualified name, "main.<locals>.wrapper". */
+/* Returns the last part of a qualified name, such as "main.<locals>.wrapper". */
 static const char *last_name(const char *function)
 {
 	const char *dot = strrchr(function, '.');
@@ -310,7 +306,7 @@ static int is_line_of(const char *path, const char *function, const char *file, 
 	return strstr(file, path) && (!function || !strcmp(name, function));
 }
 
-/* Whether the file is compiled by PyTorch: its name has 51 digits to the base 32, "cab...xyz.py". */
+/* Whether PyTorch compiled the file: its name is 52 digits to the base 32, "cab...xyz.py". */
 static int is_hash(const char *file)
 {
 	const char *base = text_base_name(file);
@@ -319,7 +315,7 @@ static int is_hash(const char *file)
 	return digits == 52 && !strcmp(base + digits, ".py");
 }
 
-/* Whether the file is of the standard library, "/usr/lib/python3.11/contextlib.py", and not below site-packages. */
+/* Whether the file is in the standard library, "/usr/lib/python3.11/contextlib.py", and not in site-packages. */
 static int is_standard(const char *file)
 {
 	const char *lib = strstr(file, "/lib/python");
@@ -329,7 +325,7 @@ static int is_standard(const char *file)
 	return lib && isdigit((unsigned char)lib[strcspn(lib, "n") + 1]) && !strstr(file, "-packages/");
 }
 
-/* Whether the code has no file: a notebook's cell, standard input, python -c. */
+/* Whether the code was typed and has no file: a notebook's cell, standard input, python -c. */
 static int is_typed(const char *file, const char *name)
 {
 	return !strncmp(file, "<ipython-input-", 15) || !strcmp(file, "<stdin>") || !strcmp(file, "<console>") ||
@@ -353,7 +349,7 @@ static enum frame_kind kind_of_python(const char *file, const char *function)
 	return *file != '<' || is_typed(file, name) ? FRAME_USER : FRAME_PLUMBING;
 }
 
-/* The kind of a native frame: libraries, the interpreter, and the compiler's code around main are not the user's. */
+/* Returns the kind of a native frame. Libraries, the interpreter, and the compiler's code around main are not the user's. */
 static enum frame_kind kind_of_native(const struct callstack_frame *frame)
 {
 	const char *name = text_base_name(frame->module);
@@ -387,10 +383,7 @@ int frame_is_nameless(const struct callstack_frame *frame)
 
 /* ---- names of files ---- */
 
-/*
- * The part of a library's path that a person knows: behind the packages' folder, or from "torch/" on. NULL: no such
- * part.
- */
+/* Returns the part of a library's path after the folder of packages, or from "torch/" on; NULL: no such part. */
 static const char *package_of(const char *file)
 {
 	const char *packages, *next;
@@ -406,7 +399,7 @@ static const char *package_of(const char *file)
 	return packages ? packages + 1 : NULL;
 }
 
-/* Prints the ends of a long path: "transformers/.../modeling_llama.py". */
+/* Writes both ends of a long path: "transformers/.../modeling_llama.py". */
 static void print_package(char *out, size_t size, const char *path)
 {
 	const char *first = strchr(path, '/'), *base = text_base_name(path);

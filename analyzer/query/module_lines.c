@@ -12,12 +12,12 @@
 
 struct loading {
 	struct module_lines *modules;
-	int64_t *id;    /* ids of the database, ascending */
+	int64_t *id;    /* ids of the database, in ascending order */
 	uint32_t *made; /* row of each id */
 	uint32_t ids, room, row_room;
-	uint32_t *slot; /* a hash table of rows, by parent and word */
+	uint32_t *slot; /* hash table of rows, by parent and word */
 	uint32_t slots;
-	uint32_t *first, *next; /* rows below each row, and the next below the same parent */
+	uint32_t *first, *next; /* first row below each row; next row below the same parent */
 	uint32_t line_room, placed;
 	int folds, is_at_time;
 	int64_t time;
@@ -72,7 +72,7 @@ static uint32_t *slot_of(const struct loading *loading, uint32_t parent, const c
 	return &loading->slot[at];
 }
 
-/* Makes room for one more row in all arrays. Returns 0 or -MT_E_MEMORY. */
+/* Makes room in all arrays for one more row. Returns 0 or -MT_E_MEMORY. */
 static int make_room(struct loading *loading)
 {
 	uint32_t room = loading->row_room ? loading->row_room * 2 : 256, i;
@@ -103,7 +103,7 @@ static int make_room(struct loading *loading)
 	return 0;
 }
 
-/* The row of an id. 0: there is none. */
+/* Returns the row of an id; 0: no row has it. */
 static uint32_t row_of(const struct loading *loading, int64_t id)
 {
 	uint32_t first = 0, end = loading->ids, middle;
@@ -179,15 +179,12 @@ static int each_row(struct loading *loading, struct db *db, const char *sql, int
 	return error;
 }
 
-/* Columns of both: submodule, category, phase, bytes, allocations. */
+/* Columns of both statements: submodule, category, phase, bytes, allocations. */
 static const char peak_sql[] =
 	"SELECT submodule, category, phase, sum(bytes), sum(count) FROM peak_module_site WHERE device = ?1 "
 	"AND ?2 IS NOT NULL GROUP BY submodule, category, phase";
 
-/*
- * Allocations that the census names are whole in birth_module. For partly resident allocations the rest belongs to the
- * site.
- */
+/* birth_module has all bytes of an allocation that the census names. The bytes of a partly resident allocation go to its site. */
 static const char time_sql[] =
 	"WITH live AS MATERIALIZED (SELECT process, alloc_seq, site, category, phase, bytes, asleep_bytes FROM in_use_span AS one WHERE device = ?1 "
 	"AND since_time <= ?2 AND CASE WHEN until_time IS NULL THEN ifnull((SELECT over_time > ?2 FROM process AS gone WHERE "
@@ -199,8 +196,8 @@ static const char time_sql[] =
 	"GROUP BY submodule, category, phase";
 
 /*
- * Modules with a compiled function between their call and an allocation. PyTorch calls each compiled function from a
- * file of this name, for all compilers.
+ * Modules that call a compiled function on the way to an allocation. PyTorch calls each compiled function from a file of this name, for all
+ * compilers.
  */
 static const char compiled_sql[] =
 	"WITH RECURSIVE up (submodule, node, seen) AS (SELECT submodule, site.node, 0 FROM site_module "
@@ -231,7 +228,7 @@ static int load_rows(struct loading *loading, struct db *db, int64_t device)
 	if (!error)
 		error = each_row(loading, db, compiled_sql, device, 0, take_compiled);
 	row = loading->modules->row;
-	for (i = loading->modules->rows; i-- > 1;) { /* a parent comes before its children */
+	for (i = loading->modules->rows; i-- > 1;) { /* a parent has a lower number than its children */
 		add_sum(&row[i].all, &row[i].own);
 		if (row[i].parent)
 			add_sum(&row[row[i].parent].all, &row[i].all);
@@ -260,11 +257,11 @@ static int link_rows(struct loading *loading)
 
 /* ---- lines ---- */
 
-/* A row that becomes a line, or a part of one. */
+/* A row that becomes a line, alone or with other rows. */
 struct child {
 	const struct module_member *row;
 	uint32_t number;
-	int folds; /* the word is a number, or a class with a number */
+	int folds; /* 1: the word is a number, or a class with a number */
 };
 
 static int is_number(const char *word)
@@ -312,7 +309,7 @@ static struct module_line *add_line(struct loading *loading)
 	return &modules->line[modules->lines++];
 }
 
-/* "layers.*.fc1". Below a line whose path has a star, the row's own path would name only one sister. */
+/* Returns the path of the line, "layers.*.fc1". Below a line with a star, the row's own path would name one of many sisters. */
 static char *path_of(const struct module_line *parent, const struct child *child, size_t count, int several)
 {
 	const struct module_member *row = child->row;
@@ -334,7 +331,7 @@ static char *path_of(const struct module_line *parent, const struct child *child
 	return strdup(path);
 }
 
-/* Makes one line of child[0 .. count), with the least first. */
+/* Makes one line of child[0 .. count), which are sorted by bytes, least first. */
 static int make_line(struct loading *loading, uint32_t parent, const struct child *child, size_t count, int several)
 {
 	struct module_lines *modules = loading->modules;
@@ -389,7 +386,7 @@ static struct child child_of(const struct loading *loading, uint32_t number, int
 			       .folds = folds && (row->named ? is_number(row->word) : *row->type != '\0') };
 }
 
-/* Collects the rows below the rows of a line. Returns their number. */
+/* Collects the rows below the rows of a line, and returns their number. */
 static size_t gather(const struct loading *loading, struct child *child, uint32_t line, int folds)
 {
 	const struct module_lines *modules = loading->modules;
@@ -444,8 +441,8 @@ struct order {
 
 struct printing {
 	struct module_lines *modules;
-	struct order *order; /* by parent, the largest first */
-	uint32_t *first;     /* by line: the first of those below it in `order` */
+	struct order *order; /* sorted by parent, then by bytes, largest first */
+	uint32_t *first;     /* by line: index in `order` of the first line below it */
 	struct module_line *line;
 	uint32_t lines;
 };
@@ -461,7 +458,7 @@ static int by_parent(const void *a, const void *b)
 	return one->line < two->line ? -1 : one->line > two->line;
 }
 
-/* Prints the lines below `from`, whose new number is `parent`. Recursion is no deeper than the parts of a path. */
+/* Writes the lines below `from`, which has the new number `parent`. The recursion is as deep as a path has parts. */
 static void print_below(struct printing *printing, uint32_t from, uint32_t parent)
 {
 	const struct module_lines *modules = printing->modules;
@@ -508,7 +505,7 @@ static int put_in_order(struct module_lines *modules)
 	return 0;
 }
 
-/* Adds lines for bytes in no module. The array has room for them. */
+/* Adds the lines of bytes outside of modules. The array has room for these. */
 static int add_outside(struct loading *loading)
 {
 	static const char *const words[] = {
@@ -532,7 +529,7 @@ static int add_outside(struct loading *loading)
 	return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole answer ---- */
 
 static int build(struct loading *loading, struct db *db, int64_t device, const char *name)
 {
@@ -573,7 +570,7 @@ int module_lines_load(struct module_lines *modules, struct db *db, int64_t devic
 	int error;
 
 	*modules = (struct module_lines){ 0 };
-	if (size > 2 && !strcmp(name + size - 2, ".*")) { /* the sisters: all children of a module */
+	if (size > 2 && !strcmp(name + size - 2, ".*")) { /* all children of a module */
 		plain = strndup(name, size - 2);
 		if (!plain)
 			return -MT_E_MEMORY;
@@ -615,7 +612,7 @@ int module_lines_has_modules(const struct module_lines *modules)
 
 int module_lines_saw_modules(const struct module_lines *modules)
 {
-	return modules->rows > 1; /* row[0] is none */
+	return modules->rows > 1; /* row[0] is not used */
 }
 
 int module_lines_is_folded(const struct module_lines *modules, uint32_t line)
@@ -628,13 +625,13 @@ int module_lines_is_folded(const struct module_lines *modules, uint32_t line)
 	return 0;
 }
 
-/* The number in the row's word: 12 in "12" and in "Layer 12". */
+/* Returns the number in the row's word: 12 for "12" and for "Layer 12". */
 static uint64_t number_of(const struct module_member *row)
 {
 	return strtoull(row->word + strcspn(row->word, "0123456789"), NULL, 10);
 }
 
-/* 1: `one` stands before `two`. */
+/* Whether `one` comes before `two`. */
 static int is_before(const struct module_lines *modules, uint32_t one, uint32_t two)
 {
 	uint64_t first = number_of(&modules->row[one]), second = number_of(&modules->row[two]);

@@ -1,6 +1,4 @@
-/*
- * package.h - the package that owns a frame's code. A user changes his own code; of a package he takes another version.
- */
+/* package.h - the package that owns a frame's code. A user changes the code of a program, and the version of a package. */
 #ifndef MEMANA_PACKAGE_H
 #define MEMANA_PACKAGE_H
 
@@ -14,7 +12,7 @@
  */
 const char *package_of(const char *file, char out[PACKAGE_MAX]);
 
-/* Whether the frame names no owner: it is PyTorch's, native, or on every stack. */
+/* Whether the frame has no owner to name: it is PyTorch's, native, or plumbing. */
 int package_is_nobodys(const struct callstack_frame *frame);
 
 #endif

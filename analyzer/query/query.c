@@ -7,7 +7,7 @@
 /* Passes one row of `stmt` to the caller's function. */
 typedef int give_row(struct db_stmt *stmt, void *asker);
 
-/* The caller's function and context; `row` has the type that the question gives. */
+/* The caller's function and its context. The question gives `row` its type. */
 struct asker {
 	void (*row)(void);
 	void *context;
@@ -17,7 +17,7 @@ struct asker {
 #define ANSWER(type, asker, filled) \
 	(((type *)((struct asker *)(asker))->row)(((struct asker *)(asker))->context, (filled)))
 
-/* Runs `sql` with up to two parameters and passes on its rows. */
+/* Runs `sql` with two parameters and passes on its rows. */
 static int ask(struct db *db, const char *sql, int64_t one, int64_t two, give_row *give, struct asker *asker)
 {
 	struct db_stmt *stmt;
@@ -260,7 +260,7 @@ int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, 
 		   device, 0, give_phase_peak, ASKER(row, context));
 }
 
-/* ---- who held the peak ---- */
+/* ---- holders of the peak ---- */
 
 int query_tensors(struct db *db, int64_t device, uint64_t *bytes)
 {
@@ -356,7 +356,7 @@ static int give_site(struct db_stmt *stmt, void *asker)
 	return ANSWER(query_site_row, asker, &row);
 }
 
-/* The framework's names for the parameters of a site. */
+/* The names of a site's parameters, from the framework. */
 #define PARAMETER_OF(site)                                                                                                   \
 	"ifnull((SELECT pattern || iif(names > 1, ' and ' || (names - 1) || ' more', '') FROM (SELECT pattern, max(bytes), " \
 	"count(DISTINCT pattern) AS names FROM parameter WHERE parameter.site = " site " AND newest)), '')"
@@ -375,7 +375,7 @@ int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 
 int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context)
 {
-	/* Only max() picks a row for a group: all other columns come from the group's largest site. */
+	/* Only max() picks the row of a group: all other columns come from the largest site of the group. */
 	static const char sql[] =
 		"WITH lone AS (SELECT part.site AS site, node, part.process AS process, bytes, count, part.phase AS phase, "
 		"part.category AS category, part.owner AS owner, evidence, decided_by, iif(known = 'rule', bytes, 0) AS rule, "

@@ -5,30 +5,30 @@
 #include "base/tuple.h"
 #include "memtrace/error.h"
 
-#define INLINED_MAX 8  /* functions at one address */
-#define DEPTH_MAX 1101 /* deepest stack; a foreign database could have parents in a circle */
+#define INLINED_MAX 8  /* largest number of functions at one address */
+#define DEPTH_MAX 1101 /* deepest stack: in a hostile database, parents can form a circle */
 
-/* The functions at one place in the code. */
+/* The functions at one address or line, inlined into each other. */
 struct tree_frame {
-	size_t count; /* 0: no such frame */
+	size_t count; /* 0: the frame does not exist */
 	struct callstack_frame at[];
 };
 
-#define NO_NODE UINT32_MAX /* a number that says: no parent */
+#define NO_NODE UINT32_MAX /* as a number of a node: no node */
 #define NOT_READ (UINT32_MAX - 1)
 
 struct tree_node {
 	int64_t parent_id;
-	uint32_t parent; /* number of the parent, NO_NODE, or NOT_READ */
+	uint32_t parent; /* number of the parent; NO_NODE; NOT_READ */
 	uint32_t frame;
 	int64_t module; /* id of the module that the frame calls; 0: none */
 };
 
 struct stack_tree {
-	struct db_stmt *find_node, *find_frame; /* NULL: not used yet, or closed */
+	struct db_stmt *find_node, *find_frame; /* NULL: not prepared yet, or closed */
 	struct db *db;                          /* NULL: closed */
 	struct symbols *symbols;
-	const struct stack_tree_source *source; /* NULL: the database */
+	const struct stack_tree_source *source; /* NULL: nodes come from the database */
 	const void *context;
 	struct tuple_table node_numbers, frame_numbers; /* by id */
 	struct tuple_table twins;                       /* frames by content: many processes run the same code */
@@ -36,12 +36,12 @@ struct stack_tree {
 	struct tree_frame **frame;
 	uint32_t nodes, frames, node_room, frame_room;
 	struct tuple_table module_numbers, named_numbers; /* by id; by frame and module */
-	char **module;                                    /* paths of modules with stars */
-	struct callstack_frame **named;                   /* copies of frames that are a module's forward */
+	char **module;                                    /* paths of the modules, with stars for numbers */
+	struct callstack_frame **named;                   /* copies of frames that are the forward of a module */
 	uint32_t modules, nameds, module_room, named_room;
 };
 
-/* Room for one more of `size` bytes in the array. 0 or -MT_E_MEMORY. */
+/* Makes room in the array for one more item of `size` bytes. Returns 0 or -MT_E_MEMORY. */
 static int make_room(void **array, uint32_t count, uint32_t *room, size_t size)
 {
 	uint32_t more = *room ? *room * 2 : 256;
@@ -73,10 +73,7 @@ static char *put(char **names, const char *name)
 	return memcpy(copy, name, size);
 }
 
-/*
- * Makes one frame for each of these functions, inlined into each other. `like`: the members that they share. NULL: out
- * of memory.
- */
+/* Makes one frame for each function at an address; `like` has the members that these share. NULL: out of memory. */
 static struct tree_frame *make_frame(const struct callstack_frame *like, const struct symbol *symbol, size_t count)
 {
 	const char *module;
@@ -103,7 +100,7 @@ static struct tree_frame *make_frame(const struct callstack_frame *like, const s
 	return frame;
 }
 
-/* The row of a frame. */
+/* A row of the table frame. */
 struct told_frame {
 	struct callstack_frame like;
 	const void *build_id;
@@ -124,7 +121,7 @@ static struct told_frame read_row(const struct db_stmt *row)
 	return told;
 }
 
-/* Reads the functions at the address of a native frame, innermost first; without symbols, the recorded names. */
+/* Reads the functions at the address of a native frame, innermost first. Without symbols, the frame keeps its recorded name. */
 static struct tree_frame *read_frame(const struct told_frame *told, struct symbols *symbols)
 {
 	const struct callstack_frame *like = &told->like;
@@ -136,12 +133,12 @@ static struct tree_frame *read_frame(const struct told_frame *told, struct symbo
 				     INLINED_MAX);
 	if (!count)
 		found[count++] = (struct symbol){ .function = like->function, .file = like->file, .line = like->line };
-	else if (!*found[count - 1].function) /* the file has lines but no symbols */
+	else if (!*found[count - 1].function) /* the file has lines and no names */
 		found[count - 1].function = like->function;
 	return make_frame(like, found, count);
 }
 
-/* Runs `sql` for the row of an id, and keeps the statement in *stmt. Returns 1: found; 0: no such row; or -MT_E_x. */
+/* Runs `sql` for the row with this id; keeps the statement in *stmt. Returns 1; 0: no such row; or -MT_E_x. */
 static int find_row(struct stack_tree *tree, struct db_stmt **stmt, const char *sql, int64_t id)
 {
 	int error = 0;
@@ -177,7 +174,7 @@ static int add_frame(struct stack_tree *tree, struct tree_frame *frame)
 	return 0;
 }
 
-/* Keeps a frame. Python frames with equal content are one frame. Native frames differ by their addresses. */
+/* Keeps a frame. Python frames with equal content are one frame; native frames differ by address. */
 static int keep_frame(struct stack_tree *tree, const struct told_frame *told, uint32_t *number)
 {
 	const struct callstack_frame *like = &told->like;
@@ -195,7 +192,7 @@ static int keep_frame(struct stack_tree *tree, const struct told_frame *told, ui
 	return error;
 }
 
-/* Reads a frame from the database. A missing frame has no functions. */
+/* Reads a frame from the database. A frame without a row has no functions. */
 static int ask_frame(struct stack_tree *tree, int64_t id, uint32_t *number)
 {
 	struct told_frame told;
@@ -232,7 +229,7 @@ static int load_frame(struct stack_tree *tree, int64_t id)
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
-/* Finds the number of a row by its id, and reads a row that is not there yet. Returns 0 or -MT_E_x. */
+/* Finds the number of the row with this id, and reads the row if needed. Returns 0 or -MT_E_x. */
 static int find(struct stack_tree *tree, const struct tuple_table *numbers, int64_t id,
 		int (*load)(struct stack_tree *tree, int64_t id), uint32_t *number)
 {
@@ -321,7 +318,7 @@ static int append(struct callstack *stack, const struct tree_frame *frame)
 	return error;
 }
 
-/* Whether the frame is a Python function with the name "forward". */
+/* Whether the frame is a Python function named "forward". */
 static int is_forward(const struct callstack_frame *frame)
 {
 	const char *dot = strrchr(frame->function, '.');
@@ -353,8 +350,8 @@ static const struct callstack_frame *named_frame(struct stack_tree *tree, const 
 }
 
 /*
- * Gives the forward of a module its name. The frames from `first` to `call` are inside of the module's call and of no
- * inner one. The forward is the outermost of them that is no plumbing. Returns 0 or -MT_E_MEMORY.
+ * Marks the forward of a module. The frames from `first` to `call` are in the module's call and in no inner one. The forward is their outermost frame
+ * that is no plumbing. Returns 0 or -MT_E_MEMORY.
  */
 static int name_forward(struct stack_tree *tree, struct callstack *stack, size_t first, size_t call, int64_t module)
 {
@@ -393,7 +390,7 @@ static int load_asked(struct stack_tree *tree, int64_t node, struct callstack *s
 	return error;
 }
 
-/* Nodes from a source are not kept: reading them is cheap, and there may be millions. */
+/* Nodes from a source are not kept: reading is cheap, and there can be millions. */
 static int load_read(struct stack_tree *tree, int64_t node, struct callstack *stack)
 {
 	int64_t frame;
@@ -467,7 +464,7 @@ void stack_tree_free(struct stack_tree *tree)
 	free(tree);
 }
 
-/* ---- one stack, with a tree of its own ---- */
+/* ---- one stack with a tree of its own ---- */
 
 int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols)
 {
