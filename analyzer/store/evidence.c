@@ -5,8 +5,8 @@
 #include "base/text.h"
 
 /*
- * Sentences by the figures that they need: X(NAME, figures, words). F1: a count, F2: a count of all, PHASE: the phase
- * of the births.
+ * The sentences, by the figures that each needs: X(NAME, figures, words). F1: a count; F2: a count and the count of all; PHASE: the phase of the
+ * births.
  */
 #define SENTENCE_LIST(X)                                                                                              \
 	X(CENSUS, NOTHING, "known: PyTorch's census says so")                                                         \
@@ -52,7 +52,7 @@ static const struct {
 #undef SENTENCE_ROW
 };
 
-/* The format is a row's own, and the row's `figures` are the arguments that it needs. */
+/* Each row's format has the arguments that its `figures` give. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 

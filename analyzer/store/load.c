@@ -8,7 +8,7 @@
 #include "memtrace/error.h"
 #include "store.h"
 
-/* Named instants as rows: the moments at which reports and people look at live memory. */
+/* Named moments as rows: the moments at which reports show live memory. */
 
 static int store_moment(struct db_stmt *stmt, const char *name, uint32_t process, uint32_t device, int64_t time,
 			uint64_t seq)
@@ -21,7 +21,7 @@ static int store_moment(struct db_stmt *stmt, const char *name, uint32_t process
 	return db_run(stmt);
 }
 
-/* Ends of a process, on one device that the process uses. */
+/* Stores the end of each process on one device that the process uses. */
 static int store_ends(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number, uint32_t device)
 {
 	const struct analysis_process *process = &analysis->process[number];
@@ -70,10 +70,7 @@ int load_moments(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
-/*
- * The owner of mapped memory. Several allocations may have had the handle's number; the owner is the one at the time of
- * the mapping.
- */
+/* Finds the owner of mapped memory. Several allocations can have had the number of the handle: the owner is the one at the time of the mapping. */
 static int load_handles(struct db *db)
 {
 	static const char *const find[] = {
@@ -100,7 +97,7 @@ static int load_handles(struct db *db)
 	return error;
 }
 
-/* Reports ask by device and process. Without indices each question would read the rows of all devices and processes. */
+/* Makes indices. Reports ask by device and process: without indices, each question would read the rows of all devices and processes. */
 static int load_indices(struct db *db)
 {
 	static const char *const indices[] = {
@@ -126,7 +123,7 @@ static int load_indices(struct db *db)
 	return error < 0 ? error : 0;
 }
 
-/* Takes these parts from the facts of a trace. Returns 1; 0: read the events instead; or an error. */
+/* Takes these parts of the database from the facts of a trace. Returns 1; 0: the events must be read; or an error. */
 static int take_facts(struct load_sink *load, struct analysis *analysis, const struct analysis_input *input,
 		      uint32_t inputs, const struct mt_rules *rules, enum load_parts parts)
 {
@@ -214,7 +211,7 @@ int load_run_at(struct db *db, struct analysis *analysis, const struct analysis_
 	return run(db, analysis, input, inputs, rules, LOAD_LIVES, NULL, instants, 0);
 }
 
-/* The innermost function at the address of the frame in the row of `frames`. */
+/* Stores the innermost function at the address of the frame in the current row of `frames`. */
 static int load_name(struct db_stmt *update, const struct db_stmt *frames, struct symbols *symbols)
 {
 	struct symbol symbol;

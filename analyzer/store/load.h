@@ -1,4 +1,4 @@
-/* load.h - every allocation, phase and step of a run as rows of the database. */
+/* load.h - fills a database with the allocations, phases and steps of a run. */
 #ifndef MEMANA_LOAD_H
 #define MEMANA_LOAD_H
 
@@ -6,41 +6,40 @@
 #include "database/db.h"
 #include "engine/analysis.h"
 
-/* Parts of the database that a command needs. */
+/* The parts of the database that a command needs. */
 enum load_parts {
-	LOAD_HISTORY, /* a long run whose moves the caller keeps (struct load_watch): steps, phases and samples, no allocation */
-	LOAD_STEPS,   /* for reports that need only the ends of steps: LOAD_SUMS with fewer rows */
-	LOAD_BATCHES, /* for memana retained: LOAD_SUMS, in facts with fewer rows (rows/sums_instants.h) */
-	LOAD_SUMS,    /* for reports on instants: lives as sums (load_sums.h); birth_module and mapping are empty */
-	LOAD_MOMENT,  /* for memana oom: live memory at the moment that a pass kept (rows/kept.h); no birth_module */
-	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
-	LOAD_TIMELINE /* LOAD_LIVES with these tables: for the screen, advice, and database files */
+	LOAD_HISTORY, /* steps, phases and samples, no allocation: the caller keeps a long run's moves (struct load_watch) */
+	LOAD_STEPS,   /* as LOAD_SUMS with fewer rows: reports that need only the ends of steps */
+	LOAD_BATCHES, /* as LOAD_SUMS, with fewer rows in facts (rows/sums_instants.h): memana retained */
+	LOAD_SUMS,    /* lives as sums (load_sums.h), without birth_module and mapping: reports about moments */
+	LOAD_MOMENT,  /* live memory at the moment that a pass kept (rows/kept.h), without birth_module: memana oom */
+	LOAD_LIVES,   /* all tables but `timeline` and `timeline_mark`: other reports */
+	LOAD_TIMELINE /* all tables: the screen, advice, and database files */
 };
 
-/* Whether lives are added up instead of kept. */
+/* Whether lives are summed up, and have no rows. */
 static inline int load_has_sums(enum load_parts parts)
 {
 	return parts >= LOAD_STEPS && parts <= LOAD_SUMS;
 }
 
 /*
- * Runs the analysis and fills the tables of a new database. The transaction stays open. The caller releases `analysis`,
- * also after an error. Returns 0, -MT_E_MEMORY or an error of the database. For sums and moments also -MT_E_BUSY: only
- * lives can answer, for example after a failed free.
+ * Runs the analysis and fills the tables of a new database. The transaction stays open. The caller releases `analysis`, also after an error. Returns
+ * 0, -MT_E_MEMORY or an error of the database. For sums and moments also -MT_E_BUSY: only lives can answer, as after a failed free.
  */
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules, enum load_parts parts);
 
-/* The table `named_moment`, which stays empty where lives are sums. 0 or -MT_E_x. */
+/* Fills the table `named_moment`, which stays empty if lives are sums. Returns 0 or -MT_E_x. */
 int load_moments(struct db *db, const struct analysis *analysis);
 
 /*
- * Callbacks of load_run_watched, as in struct analysis_sink. Any may be NULL. `batch` is called before every batch of
- * events; a result other than 0 ends the load. The others are called for LOAD_HISTORY alone.
+ * Callbacks of load_run_watched, as in struct analysis_sink. Each can be NULL. `batch` is called before each batch of events; a result other than 0
+ * ends the load. The other callbacks are for LOAD_HISTORY alone.
  */
 struct load_watch {
 	void *context;
-	int quiet; /* 1: there is no progress line */
+	int quiet; /* 1: no progress line */
 	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
 	void (*moved)(void *context, uint32_t site, int slack, int64_t bytes, int64_t time);
 	void (*counted)(void *context, uint32_t site, int change, int64_t time);
@@ -50,39 +49,36 @@ struct load_watch {
 int load_run_watched(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		     const struct mt_rules *rules, enum load_parts parts, const struct load_watch *watch);
 
-/* LOAD_MOMENT of the failed request with this number, from 1. */
+/* As load_run with LOAD_MOMENT, for the failed request with this number, from 1. */
 int load_run_failure(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		     const struct mt_rules *rules, uint32_t failure);
 
-/* Instants of the run, ascending, in ns since the run began; INT64_MAX: the end of the run. */
+/* Instants of the run in ascending order, ns since the run began; INT64_MAX: the end of the run. */
 struct load_instants {
 	const int64_t *time;
 	size_t count;
 };
 
 /*
- * LOAD_LIVES for questions about these instants alone. Memory that was alive at none of them may have no row. The size
- * of the database grows with the live memory, not with the run.
+ * As load_run with LOAD_LIVES, for questions about these instants alone: memory that is alive at no instant may have no row. The size of the database
+ * grows with the live memory, and not with the run.
  */
 int load_run_at(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		const struct mt_rules *rules, const struct load_instants *instants);
 
 /*
- * Looks up the names of all native frames, and the places that follow from the names. The database then has them on
- * other machines, too. Returns 0 or -MT_E_x.
+ * Stores the names of all native frames, and the places that follow from these. The database then has the names on other machines, too. Returns 0 or
+ * -MT_E_x.
  */
 int load_names(struct db *db);
 
 /*
- * Fills the table `place` for the stacks of sites and failed requests, and for those in temp.freed (load_freed.c) if it
- * exists. Native frames must have their names, or get them here. Returns 0 or -MT_E_x.
+ * Fills the table `place` for the stacks of sites and of failed requests, and of temp.freed (load_freed.c) if this table exists. Native frames
+ * without a name get one. Returns 0 or -MT_E_x.
  */
 int load_places(struct db *db, struct symbols *symbols);
 
-/*
- * The same after store_summary_of: places for the stacks of `own` sites and of failed requests. Helpers are still found
- * among all stacks.
- */
+/* As load_places, after store_summary_of: only for the stacks of `own` sites and of failed requests. All stacks still help to find helpers. */
 int load_places_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own);
 
 #endif

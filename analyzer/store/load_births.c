@@ -1,4 +1,4 @@
-/* The modules of allocations that the census names, and of allocations like them, over the whole run. */
+/* The modules of all allocations that the census names, and of allocations like these, over the whole run. */
 #include <stdlib.h>
 #include "label/category_sizes.h"
 #include "load_sink.h"
@@ -32,7 +32,7 @@ static int add_named(struct db_stmt *stmt, const struct analysis *analysis)
 
 /* ---- births like the named ones ---- */
 
-/* Survivors of one stack and size, born in one step. */
+/* Surviving births of one stack and size in one step. */
 struct batch {
 	const struct analysis *analysis;
 	struct db_stmt *insert;
@@ -98,7 +98,7 @@ static int add_birth(struct batch *batch, const struct db_stmt *row)
 	return error;
 }
 
-/* Puts the sites of births that are like named ones into a temporary table. *count: number of these sites. */
+/* Writes the sites of births that are like named births into a temporary table. *count: number of these sites. */
 static int find_sites(struct db *db, const struct analysis *analysis, uint32_t *count)
 {
 	struct db_stmt *stmt;

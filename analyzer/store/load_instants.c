@@ -1,6 +1,6 @@
 /*
- * The lives of a few instants as rows. Three kinds of other lives matter, too, and get rows. They are memory that was
- * never freed, memory that the census names by its company, and each process's newest death before an instant.
+ * The lives at a few instants as rows. Other lives get rows if a report needs them: memory that was never freed, births that are like named ones, and
+ * the newest death of each process before an instant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 #include "load_sink.h"
 #include "memtrace/error.h"
 
-/* A death that may be the newest before an instant. */
+/* A death that may be the newest one before an instant. */
 struct load_death_before {
 	struct mt_live live;
 	struct mt_event event;
 	uint32_t step;
-	int home, there; /* there 0: no such death */
+	int home, there; /* there 0: the process has no such death */
 };
 
 static int64_t time_of(const struct load_at *at, uint32_t process, uint64_t time)
@@ -21,7 +21,7 @@ static int64_t time_of(const struct load_at *at, uint32_t process, uint64_t time
 	return analysis_time(&at->analysis->process[process], time);
 }
 
-/* Whether an instant lies in the closed interval. */
+/* Whether an instant is in the interval, ends included. */
 static int has_instant(const struct load_at *at, int64_t first, int64_t last)
 {
 	size_t low = 0, high = at->instants->count, middle;

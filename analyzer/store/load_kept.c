@@ -1,7 +1,4 @@
-/*
- * The moment that a pass kept (rows/kept.h) as rows: live memory, and the tables temp.kept_moment and temp.kept_sum,
- * which memana oom asks for.
- */
+/* Writes the moment that a pass kept (rows/kept.h): live memory as rows, and for memana oom the tables temp.kept_moment and temp.kept_sum. */
 #include "load_sink.h"
 
 #include "memtrace/base.h"

@@ -1,4 +1,4 @@
-/* Rows for steps whose events a flight recorder dropped. Their records remain. */
+/* Rows for steps whose events a flight recorder dropped. The trace still has the records of these steps. */
 #include <string.h>
 #include "load_sink.h"
 #include "memtrace/error.h"
@@ -13,10 +13,10 @@ struct filling {
 	struct {
 		uint64_t peak;
 		uint32_t phase;
-	} highest[MT_LEDGER_DEVICES]; /* by id, since the newest step ended; an out-of-memory error has a record, too */
+	} highest[MT_LEDGER_DEVICES]; /* by id, since the newest step ended; a failed request has a record, too */
 };
 
-/* The run's device for the process's `id`. UINT32_MAX: the device is no longer known. */
+/* Returns the run's device for an id of the process; UINT32_MAX: unknown. */
 static uint32_t device_of(const struct analysis *analysis, uint32_t process, uint32_t id)
 {
 	const struct mt_defs *defs = analysis->process[process].defs;
@@ -93,7 +93,7 @@ int load_let_go(struct db *db, const struct analysis *analysis, const struct ana
 	db_finish(filling.insert);
 	if (error)
 		return error;
-	/* A kept step has its own figures. A row for several steps is deleted if all of them are kept. */
+	/* A kept step has figures of its own: delete the row of several steps if all of them were kept. */
 	return db_execute(db,
 			  "DELETE FROM step_let_go WHERE (process, step) IN (SELECT process, step FROM step) AND "
 			  "(steps = 1 OR steps = (SELECT count(*) FROM step WHERE step.process = step_let_go.process "

@@ -1,11 +1,10 @@
 /*
- * load_place.c - the place of every stack that allocated, freed, or was refused: a line of the user's code, and the
- * distinctive frame inside of the line (callstack_inner_frame).
+ * load_place.c - the place of each stack that allocated, freed, or was refused memory: a line of the user's code, and the distinctive frame inside of
+ * this line (callstack_inner_frame).
  *
- * The line is the innermost frame of the user's own code. A helper that all parts of a program use is passed over for
- * the next frame outwards; in a module without names, for its next address. Such a line allocates while the model is
- * set up, while the model works, and in the optimizer: it identifies none of them. Forward and backward, rollout and
- * log-probs run the same lines, and are one kind of work here.
+ * The line is that of the innermost frame of the user's own code. A helper that all parts of a program use identifies none of them: its line
+ * allocates during set-up, work and optimizer. Such a line is replaced by that of the next frame outwards; in a module without names, by the next
+ * address. Forward and backward, rollout and log-probs run the same lines, and count as one kind of work.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +16,15 @@
 #include "query/stack_tree.h"
 #include "store.h"
 
-#define LEVELS 5    /* most helpers that call helpers */
-#define USED_TOLD 2 /* a place has a row */
+#define LEVELS 5    /* largest number of helpers that call one another */
+#define USED_TOLD 2 /* the place has a row */
 
-/* Places without duplicates, by all columns of the view place. */
+/* The places, each one once, by all columns of the view place. */
 static const char create_places[] =
 	"CREATE TEMP TABLE place_found (id INTEGER PRIMARY KEY, function TEXT, file TEXT, line INTEGER, place TEXT, "
 	"UNIQUE (function, file, line, place))";
 
-/*
- * Stacks, and the kinds of work that they did, as bits: set up the model, step, send weights, work. 0: none of these.
- */
+/* Stacks with the kinds of work that these did, as bits: set-up, step, weight update, other work. 0: no kind is known. */
 static const char all_nodes[] =
 	"SELECT node, sum(DISTINCT kind) FROM (SELECT node, CASE phase WHEN 'other' THEN 0 WHEN 'init' THEN 1 "
 	"WHEN 'optimizer' THEN 2 WHEN 'weight-update' THEN 4 ELSE 8 END AS kind FROM site "
@@ -41,13 +38,13 @@ static const char *const finish[] = { fill_lines, "DROP TABLE place_found", "DRO
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
-/* A stack with frames of the user. */
+/* A stack with the user's frames. */
 struct candidates {
 	int64_t node;
-	uint32_t at[LEVELS];  /* rows of the places to choose from, innermost first */
-	uint8_t count, level; /* number of entries of `at`; index of the entry that is chosen so far */
+	uint32_t at[LEVELS];  /* rows of the places that can be chosen, innermost first */
+	uint8_t count, level; /* number of entries of `at`; index of the chosen entry */
 	uint8_t kinds;        /* bits, see all_nodes */
-	uint8_t own;          /* 1: it gets a row */
+	uint8_t own;          /* 1: the stack gets a row */
 };
 
 struct finder {
@@ -55,12 +52,12 @@ struct finder {
 	struct candidates *stack;
 	size_t stacks, stack_room;
 	struct db_stmt *insert_place, *find_place;
-	struct tuple_table known; /* places by their frames, because making the words is slow */
-	int64_t *row;             /* row of each */
+	struct tuple_table known; /* places by their frames: making the words is slow */
+	int64_t *row;             /* id of each place's row */
 	uint32_t rows, row_room;
 };
 
-/* Returns the id of the row with these words, and adds the row if it is new. */
+/* Returns the id of the place with these words, added if new. */
 static int place_row(struct finder *finder, const struct callstack *stack, size_t user,
 		     const struct callstack_frame *inner, int64_t *at)
 {
@@ -121,7 +118,7 @@ static int find_place(struct finder *finder, const struct callstack *stack, size
 
 /* ---- candidates -------------------------------------------------------------------------------------------------- */
 
-/* NULL: out of memory. */
+/* Adds a stack. NULL: out of memory. */
 static struct candidates *new_candidates(struct finder *finder, int64_t node, uint8_t kinds)
 {
 	size_t room = finder->stack_room ? finder->stack_room * 2 : 256;
@@ -148,17 +145,14 @@ static int add_candidate(struct finder *finder, struct candidates *candidates, c
 	return error;
 }
 
-/*
- * Whether an outer frame can replace an inner one as the user's: it is user code, or both are nameless frames of one
- * module.
- */
+/* Whether an outer frame can replace an inner one: it is user code, or both are frames without names in one module. */
 static int is_like(const struct callstack_frame *inner, const struct callstack_frame *outer)
 {
 	return callstack_is_user(outer) ||
 	       (callstack_is_nameless(inner) && callstack_is_nameless(outer) && !strcmp(inner->module, outer->module));
 }
 
-/* Adds the user's frame, and the frames further out that are the user's, too. */
+/* Adds the user's frame as a candidate, and the outer frames that can replace it. */
 static int add_candidates(struct finder *finder, int64_t node, uint8_t kinds, const struct callstack *stack)
 {
 	size_t user = callstack_user_frame(stack), at = user;
@@ -191,7 +185,7 @@ static int find_candidates(struct db *db, struct finder *finder)
 	return error ? error : more;
 }
 
-/* ---- candidates of an analysis, whose sites need no rows ---- */
+/* ---- candidates of an analysis whose sites have no rows ---- */
 
 #define KINDS 15u /* bits, see all_nodes */
 #define NODE_IS_THERE 16u
@@ -211,7 +205,7 @@ static uint8_t kind_of(uint8_t phase)
 						 : 8;
 }
 
-/* Returns, by process and node, the bits of all_nodes. NULL: out of memory. The caller frees it. */
+/* Returns the bits of all_nodes by process and node. The caller frees them. NULL: out of memory. */
 static uint8_t **find_kinds(const struct all_sites *all)
 {
 	const struct analysis *analysis = all->analysis;
@@ -243,7 +237,7 @@ static uint8_t **find_kinds(const struct all_sites *all)
 	return error ? NULL : kinds;
 }
 
-/* A node, for stack_tree_read. Ids are those of store_id. */
+/* Reads a node for stack_tree_read. Ids are those of store_id. */
 static void read_node(const void *context, int64_t id, int64_t *parent, int64_t *frame)
 {
 	const struct analysis *analysis = context;
@@ -254,10 +248,7 @@ static void read_node(const void *context, int64_t id, int64_t *parent, int64_t 
 	*frame = store_id(process, node->frame);
 }
 
-/*
- * A frame, for stack_tree_read. Native frames and frames with a module are read from their rows: names may be stored
- * elsewhere.
- */
+/* Reads a frame for stack_tree_read. Native frames, and frames with a module, are read from their rows: their names may be stored elsewhere. */
 static int read_frame(const void *context, int64_t id, struct callstack_frame *told)
 {
 	const struct analysis *analysis = context;
@@ -311,7 +302,7 @@ static int find_all(struct finder *finder, const struct all_sites *all)
 	return error;
 }
 
-/* `all` NULL: the candidates of the database. */
+/* Collects the candidates; `all` NULL: those of the database. */
 static int make_candidates(struct db *db, struct finder *finder, const struct all_sites *all)
 {
 	int error = db_prepare(db, &finder->insert_place,
@@ -334,10 +325,7 @@ static int is_helper(uint8_t kinds)
 	return (kinds & (kinds - 1)) != 0;
 }
 
-/*
- * Moves one frame outwards where the stacks of a line did more than one kind of work. `kinds` has a zeroed entry for
- * each place.
- */
+/* Moves a stack one frame outwards if the stacks of its line did more than one kind of work. `kinds`: one zeroed entry for each place. */
 static void step_out(struct finder *finder, uint8_t *kinds)
 {
 	struct candidates *stack;
@@ -351,7 +339,7 @@ static void step_out(struct finder *finder, uint8_t *kinds)
 
 static int choose(struct finder *finder)
 {
-	size_t places = finder->rows + 1u; /* their ids count from 1, and are no more than rows */
+	size_t places = finder->rows + 1u; /* ids are at most the number of rows */
 	uint8_t *kinds = malloc(places);
 	int level;
 
@@ -366,8 +354,8 @@ static int choose(struct finder *finder)
 }
 
 /*
- * Stores rows for own stacks, and for the first stack of each of their places. The first stack identifies and orders a
- * place (finding_same_places). Stacks come in the order of their nodes.
+ * Stores rows for own stacks, and for the first stack of each of their places, which identifies and orders the place (finding_same_places). Stacks
+ * are in the order of their nodes.
  */
 static int store_rows(struct db_stmt *insert, const struct finder *finder, uint8_t *used)
 {
@@ -391,7 +379,7 @@ static int store_rows(struct db_stmt *insert, const struct finder *finder, uint8
 
 static int store_chosen(struct db *db, const struct finder *finder)
 {
-	uint8_t *used = calloc((size_t)finder->rows + 1, 1); /* by place */
+	uint8_t *used = calloc((size_t)finder->rows + 1, 1); /* index: place */
 	struct db_stmt *insert = NULL;
 	int error = used ? db_prepare(db, &insert, "INSERT INTO place_node VALUES (?, ?)") : -MT_E_MEMORY;
 

@@ -1,12 +1,12 @@
-/* The times when the memory of tensors was resident, as rows. */
+/* The times in which memory of tensors was resident, as rows. */
 #include "load_sink.h"
 
-/* One event may take several pieces of a tensor. The bytes left after all of them count. */
+/* One event can take several pieces of a tensor. The bytes after the last piece count. */
 static const char create_sql[] =
 	"CREATE TEMP TABLE residence (process INTEGER, alloc_seq INTEGER, seq INTEGER, time INTEGER, step INTEGER, "
 	"bytes INTEGER, PRIMARY KEY (process, alloc_seq, seq)) WITHOUT ROWID";
 
-/* A tensor begins with all of its bytes, unless a change at its birth says otherwise. */
+/* A tensor begins with all its bytes, unless the change at its birth has another number. */
 static const char fill_sql[] =
 	"INSERT INTO resident_span WITH tensor AS MATERIALIZED (SELECT * FROM allocation WHERE memory = 'tensor' "
 	"AND (process, alloc_seq) IN (SELECT process, alloc_seq FROM temp.residence)), "

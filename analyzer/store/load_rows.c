@@ -45,7 +45,7 @@ static int write_lot(struct load_rows *rows, const struct load_lot *lot)
 
 /* ---- the thread ---- */
 
-/* Takes a lot off the queue, with the lock held. Wakes the analysis only when half of the queue is free. */
+/* Takes a lot off the queue; the caller holds the lock. Wakes the analysis only if half of the queue is free. */
 static void take_off(struct load_rows *rows)
 {
 	rows->queue[rows->first].count = 0;
@@ -80,7 +80,7 @@ static void *serve(void *context)
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked: the main thread handles signals. */
+/* Starts the thread with all signals blocked: only the main thread handles signals. */
 static int start(struct load_rows *rows)
 {
 	sigset_t all, before;
@@ -144,7 +144,7 @@ void load_rows_release(struct load_rows *rows)
 	}
 }
 
-/* Unlocks. Returns 0, or the error that the thread has met. */
+/* Unlocks. Returns 0, or the error of the thread. */
 static int unlock(struct load_rows *rows)
 {
 	int error = rows->error;
@@ -155,7 +155,7 @@ static int unlock(struct load_rows *rows)
 	return error;
 }
 
-/* Puts a full lot into the queue and takes an empty one. */
+/* Puts a full lot into the queue and takes an empty lot. */
 static int put(struct load_rows *rows, struct load_lot *full)
 {
 	struct load_lot *last, empty;

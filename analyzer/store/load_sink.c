@@ -11,7 +11,7 @@ static void *new_row(void *context, enum load_table table, int *error)
 	return load_rows_new(&((struct load_sink *)context)->rows, table, error);
 }
 
-/* Removes the row of a death. The row is among the newest, or not written yet. */
+/* Removes the row of a death, which is among the newest rows or not written yet. */
 static int forget(void *context, int64_t process, int64_t alloc_seq)
 {
 	struct load_sink *load = context;
@@ -35,7 +35,7 @@ static int add_residence(void *context, const struct row_residence *change)
 	return error ? error : load_resident_add(&load->resident, change);
 }
 
-/* ---- all of them ---- */
+/* ---- all rows ---- */
 
 static void tell_move(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
 {
@@ -89,7 +89,7 @@ static void hear_reached(void *context, uint32_t device, int oom)
 	watch->reached(watch->context, device, oom);
 }
 
-/* No allocation gets a row. The watcher still gets the bytes. */
+/* Gives no allocation a row. The watcher still gets all moves. */
 static void leave_out_lives(struct analysis_sink *sink)
 {
 	sink->gone = NULL;

@@ -2,13 +2,13 @@
 
 #include "store.h"
 
-/* Moves rows of a split site to its twin: of allocations that died, or that died at home. */
+/* Moves rows of a split site to its twin: those of allocations that died, or that died in their own phase. */
 #define MOVE(table)                                                                                       \
 	"UPDATE " table                                                                                   \
 	" AS it SET site = (SELECT twin FROM twin WHERE twin.site = it.site) WHERE free_seq IS NOT NULL " \
 	"AND NOT tensors_inside AND (site IN (SELECT site FROM twin WHERE NOT home) OR (at_home AND site IN (SELECT site FROM twin)))"
 
-/* *count: number of twins. */
+/* Stores the twins. *count: number of twins. */
 static int store_twins(struct db *db, const struct analysis *analysis, uint32_t *count)
 {
 	const struct category_site *site = analysis->categories.site;

@@ -127,7 +127,7 @@ static int store_sources(struct db_stmt *stmt, const struct analysis_process *pr
 	return error;
 }
 
-/* A way to write rows: each table has one, run for one process or for the whole run. */
+/* A function that writes the rows of one table, for one process or for the whole run. */
 typedef int store_rows(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number);
 
 static int for_each_process(struct db *db, const struct analysis *analysis, const char *sql, store_rows *rows)
@@ -144,10 +144,7 @@ static int for_each_process(struct db *db, const struct analysis *analysis, cons
 
 /* ---- devices ---- */
 
-/*
- * The order in which people count devices: GPUs by their ordinal, then the CPU. Equal devices keep their order in the
- * array.
- */
+/* The order in which people count devices: GPUs by their ordinal, then the CPU. Equal devices keep their order in the array. */
 static int in_order(const void *a, const void *b)
 {
 	const struct analysis_device *one = *(const struct analysis_device *const *)a;
@@ -163,8 +160,8 @@ static int in_order(const void *a, const void *b)
 }
 
 /*
- * A GPU keeps its ordinal if no other device has it (two processes may each see another GPU as number 0). All others
- * get the next number. Unused devices get -1. `order` has room for all devices.
+ * A GPU keeps its ordinal if no other device has this number (two processes may each see another GPU as number 0). Other devices get the next number;
+ * unused devices get -1. `order` has room for all devices.
  */
 static void number_devices(const struct analysis *analysis, const struct analysis_device **order, int64_t *number)
 {
@@ -227,7 +224,7 @@ static int store_devices(struct db *db, const struct analysis *analysis)
 
 /* ---- peaks ---- */
 
-/* Slack of every device at its peak, by number of the device. NULL: out of memory. The caller frees it. */
+/* Returns the slack of each device at its peak, by number of the device. The caller frees it. NULL: out of memory. */
 static uint64_t *slack_at_peak(const struct analysis *analysis)
 {
 	uint64_t *slack = calloc((size_t)analysis->devices + 1, sizeof(*slack));
@@ -368,7 +365,7 @@ static uint8_t category_of(const struct analysis *analysis, uint32_t number)
 	return category_of_site(&analysis->categories, &analysis->attribution, number);
 }
 
-/* The columns that are equal in all sites of one sum. */
+/* Binds the columns that all sites of one sum share. */
 static void bind_site(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number)
 {
 	const struct site *site = &analysis->attribution.site[number];
@@ -399,7 +396,7 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 	return db_run(stmt);
 }
 
-/* Slack belongs to the allocator, not to the owner of the site. */
+/* The allocator owns the slack, and not the owner of the site. */
 static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uint32_t number, int64_t id,
 		      const struct site_bytes *at_peak)
 {
@@ -416,7 +413,7 @@ static int store_part(struct db_stmt *stmt, const struct analysis *analysis, uin
 	return db_run(stmt);
 }
 
-/* A row for sites that have no rows of their own; `site`: any of these sites. */
+/* A row for all sites without a row of their own that differ only in stack and evidence; `site`: one of these sites. */
 struct sum {
 	uint32_t site;
 	struct site_bytes at_peak;
@@ -438,7 +435,7 @@ static struct tuple sum_key(const struct analysis *analysis, uint32_t number)
 				 tuple_text(evidence_known(analysis, number)) } };
 }
 
-/* NULL: out of memory. */
+/* Returns the sum of the site, added if new. NULL: out of memory. */
 static struct sum *sum_of(struct sums *sums, const struct analysis *analysis, uint32_t number)
 {
 	const struct tuple key = sum_key(analysis, number);
@@ -474,7 +471,7 @@ static int add_to_sum(struct sums *sums, const struct analysis *analysis, uint32
 		return -MT_E_MEMORY;
 	sum->at_peak.plain += at_peak.plain;
 	sum->at_peak.slack += at_peak.slack;
-	if (at_peak.plain + at_peak.slack) /* as without sums: allocations of sites that hold bytes */
+	if (at_peak.plain + at_peak.slack) /* as for a single row: count allocations of sites that hold bytes */
 		sum->at_peak.count += at_peak.count;
 	row[number] = sum_id((uint32_t)(sum - sums->sum));
 	return 0;
@@ -508,7 +505,7 @@ static int store_one(struct db_stmt *sites, struct db_stmt *parts, const struct 
 	return error;
 }
 
-/* For a summed site, row[site] becomes the id of its sum. */
+/* row[site] becomes the id of the site's row; for a summed site, the id of its sum. */
 static int store_sites(struct db *db, const struct analysis *analysis, const uint8_t *own, int64_t *row)
 {
 	struct db_stmt *sites, *parts = NULL;
@@ -539,7 +536,7 @@ static int store_ended(struct db_stmt *stmt, const struct analysis_process *proc
 	return db_run(stmt);
 }
 
-/* Only the growth report needs these rows in a summary. All sites that may grow are `own` then. */
+/* In a summary, only the growth report needs these rows. All sites that may grow are then `own`. */
 static int store_outlived(struct db *db, const struct analysis *analysis, const uint8_t *own)
 {
 	struct outlived_row *row;
@@ -600,7 +597,7 @@ static int store_tables(struct db *db, const struct analysis *analysis, int ever
 		error = store_oom_holders(db, analysis);
 	if (!error)
 		error = store_sites(db, analysis, own, row);
-	if (!error && analysis->devices > 1) /* reports ask device by device */
+	if (!error && analysis->devices > 1) /* reports ask by device */
 		error = db_execute(db, "CREATE INDEX peak_part_device ON peak_part (device)");
 	if (!error)
 		error = store_outlived(db, analysis, own);

@@ -1,6 +1,6 @@
 /*
- * store_choice.c - the sites that have rows of their own in the database of `memana top`. A trace may have millions of sites, and
- * top shows hundreds of places. Sites alike (label/alike.h) are chosen together: the layers of a model are one place.
+ * store_choice.c - chooses the sites with rows of their own in the database of `memana top`. A trace can have millions of sites, and top shows
+ * hundreds of places. Sites alike (label/alike.h) are chosen together: the layers of a model are one place.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site)
 	return at_peak.plain + at_peak.slack != 0;
 }
 
-/* Freed memory of a split site belongs to the twin, as in load_twin.c. */
+/* Memory of a split site that was freed belongs to the twin, as in load_twin.c. */
 uint32_t store_outlived_site(const struct analysis *analysis, const struct outlived_row *row)
 {
 	const struct category_site *site = row->site < analysis->categories.room ? &analysis->categories.site[row->site]
@@ -22,24 +22,24 @@ uint32_t store_outlived_site(const struct analysis *analysis, const struct outli
 	return site && site->twin && !site->twin_home && row->until != OUTLIVED_STAYS ? site->twin : row->site;
 }
 
-/* The largest groups of a device, by their first sites: a heap with the smallest group on top. */
+/* The largest groups of a device: a heap of their first sites, with the smallest group on top. */
 struct largest {
 	uint32_t *site;
 	uint32_t count, room;
 };
 
 #define CHOSEN 1u
-#define CHOSEN_GROUP 2u /* the group that begins with the site is chosen */
+#define CHOSEN_GROUP 2u /* the group whose first site this is */
 
 struct choice {
 	const struct analysis *analysis;
 	struct largest *device;
-	const uint32_t *first; /* by site: first site of its group; NULL: each site is a group */
-	uint64_t *bytes;       /* by the first site of a group: bytes at the peak */
+	const uint32_t *first; /* by site: first site of its group; NULL: each site is a group of its own */
+	uint64_t *bytes;       /* by first site: bytes of the group at the peak */
 	size_t most;
 };
 
-/* The reverse of the order of query_sites: more bytes first, then the lower number. */
+/* Whether `one` comes after `two` in the order of query_sites: most bytes first, then the lower number. */
 static int is_smaller(const struct choice *choice, uint32_t one, uint32_t two)
 {
 	uint64_t bytes = choice->bytes[one], other = choice->bytes[two];
@@ -80,7 +80,7 @@ static void sift_down(const struct choice *choice, struct largest *heap)
 	}
 }
 
-/* Returns 0, or -1: out of memory. */
+/* Adds the site if it is one of the largest. Returns 0; -1: out of memory. */
 static int offer(const struct choice *choice, struct largest *heap, uint32_t site)
 {
 	uint32_t room = heap->room ? 2 * heap->room : 8;
@@ -171,7 +171,7 @@ static void choose_growing(const struct analysis *analysis, uint8_t *own)
 			own[store_outlived_site(analysis, row)] = 1;
 }
 
-/* Chooses the largest groups, or the largest single sites. */
+/* Chooses the largest groups, or for `first` NULL the largest single sites. */
 static int choose(struct choice *choice, const uint32_t *first, uint8_t *own)
 {
 	uint32_t i;

@@ -1,4 +1,4 @@
-/* The definitions that events refer to, as rows: modules, frames, the stack tree, threads. */
+/* Writes the definitions that events refer to: modules, frames, the stack tree, threads. */
 #include "rows/row_id.h"
 #include "store.h"
 
@@ -30,14 +30,14 @@ void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)
 		db_bind_null(stmt, parameter);
 }
 
-/* The rows that a definition gets. */
+/* The rows that a definition needs. */
 enum need {
 	NEED_NOTHING,
-	NEED_FRAMES, /* for a node: no row, but rows of its frames that are not plain */
+	NEED_FRAMES, /* for a node: no row of its own, but rows of its frames that are not plain */
 	NEED_ROW
 };
 
-/* Which definitions of a process are needed, as enum need by id. */
+/* The needs of a process's definitions: enum need by id. */
 struct needed {
 	uint8_t *node, *frame, *module;
 };
@@ -64,8 +64,8 @@ static void need(uint8_t *needed, uint8_t kind)
 }
 
 /*
- * `needed` belongs to process 0; those of the other processes follow. The frames of every stack are needed to find
- * helpers. load_place.c reads plain frames itself.
+ * Notes the needs of all stacks; `needed` is an array by process. All stacks need the frames that are not plain, to find helpers. load_place.c reads
+ * plain frames itself.
  */
 static void need_stacks(struct needed *needed, const struct analysis *analysis, const uint8_t *own)
 {
@@ -85,7 +85,7 @@ static void need_stacks(struct needed *needed, const struct analysis *analysis, 
 	}
 }
 
-/* A node needs its parent (which has a smaller id) and its frame; a frame needs its module. */
+/* A node needs its frame, and its parent, which has a smaller id. A frame needs its module. */
 static void need_closure(struct needed *needed, const struct mt_defs *defs)
 {
 	const struct mt_node *node;
@@ -125,9 +125,7 @@ static int store_module(struct db_stmt *stmt, const struct mt_defs *defs, uint32
 	return db_run(stmt);
 }
 
-/*
- * The C++ name of a native frame that the recorder named at its end. The caller frees it. NULL: the symbol is the name.
- */
+/* Returns the C++ name of a native frame that the recorder named at its end. The caller frees it. NULL: the symbol is the name. */
 static char *plain_name(const struct mt_defs *defs, const struct mt_frame *frame)
 {
 	return frame->symbol ? demangle(mt_defs_string(defs, frame->symbol)) : NULL;
@@ -206,7 +204,7 @@ static int store_thread(struct db_stmt *stmt, const struct mt_defs *defs, uint32
 
 typedef int store_definition(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id);
 
-/* All definitions of one kind, or those that `needed` marks. */
+/* Stores all definitions of one kind, or those that `needed` marks. */
 static int store_kind(struct db *db, const char *sql, store_definition *store, const struct mt_defs *defs,
 		      enum mt_def kind, uint32_t process, const uint8_t *needed)
 {

@@ -1,4 +1,4 @@
-/* The modules of a run: their names, their tree, and the peak by them. */
+/* Writes the modules of a run: their names, their tree, and the peak by module. */
 #include <stdlib.h>
 #include "base/tuple.h"
 #include "memtrace/error.h"
@@ -50,7 +50,7 @@ static int store_rows(struct db_stmt *stmt, const struct analysis_process *proce
 	return error;
 }
 
-/* Stores the nests whose module has one row for the whole run. */
+/* Stores the nests with one module row in the whole run. */
 static int store_nests(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number)
 {
 	const struct module_tree *tree = &process->modules;
@@ -69,7 +69,7 @@ static int store_nests(struct db_stmt *stmt, const struct analysis_process *proc
 	return error;
 }
 
-/* Stores the modules of sites. A sum covers many modules, and gets no row. */
+/* Stores the modules of sites. A sum has many modules, and gets no row here. */
 static int store_sites(struct db_stmt *stmt, const struct analysis *analysis, const int64_t *row)
 {
 	uint32_t i;
@@ -100,10 +100,10 @@ static int store_part(struct db_stmt *stmt, int64_t site, int64_t submodule, con
 	return db_run(stmt);
 }
 
-/* Parts of summed sites: one for each sum and module. */
+/* The parts of summed sites: one for each sum and module. */
 struct part_sums {
 	struct tuple_table known;
-	struct parameter_bytes *part; /* site: any site of the sum */
+	struct parameter_bytes *part; /* site: one of the sites of the sum */
 	uint32_t count, room;
 };
 
@@ -149,7 +149,7 @@ static int store_parts(struct db_stmt *stmt, const struct analysis *analysis, co
 	return error;
 }
 
-/* Runs `store` for each process in turn. */
+/* Runs `store` for each process. */
 static int store_each(struct db *db, const struct analysis *analysis, const char *sql,
 		      int (*rows)(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number))
 {

@@ -1,4 +1,4 @@
-/* The table `parameter`: the census, row by row. */
+/* Writes the table `parameter`: the census, one row for each tensor. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ struct newest {
 	uint32_t count;
 };
 
-#define OPTIMIZERS_MAX 1024u /* optimizers with their own newest census; the rest share one */
+#define OPTIMIZERS_MAX 1024u /* largest number of optimizers with a newest census of their own; all others share one */
 
 static void newest_release(struct newest *newest)
 {
@@ -56,7 +56,7 @@ static int newest_collect(struct newest *newest, const struct census *census, co
 
 #define NAME_MAX_BYTES 1025u
 
-/* "layers.12.weight" becomes "layers.*.weight". */
+/* Writes "layers.12.weight" as "layers.*.weight". */
 static const char *pattern_of(char *pattern, const char *name)
 {
 	size_t used = 0;

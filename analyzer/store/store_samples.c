@@ -1,4 +1,4 @@
-/* The samples beside the recorded calls, as rows: NVML's figures at the peaks, the host's memory. */
+/* Writes samples as rows: NVML's figures at the peaks, and the host's memory. */
 #include <stdio.h>
 #include <string.h>
 #include "engine/host.h"
@@ -8,9 +8,9 @@
 /* ---- GPUs ---- */
 
 /*
- * The figures of the processes of a device, added up at one of its peaks. Each process is sampled when its collector
- * reaches it: in between, memory may have moved from one process to another. The sum therefore starts from one sample.
- * It adds samples of other processes only if the GPU was equally full at them and they fit.
+ * The sum of the figures of a device's processes at one of its peaks. Each collector samples its process at its own time: in between, memory can move
+ * from one process to another. The sum therefore starts from one sample. Samples of other processes are added if the GPU was equally full then, and
+ * if they fit.
  */
 struct sum {
 	uint32_t processes;
@@ -36,7 +36,7 @@ static void add(struct sum *sum, const struct gpu_total_parts *parts)
 	}
 }
 
-/* The sample to start from. NULL: none. */
+/* Returns the process's sample for the peak; NULL: no sample. */
 static const struct gpu_total_parts *nearest(const struct analysis_gpu_total *gpu, int64_t time)
 {
 	if (gpu->peak_time != time)
@@ -49,7 +49,7 @@ static uint64_t distance(int64_t one, int64_t two)
 	return one < two ? (uint64_t)two - (uint64_t)one : (uint64_t)one - (uint64_t)two;
 }
 
-/* A sample after the peak is better than one before; a near sample is better than a far one. */
+/* Whether `one` is the better sample: after the peak rather than before, then nearer to the peak. */
 static int is_nearer(const struct gpu_total_parts *one, const struct gpu_total_parts *two, int64_t time)
 {
 	int one_after = one->sample.time >= time, two_after = two->sample.time >= time;
@@ -59,7 +59,7 @@ static int is_nearer(const struct gpu_total_parts *one, const struct gpu_total_p
 	return distance(one->sample.time, time) < distance(two->sample.time, time);
 }
 
-/* The sample of the process that made the peak, else the nearest sample. Its user of the device goes into *of. */
+/* Returns the sample of the process that made the peak, else the nearest one; NULL: no sample. Sets *of to this process's user of the device. */
 static const struct gpu_total_parts *first_sample(const struct analysis_device *device, uint32_t peak, uint32_t *of)
 {
 	const struct gpu_total_parts *first = NULL, *parts;
@@ -88,7 +88,7 @@ static int lies_with(const struct sum *sum, const struct gpu_total_sample *sampl
 	return sum->held + held <= sum->used + margin && distance((int64_t)sample->used, (int64_t)sum->used) <= margin;
 }
 
-/* A sample of another process that fits the sum. NULL: none. */
+/* Returns a sample of another process that fits the sum; NULL: no sample fits. */
 static const struct gpu_total_parts *sample_with(const struct sum *sum, const struct analysis_gpu_total *gpu,
 						 int64_t time)
 {
@@ -121,7 +121,7 @@ static void add_others(struct sum *sum, const struct analysis *analysis, const s
 	}
 }
 
-/* Returns 1 if there are figures. */
+/* Sums up the figures at a peak. Returns 1; 0: there are none. */
 static int add_up(struct sum *sum, const struct analysis *analysis, const struct analysis_device *device, uint32_t peak)
 {
 	const struct gpu_total_parts *parts = NULL;
@@ -141,7 +141,7 @@ static int add_up(struct sum *sum, const struct analysis *analysis, const struct
 	return 1;
 }
 
-/* "context with code, graphs; code with graphs" */
+/* Writes the mixed parts: "context with code, graphs; code with graphs". */
 static void write_mixed(char *text, size_t size, const struct sum *sum)
 {
 	int cause, other, first;
@@ -161,9 +161,9 @@ static void write_mixed(char *text, size_t size, const struct sum *sum)
 	}
 }
 
-#define PROCESS_COLUMN 9 /* column process_bytes; the columns from here on are null if it is unknown */
+#define PROCESS_COLUMN 9 /* column process_bytes; this column and the following ones are null if it is unknown */
 
-/* Columns of the causes in enum order, from process_bytes on. */
+/* Binds process_bytes, and the causes in the order of the enum. */
 static void bind_parts(struct db_stmt *stmt, const struct sum *sum)
 {
 	int column = PROCESS_COLUMN, cause;
