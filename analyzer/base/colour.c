@@ -7,8 +7,8 @@
 #include <term.h>
 
 /*
- * Neighbours in the chart differ in lightness, too. Phases also differ for colour-blind eyes. A pale colour has the hue
- * of its layer. Only slack is grey.
+ * Neighbours in the chart also differ in lightness, and phases differ for colour-blind eyes, too. A pale colour has the hue of its layer. Only slack
+ * is grey.
  */
 const struct colour colour_of_layer[COLOUR_LAYERS] = {
 	{ 99, 141, 2 },  /* the rest, other: violet */
@@ -45,7 +45,7 @@ int colour_of_terminal(void)
 	return colour_depth(colours);
 }
 
-/* Colours 16 to 231 are a cube of six steps a side; a ramp of grey follows. */
+/* Colours 16 to 231 are a cube with six steps on each side; a ramp of grey follows. */
 int colour_direct(int colour)
 {
 	static const int step[] = { 0, 95, 135, 175, 215, 255 };

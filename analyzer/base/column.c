@@ -5,7 +5,7 @@
 
 #define CELL COLUMN_STORE
 
-/* Rows, as column_text() takes them. */
+/* The rows of a table, in the two forms that column_text() takes. */
 struct rows {
 	const void *row;
 	size_t count, size;
@@ -19,7 +19,7 @@ static const void *row_at(const struct rows *rows, size_t at)
 /* Columns of a table while it is printed. */
 struct layout {
 	int *width;
-	int gap; /* blanks before each cell but the first, which has two */
+	int gap; /* number of blanks before each cell but the first; the first has two */
 };
 
 static int is_right(const struct column *column)
@@ -27,7 +27,7 @@ static int is_right(const struct column *column)
 	return column->unit < COLUMN_FLAG || column->unit == COLUMN_FIGURE;
 }
 
-/* The words of a value may lie in its own store: the value must not be copied. */
+/* Sets `value` in place: its words may be in its own store, which must not move. */
 static void get_value(struct column_value *value, const struct column *column, const void *row)
 {
 	value->number = 0;
@@ -84,9 +84,9 @@ static size_t last_of(const struct column_table *table)
 	return last;
 }
 
-#define LAST_LEAST 24 /* least columns for the last cell when it is broken to lines */
+#define LAST_LEAST 24 /* least width of the last cell, if its words are broken into lines */
 
-/* Sets the widths, and two blanks between cells; one blank if the table is too wide for the terminal. */
+/* Sets the widths, and two blanks between cells; one blank if the table is wider than the terminal. */
 static void measure(struct layout *layout, const struct text *text, const struct column_table *table,
 		    const struct rows *rows)
 {
@@ -108,7 +108,7 @@ static void measure(struct layout *layout, const struct text *text, const struct
 	layout->gap = all > text_columns(text) ? 1 : 2;
 }
 
-/* Prints the cell and the blanks around it, a phase in its colour. */
+/* Prints a cell with the blanks around it. A phase has its colour. */
 static void print_cell(const struct text *text, const struct column *column, const char *words, int gap, int width)
 {
 	int blanks = width - columns_of(words), right = is_right(column);
@@ -118,7 +118,7 @@ static void print_cell(const struct text *text, const struct column *column, con
 			 words, right ? 0 : blanks, "");
 }
 
-/* Row NULL: the headings. */
+/* Prints a row; `row` NULL: the headings. */
 static void print_line(const struct text *text, const struct column_table *table, const struct layout *layout,
 		       const void *row)
 {
@@ -224,7 +224,7 @@ void column_json_rows(struct doc *doc, const char *key, const struct column_tabl
 
 /* ---- the pages ---- */
 
-/* X(UNIT, type of the schema, words behind the meaning) - in the order of COLUMN_UNIT_LIST. */
+/* X(UNIT, type of the schema, words after the meaning) - in the order of COLUMN_UNIT_LIST. */
 static const struct {
 	const char *type, *behind;
 } page[] = {

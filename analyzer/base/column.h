@@ -1,15 +1,15 @@
 /*
- * column.h - a table of a report as a list of columns. The list defines the table in the text, the fields of the JSON,
- * their schema, and the list in the manual page.
+ * column.h - a table of a report as a list of columns. The list defines the table of the text, the fields of the JSON, their schema, and the list in
+ * the manual page.
  *
- *     #define STEPS_COLUMNS(X, T)                                                          \
- *         X(T, step, NUMBER, "step", it->step, "its number")                               \
- *         X(T, peak_bytes, BYTES, "peak", it->peak, "most that the device held in it")
+ *     #define STEPS_COLUMNS(X, T)                                              \
+ *             X(T, step, NUMBER, "step", it->step, "its number")               \
+ *             X(T, peak_bytes, BYTES, "peak", it->peak, "most that the device held in it")
  *     COLUMN_TABLE(steps, struct steps_row, STEPS_COLUMNS)
  *
- * X(table, id, unit, heading, value, meaning): `id` is the field of the JSON, the value is an expression of the row
- * `it`. A heading of NULL keeps a column out of the text. Unknown numbers are COLUMN_NONE, and unknown words NULL: "-"
- * in the text, null in the JSON. 0 bytes are "-" in the text, too.
+ * X(table, id, unit, heading, value, meaning): `id` is the field of the JSON, and the value is an expression of the row `it`. A column with the
+ * heading NULL is not in the text. Unknown numbers are COLUMN_NONE, and unknown words NULL: "-" in the text, null in the JSON. 0 bytes are "-" in the
+ * text, too.
  */
 #ifndef MEMANA_COLUMN_H
 #define MEMANA_COLUMN_H
@@ -23,11 +23,11 @@
 
 #define COLUMN_NONE INT64_MIN
 #define COLUMN_IF(known, value) ((known) ? (int64_t)(value) : COLUMN_NONE)
-#define COLUMN_STORE 512 /* bytes for words that a column builds */
+#define COLUMN_STORE 512 /* bytes for words that a column makes */
 
 /*
- * Units up to FLAG are numbers. OPTIONAL is a word whose field is absent if unknown. LABEL is a word of the text alone,
- * FIGURE a word to the right. LIST is a function that writes the field; $defs/ID of the schema describes it.
+ * The units of columns. Values up to FLAG are in `number`. OPTIONAL is a word whose field is left out if unknown. LABEL is a word in the text
+ * alone; FIGURE is a word at the right edge. LIST is a function that writes the field, which $defs/ID of the schema describes.
  */
 enum column_unit {
 	COLUMN_BYTES,
@@ -47,16 +47,16 @@ enum column_unit {
 };
 
 struct column_value {
-	int64_t number;   /* bytes, ns, a count; FLAG: 0 or 1 */
+	int64_t number;   /* bytes, ns or a count; for FLAG: 0 or 1 */
 	const char *text; /* lives as long as the row, or is in `store` */
 	void (*list)(struct doc *doc, const char *key, const void *row);
-	char store[COLUMN_STORE]; /* for words that a column builds */
+	char store[COLUMN_STORE]; /* for words that a column makes */
 };
 
 struct column {
 	const char *id, *heading, *meaning;
 	enum column_unit unit;
-	int may_be_unknown; /* the value is a COLUMN_IF, or its unit may be unknown in any row */
+	int may_be_unknown; /* 1: the value is a COLUMN_IF, or its unit may be unknown in a row */
 	void (*get)(struct column_value *value, const void *row);
 };
 
@@ -66,7 +66,7 @@ struct column_table {
 	size_t columns;
 };
 
-/* Defines `const struct column_table NAME_columns`. Rows are `type`. */
+/* Defines `const struct column_table NAME_columns` for rows of the type. */
 #define COLUMN_TABLE(name, type, LIST)                                             \
 	typedef type name##_column_row;                                            \
 	LIST(COLUMN_GETTER, name)                                                  \
@@ -105,22 +105,22 @@ struct column_table {
 #define COLUMN_SET_LIST(value, expression) ((value)->list = (expression))
 
 /*
- * Prints headings and `rows` rows. Each is `size` bytes behind the one before; size 0: `row` is an array of pointers to rows. Columns are
- * as wide as their widest cell. The last one is broken to lines where it is too wide for the terminal.
+ * Prints headings and `rows` rows, `size` bytes apart; size 0: `row` is an array of pointers to rows. A column is as wide as its widest cell. The
+ * last column is broken into lines if the terminal is too narrow.
  */
 void column_text(const struct text *text, const struct column_table *table, const void *row, size_t rows, size_t size);
 
 /* Adds the fields of the row to the open object. */
 void column_json(struct doc *doc, const struct column_table *table, const void *row);
 
-/* The array `key` of objects; rows as above. */
+/* Adds the array `key` of objects; rows as for column_text. */
 void column_json_rows(struct doc *doc, const char *key, const struct column_table *table, const void *row, size_t rows,
 		      size_t size);
 
-/* The entry of the table in docs/schema: "NAME_row": {...}, without a comma behind. */
+/* Writes the table's entry of docs/schema: "NAME_row": {...}, without a comma after it. */
 void column_schema(FILE *file, const struct column_table *table);
 
-/* The list of the manual page: the heading of each column, its field of the JSON in brackets, and its meaning. */
+/* Writes the list of the manual page: each column's heading, its field of the JSON in brackets, and its meaning. */
 void column_man(FILE *file, const struct column_table *table);
 
 #endif

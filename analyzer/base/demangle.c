@@ -4,14 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROPORTION 32u /* bytes of a name for each byte of its symbol; PyTorch 1.13 has at most 19 */
-#define NAME_MIN 256u  /* bytes that every name may have */
+#define PROPORTION 32u /* largest number of bytes of a name for one byte of its symbol; PyTorch 1.13 reaches 19 */
+#define NAME_MIN 256u  /* bytes that any name may have */
 #define NAME_MAX_BYTES 65536u
 
-/*
- * The C++ runtime library has this function and no C header of it. It hands out the name in pieces. 0: `symbol` is not a
- * mangled name.
- */
+/* A function of the C++ runtime library without a C header. It calls `take` for each piece of the name. Returns 0 if `symbol` is no mangled name. */
 int __gcclibcxx_demangle_callback(const char *symbol, void (*take)(const char *piece, size_t size, void *context),
 				  void *context);
 
@@ -21,10 +18,7 @@ struct name {
 	jmp_buf too_long;
 };
 
-/*
- * Takes a piece of the name. The library offers no way to stop early. Its demangler works on its stack alone, and holds
- * no memory during the call.
- */
+/* Takes a piece of the name. The library has no way to stop early. Its demangler works on the stack, and holds no memory during the call. */
 static void take(const char *piece, size_t size, void *context)
 {
 	struct name *name = context;

@@ -1,10 +1,10 @@
-/* demangle.h - the C++ name of a symbol, in bounded time and memory. */
+/* demangle.h - finds the C++ name of a symbol, in bounded time and memory. */
 #ifndef MEMANA_DEMANGLE_H
 #define MEMANA_DEMANGLE_H
 
 /*
- * Returns the name as a C++ programmer writes it. The caller frees it. NULL: `symbol` is no C++ symbol, memory is out,
- * or the name is much too long for its symbol. A few bytes of substitutions can stand for gigabytes.
+ * Returns the name as a C++ programmer writes it; the caller frees it. NULL: `symbol` is no C++ symbol, memory ran out, or the name is much too long:
+ * a few bytes of substitutions can stand for gigabytes.
  */
 char *demangle(const char *symbol);
 

@@ -9,11 +9,11 @@
 #include "memtrace/error.h"
 #include "text.h"
 
-#define DEPTH_MAX 544 /* a tree of modules has two levels for each of 255 parts of a name */
+#define DEPTH_MAX 544 /* a tree of modules has two levels for each of the 255 parts of a name */
 
 struct doc {
 	json_t *root;
-	json_t *open[DEPTH_MAX]; /* borrowed references: the parents own the values */
+	json_t *open[DEPTH_MAX]; /* borrowed references: each parent owns its values */
 	int depth;
 	int failed;
 };
@@ -36,7 +36,7 @@ void doc_fail(struct doc *doc)
 	doc->failed = 1;
 }
 
-/* Adds `value`, and owns it. */
+/* Adds `value`, and takes ownership. */
 static void put(struct doc *doc, const char *key, json_t *value)
 {
 	json_t *parent = doc->depth ? doc->open[doc->depth - 1] : NULL;
@@ -195,7 +195,7 @@ static const struct doc_device *device_of(const json_t *object, const struct doc
 	return NULL;
 }
 
-/* Replaces an empty verdict by null: both mean no verdict. */
+/* Replaces an empty verdict by null: both mean that there is no verdict. */
 static json_t *verdict_of(json_t *object)
 {
 	json_t *verdict = json_object_get(object, "verdict");
@@ -206,7 +206,7 @@ static json_t *verdict_of(json_t *object)
 	return json_is_string(verdict) ? verdict : NULL;
 }
 
-static json_t *left_out; /* texts; NULL: none */
+static json_t *left_out; /* array of texts; NULL: no file was left out */
 
 void doc_left_out(const char *const *file, uint32_t count)
 {
@@ -246,17 +246,14 @@ void doc_shape(struct doc *doc, const struct doc_device *device, size_t count)
 	add_missing(doc, doc->root, "verdict", verdict ? json_incref(verdict) : json_null());
 }
 
-/*
- * Prints a document with harmful characters as \uXXXX. They occur inside strings alone, where JSON gives both forms one
- * meaning.
- */
+/* Prints a document with harmful characters as \uXXXX. They are in strings only, and JSON gives both forms one meaning. */
 static void print_escaped(const char *text, FILE *file)
 {
 	size_t size = strlen(text), from = 0, at, length;
 	uint32_t code;
 
 	for (at = 0; at < size; at += length) {
-		length = mt_utf8(text + at, size - at, &code); /* doc_string left nothing that is not valid */
+		length = mt_utf8(text + at, size - at, &code); /* doc_string has made all text valid */
 		length += !length;
 		if (!mt_is_harmful(code) || code == '\n')
 			continue;
@@ -281,7 +278,7 @@ static int print_as(const struct doc *doc, FILE *file, size_t layout)
 	return 0;
 }
 
-/* main reports a failed write to standard output, once for all commands. */
+/* Returns 0 for standard output: main reports its failed writes, once for all commands. */
 static int check_written(FILE *file)
 {
 	return file != stdout && (fflush(file) || ferror(file)) ? -MT_E_SYSTEM : 0;

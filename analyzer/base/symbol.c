@@ -12,8 +12,8 @@
 #include "symbol_index.h"
 
 #define FIRST_SLOTS 256u
-#define SYMBOLS_MAX (8 << 20) /* the index of a larger file would be above 256 MiB */
-#define LEVELS_MAX 8u         /* functions inlined into each other at one address */
+#define SYMBOLS_MAX (8 << 20) /* number of symbols: an index of more would need over 256 MiB */
+#define LEVELS_MAX 8u         /* largest number of functions inlined into each other at one address */
 
 struct elf_file {
 	struct elf_file *next;
@@ -21,14 +21,14 @@ struct elf_file {
 	void *build_id;
 	size_t build_id_size;
 	Dwfl *dwfl;
-	Dwfl_Module *module; /* NULL: no such file, or another build */
+	Dwfl_Module *module; /* NULL: the file is missing, or is of another build */
 	GElf_Addr bias;
-	struct symbol_index *index; /* made when a symbol is asked for the first time */
+	struct symbol_index *index; /* made at the first question for a symbol */
 };
 
 /* The names of one address, looked up once. */
 struct place {
-	struct elf_file *file; /* NULL: free slot */
+	struct elf_file *file; /* NULL: the slot is free */
 	uint64_t offset;
 	size_t count;
 	struct symbol level[LEVELS_MAX];
@@ -58,7 +58,7 @@ struct symbols *symbols_new(void)
 		free(symbols);
 		return NULL;
 	}
-	/* With these servers elfutils would ask for missing files, and tell which programs are analysed. */
+	/* With these servers, elfutils would ask for missing files and reveal the analysed programs. */
 	unsetenv("DEBUGINFOD_URLS");
 	return symbols;
 }
@@ -97,7 +97,7 @@ void symbols_free(struct symbols *symbols)
 	free(symbols);
 }
 
-/* A copy that lives as long as `symbols`; "" when out of memory. */
+/* Returns a copy that lives as long as `symbols`; "" if memory runs out. */
 static const char *keep(struct symbols *symbols, const char *text)
 {
 	size_t size = strlen(text) + 1;
@@ -167,7 +167,7 @@ static void load(struct elf_file *file)
 		file->module = module;
 }
 
-/* Returns the file, and opens it at its first use. NULL: out of memory. */
+/* Returns the file, opened at its first use. NULL: out of memory. */
 static struct elf_file *find_file(struct symbols *symbols, const char *path, const void *build_id, size_t size)
 {
 	struct elf_file *file;
@@ -225,7 +225,7 @@ static int names_code(const GElf_Sym *symbol)
 	       type != STT_TLS;
 }
 
-/* Leaves out the name: names are most of a file's bytes, and few are needed. */
+/* Reads a symbol without its name: names are most of a file's bytes, and few are needed. */
 static int read_span(Dwfl_Module *module, int number, struct symbol_span *span)
 {
 	GElf_Word section;
@@ -244,7 +244,7 @@ static int read_span(Dwfl_Module *module, int number, struct symbol_span *span)
 	return 1;
 }
 
-/* NULL: no symbols, too many, or out of memory. */
+/* NULL: no symbols, too many symbols, or out of memory. */
 static struct symbol_index *make_index(Dwfl_Module *module)
 {
 	int count = dwfl_module_getsymtab(module), first = dwfl_module_getsymtab_first_global(module), i;
@@ -263,7 +263,7 @@ static struct symbol_index *make_index(Dwfl_Module *module)
 	return NULL;
 }
 
-/* elfutils' own search, a walk over all symbols of the file. */
+/* Searches as elfutils does, in all symbols of the file. */
 static const char *walk_symbols(Dwfl_Module *module, GElf_Addr address)
 {
 	GElf_Off from_start;
@@ -272,7 +272,7 @@ static const char *walk_symbols(Dwfl_Module *module, GElf_Addr address)
 	return dwfl_module_addrinfo(module, address, &from_start, &symbol, NULL, NULL, NULL);
 }
 
-/* The name of the symbol around the address. NULL: there is none. */
+/* Returns the name of the symbol around the address; NULL: no symbol. */
 static const char *find_symbol(struct elf_file *file, GElf_Addr address)
 {
 	uint32_t section = section_of(file->module, address), number;
@@ -288,7 +288,7 @@ static const char *find_symbol(struct elf_file *file, GElf_Addr address)
 	name = number ? dwfl_module_getsym_info(file->module, (int)number, &symbol, &start, NULL, NULL, NULL) : NULL;
 	if (!name || !*name)
 		return NULL;
-	/* elfutils decides about a label without a known section. In a damaged file such a label names nothing. */
+	/* elfutils decides about a label without a known section. In a damaged file, such a label names nothing. */
 	return symbol.st_size || section ? name : walk_symbols(file->module, address);
 }
 
@@ -326,7 +326,7 @@ static const char *function_name(Dwarf_Die *die)
 	return dwarf_diename(die);
 }
 
-/* The place at which the inlined function `die` was called. */
+/* Finds the place that calls the inlined function `die`. */
 static void find_call(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Die *die, struct symbol *caller)
 {
 	Dwarf_Attribute attribute;
@@ -345,7 +345,7 @@ static void find_call(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Die *die, 
 		caller->file = keep(symbols, name);
 }
 
-/* The functions around the address, innermost first, by debug information. */
+/* Finds the functions around the address by debug information, innermost first. */
 static size_t find_scopes(struct symbols *symbols, const struct elf_file *file, uint64_t address, struct symbol *level)
 {
 	Dwarf_Addr bias;
@@ -356,10 +356,7 @@ static size_t find_scopes(struct symbols *symbols, const struct elf_file *file, 
 
 	if (!unit || dwarf_getscopes(unit, address - bias, &scopes) <= 0)
 		return 0;
-	/*
-	 * Follows the nesting in the code: dwarf_getscopes would follow the place where an inlined function was
-	 * written.
-	 */
+	/* Follows the nesting of the code. dwarf_getscopes would follow the source of an inlined function. */
 	scope_count = dwarf_getscopes_die(&scopes[0], &outwards);
 	for (i = 0; i < scope_count && count < LEVELS_MAX; i++) {
 		if (!is_function(&outwards[i]))

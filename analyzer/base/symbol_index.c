@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 /*
- * The sorted array is a tree: the node of [low, high) is the span in the middle. `reach` is the largest end among the
- * node's spans. A search leaves out subtrees that do not reach the address.
+ * The sorted array is a tree: the node of [low, high) is the span in the middle. `reach` is the largest end of the spans in this subtree. A search
+ * skips subtrees whose `reach` is below the address.
  */
 
 #define NEAR_ROOM_MIN 64u
@@ -31,7 +31,7 @@ static void sort_by_digit(const struct symbol_span *from, struct symbol_span *to
 		to[place[digit_of(from[i].start, shift)]++] = from[i];
 }
 
-/* Sorts by start, then by number. A comparing sort would take several times as long. */
+/* Sorts by start, then by number. A sort by comparison would take several times as long. */
 static int sort_spans(struct symbol_index *index)
 {
 	struct symbol_span *spare = malloc(index->count * sizeof(*spare) + 1), *sorted;
@@ -102,10 +102,7 @@ static int add_near(struct symbol_index *index, size_t count, size_t at)
 	return 0;
 }
 
-/*
- * Adds the spans of [low, high) around the address to `near`, with number and position. Returns 0, or -1: out of
- * memory.
- */
+/* Adds the spans of [low, high) around the address to `near`, with number and position. Returns 0; -1: out of memory. */
 static int find_near(struct symbol_index *index, size_t low, size_t high, uint64_t address, size_t *count)
 {
 	const struct symbol_span *span;
@@ -142,8 +139,8 @@ static int is_better(const struct symbol_span *span, const struct symbol_span *b
 }
 
 /*
- * The best of the near spans, among global or among local symbols. The order of the symbol table decides, because the
- * relation "better" has circles.
+ * Returns the best of the near spans, among global or among local symbols. It takes them in the order of the symbol table, because "better" is not
+ * transitive.
  */
 static const struct symbol_span *find_best(const struct symbol_index *index, size_t count, int global)
 {
@@ -160,7 +157,7 @@ static const struct symbol_span *find_best(const struct symbol_index *index, siz
 
 /* ---- labels ---- */
 
-/* The largest end of the spans that begin at or below the address. */
+/* Returns the largest end of the spans that begin at or below the address. */
 static uint64_t find_reach(struct symbol_index *index, uint64_t address)
 {
 	const struct symbol_span *span = index->span;
@@ -196,7 +193,7 @@ static size_t first_at(const struct symbol_index *index, uint64_t start)
 	return low;
 }
 
-/* The last label at `start` that is global, or local, and may name the address. */
+/* Returns the last label at `start` that may name the address, among global or among local labels. */
 static const struct symbol_span *find_label(struct symbol_index *index, uint64_t start, uint64_t address,
 					    uint32_t section, int global)
 {
@@ -230,7 +227,7 @@ uint32_t symbol_index_find(struct symbol_index *index, uint64_t address, uint32_
 		found = find_best(index, count, 0);
 	if (found)
 		return found->number;
-	/* A span that ends above a label hides the label. */
+	/* A span that ends above a label hides this label. */
 	reach = find_reach(index, address);
 	found = find_label(index, reach, address, section, 0);
 	if (!found)

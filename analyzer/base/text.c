@@ -23,7 +23,7 @@
 
 static enum text_when colour_when;
 static struct {
-	FILE *file; /* behind a pager; NULL: no pager */
+	FILE *file; /* the terminal behind a pager; NULL: no pager */
 	int columns;
 } paged;
 
@@ -37,7 +37,7 @@ static int is_terminal(FILE *file)
 	return file == paged.file || isatty(fileno(file));
 }
 
-/* Returns 0 if the terminal does not tell its columns. */
+/* Returns the columns of the terminal; 0: unknown. */
 static int terminal_columns(FILE *file)
 {
 	struct winsize size;
@@ -232,7 +232,7 @@ const char *text_word(const char *name)
 	return mt_shell_word(word, sizeof(word), name);
 }
 
-/* -1: it has none */
+/* Returns the layer of the phase; -1: the word is no phase. */
 static int layer_of_phase(const char *phase)
 {
 	int number = mt_phase_parse(phase, strlen(phase));
@@ -242,10 +242,7 @@ static int layer_of_phase(const char *phase)
 	return number < COLOUR_LAYERS ? number : -1;
 }
 
-/*
- * Begins the phase's colour, up to TEXT_PLAIN, for the letters (`what` 3) or the background (4). Returns 1 if the phase
- * has a colour.
- */
+/* Begins the phase's colour, which ends with TEXT_PLAIN, for letters (`what` 3) or background (4). Returns 1 if the phase has a colour. */
 static int begin_phase(const struct text *text, const char *phase, int what)
 {
 	int layer = text->colours ? layer_of_phase(phase) : -1;
@@ -281,13 +278,13 @@ void text_phase_print(const struct text *text, const char *phase, const char *fo
 	free(words);
 }
 
-/* Eighths of a column where the terminal has them. */
+/* The bar has eighths of a column, if the terminal shows these. */
 void text_phase_bar(const struct text *text, const char *phase, uint64_t part, uint64_t whole, int width)
 {
 	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	double columns = whole ? (double)part / (double)whole * width : 0;
 	int units = columns < width ? (int)(columns * 8 + 0.5) : width * 8, full,
-	    i; /* a part may be more than the whole */
+	    i; /* `part` can be larger than `whole` */
 
 	if (!text->blocks)
 		units = (units + 4) / 8 * 8;
@@ -417,10 +414,7 @@ static int in_ranges(const struct range *range, size_t count, uint32_t code)
 	return 0;
 }
 
-/*
- * Characters that combine with the one before (Unicode's Mn and Me, of the common scripts). The C library's widths
- * would depend on the locale.
- */
+/* Whether the character combines with the one before it: Mn and Me of Unicode, in common scripts. Widths of the C library depend on the locale. */
 static int is_combining(uint32_t code)
 {
 	static const struct range range[] = {
@@ -434,7 +428,7 @@ static int is_combining(uint32_t code)
 	return in_ranges(range, MT_ARRAY_SIZE(range), code);
 }
 
-/* East Asian width W and F. */
+/* Whether the character has the East Asian width W or F. */
 static int is_wide(uint32_t code)
 {
 	static const struct range range[] = {

@@ -18,7 +18,7 @@ static uint64_t hash_of(const struct tuple *key)
 	return hash;
 }
 
-/* The place of the key, or the place it would have. */
+/* Returns the slot of the key, or the free slot for it. */
 static struct tuple_slot *slot_of(const struct tuple_table *table, const struct tuple *key)
 {
 	size_t mask = table->slots - 1, at = (size_t)hash_of(key) & mask;

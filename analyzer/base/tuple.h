@@ -1,4 +1,4 @@
-/* tuple.h - a hash table from four numbers to one number. Zeroed: empty. */
+/* tuple.h - a hash table from keys of four numbers to numbers. All zero: an empty table. */
 #ifndef MEMANA_TUPLE_H
 #define MEMANA_TUPLE_H
 
@@ -11,7 +11,7 @@ struct tuple {
 
 struct tuple_slot {
 	struct tuple key;
-	uint32_t value; /* value plus 1; 0: free */
+	uint32_t value; /* value + 1; 0: the slot is free */
 };
 
 struct tuple_table {
@@ -21,13 +21,13 @@ struct tuple_table {
 
 #define TUPLE_NONE UINT32_MAX
 
-/* Returns the value; TUPLE_NONE: no such key. */
+/* Returns the value of the key; TUPLE_NONE: the table does not have the key. */
 uint32_t tuple_find(const struct tuple_table *table, const struct tuple *key);
 
 /* Adds a new key; `value` is below TUPLE_NONE. Returns 0 or -MT_E_MEMORY. */
 int tuple_add(struct tuple_table *table, const struct tuple *key, uint32_t value);
 
-/* A hash of a text. Two texts may have one hash, rarely: compare the texts. */
+/* Returns a hash of a text. Two texts can have one hash, rarely: compare the texts, too. */
 uint64_t tuple_text(const char *text);
 
 void tuple_release(struct tuple_table *table);

@@ -58,7 +58,7 @@ static void print_start(const struct mt_process *info)
 			   words);
 }
 
-/* A snapshot's kind, and the facts that it cannot have. */
+/* Prints the kind of a snapshot, and the facts that it lacks. */
 static void print_snapshot(const struct mt_process *info)
 {
 	char words[64];
@@ -125,7 +125,7 @@ static void print_size(const struct analysis_process *process)
 	print_line("recorded", words);
 	size_of = snprintf(words, sizeof(words), "%s in %s", text_bytes(size, process->state->file_bytes),
 			   text_count(chunks, sizeof(chunks), process->state->chunks, "chunk"));
-	if (!*report_damage_words(process->state)) /* bytes of unreadable chunks belong to no event that is counted */
+	if (!*report_damage_words(process->state)) /* no counted event has bytes of unreadable chunks */
 		snprintf(words + size_of, sizeof(words) - (size_t)size_of, ", %.2f bytes per event",
 			 bytes_per_event(process));
 	print_line("file", words);

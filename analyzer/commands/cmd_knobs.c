@@ -1,4 +1,4 @@
-/* memana knobs - the settings of the frameworks that move memory (formats/knobs), a line for each: made for grep. */
+/* memana knobs - lists the frameworks' settings that change memory use (formats/knobs), one line each, for grep. */
 #include <stdio.h>
 #include <string.h>
 #include "base/json.h"
@@ -15,7 +15,7 @@ static const char *process_word(uint32_t bit)
 	return mt_knob_process_word((enum mt_knob_process)bit);
 }
 
-/* "weights, gradients": the words of the bits. */
+/* Writes the words of the bits, such as "weights, gradients". */
 static void bit_words(char *out, size_t size, uint32_t bits, const char *(*word)(uint32_t bit))
 {
 	size_t used = 0;
@@ -185,7 +185,7 @@ static void json_knob(struct doc *doc, const struct mt_knob_file *file, const st
 
 /* ---- the command ---- */
 
-/* Whether the file is about a requested framework, or no framework was requested. */
+/* Whether the file's framework was requested, or no framework was. */
 static int is_asked(const struct mt_knob_file *file, int count, char **framework)
 {
 	int i;

@@ -1,4 +1,4 @@
-/* memana live - the timeline of recordings that are still running: those that were named, or all of this machine. */
+/* memana live - the timeline of recordings that still run: of the named ones, or of all on this machine. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "source/folder.h"
 #include "source/live.h"
 
-#define LOOK_MS 100 /* for a trace that is not there yet */
+#define LOOK_MS 100 /* ms between two looks for a trace that does not exist yet */
 
 static const struct command_option own_options[] = { COMMAND_RULES_OPTION, COMMAND_HELP_OPTION };
 
@@ -19,7 +19,7 @@ static const char notes[] =
 	"Without TRACE: all recordings of yours that run on this machine. A TRACE, or a folder, that is not there yet "
 	"is waited for.";
 
-/* 1: the file is missing or empty, so a recording may be about to begin it. */
+/* Whether the file is missing or empty: a recording may be about to write it. */
 static int file_may_come(const char *path)
 {
 	struct stat status;
@@ -27,7 +27,7 @@ static int file_may_come(const char *path)
 	return stat(path, &status) ? errno == ENOENT : S_ISREG(status.st_mode) && !status.st_size;
 }
 
-/* As file_may_come, for a folder: each of its files may come. */
+/* As file_may_come; for a folder, whether all its files may come. */
 static int may_come(const char *path)
 {
 	struct folder folder;

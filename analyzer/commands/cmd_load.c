@@ -49,7 +49,7 @@ static void print_done(const struct analysis *analysis, const char *output)
 		 text_count(events, sizeof(events), count, "event"), text_word(output));
 }
 
-/* Writes beside `output` and renames: the file under this name is always complete. */
+/* Writes a temporary file next to `output`, and renames it: the file `output` is always complete. */
 static int load_into(struct source *source, const char *output)
 {
 	struct analysis analysis = { 0 };

@@ -1,4 +1,4 @@
-/* memana sql - asks the database of a run, or of a trace loaded for the moment. Nothing can be changed. */
+/* memana sql - asks the database of a run, or a trace that is loaded for the question. The database cannot be changed. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,13 +31,13 @@ static const char notes[] = "Instead of a statement: .tables, the views for peop
 
 /* ---- rows as text: columns separated by tabs ---- */
 
-/* How rows are shown. */
+/* The form in which rows are shown. */
 struct look {
 	int header;
-	int terminal; /* values must not control a terminal; a file or a pipe gets them unchanged */
+	int terminal; /* 1: a terminal, which values must not control; 0: values stay as they are */
 };
 
-/* Prints a value. Next to other columns, a tab or a line end in a value must not look like a separator. */
+/* Prints a value. Next to other columns, a tab or a line end in the value must not look like a separator. */
 static int print_text(const struct look *look, const char *text, int alone)
 {
 	char *copy = strdup(text), *at;
@@ -62,7 +62,7 @@ static void print_blob(const struct db_stmt *stmt, int column)
 		printf("%02x", byte[i]);
 }
 
-/* 0 or -MT_E_MEMORY. */
+/* Prints the value of a column. Returns 0 or -MT_E_MEMORY. */
 static int print_value(const struct look *look, const struct db_stmt *stmt, int column)
 {
 	switch (db_type(stmt, column)) {
@@ -116,8 +116,8 @@ static int json_row(const struct db_stmt *stmt)
 }
 
 /*
- * Prints row by row: memory does not grow with the rows. After an error the array has no end, and is no JSON. main
- * reports an error of stdout.
+ * Prints row after row: memory does not grow with the rows. After an error the array has no end, and is not valid JSON. main reports an error of
+ * stdout.
  */
 static int json_rows(struct db_stmt *stmt)
 {
@@ -140,7 +140,7 @@ static const char all_tables[] = SCHEMA_RELATIONS("1"), people_tables[] = SCHEMA
 
 #define SCHEMA_TEXT "SELECT sql || ';' AS sql FROM sqlite_schema WHERE type IN ('table', 'view') "
 
-/* Words in place of a statement: X(word, statement, the statement for a name after the word). */
+/* Words that replace a statement: X(word, its statement, its statement for a name after the word). */
 #define DOT_LIST(X)                                                                   \
 	X(".tables", people_tables, SCHEMA_RELATIONS("(?1 = 'all' OR name LIKE ?1)")) \
 	X(".schema", SCHEMA_TEXT "AND name NOT LIKE 'sqlite%' ORDER BY rowid",        \
@@ -156,10 +156,10 @@ static const struct dot dots[] = {
 #undef DOT_ENTRY
 };
 
-/* Names of a list in one line, and the name that was probably meant. */
+/* The names of a list in one line, and the name that is nearest to the typed one. */
 struct names {
 	struct mt_nearest nearest;
-	char *best; /* a copy */
+	char *best; /* a copy, owned */
 	char line[1400];
 	size_t size;
 };
@@ -178,7 +178,7 @@ static void try_name(struct names *names, const char *name)
 {
 	const char *before = names->nearest.best;
 
-	/* A column of this name in another table is no correction. */
+	/* A column with this same name, in another table, is no correction. */
 	if (!strcasecmp(name, names->nearest.word))
 		return;
 	mt_nearest_try(&names->nearest, name);
@@ -189,7 +189,7 @@ static void try_name(struct names *names, const char *name)
 	names->nearest.best = names->best;
 }
 
-/* The names in the first column of a statement. `add`: list_name, try_name. */
+/* Adds the names in the first column of a statement's rows, by `add`: list_name or try_name. */
 static void add_names(struct names *names, struct db *db, const char *sql, const char *parameter,
 		      void (*add)(struct names *names, const char *name))
 {
@@ -237,7 +237,7 @@ static int is_asked(const char *sql, const char *table)
 	return 0;
 }
 
-/* The columns of the tables that the statement names. */
+/* Prints the columns of the tables in the statement. */
 static int no_column(struct db *db, const char *what, const char *column, const char *sql)
 {
 	static const char columns_of[] = "SELECT name FROM pragma_table_info(?1)";
@@ -266,7 +266,7 @@ static int refuse(struct db *db, const char *sql, int error)
 	static const char table[] = "no such table: ", column[] = "no such column: ";
 	char what[256];
 
-	db_unrestrict(db); /* the following statements are the program's own */
+	db_unrestrict(db); /* this program's own statements follow */
 	snprintf(what, sizeof(what), "%s", error == -MT_E_MEMORY ? mt_strerror(error) : db_message(db));
 	if (error == -MT_E_SQL && !strncmp(what, table, sizeof(table) - 1))
 		return no_table(db, what, what + sizeof(table) - 1);
@@ -277,8 +277,8 @@ static int refuse(struct db *db, const char *sql, int error)
 }
 
 /*
- * Finds the next text that `sql` compares with a column moment, from *at on: moment = 'step:3', but not moment =
- * 'step:' || step. Returns 1; 0: no more.
+ * Finds the next text, from *at on, that `sql` compares with a column moment: moment = 'step:3', but not moment = 'step:' || step. Returns 1; 0: no
+ * further text.
  */
 static int next_moment(const char **at, char out[64])
 {
@@ -300,10 +300,7 @@ static int next_moment(const char **at, char out[64])
 	return 0;
 }
 
-/*
- * Refuses a moment that the run does not have: the sum of no rows would look like an answer. Returns 0, or the exit
- * status.
- */
+/* Refuses a moment that the run does not have: a sum over no rows would look like an answer. Returns 0, or the exit status. */
 static int refuse_moment(struct db *db, const char *sql)
 {
 	char name[64], first[64] = "", names[QUERY_MOMENTS_MAX];
@@ -354,7 +351,7 @@ static int has_rows(struct db *db, const char *sql, const char *parameter)
 	return there;
 }
 
-/* ".schema step" */
+/* Answers a word with a dot, such as ".schema step". */
 static int answer_dot(struct db *db, const char *line, const struct look *look, int json)
 {
 	size_t size = strcspn(line, " \t\n;"), i;
@@ -385,14 +382,14 @@ static int answer_any(struct db *db, const char *sql, const struct look *look, i
 	return *sql == '.' ? answer_dot(db, sql, look, json) : answer(db, sql, NULL, look, json);
 }
 
-/* Loads a trace into memory for one question. */
+/* Loads a trace into memory to answer one question. */
 static int answer_from_traces(struct source *source, const char *sql, const struct look *look, int json)
 {
 	struct analysis analysis = { 0 };
 	struct db *db = NULL;
 	int error = db_create(&db, NULL, schema_sql), status;
 
-	if (!error && *sql != '.') /* the tables are the same for all runs */
+	if (!error && *sql != '.') /* all runs have the same tables */
 		error = load_run(db, &analysis, source->input, source->inputs, source->rules, LOAD_TIMELINE);
 	if (!error)
 		error = load_names(db);

@@ -1,12 +1,10 @@
 /*
- * memana verify - reads every chunk, and compares our bytes with the allocator's own totals at every event.
+ * memana verify - reads each chunk, and compares the summed bytes with the allocator's own totals at each event. It also compares the records of
+ * steps, and the facts (facts/facts.h), with the events.
  *
- * It also compares the records of steps in the file, and the facts (facts/facts.h), with the events.
- *
- * Exit status: 0 all agrees; 1 a total or a record differs or the books do not balance; 3 the file is damaged, has
- * facts that its events do not give, or ends in the middle of a chunk. Other commands answer from the part before a
- * torn end, without a failure. verify is about each byte, and fails. An unclosed trace with complete chunks only is not
- * damaged.
+ * Exit status: 0: all agree; 1: a total or a record differs, or the sums are inconsistent; 3: the file is damaged, its facts differ from its events,
+ * or it ends inside a chunk. Other commands answer from the part before a torn end, without an error; verify checks each byte, and returns 3. A trace
+ * that was not closed but has only complete chunks is not damaged.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,16 +20,16 @@
 #include "report/report.h"
 #include "source/source.h"
 
-/* Bytes of a process at the end of a step, over all devices; the peak of a process with one device. */
+/* Bytes of a process at the end of a step, over all devices; and the peak, if the process has one device. */
 struct step_end {
 	uint32_t process, step, devices;
 	uint64_t held, slack, tensors, peak;
 };
 
-/* Comparison of the records of one process with its events. */
+/* The records of one process, compared with its events. */
 struct records {
 	uint64_t compared, differing;
-	uint32_t first; /* step of the first record that differs */
+	uint32_t first; /* first step whose record differs */
 	enum facts_verdict facts;
 };
 
@@ -40,8 +38,8 @@ struct verifying {
 	struct step_end *end; /* sorted by process, then by step */
 	size_t ends, room;
 	struct records *records; /* by process */
-	uint32_t process;        /* process whose records are being read */
-	uint64_t peak;           /* highest since its newest step ended; an out-of-memory error has a record, too */
+	uint32_t process;        /* the process of the records that are being read */
+	uint64_t peak;           /* highest bytes since the newest step ended; a failed request has a record, too */
 };
 
 static int add_end(void *context, uint32_t process, uint32_t device, uint32_t step,
@@ -79,7 +77,7 @@ static int by_step(const void *a, const void *b)
 	return (one->step > two->step) - (one->step < two->step);
 }
 
-/* `cut`: events of a part of the step may be missing, also the highest moment. */
+/* Whether record and events differ. `cut`: a part of the step's events may be missing, also those at its highest bytes. */
 static int differs(const struct step_end *end, const struct mt_summary *record, uint64_t peak, int cut)
 {
 	uint64_t held = 0, slack = 0, tensors = 0;
@@ -97,7 +95,7 @@ static int differs(const struct step_end *end, const struct mt_summary *record, 
 	return peak < end->peak || (!cut && peak > end->peak);
 }
 
-/* Takes a record. Steps whose events were dropped (--keep) have no end to compare with. */
+/* Takes a record. A step whose events were dropped (--keep) has no end to compare with. */
 static int take_record(void *context, const struct mt_summary *record)
 {
 	struct verifying *verifying = context;
@@ -121,7 +119,7 @@ static int take_record(void *context, const struct mt_summary *record)
 	return 0;
 }
 
-/* Whether records and events can be compared: the recorder knows losses that the events do not show. */
+/* Whether records and events can be compared: the recorder may have lost events, and have counted them. */
 static int is_comparable(const struct analysis_process *process)
 {
 	return !process->loss[MT_LOSS_DISK].records && !process->loss[MT_LOSS_DAMAGED].records &&
@@ -159,7 +157,7 @@ static int verify_facts(struct verifying *verifying, const struct source *source
 	return error;
 }
 
-/* Prints the damage. A torn end is the mark of a crash; all else is damage. */
+/* Prints the damage. A torn end shows a crash; any other fault is damage. */
 static void print_damage(const struct mt_trace_state *state)
 {
 	char chunks[64], events[64];
@@ -174,7 +172,7 @@ static void print_damage(const struct mt_trace_state *state)
 			 text_count(events, sizeof(events), state->missed, "event"));
 }
 
-/* Prints the numbers of events that totals and ledger do not cover. */
+/* Prints the numbers of events that neither totals nor ledger include. */
 static void print_others(const struct analysis_process *process)
 {
 	char gpu[64], host[64], notes[64];
@@ -261,7 +259,7 @@ static void json_trace(struct doc *doc, const struct analysis_process *process, 
 	doc_end(doc);
 }
 
-/* Prints one line about the first trace that ends inside a chunk. Returns the exit code; 0: no trace does. */
+/* Prints one line about the first trace that ends inside a chunk. Returns the exit status; 0: there is no such trace. */
 static int report_torn(const struct analysis *analysis)
 {
 	const struct analysis_process *process;
@@ -277,7 +275,7 @@ static int report_torn(const struct analysis *analysis)
 	return 0;
 }
 
-/* Prints one line about the first trace with wrong facts. Returns the exit code; 0: no trace has. */
+/* Prints one line about the first trace with wrong facts. Returns the exit status; 0: there is no such trace. */
 static int report_facts(const struct analysis *analysis, const struct records *records)
 {
 	uint32_t i;
@@ -291,7 +289,7 @@ static int report_facts(const struct analysis *analysis, const struct records *r
 	return 0;
 }
 
-/* The exit code. */
+/* Returns the exit status. */
 static int judge(const struct analysis *analysis, const struct records *records)
 {
 	int status = report_damage(analysis, "good");

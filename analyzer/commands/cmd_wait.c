@@ -1,8 +1,6 @@
 /*
- * memana wait - for scripts: follows a recording until a given event.
- *
- * Exit status: 0 it came; 1 the recording ended without it, or the time was over (`end` of the JSON tells which). A trace
- * that is not there yet is waited for, too.
+ * memana wait - follows a recording until a given event, for scripts. Exit status: 0: the event came; 1: the recording ended without the event, or
+ * the time was over (`end` of the JSON says which). A trace that does not exist yet is awaited, too.
  */
 #include <errno.h>
 #include <poll.h>
@@ -36,7 +34,7 @@ static const char notes[] =
 	"Of several traces, until one of them has it. Exit status: 0 it came, 1 the recording ended without it, or the "
 	"time was over.";
 
-/* The event to wait for. */
+/* The event that is awaited. */
 struct wish {
 	int given, is_oom;
 	long step;
@@ -45,11 +43,11 @@ struct wish {
 	int json;
 };
 
-/* One of the traces. */
+/* A trace that is followed. */
 struct waited {
 	const char *path;
-	struct mt_reader *reader; /* NULL: it is not there yet */
-	int has_tensors;          /* GPU tensors: the framework's allocator reports refusals, after a second try */
+	struct mt_reader *reader; /* NULL: the file does not exist yet */
+	int has_tensors; /* 1: GPU tensors were seen: the framework's allocator reports refusals after a second try */
 	int ended;
 	uint64_t events;
 	int64_t time; /* time of the newest event, ns since the process was first seen */
@@ -62,8 +60,8 @@ static const char *const end_words[] = { "", "came", "ended", "timeout" };
 /* ---- events ---- */
 
 /*
- * Whether the event is an out-of-memory error. With PyTorch a refusal of the driver is no error: PyTorch empties its
- * cache and asks again. PyTorch itself reports a request that fails in the end (TENSOR_OOM).
+ * Whether the event is an out-of-memory error. A refusal of the driver is none if PyTorch runs: PyTorch empties its cache and asks again. If this
+ * fails, too, PyTorch reports the request (TENSOR_OOM).
  */
 static int is_oom(const struct waited *it, const struct mt_event *event)
 {
@@ -94,7 +92,7 @@ static int has_come(struct waited *it, const struct wish *wish, const struct mt_
 	return event->kind == MT_STEP && event->value >= (uint64_t)wish->step;
 }
 
-/* Takes the events that are there. Returns 1 with the event in *found; 0: not yet; or an error. */
+/* Takes all events that the trace has now. Returns 1 with the event in *found; 0: it has not come yet; or an error. */
 static int take_events(struct waited *it, const struct wish *wish, struct mt_event *found)
 {
 	const struct mt_event *events;
@@ -119,7 +117,7 @@ static void close_trace(struct waited *it)
 	*it = (struct waited){ .path = it->path };
 }
 
-/* Opens the trace. A file without a beginning may get one soon. Returns 0, or a lasting error. */
+/* Opens the trace. A file without a beginning may get one. Returns 0, or an error that will not go away. */
 static int open_trace(struct waited *it)
 {
 	struct stat status;
@@ -135,7 +133,7 @@ static int open_trace(struct waited *it)
 	return error;
 }
 
-/* Reads the news of the trace. Returns 1: the event came; 0: not yet, or the trace has ended; or an error. */
+/* Reads the new part of the trace. Returns 1: the event came; 0: it has not come yet, or the trace has ended; or an error. */
 static int look(struct waited *it, const struct wish *wish, struct mt_event *found)
 {
 	int written, more, error;
@@ -144,7 +142,7 @@ static int look(struct waited *it, const struct wish *wish, struct mt_event *fou
 		return error;
 	if (!it->reader || it->ended)
 		return 0;
-	written = live_is_written(it->path, mt_reader_process(it->reader), 1); /* before the events are read */
+	written = live_is_written(it->path, mt_reader_process(it->reader), 1); /* ask this before the events are read */
 	more = mt_reader_more(it->reader);
 	if (more == -MT_E_BUSY) {
 		close_trace(it);
@@ -222,7 +220,7 @@ static int print(const struct wish *wish, const struct outcome *outcome)
 
 /* ---- waiting ---- */
 
-/* Looks at all traces once. Returns 0 or the exit code. */
+/* Looks at all traces once. Returns 0 or the exit status. */
 static int look_at_all(struct waited *all, uint32_t count, const struct wish *wish, struct outcome *outcome)
 {
 	uint32_t i, ended = 0;

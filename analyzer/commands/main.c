@@ -1,4 +1,4 @@
-/* memana - reads what memrec recorded. This file finds the command; the commands are in cmd_*.c. */
+/* memana - answers questions about recordings of memrec. This file finds the command; cmd_*.c have the commands. */
 #include <errno.h>
 #include <getopt.h>
 #include <locale.h>
@@ -39,7 +39,7 @@ static command_function *const runs[] = {
 #undef COMMAND_RUN
 };
 
-/* Whether the words are traces alone, on a terminal that can show a screen. Options and databases go to top. */
+/* Whether all words are traces, and the terminal can show a screen. Options and databases go to top. */
 static int wants_screen(int argc, char **argv)
 {
 	const char *terminal = getenv("TERM");
@@ -51,7 +51,7 @@ static int wants_screen(int argc, char **argv)
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal && *terminal && strcmp(terminal, "dumb");
 }
 
-/* Words of other programs for commands of this one: X(word, command). */
+/* Words of other programs that stand for a command: X(word, command). */
 #define HABIT_LIST(X)                                \
 	X("report", "memana top")                    \
 	X("stats", "memana top")                     \
@@ -81,7 +81,7 @@ static const char *find_habit(const char *word)
 	return NULL;
 }
 
-/* Reports a word that is neither a command nor a file: a misspelled command, or a missing file. */
+/* Reports a word that is neither command nor file: a misspelled command, or a missing file. */
 static int unknown(const char *word)
 {
 	struct mt_nearest nearest = { .word = word };
@@ -102,7 +102,7 @@ static int unknown(const char *word)
 	return command_fail(EXIT_USAGE, "%s: neither a command nor a file (see memana --help)", word);
 }
 
-/* Whether a command has the terminal to itself, or prints no answer. */
+/* Whether a command uses the terminal itself, or prints no answer. */
 static int has_no_pager(const char *name)
 {
 	static const char *const names[] = { "tui", "live", "wait", "load", "import", "export" };
@@ -121,7 +121,7 @@ static int run_command(const struct command *command, int argc, char **argv, int
 	return runs[command - commands](argc, argv);
 }
 
-/* memana help COMMAND is memana COMMAND --help. */
+/* Runs memana help COMMAND as memana COMMAND --help. */
 static int run_help(int argc, char **argv)
 {
 	static char option[] = "--help";
@@ -140,10 +140,7 @@ static int is_word(const char *word, const char *const *words)
 	return *words != NULL;
 }
 
-/*
- * Finds a command after options and their values: memana --json top TRACE means memana top --json TRACE. NULL: no
- * command.
- */
+/* Finds a command after options and their values: memana --json top TRACE means memana top --json TRACE. NULL: no word is a command. */
 static const struct command *bring_forward(int argc, char **argv)
 {
 	const struct command *command = NULL;
@@ -191,11 +188,11 @@ static int run(int argc, char **argv, int paged)
 	command = bring_forward(argc, argv);
 	if (command)
 		return run_command(command, argc - 1, argv + 1, paged);
-	argv[0] = top; /* options of top may stand before the trace */
+	argv[0] = top; /* options of top can come before the trace */
 	return run_command(command_find(top), argc, argv, paged);
 }
 
-/* Returns 0; or, after a message, the exit code. */
+/* Returns 0; after a message, the exit status. */
 static int set_colour(const char *word)
 {
 	static const char *const words[] = {
@@ -214,9 +211,7 @@ static int set_colour(const char *word)
 	return command_fail(EXIT_USAGE, "--color: must be auto, always or never");
 }
 
-/*
- * Removes the options of all commands from the command line, up to "--". Returns 0; or, after a message, the exit code.
- */
+/* Removes the options of all commands, up to "--", from the command line. Returns 0; after a message, the exit status. */
 static int take_common(int *argc, char **argv, int *paged)
 {
 	int from, to = 1, status = 0;
@@ -243,7 +238,7 @@ int main(int argc, char **argv)
 	int status, paged = 1;
 
 	setlocale(LC_CTYPE, "");
-	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files (ulimit -f) is an error like a full disk */
+	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files (ulimit -f) counts as a full disk */
 	opterr = 0;
 	status = take_common(&argc, argv, &paged);
 	if (!status)
@@ -251,7 +246,7 @@ int main(int argc, char **argv)
 	if (fflush(stdout))
 		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is not whole: %s",
 				      strerror(errno));
-	else if (ferror(stdout)) /* an earlier write failed, and its errno is gone */
+	else if (ferror(stdout)) /* an earlier write failed, and its errno is lost */
 		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is not whole");
 	pager_end();
 	return status;

@@ -1,4 +1,4 @@
-/* pager.c - a child process that reads our stdout from a pipe. */
+/* pager.c - runs a child process that reads this program's stdout from a pipe. */
 #include "pager.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static pid_t pager;
 
-/* The pager's command: MEMANA_PAGER, PAGER, or less. NULL: none. */
+/* Returns the pager's command: MEMANA_PAGER, PAGER, or less; NULL: no pager. */
 static const char *wanted(void)
 {
 	const char *name = getenv("MEMANA_PAGER");
@@ -49,13 +49,13 @@ static void run_pager(const char *name, const int ends[2])
 	dup2(ends[0], STDIN_FILENO);
 	close(ends[0]);
 	close(ends[1]);
-	setenv("LESS", "FRX", 0); /* a short answer stays on the terminal; colours are shown */
+	setenv("LESS", "FRX", 0); /* F, X: a short answer stays on the terminal; R: colours are shown */
 	setenv("LV", "-c", 0);
 	execl("/bin/sh", "sh", "-c", name, (char *)NULL);
 	_exit(127);
 }
 
-/* Ignores the interrupt: the pager has the terminal until it ends. */
+/* Ignores the interrupt: the pager uses the terminal until it ends. */
 static void on_interrupt(int number)
 {
 	close(STDOUT_FILENO);

@@ -1,9 +1,8 @@
 /*
  * show.c - the loop between a run and the terminal.
  *
- * A session reads a run and works for the screen. After a followed recording ends, a second session reads it as a
- * whole: the first session's facts were found without the end. The second session takes over when it is ready and the
- * person looks at the timeline.
+ * A session reads a run and works for the screen. After the end of a followed recording, a second session reads the whole run: the first session's
+ * facts were found without its end. The second session takes over when it is ready and the timeline is on the screen.
  */
 #include "show.h"
 
@@ -17,14 +16,14 @@
 #include "screen/view/app.h"
 #include "source/folder.h"
 
-#define BUDGET (1u << 20) /* events between two looks at the keyboard */
-#define FRAME_MS 50       /* between frames while the picture changes */
-#define PARTS_MS 200      /* between frames of a chart that is being made */
+#define BUDGET (1u << 20) /* largest number of events between two looks at the keyboard */
+#define FRAME_MS 50       /* ms between two frames while the picture changes */
+#define PARTS_MS 200      /* ms between two frames of a chart that is being made */
 #define IDLE_MS 250
-#define AGAIN_MS 1000      /* between two checks for new or replaced traces */
-#define FOLLOW_NICENESS 10 /* beside a running recording: the recording goes first */
+#define AGAIN_MS 1000      /* ms between two checks for new or replaced traces */
+#define FOLLOW_NICENESS 10 /* niceness while a recording runs: the recording has priority */
 
-/* The thread that works for the screen. */
+/* A reader thread and its screen. */
 struct session {
 	char **path; /* existing traces; the caller owns the strings */
 	uint32_t count;
@@ -38,7 +37,7 @@ struct session {
 struct show {
 	char *const *paths;
 	uint32_t count;
-	struct session *session, *next; /* next: session that reads the run again; NULL: none */
+	struct session *session, *next; /* next: the session that reads the run anew; NULL: none */
 	struct app app;
 	int app_begun;
 	int64_t looked_at;
@@ -54,7 +53,7 @@ static int64_t now_ms(void)
 
 /* ---- sessions ---- */
 
-/* Makes a session for the traces that still exist. NULL: out of memory. */
+/* Makes a session for those traces that still exist. NULL: out of memory. */
 static struct session *session_new(char *const *paths, uint32_t count)
 {
 	struct session *session = calloc(1, sizeof(*session));
@@ -72,7 +71,7 @@ static struct session *session_new(char *const *paths, uint32_t count)
 	return NULL;
 }
 
-/* Starts the session. The session owns the source, also on error. */
+/* Starts the session, which takes ownership of the source, also after an error. */
 static int session_begin(struct session *session, const struct source *source)
 {
 	int error;
@@ -100,7 +99,7 @@ static void session_free(struct session *session)
 	free(session);
 }
 
-/* Files in the folders that were named. */
+/* Returns the number of files in the named folders. */
 static uint32_t files_in(char *const *paths, uint32_t count)
 {
 	struct folder folder;
@@ -125,7 +124,7 @@ static uint32_t files_read(const struct source *source)
 	return files;
 }
 
-/* Whether there is more data than the session has. */
+/* Whether the files have more data than the session. */
 static int is_out_of_date(struct session *session, char *const *paths, uint32_t count)
 {
 	enum model_follow follow;
@@ -138,7 +137,7 @@ static int is_out_of_date(struct session *session, char *const *paths, uint32_t 
 	return session->source.folders && files_in(paths, count) != files_read(&session->source);
 }
 
-/* Starts the next session. A file that is being replaced cannot be opened: try again later. */
+/* Starts the next session. A file that is being replaced cannot be opened: the next check tries again. */
 static void begin_next(struct show *show)
 {
 	struct session *next = session_new(show->paths, show->count);
@@ -159,10 +158,7 @@ static void begin_next(struct show *show)
 	show->next = next;
 }
 
-/*
- * Whether the next session can take over. A recording that goes on in another file is shown at once, a complete one
- * when all of it is read.
- */
+/* Whether the next session can take over: at once for a recording that continues in another file, else when all is read. */
 static int is_ready(struct session *session)
 {
 	int ready;
@@ -195,7 +191,7 @@ static void keep_up(struct show *show)
 
 /* ---- the loop ---- */
 
-/* Takes input, waiting at most `timeout` ms for it. Returns 1 if there was input. */
+/* Takes input; waits at most `timeout` ms for it. Returns 1 if there was input. */
 static int take_input(struct app *app, int timeout)
 {
 	struct input input = ui_read(timeout);
@@ -210,10 +206,7 @@ static int take_input(struct app *app, int timeout)
 	return any;
 }
 
-/*
- * Draws changes: those of a person at once, others no more often than eyes can see. A new chart is not shown half made,
- * unless it takes long.
- */
+/* Draws changes: after input at once, otherwise at the rate of frames. A new chart is shown half made only if it takes long. */
 static void loop(struct show *show)
 {
 	struct app *app = &show->app;
@@ -256,7 +249,7 @@ static void end(struct show *show)
 	session_free(show->session);
 }
 
-/* Prints the faults of the traces once more, for a terminal that keeps its text. Returns their exit code. */
+/* Prints the faults of the traces again, for a terminal that keeps its text. Returns their exit status. */
 static int report_trouble(const struct model *model)
 {
 	int error = model->error ? model->error : -MT_E_CORRUPT;
@@ -288,7 +281,7 @@ static int run(const char *command, struct show *show, struct source *source)
 
 int show_run(const char *command, struct source *source, char *const *paths, uint32_t count)
 {
-	static struct show show; /* large */
+	static struct show show; /* too large for the stack */
 	int status, damage = source->damage;
 
 	memset(&show, 0, sizeof(show));
