@@ -10,10 +10,10 @@
 #include "memtrace/error.h"
 #include "ring/emitter.h"
 
-#define BLOCK_MIN 512u           /* bytes; the size of a PyTorch block is a multiple */
-#define RANGES_MAX 256u          /* open at once */
-#define NO_TIME_STEP 1000u       /* ns between events of a snapshot without times */
-#define ENTRY_cuMemAlloc_v2 243u /* ids of CUPTI's driver callbacks */
+#define BLOCK_MIN 512u           /* bytes: the size of a PyTorch block is a multiple of this */
+#define RANGES_MAX 256u          /* largest number of open ranges */
+#define NO_TIME_STEP 1000u       /* ns between two events of a snapshot without times */
+#define ENTRY_cuMemAlloc_v2 243u /* id of the call in CUPTI's callbacks for the driver */
 #define ENTRY_cuMemFree_v2 245u
 #define ENTRY_cuMemCreate 549u
 #define ENTRY_cuMemGetInfo_v2 242u
@@ -31,19 +31,19 @@ struct import {
 	struct mt_emitter *emitter;
 	struct import_stacks stacks;
 	struct mt_import_summary *summary;
-	uint32_t device[IMPORT_DEVICES]; /* definitions, 0: not used yet */
-	uint64_t number;                 /* the newest event's */
+	uint32_t device[IMPORT_DEVICES]; /* definitions; 0: not made yet */
+	uint64_t number;                 /* number of the newest event */
 	uint64_t time;
-	uint64_t handles;         /* given to pieces of expandable segments */
+	uint64_t handles;         /* number of handles given to pieces of expandable segments */
 	struct import_device {    /* one for each device of PyTorch's allocator */
-		uint64_t bytes;   /* bytes of its blocks in use */
-		uint64_t rounded; /* number of blocks whose bytes are a lower bound */
+		uint64_t bytes;   /* bytes of the device's blocks in use */
+		uint64_t rounded; /* number of blocks whose size is a lower bound */
 	} blocks[IMPORT_DEVICES];
-	struct addrmap block;        /* blocks in use, by device and address: bytes * 2, plus 1 for a lower bound */
-	int before;                  /* the blocks handed over now were there before the snapshot began */
+	struct addrmap block; /* blocks in use, by device and address: bytes * 2, plus 1 if the size is a lower bound */
+	int before;           /* 1: the current blocks are from before the snapshot's history */
 	pickle_id range[RANGES_MAX]; /* names of the open ranges */
 	uint32_t ranges;
-	struct cut *cut; /* by device and address */
+	struct cut *cut; /* sorted by device and address */
 	size_t cuts;
 };
 
@@ -67,7 +67,7 @@ static int emit(struct import *import, struct mt_event *event)
 	return mt_emitter_event(import->emitter, import->number, event);
 }
 
-/* Returns a new memory event with the stack of `frames`. */
+/* Makes a memory event with the stack of `frames`. */
 static struct mt_event about(struct import *import, enum mt_kind kind, uint32_t device, pickle_id frames)
 {
 	struct mt_event event = { .kind = kind };
@@ -94,8 +94,8 @@ static void give_back(struct import *import, uint32_t device, uint64_t addr)
 }
 
 /*
- * Adds the block's bytes. PyTorch rounds a size up to 512 bytes, or more (roundup_power2_divisions), and keeps a rest
- * that is too small to split off. The rounded size is a lower bound for a block that is not in the snapshot.
+ * Adds the bytes of a block. PyTorch rounds sizes up to 512 bytes or more (roundup_power2_divisions), and keeps a rest that is too small to split
+ * off. If the snapshot does not have the block, the rounded size is a lower bound.
  */
 static int take_block(struct import *import, const struct import_thing *block)
 {
@@ -107,7 +107,8 @@ static int take_block(struct import *import, const struct import_thing *block)
 		return -MT_E_LIMIT;
 	if (addrmap_reserve(&import->block))
 		return -MT_E_MEMORY;
-	give_back(import, block->device, block->addr); /* the snapshot lacks the free of an older block here */
+	give_back(import, block->device,
+		  block->addr); /* the snapshot lacks the free of an older block at this address */
 	addrmap_put(&import->block, block_key(block->device, block->addr),
 		    (void *)(uintptr_t)(bytes * 2 + !block->block));
 	import->blocks[block->device].bytes += bytes;
@@ -143,13 +144,13 @@ static int emit_segment(struct import *import, const struct import_thing *segmen
 
 	event.addr = segment->addr;
 	event.size = segment->size;
-	event.reserved = 1; /* memory of the caching allocator, even if no tensor was seen in it */
+	event.reserved = 1; /* memory of the caching allocator, also if no tensor was in it */
 	event.entry = ENTRY_cuMemAlloc_v2;
 	event.flags = MT_SPACE_DEVICE;
 	return emit(import, &event);
 }
 
-/* Pinned memory is no device's. */
+/* Emits pinned memory, which belongs to no device. */
 static int emit_host(struct import *import, const struct import_thing *memory, int is_gone)
 {
 	struct mt_event event = { .kind = is_gone ? MT_DRIVER_FREE : MT_DRIVER_ALLOC,
@@ -169,7 +170,7 @@ static int emit_host(struct import *import, const struct import_thing *memory, i
 	return emit(import, &event);
 }
 
-/* Emits one piece: physical memory that only its mapping holds. Unmapping the range frees the piece. */
+/* Emits a piece: physical memory that only its mapping keeps. The end of the mapping frees the piece. */
 static int emit_piece(struct import *import, const struct import_thing *piece)
 {
 	struct mt_event create = about(import, MT_VMM_CREATE, piece->device, piece->frames), map = create, release;
@@ -201,7 +202,7 @@ static int by_address(const void *a, const void *b)
 	return (one->addr > two->addr) - (one->addr < two->addr);
 }
 
-/* Finds the borders of all unmapped parts. They cut mapped memory into pieces. 0 or -MT_E_MEMORY. */
+/* Finds the begin and the end of each unmapped range. These cut mapped memory into pieces. Returns 0 or -MT_E_MEMORY. */
 static int find_cuts(struct import *import, const struct import_entries *entries)
 {
 	const struct import_entry *entry;
@@ -223,7 +224,7 @@ static int find_cuts(struct import *import, const struct import_entries *entries
 	return 0;
 }
 
-/* Returns the first cut behind `addr`, at most `end`. */
+/* Returns the first cut after `addr`, but at most `end`. */
 static uint64_t next_cut(const struct import *import, uint8_t device, uint64_t addr, uint64_t end)
 {
 	const struct cut after = { addr, device };
@@ -272,7 +273,7 @@ static int emit_gone(struct import *import, enum mt_kind kind, const struct impo
 	return emit(import, &event);
 }
 
-/* The driver's answer to PyTorch (free bytes) comes first, then PyTorch's failure. */
+/* Emits the driver's answer to PyTorch (free bytes), then PyTorch's failure. */
 static int emit_oom(struct import *import, const struct import_entry *entry)
 {
 	struct mt_event asked = about(import, MT_DRIVER_NOTE, entry->device, entry->frames);
@@ -315,7 +316,7 @@ static int push_range(struct import *import, pickle_id name)
 	return emit_range(import, MT_RANGE_PUSH, name);
 }
 
-/* Closes the newest range with this name, and the ranges inside that were never closed. */
+/* Closes the newest range with this name, and all ranges inside of it that were not closed. */
 static int pop_range(struct import *import, pickle_id name)
 {
 	uint32_t at = import->ranges;
@@ -386,7 +387,7 @@ static int take_entry(struct import *import, const struct import_entry *entry)
 		return push_range(import, entry->name);
 	case IMPORT_RANGE_END:
 		return pop_range(import, entry->name);
-	case IMPORT_FREE_REQUESTED: /* the block lives until the streams that use it are done */
+	case IMPORT_FREE_REQUESTED: /* the block lives until the streams that use it have finished */
 	case IMPORT_ACTIONS:
 		return 0;
 	}
@@ -412,7 +413,7 @@ static int write_events(struct import *import, const struct import_entries *entr
 	return error;
 }
 
-/* Returns the rank in a file name such as "...rank3..." or "...rank_3..."; -1: none. */
+/* Returns the rank in a file name such as "...rank3..." or "...rank_3..."; -1: no rank. */
 static int32_t rank_in_name(const char *path)
 {
 	const char *name = strrchr(path, '/'), *at;
@@ -427,7 +428,7 @@ static int32_t rank_in_name(const char *path)
 	return -1;
 }
 
-/* Returns the time of the first entry. Times of a snapshot are those of the wall clock. */
+/* Returns the time of the first entry, which is one of the wall clock. */
 static uint64_t first_time(const struct import_entries *entries)
 {
 	size_t i;

@@ -1,4 +1,4 @@
-/* import_entries.c - the history of a snapshot: device_traces and external_annotations, in the order of time. */
+/* import_entries.c - reads the history of a snapshot, device_traces and external_annotations, in the order of time. */
 #include <stdlib.h>
 #include <string.h>
 #include "import_impl.h"
@@ -27,7 +27,7 @@ static int add(struct import_entries *entries, const struct import_entry *entry)
 
 /* ---- words ---- */
 
-/* The meaning of an entry's keys. X(NAME, key in the snapshot) */
+/* The keys of an entry. X(NAME, key in the snapshot) */
 #define KEY_LIST(X)                   \
 	X(ACTION, "action")           \
 	X(ADDR, "addr")               \
@@ -48,21 +48,18 @@ enum key {
 #define WORDS_KNOWN 64u
 #define PAIRS_KNOWN 16u
 
-/*
- * Finds a text in a list of words. A pickle has each text once and then its number, so a cache by number mostly saves
- * the comparison of texts.
- */
+/* Finds a text in a list of words. A pickle has each text once, and refers to it by number: a cache by number avoids most comparisons of texts. */
 struct words {
 	const struct pickle *pickle;
 	const char *const *word;
 	uint32_t count;
 	struct {
-		pickle_id text; /* 0: none */
+		pickle_id text; /* 0: the entry is empty */
 		uint32_t number;
 	} known[WORDS_KNOWN];
 };
 
-/* Returns the index of the word; words->count: not in the list. */
+/* Returns the index of the word; words->count: the list does not have it. */
 static uint32_t look_up(struct words *words, pickle_id text)
 {
 	uint32_t i = 0;
@@ -81,7 +78,7 @@ static inline uint32_t number_of(struct words *words, pickle_id text)
 	return look_up(words, text);
 }
 
-/* The state of reading a container: a cache of its words. */
+/* The state while a container is read: a cache of its words. */
 struct entry_reader {
 	struct import_entries *entries;
 	const struct pickle *pickle;
@@ -89,7 +86,7 @@ struct entry_reader {
 	struct {
 		pickle_id text;
 		uint32_t key;
-	} pair[PAIRS_KNOWN]; /* keys of the dict before: most have the same in the same order */
+	} pair[PAIRS_KNOWN]; /* keys of the previous dict: most dicts have the same keys in the same order */
 };
 
 static void reader_init(struct entry_reader *reader, struct import_entries *entries, const struct pickle *pickle)
@@ -112,7 +109,7 @@ static void reader_init(struct entry_reader *reader, struct import_entries *entr
 	reader->actions = (struct words){ .pickle = pickle, .word = actions, .count = MT_ARRAY_SIZE(actions) };
 }
 
-/* The key of pair `i`, KEYS: of no meaning. */
+/* Returns the key of pair `i`; KEYS: the key is not used here. */
 static uint32_t key_of(struct entry_reader *reader, uint32_t i, pickle_id text)
 {
 	uint32_t key = number_of(&reader->keys, text);
@@ -124,7 +121,7 @@ static uint32_t key_of(struct entry_reader *reader, uint32_t i, pickle_id text)
 	return key;
 }
 
-/* Reads the values of a dict by enum key; 0: the dict lacks the key. The last value of a repeated key counts. */
+/* Reads the values of a dict by enum key; 0: the dict does not have the key. The last one of repeated keys counts. */
 static void read_fields(struct entry_reader *reader, pickle_id from, pickle_id field[KEYS + 1])
 {
 	uint32_t pairs, i, key;
@@ -140,7 +137,7 @@ static void read_fields(struct entry_reader *reader, pickle_id from, pickle_id f
 
 /* ---- entries ---- */
 
-/* Microseconds to ns, never back: the clock is read outside the allocator's lock. */
+/* Converts microseconds to ns, not below `latest`: the clock is read outside of the allocator's lock. */
 static uint64_t time_of(const struct pickle *pickle, pickle_id from, uint64_t latest)
 {
 	int64_t us = pickle_int(pickle, from, 0);
@@ -150,8 +147,8 @@ static uint64_t time_of(const struct pickle *pickle, pickle_id from, uint64_t la
 }
 
 /*
- * Returns the action of an entry of the pinned-memory allocator. The allocator reports pinned segments and the blocks
- * inside; the segments count. If it reports blocks alone, the blocks count. IMPORT_ACTIONS: the entry moves no memory.
+ * Returns the action of an entry of the allocator of pinned memory; IMPORT_ACTIONS: the entry moves no memory. If the allocator reports segments and
+ * the blocks in them, the segments count. If it reports only blocks, the blocks count.
  */
 static uint32_t host_action(uint32_t action, int has_segments)
 {
@@ -200,7 +197,7 @@ static int read_traces(struct entry_reader *reader, pickle_id traces)
 	return error;
 }
 
-/* A list of entries, or a list of such lists: `each` is called for every entry. */
+/* Calls `each` for each entry of a list of entries, or of a list of such lists. */
 static int each_host(struct entry_reader *reader, pickle_id traces, int depth,
 		     int (*each)(struct entry_reader *reader, pickle_id entry, void *context), void *context)
 {
@@ -260,7 +257,7 @@ static int read_host(struct entry_reader *reader, pickle_id traces)
 	return error;
 }
 
-/* Reads the ranges that programs opened with record_function. */
+/* Reads the ranges that programs have opened with record_function. */
 static int read_ranges(struct entry_reader *reader, pickle_id ranges)
 {
 	const struct pickle *pickle = reader->pickle;
@@ -296,7 +293,7 @@ static int by_time(const void *a, const void *b)
 	return one->order < two->order ? -1 : one->order > two->order;
 }
 
-/* Merges two sorted parts, which meet at `middle`. Entries of the same time stay in the file's order. */
+/* Merges two sorted parts, which meet at `middle`. Entries of equal time keep the order of the file. */
 static int merge(struct import_entries *entries, size_t middle)
 {
 	struct import_entry *entry = entries->entry, *later;
@@ -317,7 +314,7 @@ static int merge(struct import_entries *entries, size_t middle)
 	return 0;
 }
 
-/* The history of one device is in order; few snapshots have several. The ranges are sorted by themselves, and merged. */
+/* Sorts the entries by time. The history of one device is sorted, and few snapshots have several devices. The ranges are sorted alone, and merged. */
 static int put_in_order(struct import_entries *entries, size_t histories)
 {
 	struct import_entry *entry = entries->entry;
@@ -340,7 +337,7 @@ int import_entries_read(struct import_entries *entries, const struct pickle *pic
 	int error;
 
 	memset(entries, 0, sizeof(*entries));
-	if (pickle_type(pickle, root) == PICKLE_LIST) /* torch.cuda.memory_snapshot(): segments alone */
+	if (pickle_type(pickle, root) == PICKLE_LIST) /* torch.cuda.memory_snapshot(): only segments */
 		return 0;
 	if (!traces && !pickle_get(pickle, root, "segments"))
 		return -MT_E_CORRUPT;

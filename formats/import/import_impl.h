@@ -1,9 +1,9 @@
 /*
- * import_impl.h - declarations shared by the parts of the snapshot import; for formats/import*.c only.
+ * import_impl.h - declarations that the parts of the snapshot import share; for formats/import*.c only.
  *
- *     pickle ──import_entries──> entries by time ──import_start──> what was alive before the first
- *                                       │                                   │
- *                                       └──────────────> import.c <─────────┘ ──emitter──> trace
+ *     pickle ──import_entries──> entries by time ──import_start──> memory that was alive before the first entry
+ *                                      │                                    │
+ *                                      └──────────────> import.c <──────────┘ ──emitter──> trace
  */
 #ifndef FORMATS_IMPORT_IMPL_H
 #define FORMATS_IMPORT_IMPL_H
@@ -12,9 +12,9 @@
 #include "pickle.h"
 
 #define IMPORT_DEVICES 64u
-#define IMPORT_PIECE (2ull << 20) /* the smallest part of an expandable segment, bytes */
+#define IMPORT_PIECE (2ull << 20) /* bytes: the smallest part of an expandable segment */
 
-/* The kinds of an entry in a device's trace. X(NAME, word in the snapshot) */
+/* The kinds of entries in a device's trace. X(NAME, word in the snapshot) */
 #define IMPORT_ACTION_LIST(X)               \
 	X(ALLOC, "alloc")                   \
 	X(FREE_REQUESTED, "free_requested") \
@@ -33,15 +33,15 @@ enum import_action {
 	IMPORT_ACTION_LIST(IMPORT_ACTION_ENUM)
 #undef IMPORT_ACTION_ENUM
 		IMPORT_ACTIONS,
-	IMPORT_HOST_ALLOC, /* pinned memory of the host: entries of host_traces */
+	IMPORT_HOST_ALLOC, /* pinned memory of the host, from entries of host_traces */
 	IMPORT_HOST_FREE
 };
 
 struct import_entry {
-	uint64_t addr, size; /* out of memory: free bytes, requested bytes */
+	uint64_t addr, size; /* for out of memory: free bytes, requested bytes */
 	uint64_t time;       /* ns since 1970; 0: the snapshot has no times */
-	uint64_t block;      /* for an allocation that is alive at the end: bytes of its block; 0: unknown */
-	uint32_t order;      /* in the file */
+	uint64_t block;      /* bytes of the block of an allocation that is alive at the end; 0: unknown */
+	uint32_t order;      /* position in the file */
 	pickle_id frames, name;
 	uint8_t action; /* enum import_action */
 	uint8_t device;
@@ -54,49 +54,49 @@ struct import_entries {
 	int has_times;
 };
 
-/* All entries of all devices, and the ranges, by time. 0, -MT_E_MEMORY, -MT_E_CORRUPT (no snapshot). Release it in any case. */
+/* Reads all entries of all devices, and the ranges, by time. Returns 0, -MT_E_MEMORY or -MT_E_CORRUPT (no snapshot). Release after an error, too. */
 int import_entries_read(struct import_entries *entries, const struct pickle *pickle);
 void import_entries_release(struct import_entries *entries);
 
 enum import_thing_kind { IMPORT_SEGMENT, IMPORT_PIECE_OF_SEGMENT, IMPORT_BLOCK, IMPORT_HOST, IMPORT_THING_KINDS };
 
-/* Something alive before the first entry. */
+/* Memory that was alive before the first entry. */
 struct import_thing {
 	uint64_t addr, size;
-	uint64_t block;   /* the block's bytes, with `size` bytes asked for; 0: not known */
+	uint64_t block;   /* bytes of the block, of which the program asked for `size`; 0: unknown */
 	pickle_id frames; /* stack of the allocation; 0: unknown */
 	uint8_t device, kind;
-	uint8_t gone; /* 1: not alive at the beginning; the place is free */
+	uint8_t gone; /* 1: not alive at the beginning; the place can be used again */
 };
 
 struct import_start {
-	struct import_thing *thing; /* segments, pieces, blocks, pinned memory; each by device and address */
+	struct import_thing *thing; /* segments, pieces, blocks, pinned memory; each kind by device and address */
 	size_t count, room;
-	int cut; /* 1: the snapshot holds a recorded allocation that its history lacks */
+	int cut; /* 1: the snapshot has a recorded allocation that its history does not have */
 };
 
 /*
- * Finds the live set before the first entry, and fills in `block` of the entries. 0, -MT_E_MEMORY, -MT_E_LIMIT. The
- * caller releases *start in any case.
+ * Finds the memory that was alive before the first entry, and fills in `block` of the entries. Returns 0, -MT_E_MEMORY or -MT_E_LIMIT. The caller
+ * releases *start, also after an error.
  */
 int import_start_find(struct import_start *start, const struct pickle *pickle, struct import_entries *entries);
 void import_start_release(struct import_start *start);
 
-/* Returns the end of the piece at `addr`, at most `end`. */
+/* Returns the end of the piece at `addr`, but at most `end`. */
 uint64_t import_piece_end(uint64_t addr, uint64_t end);
 
-/* From stack frames of the snapshot to definitions; each list of frames is looked at once, and so is each frame. */
+/* Converts stack frames of the snapshot to definitions. Each list of frames, and each frame, is read once. */
 struct import_stacks {
 	const struct pickle *pickle;
 	struct mt_defs *defs;
 	struct import_stack {
-		uint32_t node; /* plus 1; 0: not looked at */
+		uint32_t node; /* node + 1; 0: not read yet */
 		uint8_t autograd;
-	} * known; /* by number of the value */
+	} * known; /* index: number of the list's value */
 	struct import_frame {
-		uint32_t id; /* definition, plus 1; 0: not looked at */
+		uint32_t id; /* definition + 1; 0: not read yet */
 		uint8_t autograd;
-	} * frame; /* by number of the value: lists share their frames */
+	} * frame; /* index: number of the frame's value; lists share frames */
 	size_t values;
 	uint32_t main, autograd; /* threads (definitions) */
 };
@@ -104,7 +104,7 @@ struct import_stacks {
 int import_stacks_init(struct import_stacks *stacks, const struct pickle *pickle, struct mt_defs *defs);
 void import_stacks_release(struct import_stacks *stacks);
 
-/* Stack node and thread of a list of frames. */
+/* Finds stack node and thread of a list of frames. */
 void import_stacks_look(struct import_stacks *stacks, pickle_id frames, uint32_t *node, uint32_t *thread);
 
 #endif

@@ -1,4 +1,4 @@
-/* import_stack.c - the stack frames of a snapshot as definitions of a trace. */
+/* import_stack.c - makes definitions of a trace from the stack frames of a snapshot. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static int begins(const char *text, size_t size, const char *with)
 	return size >= strlen(with) && !memcmp(text, with, strlen(with));
 }
 
-/* 1: a Python file: something.py, or <something> for code without a file. */
+/* Whether the file is Python's: something.py, or <something> for code without a file. */
 static int is_python(const char *file, size_t size)
 {
 	return begins(file, size, "<") || (size > 3 && !memcmp(file + size - 3, ".py", 3));
@@ -44,14 +44,14 @@ static int is_python(const char *file, size_t size)
 
 #define PATH_BYTES 4096u
 
-/* "C:\\x" and "\\\\host\\x": Windows wrote the path, and a backslash separates folders. */
+/* Whether Windows wrote the path ("C:\\x", "\\\\host\\x"), with a backslash between folders. */
 static int is_of_windows(const char *file, size_t size)
 {
 	return (size > 2 && isalpha((unsigned char)file[0]) && file[1] == ':' && file[2] == '\\') ||
 	       begins(file, size, "\\\\");
 }
 
-/* Adds a path with slashes: rules, packages and reports know only these. */
+/* Adds a path with slashes, the only form that rules, packages and reports know. */
 static uint32_t add_file(struct import_stacks *stacks, const char *file, size_t size)
 {
 	char path[PATH_BYTES];
@@ -84,7 +84,7 @@ static void define_frame(struct import_stacks *stacks, pickle_id from, struct im
 	known->id = mt_defs_add_frame(stacks->defs, &frame) + 1;
 }
 
-/* Adds the frame inside of node `parent`. The new node. */
+/* Adds the frame inside of node `parent`. Returns the new node. */
 static uint32_t add_frame(struct import_stacks *stacks, pickle_id from, uint32_t parent, uint8_t *autograd)
 {
 	struct import_frame *known = &stacks->frame[from < stacks->values ? from : 0];
@@ -95,7 +95,7 @@ static uint32_t add_frame(struct import_stacks *stacks, pickle_id from, uint32_t
 	return known->id > 1 ? mt_defs_add_node(stacks->defs, parent, known->id - 1) : parent;
 }
 
-/* Skips the innermost functions, which took the stack and say nothing about the program. */
+/* Skips the innermost functions, which read the stack and are not part of the program. */
 static uint32_t skip_unwinder(const struct pickle *pickle, pickle_id frames)
 {
 	static const char *const unwinder[] = { "torch::unwind::", "torch::CapturedTraceback::",
@@ -113,8 +113,8 @@ static uint32_t skip_unwinder(const struct pickle *pickle, pickle_id frames)
 }
 
 /*
- * Builds a stack from frames, innermost first. Outermost frames beyond the depth of a trace are left out. A recording
- * without native frames has empty stacks on autograd's threads alone.
+ * Makes a stack from frames, innermost first. Outermost frames beyond the depth of a trace are left out. In a recording without native frames, only
+ * autograd's threads have empty stacks.
  */
 static void build(struct import_stacks *stacks, pickle_id frames, struct import_stack *stack)
 {

@@ -1,8 +1,8 @@
 /*
- * import_start.c - finds the live set before the first entry of a snapshot.
+ * import_start.c - finds the memory that was alive before the first entry of a snapshot.
  *
- * The walk starts with the live set at the dump and goes through the entries from last to first. An allocation removes
- * its thing from the set; a free adds its thing to the set.
+ * The walk starts with the memory that was alive at the dump, and goes through the entries from last to first. An allocation removes its memory from
+ * the set; a free adds it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +11,15 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define PIECES_MAX \
-	(1ull << 24)    /* mapped and unmapped in a whole history: 32 TiB; a damaged file may ask for any number */
-#define DEVICE_SHIFT 58 /* addresses are below */
+#define PIECES_MAX (1ull << 24) /* mapped and unmapped in a whole history: 32 TiB; a damaged file can have any number */
+#define DEVICE_SHIFT 58         /* all addresses have fewer bits */
 
 struct finder {
 	struct import_start *start;
 	const struct pickle *pickle;
-	struct addrmap there[IMPORT_THING_KINDS]; /* by device and address: number of the thing, plus 1 */
-	uint64_t pieces;                          /* number walked over */
-	uintptr_t spare;                          /* a free place, plus 1; its `size` has the next one; 0: none */
+	struct addrmap there[IMPORT_THING_KINDS]; /* number of the thing + 1, by device and address */
+	uint64_t pieces;                          /* number of pieces so far */
+	uintptr_t spare;                          /* number of a free place + 1; its `size` has the next one; 0: none */
 };
 
 uint64_t import_piece_end(uint64_t addr, uint64_t end)
@@ -47,7 +46,7 @@ static int grow(struct import_start *start)
 	return 0;
 }
 
-/* Frees the place of a thing for the next one, so memory grows with things alive at once and not with entries. */
+/* Makes the place of a thing free for another one: memory grows with the things alive at one time, and not with the entries. */
 static void set_gone(struct finder *finder, uintptr_t number)
 {
 	struct import_thing *thing = &finder->start->thing[number - 1];
@@ -85,7 +84,7 @@ static int appear(struct finder *finder, const struct import_thing *thing)
 	return 0;
 }
 
-/* Removes a thing. Returns the bytes of its block; 0: unknown. */
+/* Removes a thing from the set. Returns the bytes of its block; 0: unknown. */
 static uint64_t vanish(struct finder *finder, const struct import_thing *thing)
 {
 	uintptr_t number = (uintptr_t)addrmap_remove(&finder->there[thing->kind], key_of(thing->device, thing->addr));
@@ -96,14 +95,14 @@ static uint64_t vanish(struct finder *finder, const struct import_thing *thing)
 	return block;
 }
 
-/* Calls for every piece of the range. `there`: the pieces were there before. */
+/* Adds or removes each piece of the range; `there`: the pieces existed before the entry. */
 static int each_piece(struct finder *finder, const struct import_thing *range, int there)
 {
 	struct import_thing piece = *range;
 	uint64_t end = range->addr + range->size < range->addr ? UINT64_MAX : range->addr + range->size, next;
 	int error = 0;
 
-	/* No GPU has so large a range: the size is damage. */
+	/* No GPU has a range this large: the size is damaged. */
 	if (range->size / IMPORT_PIECE > 1u << 20 || finder->pieces > PIECES_MAX)
 		return -MT_E_LIMIT;
 	finder->pieces += range->size / IMPORT_PIECE + 1;
@@ -120,7 +119,7 @@ static int each_piece(struct finder *finder, const struct import_thing *range, i
 
 /* ---- the live set at the dump ---- */
 
-/* Returns the frames; 0: unknown. An item from before the recording has an empty list. */
+/* Returns the frames; 0: unknown. Memory from before the recording has an empty list. */
 static pickle_id frames_of(const struct pickle *pickle, pickle_id block)
 {
 	pickle_id frames = pickle_get(pickle, block, "frames");
@@ -203,7 +202,7 @@ static int add_segments(struct finder *finder)
 	return error;
 }
 
-/* Pinned memory of the host. */
+/* Adds the pinned memory of the host. */
 static int add_host(struct finder *finder)
 {
 	const struct pickle *pickle = finder->pickle;
@@ -221,7 +220,7 @@ static int add_host(struct finder *finder)
 	return error;
 }
 
-/* ---- and back ---- */
+/* ---- from the dump back to the first entry ---- */
 
 static int undo(struct finder *finder, struct import_entry *entry)
 {

@@ -1,4 +1,4 @@
-/* pickle.c - opens the file of a pickle and answers questions about its values. */
+/* pickle.c - opens the file of a pickle, and answers questions about its values. */
 #include "pickle_impl.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ void pickle_free(struct pickle *pickle)
 	free(pickle);
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------- */
+/* ---- questions --------------------------------------------------------------------------------------------------- */
 
 size_t pickle_values(const struct pickle *pickle)
 {
@@ -101,7 +101,7 @@ pickle_id pickle_root(const struct pickle *pickle)
 	return pickle->stack.id[0];
 }
 
-/* A missing value counts as None. */
+/* Returns the value; a missing value counts as None. */
 static const struct value *value_of(const struct pickle *pickle, pickle_id value)
 {
 	return &pickle->value[value < pickle->values ? value : VALUE_NONE];

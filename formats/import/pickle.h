@@ -1,13 +1,14 @@
 /*
- * pickle.h - reads a Python pickle of plain data: numbers, texts, lists, tuples, dicts. The file may be hostile. A
- * pickle that would make a real unpickler run code (classes, functions, reductions) is refused.
+ * pickle.h - reads a Python pickle of plain data: numbers, texts, lists, tuples, dicts.
  *
- * Values form a graph and not a tree, because PyTorch writes equal values once, such as a stack of a thousand events:
+ * The file may be hostile. A pickle that makes an unpickler run code (classes, functions, reductions) is refused. Values are a graph and not a tree:
+ * PyTorch writes equal values once, such as a stack of a thousand events:
  *
- *     value 9: list ──items──> 4, 7, 4        value 4: dict ──items──> key 1, value 2, key 3, value 6
+ *     value 9: list ──items──> 4, 7, 4
+ *     value 4: dict ──items──> key 1, value 2, key 3, value 6
  *
- * A value is an index into one array. A container can hold itself, so a caller that descends must bound the depth.
- * Memory: 16 bytes per value and 4 to 16 bytes per item. Texts stay in the mapped file.
+ * A value is an index into one array. A container can contain itself: a caller that descends must bound the depth. Memory: 16 bytes for each value,
+ * and 4 to 16 bytes for each item. Texts stay in the mapped file.
  */
 #ifndef FORMATS_PICKLE_H
 #define FORMATS_PICKLE_H
@@ -20,52 +21,52 @@ enum pickle_type {
 	PICKLE_BOOL,
 	PICKLE_INT,
 	PICKLE_FLOAT,
-	PICKLE_TEXT, /* str, and bytes */
+	PICKLE_TEXT, /* str and bytes */
 	PICKLE_LIST, /* list and tuple */
 	PICKLE_DICT,
 };
 
-typedef uint32_t pickle_id; /* 0 is None */
+typedef uint32_t pickle_id; /* index of the value; 0: None */
 
 struct pickle;
 
 /*
- * Opens and reads `path`. From a damaged file, the part before the damage is read: *damage is then -MT_E_x and *offset
- * the place of the damage. Errors (*pickle is NULL): -MT_E_SYSTEM, -MT_E_MEMORY, -MT_E_MAGIC (no pickle), -MT_E_VERSION
- * (protocol above 5), -MT_E_REFUSED (a class or function, at *offset), -MT_E_LIMIT. Free with pickle_free.
+ * Opens and reads `path`. If the file is damaged, the part before the damage is read: *damage is -MT_E_x and *offset is its place. Errors, with
+ * *pickle NULL: -MT_E_SYSTEM, -MT_E_MEMORY, -MT_E_MAGIC (no pickle), -MT_E_VERSION (protocol above 5), -MT_E_REFUSED (a class or function, at
+ * *offset), -MT_E_LIMIT. The caller frees *pickle with pickle_free.
  */
 int pickle_open(struct pickle **pickle, const char *path, int *damage, uint64_t *offset);
 void pickle_free(struct pickle *pickle);
 
-/* Returns the number of values; every pickle_id is smaller. */
+/* Returns the number of values. Each pickle_id is smaller. */
 size_t pickle_values(const struct pickle *pickle);
 
-/* Returns the root: the value on the stack at STOP. */
+/* Returns the root: the top of the stack at STOP. */
 pickle_id pickle_root(const struct pickle *pickle);
 
 enum pickle_type pickle_type(const struct pickle *pickle, pickle_id value);
 
-/* Returns an int or bool as 64 bits; a larger Python int is cut. For any other type: `missing`. */
+/* Returns an int or bool as 64 bits; a larger int of Python is cut. Returns `missing` for any other type. */
 int64_t pickle_int(const struct pickle *pickle, pickle_id value, int64_t missing);
 double pickle_float(const struct pickle *pickle, pickle_id value, double missing);
 
-/* Bytes of a text, not ended by NUL, valid as long as the pickle. Anything else: "" and *size 0. */
+/* Returns the bytes of a text, which do not end with NUL and are valid as long as the pickle. For any other type: "" and *size 0. */
 const char *pickle_text(const struct pickle *pickle, pickle_id value, size_t *size);
 
-/* 1: the value is exactly this text. */
+/* Whether the value is exactly this text. */
 int pickle_is(const struct pickle *pickle, pickle_id value, const char *text);
 
 /* Returns the number of items of a list, or of pairs of a dict; 0 for any other type. */
 uint32_t pickle_count(const struct pickle *pickle, pickle_id value);
 
-/* Item `i` of a list; of a dict the value of pair `i`. Beyond the end: 0. */
+/* Returns item `i` of a list, or the value of pair `i` of a dict; 0 after the end. */
 pickle_id pickle_item(const struct pickle *pickle, pickle_id value, uint32_t i);
 pickle_id pickle_key(const struct pickle *pickle, pickle_id value, uint32_t i); /* the key of pair `i` */
 
-/* Returns all pairs of a dict, key and value in turns, valid until pickle_free. For any other type *pairs is 0. */
+/* Returns all pairs of a dict, alternately key and value, valid until pickle_free. For any other type, *pairs is 0. */
 const pickle_id *pickle_pairs(const struct pickle *pickle, pickle_id value, uint32_t *pairs);
 
-/* Returns the value of `key` in a dict, the last one of a repeated key; 0: no such key. */
+/* Returns the value of `key` in a dict; the last one of repeated keys counts. 0: the dict does not have the key. */
 pickle_id pickle_get(const struct pickle *pickle, pickle_id value, const char *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* pickle_impl.h - the values of a pickle and the machine's state, shared by the files of pickle. */
+/* pickle_impl.h - the values of a pickle and the state of its machine, shared by the files of pickle.h. */
 #ifndef FORMATS_PICKLE_IMPL_H
 #define FORMATS_PICKLE_IMPL_H
 
@@ -8,23 +8,23 @@ enum { VALUE_NONE, VALUE_FALSE, VALUE_TRUE, VALUES_FIXED };
 
 struct value {
 	uint32_t type;  /* enum pickle_type */
-	uint32_t count; /* bytes of a text, items of a container (a pair is two) */
+	uint32_t count; /* bytes of a text; items of a container, with two for each pair */
 	union {
 		int64_t number;
 		double real;
-		const char *text; /* in the file */
-		pickle_id *item;  /* NULL: none yet */
+		const char *text; /* part of the mapped file */
+		pickle_id *item;  /* NULL: no items so far */
 	};
 };
 
-/* Items of many containers, one after the other; those of a large one have a block of their own. */
+/* Items of several containers, one after the other. A large container has a block of its own. */
 struct block {
 	struct block *next;
-	size_t left; /* items at its end that are not taken */
+	size_t left; /* number of free items, which are at the end */
 	pickle_id item[];
 };
 
-/* Growing array of numbers. */
+/* A growing array of numbers. */
 struct ids {
 	uint32_t *id;
 	size_t count, room;
@@ -35,19 +35,19 @@ struct pickle {
 	size_t size, at;
 	struct value *value;
 	size_t values, room;
-	struct ids stack, marks, memo; /* marks: heights of the stack */
-	struct block *blocks;          /* the newest first */
+	struct ids stack, marks, memo; /* marks: heights of the stack at the open marks */
+	struct block *blocks;          /* newest first */
 	int stopped;
 };
 
 /*
- * Runs the pickle's opcodes from pickle->at to STOP; pickle->at is then behind them, or where it failed. A pickle that breaks off
- * or is damaged gives what stands before, and *damage is -MT_E_TRUNCATED or -MT_E_CORRUPT. -MT_E_MEMORY, -MT_E_LIMIT,
- * -MT_E_REFUSED, or *damage itself where nothing stands before it (pickle_machine.c).
+ * Runs the pickle's opcodes from pickle->at to STOP. pickle->at is then after STOP, or where the run failed. If the pickle is torn or damaged, the
+ * values before the damage stay, and *damage is -MT_E_TRUNCATED or -MT_E_CORRUPT. Returns 0, -MT_E_MEMORY, -MT_E_LIMIT, -MT_E_REFUSED, or *damage if
+ * no value is before it (pickle_machine.c).
  */
 int pickle_run(struct pickle *pickle, int *damage);
 
-/* Runs the opcodes that pickle_plain.c knows, up to one that it leaves to pickle_run. */
+/* Runs opcodes that pickle_plain.c has, up to the first one that pickle_run must run. */
 void pickle_plain(struct pickle *pickle);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * pickle_machine.c - the stack machine that a pickle is a program for: one jump for each opcode, and no opcode that would run code.
- */
+/* pickle_machine.c - the stack machine that runs a pickle: one jump for each opcode, and no opcode that runs code. */
 #include "pickle_impl.h"
 
 #include <stdlib.h>
@@ -9,13 +7,13 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define FIRST_ROOM 4u /* items of a new container; doubled when full */
+#define FIRST_ROOM 4u /* items of a new container; the room doubles when it is full */
 #define BLOCK_ITEMS (64u << 10)
 
 /* The argument that follows an opcode. */
 enum argument { ARG_NONE, ARG_U1, ARG_U2, ARG_U4, ARG_S4, ARG_U8, ARG_TEXT1, ARG_TEXT4, ARG_TEXT8, ARG_REAL };
 
-/* The opcode decides which member counts. */
+/* The argument of an opcode, which decides the member. */
 struct operand {
 	int64_t number;
 	double real;
@@ -79,7 +77,7 @@ static int is_container(const struct value *value)
 	return value->type == PICKLE_LIST || value->type == PICKLE_DICT;
 }
 
-/* Returns the allocated items of a container with `count` items. */
+/* Returns the number of items for which a container with `count` items has room. */
 static size_t room_for(size_t count)
 {
 	if (count <= FIRST_ROOM)
@@ -87,7 +85,7 @@ static size_t room_for(size_t count)
 	return (size_t)2 << (63 - __builtin_clzll(count - 1));
 }
 
-/* Room for the given number of items, which lives as long as the pickle; NULL: out of memory. */
+/* Returns room for this number of items, which lives as long as the pickle; NULL: out of memory. */
 static pickle_id *take_items(struct pickle *pickle, size_t count)
 {
 	size_t room = count > BLOCK_ITEMS / 8 ? count : BLOCK_ITEMS;
@@ -100,7 +98,7 @@ static pickle_id *take_items(struct pickle *pickle, size_t count)
 		*block = (struct block){ .next = pickle->blocks, .left = room };
 		pickle->blocks = block;
 	}
-	/* Items are taken from the block's end, so `left` is enough and the block's size is not needed. */
+	/* Items are taken from the end of the block: `left` is enough to find them. */
 	block->left -= count;
 	return &block->item[block->left];
 }
@@ -135,7 +133,7 @@ static size_t mark_height(const struct pickle *pickle)
 	return pickle->marks.count ? pickle->marks.id[pickle->marks.count - 1] : 0;
 }
 
-/* Moves the stack from `from` up into the container `id`. */
+/* Moves the values of the stack from `from` up into the container `id`. */
 static inline int gather(struct pickle *pickle, pickle_id id, size_t from)
 {
 	struct value *container = &pickle->value[id];
@@ -145,7 +143,7 @@ static inline int gather(struct pickle *pickle, pickle_id id, size_t from)
 		return -MT_E_CORRUPT;
 	if (container->type == PICKLE_DICT && count % 2)
 		return -MT_E_CORRUPT;
-	if (!count) /* an unused stack has no memory */
+	if (!count) /* a stack without values has no memory */
 		return 0;
 	pickle->stack.count = from;
 	return add_items(pickle, container, pickle->stack.id + from, count);
@@ -171,14 +169,14 @@ static int do_int(struct pickle *pickle, const struct operand *operand)
 	return push_value(pickle, &(struct value){ .type = PICKLE_INT, .number = operand->number });
 }
 
-/* Two's complement, shortest form, little-endian; addresses from 2^63 on have nine bytes. */
+/* Reads an int: two's complement, as short as possible, little-endian. Addresses from 2^63 on have nine bytes. */
 static int do_long(struct pickle *pickle, const struct operand *operand)
 {
 	const unsigned char *byte = (const unsigned char *)operand->text;
 	size_t i = operand->size < 8 ? operand->size : 8;
 	uint64_t number = operand->size && byte[operand->size - 1] & 0x80 ? UINT64_MAX : 0;
 
-	if (i && pickle->data + pickle->size - byte >= 8) /* the usual case: one load of eight bytes */
+	if (i && pickle->data + pickle->size - byte >= 8) /* usually: one load of eight bytes */
 		number = (uint64_t)((int64_t)(mt_load_u64(byte) << (64 - 8 * i)) >> (64 - 8 * i));
 	else
 		while (i--)
@@ -215,7 +213,7 @@ static int do_mark(struct pickle *pickle, const struct operand *operand MT_UNUSE
 	return push(&pickle->marks, (uint32_t)pickle->stack.count);
 }
 
-/* Replaces the stack from `from` up by a new container of `type`. */
+/* Replaces the values of the stack from `from` up by a new container of `type`. */
 static int wrap(struct pickle *pickle, enum pickle_type type, size_t from)
 {
 	int error = add_value(pickle, &(struct value){ .type = type });
@@ -326,7 +324,7 @@ static int do_pop_mark(struct pickle *pickle, const struct operand *operand MT_U
 	return 0;
 }
 
-/* The top of the stack under a number. Writers count up: a number far beyond the rest is none of theirs. */
+/* Stores the top of the stack under a number. Writers count up: a number far above all others is damage. */
 static int put(struct pickle *pickle, uint64_t number)
 {
 	int error = 0;
@@ -373,72 +371,72 @@ static int do_refuse(struct pickle *pickle MT_UNUSED, const struct operand *oper
 	return -MT_E_REFUSED;
 }
 
-/* Opcodes: X(byte, argument, action). Python's pickletools documents all of them. */
-#define OPCODE_LIST(X)                                                                             \
-	X(0x80, U1, nothing) /* PROTO; looked at when the file is opened */                        \
-	X(0x95, U8, nothing) /* FRAME: how many bytes may be read ahead */                         \
-	X('.', NONE, stop)                                                                         \
-	X('N', NONE, none)                                                                         \
-	X(0x88, NONE, true)                                                                        \
-	X(0x89, NONE, false)                                                                       \
-	X('K', U1, int)                                                                            \
-	X('M', U2, int)                                                                            \
-	X('J', S4, int)                                                                            \
-	X(0x8a, TEXT1, long)                                                                       \
-	X(0x8b, TEXT4, long)                                                                       \
-	X('G', REAL, float)                                                                        \
-	X('U', TEXT1, text)                                                                        \
-	X('T', TEXT4, text)                                                                        \
-	X('C', TEXT1, text)                                                                        \
-	X('B', TEXT4, text)                                                                        \
-	X(0x8e, TEXT8, text)                                                                       \
-	X(0x96, TEXT8, text)                                                                       \
-	X(0x8c, TEXT1, text)                                                                       \
-	X('X', TEXT4, text)                                                                        \
-	X(0x8d, TEXT8, text)                                                                       \
-	X(']', NONE, list)                                                                         \
-	X(')', NONE, list)                                                                         \
-	X(0x8f, NONE, list) /* a set */                                                            \
-	X('}', NONE, dict)                                                                         \
-	X('(', NONE, mark)                                                                         \
-	X(0x85, NONE, tuple1)                                                                      \
-	X(0x86, NONE, tuple2)                                                                      \
-	X(0x87, NONE, tuple3)                                                                      \
-	X('t', NONE, marked_list)                                                                  \
-	X('l', NONE, marked_list)                                                                  \
-	X(0x91, NONE, marked_list) /* a frozen set */                                              \
-	X('d', NONE, marked_dict)                                                                  \
-	X('a', NONE, append)                                                                       \
-	X('e', NONE, appends)                                                                      \
-	X(0x90, NONE, appends)                                                                     \
-	X('s', NONE, setitem)                                                                      \
-	X('u', NONE, setitems)                                                                     \
-	X('0', NONE, pop)                                                                          \
-	X('1', NONE, pop_mark)                                                                     \
-	X('q', U1, put)                                                                            \
-	X('r', U4, put)                                                                            \
-	X(0x94, NONE, memoize)                                                                     \
-	X('h', U1, get)                                                                            \
-	X('j', U4, get)                                                                            \
-	X('c', NONE, refuse) /* from here on: classes, functions, calls, objects from elsewhere */ \
-	X(0x93, NONE, refuse)                                                                      \
-	X('R', NONE, refuse)                                                                       \
-	X('b', NONE, refuse)                                                                       \
-	X('i', NONE, refuse)                                                                       \
-	X('o', NONE, refuse)                                                                       \
-	X(0x81, NONE, refuse)                                                                      \
-	X(0x92, NONE, refuse)                                                                      \
-	X(0x82, NONE, refuse)                                                                      \
-	X(0x83, NONE, refuse)                                                                      \
-	X(0x84, NONE, refuse)                                                                      \
-	X('P', NONE, refuse)                                                                       \
-	X('Q', NONE, refuse)                                                                       \
-	X(0x97, NONE, refuse)                                                                      \
+/* The opcodes: X(byte, argument, action). Python's pickletools documents all of them. */
+#define OPCODE_LIST(X)                                                                                        \
+	X(0x80, U1, nothing) /* PROTO; checked when the file is opened */                                     \
+	X(0x95, U8, nothing) /* FRAME: number of bytes that may be read ahead */                              \
+	X('.', NONE, stop)                                                                                    \
+	X('N', NONE, none)                                                                                    \
+	X(0x88, NONE, true)                                                                                   \
+	X(0x89, NONE, false)                                                                                  \
+	X('K', U1, int)                                                                                       \
+	X('M', U2, int)                                                                                       \
+	X('J', S4, int)                                                                                       \
+	X(0x8a, TEXT1, long)                                                                                  \
+	X(0x8b, TEXT4, long)                                                                                  \
+	X('G', REAL, float)                                                                                   \
+	X('U', TEXT1, text)                                                                                   \
+	X('T', TEXT4, text)                                                                                   \
+	X('C', TEXT1, text)                                                                                   \
+	X('B', TEXT4, text)                                                                                   \
+	X(0x8e, TEXT8, text)                                                                                  \
+	X(0x96, TEXT8, text)                                                                                  \
+	X(0x8c, TEXT1, text)                                                                                  \
+	X('X', TEXT4, text)                                                                                   \
+	X(0x8d, TEXT8, text)                                                                                  \
+	X(']', NONE, list)                                                                                    \
+	X(')', NONE, list)                                                                                    \
+	X(0x8f, NONE, list) /* a set */                                                                       \
+	X('}', NONE, dict)                                                                                    \
+	X('(', NONE, mark)                                                                                    \
+	X(0x85, NONE, tuple1)                                                                                 \
+	X(0x86, NONE, tuple2)                                                                                 \
+	X(0x87, NONE, tuple3)                                                                                 \
+	X('t', NONE, marked_list)                                                                             \
+	X('l', NONE, marked_list)                                                                             \
+	X(0x91, NONE, marked_list) /* a frozen set */                                                         \
+	X('d', NONE, marked_dict)                                                                             \
+	X('a', NONE, append)                                                                                  \
+	X('e', NONE, appends)                                                                                 \
+	X(0x90, NONE, appends)                                                                                \
+	X('s', NONE, setitem)                                                                                 \
+	X('u', NONE, setitems)                                                                                \
+	X('0', NONE, pop)                                                                                     \
+	X('1', NONE, pop_mark)                                                                                \
+	X('q', U1, put)                                                                                       \
+	X('r', U4, put)                                                                                       \
+	X(0x94, NONE, memoize)                                                                                \
+	X('h', U1, get)                                                                                       \
+	X('j', U4, get)                                                                                       \
+	X('c', NONE, refuse) /* from here on: classes, functions, calls, and objects outside of the pickle */ \
+	X(0x93, NONE, refuse)                                                                                 \
+	X('R', NONE, refuse)                                                                                  \
+	X('b', NONE, refuse)                                                                                  \
+	X('i', NONE, refuse)                                                                                  \
+	X('o', NONE, refuse)                                                                                  \
+	X(0x81, NONE, refuse)                                                                                 \
+	X(0x92, NONE, refuse)                                                                                 \
+	X(0x82, NONE, refuse)                                                                                 \
+	X(0x83, NONE, refuse)                                                                                 \
+	X(0x84, NONE, refuse)                                                                                 \
+	X('P', NONE, refuse)                                                                                  \
+	X('Q', NONE, refuse)                                                                                  \
+	X(0x97, NONE, refuse)                                                                                 \
 	X(0x98, NONE, refuse)
 
 /* ---- bytes ---------------------------------------------------------------------------------------------------- */
 
-/* Little-endian. */
+/* Reads a little-endian number. */
 static inline int read_number(struct pickle *pickle, size_t bytes, uint64_t *number)
 {
 	const unsigned char *at = pickle->data + pickle->at;
@@ -470,7 +468,7 @@ static inline int read_text(struct pickle *pickle, size_t length_bytes, struct o
 	return 0;
 }
 
-/* Reads a float, which is big-endian; all else in a pickle is little-endian. */
+/* Reads a float, the only big-endian value in a pickle. */
 static int read_real(struct pickle *pickle, double *real)
 {
 	uint64_t number;
@@ -494,8 +492,8 @@ static inline int read_unsigned(struct pickle *pickle, size_t bytes, struct oper
 }
 
 /*
- * Reads an opcode's argument. Each size has its own case, so that the compiler knows the size: this code runs a dozen
- * times for each entry of a history.
+ * Reads the argument of an opcode. Each size has a case of its own, so the compiler knows the size: this code runs a dozen times for each entry of a
+ * history.
  */
 static inline int read_operand(struct pickle *pickle, enum argument argument, struct operand *operand)
 {
@@ -529,7 +527,7 @@ static inline int read_operand(struct pickle *pickle, enum argument argument, st
 	return -MT_E_CORRUPT;
 }
 
-/* Runs one opcode. The case of each opcode has its operand and its action, so the loop jumps once. */
+/* Runs one opcode. Each opcode has a case with its operand and its action: the loop jumps once. */
 static inline int step(struct pickle *pickle)
 {
 	struct operand operand;
@@ -552,7 +550,7 @@ static inline int step(struct pickle *pickle)
 
 /* ---- from the first opcode to the last ---------------------------------------------------------------------------- */
 
-/* Closes the open containers of a file that breaks off, from the inside out, so nothing that was read is lost. */
+/* Closes the open containers of a torn file from the inside out: all values that were read stay. */
 static int close_open(struct pickle *pickle)
 {
 	const struct value *container;
@@ -566,9 +564,9 @@ static int close_open(struct pickle *pickle)
 			return -MT_E_TRUNCATED;
 		container = &pickle->value[pickle->stack.id[from - 1]];
 		if (!is_container(container))
-			pickle->stack.count = from; /* the beginning of a long tuple */
+			pickle->stack.count = from; /* drop the items of an unfinished tuple */
 		else if (container->type == PICKLE_DICT && (pickle->stack.count - from) % 2)
-			pickle->stack.count--; /* drop a key without its value */
+			pickle->stack.count--; /* drop a key that has no value */
 		if (is_container(container))
 			error = gather(pickle, pickle->stack.id[from - 1], from);
 	}

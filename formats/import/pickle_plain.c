@@ -1,24 +1,24 @@
 /*
- * pickle_plain.c - a fast loop for the few opcodes that make up nearly all of a snapshot.
+ * pickle_plain.c - a fast loop for the few opcodes that are nearly all of a snapshot.
  *
- * An entry of a history is a dict of known keys and numbers and takes 16 opcodes. This file has all but the last of
- * them. They do the same as in pickle_machine.c, which has all opcodes. The loop stops before another opcode, at a full
- * array, at a number out of range and before the last bytes of the file.
+ * An entry of a history is a dict of known keys and numbers, in 16 opcodes. This file has all of these but the last one, with the same effect as in
+ * pickle_machine.c, which has all opcodes. The loop stops before any other opcode, at a full array, at a number out of range, and before the last
+ * bytes of the file.
  */
 #include "base/varint.h"
 #include "pickle_impl.h"
 
-#define LOOKED_AT 10u /* most bytes of an opcode with its argument */
+#define LOOKED_AT 10u /* bytes of an opcode with its argument, at most */
 
 struct plain {
 	const unsigned char *at;
-	uint32_t *top;                        /* the end of the stack */
-	uint32_t *memo, *memo_top, *memo_end; /* the memo: its begin, its end, the end of its room */
-	struct value *value;                  /* the place of the next value */
-	uint32_t id;                          /* the number of the next value */
+	uint32_t *top;                        /* end of the stack */
+	uint32_t *memo, *memo_top, *memo_end; /* begin, end, and end of the room of the memo */
+	struct value *value;                  /* place of the next value */
+	uint32_t id;                          /* number of the next value */
 };
 
-/* 0: the memo has no such number. */
+/* Pushes a value of the memo. Returns 0: the memo does not have the number. */
 static inline int push_known(struct plain *plain, size_t number, size_t bytes)
 {
 	if (number >= (size_t)(plain->memo_top - plain->memo))
@@ -39,7 +39,7 @@ static inline int push_new(struct plain *plain, enum pickle_type type, int64_t n
 	return 1;
 }
 
-/* Pushes a number in two's complement, little-endian, of `size` bytes. 0: not 1 to 8 bytes. */
+/* Pushes a number of `size` bytes in two's complement, little-endian. Returns 0: size is not 1 to 8. */
 static inline int push_long(struct plain *plain, size_t size)
 {
 	if (!size || size > 8)
@@ -48,7 +48,7 @@ static inline int push_long(struct plain *plain, size_t size)
 			2 + size);
 }
 
-/* The newest mark is on the top of the stack: `floor`. */
+/* Puts the top of the stack into the memo, unless a mark is the top: `floor`. */
 static inline int memoize(struct plain *plain, const uint32_t *floor)
 {
 	if (plain->top <= floor || plain->memo_top == plain->memo_end)
@@ -68,7 +68,7 @@ static inline int mark(struct plain *plain, struct pickle *pickle, const uint32_
 	return 1;
 }
 
-/* Runs one opcode. 0: the opcode is not for this loop. */
+/* Runs one opcode. Returns 0: the loop does not have the opcode. */
 static inline int step(struct plain *plain, struct pickle *pickle, const uint32_t **floor)
 {
 	const unsigned char *at = plain->at;
@@ -97,7 +97,10 @@ static inline int step(struct plain *plain, struct pickle *pickle, const uint32_
 	}
 }
 
-/* Opcodes that may come before a look at the ends of file, stack and values: each takes a place of either, and LOOKED_AT bytes. */
+/*
+ * Returns the number of opcodes that can run without a check of the ends of file, stack and values. Each takes one place of stack and values, and
+ * LOOKED_AT bytes.
+ */
 static size_t opcodes_at_once(const struct pickle *pickle)
 {
 	size_t room = pickle->room < UINT32_MAX ? pickle->room : UINT32_MAX;

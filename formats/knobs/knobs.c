@@ -1,4 +1,4 @@
-/* knobs.c - holds the knobs of all frameworks and answers questions. knobs_file.c reads a file. */
+/* knobs.c - holds the knobs of all frameworks, and answers questions about them. knobs_file.c reads a file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct knobs_builtin {
 	const char *text, *end;
 };
 
-/* Embeds the files in the program. Paths are relative to the source root, where make runs. */
+/* Embeds the files into the program. Paths are relative to the source root, where make runs. */
 #define EMBED(symbol, framework)                                                     \
 	__asm__(".pushsection .rodata\n" #symbol ":\n"                               \
 		"\t.incbin \"formats/knobs/" framework ".yaml\"\n" #symbol "_end:\n" \
@@ -141,7 +141,7 @@ static int unknown_framework(const struct mt_knob_file *file, size_t line, const
 	return -MT_E_RULES;
 }
 
-/* 1: the file, or a file that it builds on, has the key. */
+/* Whether the file, or a file that it builds on, has the key. */
 static int has_key_below(const struct mt_knobs *knobs, const struct mt_knob_file *file, const char *key)
 {
 	uint32_t i;

@@ -1,6 +1,6 @@
 /*
- * knobs_file.c - reads a knob file: its head, its rows, and checks that they fit together. A constraint on a missing
- * key is an error with file and line.
+ * knobs_file.c - reads a knob file: its head and its rows. Checks that the rows fit together: a constraint on a missing key is an error with file and
+ * line.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static int read_knobs(struct knobs_source *source, const struct knobs_field *fie
 
 /* ---- a file ------------------------------------------------------------------------------------------------------ */
 
-/* "VERSION" or "VERSION@COMMIT". */
+/* Reads "VERSION" or "VERSION@COMMIT". */
 static int add_release(struct knobs_source *source, const struct knobs_field *field)
 {
 	struct mt_knob_file *file = source->file;
@@ -67,7 +67,7 @@ static int read_texts(struct knobs_source *source, const struct knobs_field *fie
 	return knobs_read_list(source, field->key, MT_KNOB_FRAMES_MAX, add_text, field);
 }
 
-/* Reads the mapping that comes next. Calls `add` with the cursor on each key. */
+/* Reads the next node, a mapping. Calls `add` with the cursor on each key. */
 static int read_map(struct knobs_source *source, const struct knobs_field *field,
 		    int (*add)(struct knobs_source *source, const struct knobs_field *field))
 {
@@ -104,7 +104,7 @@ static int add_model_seen(struct knobs_source *source, const struct knobs_field 
 	return knobs_add_text(source, field, model->seen, &model->seens);
 }
 
-/* "critic: [update_critic, dp_critic.py]", each process once. */
+/* Reads "critic: [update_critic, dp_critic.py]". Each process comes at most once. */
 static int add_model(struct knobs_source *source, const struct knobs_field *field)
 {
 	struct mt_knob_file *file = source->file;
@@ -135,7 +135,7 @@ static int add_named_seen(struct knobs_source *source, const struct knobs_field 
 	return knobs_add_text(source, field, wrapper->seen, &wrapper->seens);
 }
 
-/* Reads "axolotl: [axolotl/cli]", one item of a list of the file. */
+/* Reads "axolotl: [axolotl/cli]", an item of a list of the file. */
 static int add_named(struct knobs_source *source, const struct knobs_field *field)
 {
 	struct mt_knob_wrapper *list = (struct mt_knob_wrapper *)((char *)source->file + field->at);
@@ -206,7 +206,7 @@ static int check_references(struct knobs_source *source, const struct mt_knob *k
 	return error;
 }
 
-/* Sets the file's words for rows without words of their own. */
+/* Gives rows without a word for the syntax the word of the file. */
 static int check_written(struct knobs_source *source, struct mt_knob *knob)
 {
 	if (knob->written == MT_KNOB_WRITTENS)
@@ -219,7 +219,7 @@ static int check_written(struct knobs_source *source, struct mt_knob *knob)
 	return 0;
 }
 
-/* "GRPOConfig.max_length" is of the trainer GRPOConfig. */
+/* "GRPOConfig.max_length" belongs to the trainer GRPOConfig. */
 static void find_trainer(const struct mt_knob_file *file, struct mt_knob *knob)
 {
 	size_t size = strcspn(knob->name.key, ".");

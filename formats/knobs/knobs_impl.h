@@ -1,23 +1,23 @@
-/* knobs_impl.h - declarations shared by the files behind struct mt_knobs; for formats/knobs*.c only. */
+/* knobs_impl.h - declarations that the files of struct mt_knobs share; for formats/knobs*.c only. */
 #ifndef FORMATS_KNOBS_IMPL_H
 #define FORMATS_KNOBS_IMPL_H
 
 #include "memtrace/knobs.h"
 
-/* Texts, newest first. */
+/* The texts of the files, newest first. */
 struct knobs_text {
 	struct knobs_text *next;
 	char text[];
 };
 
-/* Copies a text for as long as the knobs live; NULL: out of memory. */
+/* Copies a text; the copy lives as long as the knobs. NULL: out of memory. */
 const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size);
 
-/* Reads `text` into *file, which is zero except for its name. The caller frees it in any case. */
+/* Reads `text` into *file, which has a name and is zero otherwise. The caller frees *file, also after an error. */
 int knob_file_read(struct mt_knobs *knobs, struct mt_knob_file *file, const char *text, size_t size, char *message,
 		   size_t message_size);
 
-/* The lists of knobs.h, by number. */
+/* The words of the lists in knobs.h, by number. */
 extern const char *const knob_process_words[MT_KNOB_PROCESSES];
 extern const char *const knob_saves_words[MT_KNOB_SAVES_WORDS];
 extern const char *const knob_method_words[MT_KNOB_METHODS];

@@ -1,6 +1,6 @@
 /*
- * knobs_row.c - reads a row of a knob file: a setting's names, effect, saving and needs (README.md). An unknown word or
- * release is an error with file and line.
+ * knobs_row.c - reads a row of a knob file: names, effect, saving and needs of a setting (README.md). An unknown word or release is an error with
+ * file and line.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int read_name_text(struct knobs_source *source, const struct knobs_field 
 	return knobs_read_kept(source, field->key, (const char **)((char *)source->name + field->at));
 }
 
-/* Reads one word. Its number goes into an enum. */
+/* Reads one word and stores its number, an enum. */
 static int read_word(struct knobs_source *source, const struct knobs_field *field)
 {
 	size_t number;
@@ -49,7 +49,7 @@ static int add_bit(struct knobs_source *source, const struct knobs_field *field)
 	return error;
 }
 
-/* A list of words, as bits. */
+/* Reads a list of words and stores their bits. */
 static int read_words(struct knobs_source *source, const struct knobs_field *field)
 {
 	int error = knobs_read_list(source, field->key, 32, add_bit, field);
@@ -59,7 +59,7 @@ static int read_words(struct knobs_source *source, const struct knobs_field *fie
 	return error;
 }
 
-/* Finds the release named by the cursor's text. */
+/* Finds the release with the cursor's text. */
 static int release_here(struct knobs_source *source, uint32_t *release)
 {
 	const char *text = yaml_cursor_text(source->yaml);
@@ -80,7 +80,7 @@ static int read_release(struct knobs_source *source, const struct knobs_field *f
 	return error ? error : release_here(source, (uint32_t *)((char *)source->name + field->at));
 }
 
-/* Adds a default, the cursor's text; may be empty. */
+/* Adds the cursor's text, which can be empty, as default from a release on. */
 static int add_default(struct knobs_source *source, uint32_t since)
 {
 	struct mt_knob_name *name = source->name;
@@ -96,7 +96,7 @@ static int add_default(struct knobs_source *source, uint32_t since)
 	return knobs_keep_text(source, text, &name->by_release[name->defaults++].value);
 }
 
-/* Reads one value, or a mapping of releases to values. */
+/* Reads one default, or a mapping from releases to defaults. */
 static int read_default(struct knobs_source *source, const struct knobs_field *field)
 {
 	int error = yaml_cursor_next(source->yaml);
@@ -142,7 +142,7 @@ static int read_texts(struct knobs_source *source, const struct knobs_field *fie
 	return knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_text, field);
 }
 
-/* "full: --recompute-method=uniform" */
+/* Reads "full: --recompute-method=uniform". */
 static int add_with(struct knobs_source *source, const struct knobs_field *field)
 {
 	struct mt_knob_with *with = &source->knob->with[source->knob->withs];
@@ -429,7 +429,7 @@ static int add_knob(struct knobs_source *source)
 	source->name->gone = file->releases;
 	source->knob->line = yaml_cursor_line(source->yaml);
 	source->knob->does = MT_ACTIONS;
-	source->knob->written = MT_KNOB_WRITTENS; /* until the whole file is read */
+	source->knob->written = MT_KNOB_WRITTENS; /* not known before the whole file is read */
 	return 0;
 }
 

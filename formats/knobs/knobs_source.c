@@ -1,6 +1,6 @@
 /*
- * knobs_source.c - reads the building blocks of a knob file (README.md): mappings with fields, lists, texts. An unknown
- * or repeated field is an error with file and line.
+ * knobs_source.c - reads the parts of a knob file (README.md): mappings with fields, lists, texts. An unknown or repeated field is an error with file
+ * and line.
  */
 #include "knobs_source.h"
 
@@ -88,7 +88,7 @@ int knobs_read_fields(struct knobs_source *source, const char *what, const struc
 	return error;
 }
 
-/* All of a list: `item` is called with the cursor on each of its nodes, at most `max` times. */
+/* Reads a list: calls `item` with the cursor on each node, at most `max` times. */
 int knobs_read_list(struct knobs_source *source, const char *key, uint32_t max,
 		    int (*item)(struct knobs_source *source, const struct knobs_field *field),
 		    const struct knobs_field *field)

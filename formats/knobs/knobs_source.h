@@ -1,11 +1,11 @@
-/* knobs_source.h - the state of reading a knob file, shared by the files of formats/knobs that read one. */
+/* knobs_source.h - the state while a knob file is read, shared by the files of formats/knobs that read. */
 #ifndef FORMATS_KNOBS_SOURCE_H
 #define FORMATS_KNOBS_SOURCE_H
 
 #include "knobs_impl.h"
 #include "memtrace/yaml_cursor.h"
 
-#define KNOBS_MAX 1024u /* rows of a file */
+#define KNOBS_MAX 1024u /* rows of a file, at most */
 
 /* The last two members of a struct knobs_field. */
 #define FEW(list, count) list, count
@@ -14,47 +14,44 @@ struct knobs_source {
 	struct mt_knobs *knobs;
 	struct mt_knob_file *file;
 	struct yaml_cursor *yaml;
-	struct mt_knob *knob;          /* the current row; the members below are about it */
-	struct mt_knob_name *name;     /* current key of the row: today's or an older one */
-	struct mt_knob_wrapper *named; /* wrapper or backend of the current list */
+	struct mt_knob *knob;          /* current row, which the members below describe */
+	struct mt_knob_name *name;     /* current key of the row: the newest or an older one */
+	struct mt_knob_wrapper *named; /* current wrapper or backend of a list */
 	struct mt_knob_constraint *constraint;
 	uint32_t knobs_max;
 };
 
-/* A key of a mapping, and the function that reads its value. */
+/* A key of a mapping, and the function that reads the value. */
 struct knobs_field {
 	const char *key;
 	int (*read)(struct knobs_source *source, const struct knobs_field *field);
 	int required;
 	size_t at; /* offset of the value in the struct of the mapping */
 	const char *const *word;
-	size_t words; /* number of words; for a list of texts: offset of its count */
+	size_t words; /* number of words; for a list of texts: offset of the list's count */
 };
 
-/* Sets the message to an error at the cursor's line, with `about` in place of %s in `words`. Returns the error. */
+/* Writes a message about the cursor's line; `about` replaces the %s of `words`. Returns the error. */
 int knobs_fail(struct knobs_source *source, const char *words, const char *about);
 
-/* Copies `text` to *kept for as long as the knobs live. 0 or -MT_E_MEMORY. */
+/* Copies `text` to *kept, which lives as long as the knobs. Returns 0 or -MT_E_MEMORY. */
 int knobs_keep_text(struct knobs_source *source, const char *text, const char **kept);
 
-/* Reads the rest of the mapping `what`: each key by its field, once. Checks that all required keys came. */
+/* Reads the rest of the mapping `what`. Each key comes at most once; a required key that is missing is an error. */
 int knobs_read_fields(struct knobs_source *source, const char *what, const struct knobs_field *field, size_t fields);
 
-/* Reads the list that comes next. Calls `item` with the cursor on each of its nodes, at most `max` times. */
+/* Reads the next node, a list. Calls `item` with the cursor on each of its nodes, at most `max` times. */
 int knobs_read_list(struct knobs_source *source, const char *key, uint32_t max,
 		    int (*item)(struct knobs_source *source, const struct knobs_field *field),
 		    const struct knobs_field *field);
 
-/* Reads and copies the text that comes next. */
+/* Reads the next node, a text, and copies it. */
 int knobs_read_kept(struct knobs_source *source, const char *key, const char **kept);
 
-/* For an item of a list of texts: adds the cursor's text to an array. The list's limit bounds the array. */
+/* Adds the cursor's text, an item of a list, to an array. The limit of the list bounds the array. */
 int knobs_add_text(struct knobs_source *source, const struct knobs_field *field, const char **array, uint32_t *count);
 
-/*
- * For an item of the list of knobs: reads the row at the cursor into the next place of the file's array, which grows
- * (knobs_row.c).
- */
+/* Reads the row at the cursor, an item of the list of knobs, into the next entry of the file's array, which grows (knobs_row.c). */
 int knobs_read_row(struct knobs_source *source, const struct knobs_field *unused);
 
 #endif

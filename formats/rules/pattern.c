@@ -1,13 +1,13 @@
 /*
- * pattern.c - compiles a pattern into a graph of states. A match follows all ways through the graph at once.
+ * pattern.c - compiles a pattern into a graph of states. A match follows all paths through the graph at the same time.
  *
- *     ab*|c        ┌─ a ─> fork ──────┐
- *            fork ─┤        │ ^       ├─> join ─> match
- *                  │        b ┘       │
- *                  └─ c ──────────────┘
+ *     ab*|c      ┌─ a ─> fork ──────┐
+ *          fork ─┤        │  ^      ├─> join ─> match
+ *                │        b  ┘      │
+ *                └─ c ──────────────┘
  *
- * Each byte of the pattern makes two states at most, and each byte of the text enters each state at most once. This
- * bounds time and memory. The parser keeps open groups on a stack of its own.
+ * Each byte of the pattern makes at most two states, and each byte of the text enters each state at most once. This bounds time and memory. The
+ * parser keeps open groups on a stack of its own.
  */
 #include "pattern_impl.h"
 
@@ -39,19 +39,19 @@ int pattern_fault_is_choice(enum pattern_fault_kind kind)
 	return choice[kind];
 }
 
-/* A part of the graph with one start, and one end state whose `next` is open. */
+/* A part of the graph with one start, and one end state that has no `next` so far. */
 struct piece {
 	uint16_t start, end;
-	uint32_t longest; /* bytes of its longest match */
+	uint32_t longest; /* bytes of the longest match */
 };
 
 static const struct piece nothing = { NOWHERE, NOWHERE, 0 };
 
-/* The parsed part of a group, or of the pattern itself. */
+/* A group, or the whole pattern, as far as it was parsed. */
 struct group {
-	struct piece sequence;       /* parsed part of the current alternative; start NOWHERE: none */
+	struct piece sequence;       /* parsed part of the current alternative; start NOWHERE: nothing so far */
 	struct piece alternatives;   /* earlier alternatives */
-	const unsigned char *opened; /* position of its parenthesis */
+	const unsigned char *opened; /* position of the opening parenthesis */
 };
 
 struct parser {
@@ -61,10 +61,10 @@ struct parser {
 	struct group *groups;
 	struct pattern_fault *fault;
 	int failed;
-	char *run; /* current literal at the top level */
+	char *run; /* current literal outside of groups */
 	size_t run_size, literal_size;
-	uint32_t run_before; /* most bytes of a match before the literal */
-	int no_literal;      /* there are alternatives at the top */
+	uint32_t run_before; /* largest number of bytes that a match has before the literal */
+	int no_literal;      /* 1: alternatives outside of groups: no literal is in each match */
 };
 
 static void fail(struct parser *parser, enum pattern_fault_kind kind, const unsigned char *at)
@@ -106,7 +106,7 @@ static void connect(struct parser *parser, struct piece *to, struct piece piece)
 	to->longest = add_lengths(to->longest, piece.longest);
 }
 
-/* Ends the current literal. The longest one is kept. */
+/* Ends the current literal, and keeps the longest one. */
 static void end_run(struct parser *parser)
 {
 	if (parser->run_size > parser->literal_size) {
@@ -117,9 +117,7 @@ static void end_run(struct parser *parser)
 	parser->run_size = 0;
 }
 
-/*
- * Adds bytes to the current literal. Below the top level, or if optional, they may be missing from a match and end it.
- */
+/* Adds bytes to the current literal. Bytes in a group, or optional ones, can be missing from a match: they end the literal. */
 static void note_literal(struct parser *parser, const unsigned char *bytes, size_t size, int optional, int repeated)
 {
 	if (parser->group != parser->groups || optional) {
@@ -134,7 +132,7 @@ static void note_literal(struct parser *parser, const unsigned char *bytes, size
 		end_run(parser);
 }
 
-/* Reads all *, + and ? at this place. Together they say whether a piece may be missing and whether it may repeat. */
+/* Reads all *, + and ? at this place: they tell whether the piece may be missing, and whether it may repeat. */
 static void read_repeats(struct parser *parser, int *optional, int *repeated)
 {
 	*optional = *repeated = 0;
@@ -162,7 +160,7 @@ static struct piece repeat(struct parser *parser, struct piece piece, int option
 	return (struct piece){ fork.start, join.end, piece.longest };
 }
 
-/* Reads the repeats behind the piece and appends the piece to the sequence. */
+/* Reads the repeats after the piece, and appends the piece to the sequence. */
 static void append(struct parser *parser, struct piece piece)
 {
 	int optional, repeated;
@@ -172,7 +170,7 @@ static void append(struct parser *parser, struct piece piece)
 	connect(parser, &parser->group->sequence, repeat(parser, piece, optional, repeated));
 }
 
-/* Bytes of the character here, because a repeat applies to the whole UTF-8 character. */
+/* Returns the bytes of the character here: a repeat is for the whole UTF-8 character. */
 static size_t character_size(const unsigned char *at)
 {
 	size_t size = 1;
@@ -198,7 +196,7 @@ static void append_literal(struct parser *parser, const unsigned char *bytes, si
 	connect(parser, &parser->group->sequence, repeat(parser, piece, optional, repeated));
 }
 
-/* Adds the set to the pattern, or uses an equal one. */
+/* Adds the set to the pattern, or uses an equal set that it has. */
 static void append_set(struct parser *parser, const struct set *set)
 {
 	struct pattern *pattern = parser->pattern;
@@ -221,7 +219,7 @@ static void set_invert(struct set *set)
 		set->word[i] = ~set->word[i];
 }
 
-/* Adds an ASCII class. For other bytes, is_x depends on the locale. */
+/* Adds an ASCII class to the set. For other bytes, is_x depends on the locale. */
 static void set_add_class(struct set *set, int (*is_in)(int))
 {
 	int byte;
@@ -235,7 +233,7 @@ static void set_add_class(struct set *set, int (*is_in)(int))
 #define CLASS_LIST(X) \
 	X(alnum) X(alpha) X(blank) X(cntrl) X(digit) X(graph) X(lower) X(print) X(punct) X(space) X(upper) X(xdigit)
 
-/* Reads "[:alpha:]" and moves behind it. */
+/* Reads "[:alpha:]" and the bytes up to its end. */
 static void read_class(struct parser *parser, struct set *set)
 {
 	static const struct {
@@ -260,7 +258,7 @@ static void read_class(struct parser *parser, struct set *set)
 	fail(parser, PATTERN_FAULT_CLASS, parser->at);
 }
 
-/* 1: this character may be an element of a bracket expression, or the end of a range. */
+/* Whether the character can be an element of a bracket expression, or the end of a range. */
 static int check_element(struct parser *parser, const unsigned char *at)
 {
 	if (*at >= 0x80)
@@ -272,7 +270,7 @@ static int check_element(struct parser *parser, const unsigned char *at)
 	return !parser->failed;
 }
 
-/* Reads "a" or "a-z". `inside` 1: not the first element. */
+/* Reads "a" or "a-z"; `inside` 1: after the first element. */
 static void read_element(struct parser *parser, struct set *set, int inside)
 {
 	const unsigned char *at = parser->at;
@@ -306,7 +304,7 @@ static void set_fold(struct set *set)
 			set_add(set, fold_byte((unsigned char)upper));
 }
 
-/* Reads from "[" to "]". Inside, a backslash is a plain character. */
+/* Reads from "[" to "]", where a backslash is a plain character. */
 static void read_bracket(struct parser *parser)
 {
 	const unsigned char *open = parser->at, *first;
@@ -346,7 +344,7 @@ static void read_escape(struct parser *parser)
 	if (!what)
 		fail(parser, PATTERN_FAULT_BACKSLASH, at);
 	else if (!strchr("wWsS", what) && (what >= 0x80 || !ispunct(what) || strchr("<>`'", what)))
-		fail(parser, PATTERN_FAULT_ESCAPE, at); /* four of the signs mean something to others */
+		fail(parser, PATTERN_FAULT_ESCAPE, at); /* other programs give four of these signs a meaning */
 	if (parser->failed)
 		return;
 	parser->at += 2;
@@ -369,7 +367,7 @@ static void open_group(struct parser *parser, struct group *group, const unsigne
 	group->opened = at;
 }
 
-/* Ends the current alternative. All alternatives of a group share one end state. */
+/* Ends the current alternative. All alternatives of a group have one end state. */
 static void end_alternative(struct parser *parser)
 {
 	struct piece *all = &parser->group->alternatives, one = parser->group->sequence;
@@ -393,7 +391,7 @@ static void end_alternative(struct parser *parser)
 	state[one.end].next = all->end;
 }
 
-/* The group as one piece. Without alternatives no state is added. */
+/* Returns the group as one piece. A group without alternatives adds no state. */
 static struct piece whole_group(struct parser *parser)
 {
 	if (parser->group->alternatives.start == NOWHERE && parser->group->sequence.start != NOWHERE)
@@ -484,9 +482,9 @@ static void parse(struct parser *parser)
 	pattern->state[whole.end].next = add_state(parser, MOVE_MATCH);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------- */
+/* ---- the whole pattern ------------------------------------------------------------------------------------------- */
 
-/* Frees the memory that was reserved for the worst case. */
+/* Frees the memory that was reserved and not used. */
 static void trim(struct pattern *pattern, const struct parser *parser)
 {
 	struct state *state = realloc(pattern->state, pattern->states * sizeof(*state));
@@ -505,7 +503,7 @@ static void trim(struct pattern *pattern, const struct parser *parser)
 	pattern->literal = literal ? literal : pattern->literal;
 }
 
-/* Reserves memory for the worst pattern of `size` bytes. */
+/* Reserves memory for the largest graph that a pattern of `size` bytes can need. Returns 0 or -MT_E_MEMORY. */
 static int reserve(struct parser *parser, size_t size)
 {
 	struct pattern *pattern = parser->pattern;

@@ -1,20 +1,19 @@
 /*
- * pattern.h - regular expressions with bounded time and memory. A compiled pattern takes memory in proportion to its
- * length. A match takes time in proportion to pattern times text.
+ * pattern.h - regular expressions with bounded time and memory.
  *
- * The syntax is the part of POSIX extended regular expressions that a set of states can follow: literals, `.`, bracket
- * expressions, groups, `|`, `*`, `+`, `?`, `^` and `$`, and also \w \W \s \S. Counted repetition, back references and
- * word boundaries are refused. Patterns and texts are bytes in every locale: `.` is one byte, upper and lower case are
- * those of ASCII.
+ * The memory of a compiled pattern grows with its length. The time of a match grows with pattern times text. The syntax is the part of POSIX extended
+ * regular expressions that a set of states can follow: literals, `.`, bracket expressions, groups, `|`, `*`, `+`, `?`, `^` and `$`, and also \w \W \s
+ * \S. Counted repetition, back references and word boundaries are refused. Patterns and texts are bytes in each locale: `.` is one byte, and upper
+ * and lower case are those of ASCII.
  */
 #ifndef FORMATS_PATTERN_H
 #define FORMATS_PATTERN_H
 
 #include <stddef.h>
 
-#define PATTERN_MAX 2048u /* bytes */
+#define PATTERN_MAX 2048u /* bytes of a pattern, at most */
 
-/* The errors of a pattern. X(NAME, is it something that POSIX has, words) */
+/* The errors of a pattern. X(NAME, 1: POSIX has this syntax, words) */
 #define PATTERN_FAULT_LIST(X)                                                                           \
 	X(GROUP, 0, "a ( that is never closed")                                                         \
 	X(UNOPENED, 0, "a ) that nothing opens (write \\) for one)")                                    \
@@ -39,31 +38,31 @@ struct pattern_fault {
 	size_t at; /* bytes of the pattern before the error */
 };
 
-/* Static storage. */
+/* Returns the words for an error. Static storage. */
 const char *pattern_fault_words(enum pattern_fault_kind kind);
 
-/* 1: POSIX has this syntax and memana refuses it. 0: the pattern is an error everywhere. */
+/* Whether POSIX has the syntax that was refused. 0: the pattern is an error in any program. */
 int pattern_fault_is_choice(enum pattern_fault_kind kind);
 
-struct pattern; /* A compiled pattern. It never changes, so any number of threads may use it. */
+struct pattern; /* A compiled pattern. It never changes: several threads can use it. */
 
 /*
- * Compiles a pattern. `fold` 1: upper and lower case are equal. Returns 0; -MT_E_RULES: refused, see *fault;
- * -MT_E_LIMIT: longer than PATTERN_MAX; -MT_E_MEMORY. The caller frees *pattern, which is NULL on error.
+ * Compiles a pattern; `fold` 1: upper and lower case are equal. Returns 0; -MT_E_RULES: refused, see *fault; -MT_E_LIMIT: longer than PATTERN_MAX; or
+ * -MT_E_MEMORY. The caller frees *pattern, which is NULL after an error.
  */
 int pattern_new(struct pattern **pattern, const char *text, int fold, struct pattern_fault *fault);
-void pattern_free(struct pattern *pattern); /* NULL is fine */
+void pattern_free(struct pattern *pattern); /* NULL is allowed */
 
-/* 1: the pattern matches at any place of the text. */
+/* Whether the pattern matches at some place of the text. */
 int pattern_matches(const struct pattern *pattern, const char *text);
 
 /*
- * Returns the longest known text that each match contains; NULL: none. Finding it is much cheaper than matching, and
- * pattern_matches looks for it first. Valid until pattern_free.
+ * Returns the longest known text that is in each match; NULL: no such text. A search for it is much cheaper than a match, and pattern_matches
+ * searches for it first. Valid until pattern_free.
  */
 const char *pattern_literal(const struct pattern *pattern);
 
-/* Bytes of memory that the compiled pattern takes. */
+/* Returns the bytes of memory of the compiled pattern. */
 size_t pattern_bytes(const struct pattern *pattern);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * pattern_match.c - matches a text: follows all ways through the graph of a pattern at once, byte by byte.
+ * pattern_match.c - matches a text: follows all paths through the graph of a pattern at the same time, byte by byte.
  *
- * Most texts do not match, and a match can begin at few places. The literal, if there is one, bounds these places, and
- * the first two bytes of a match exclude most others. A single way is followed without any bookkeeping.
+ * Most texts do not match, and a match can begin at few places. The literal bounds these places, and the first two bytes of a match exclude most
+ * others. A path without a fork needs no bookkeeping.
  */
 #include "pattern_impl.h"
 
@@ -13,13 +13,13 @@
 struct run {
 	const struct pattern *pattern;
 	const unsigned char *text;
-	/* All ways at one place of the text: the states that wait for a byte, and a bit for each state entered here. */
+	/* All paths at one place of the text: the states that wait for a byte, and one bit for each state that was entered here. */
 	uint32_t count;
 	uint16_t waiting[STATES_MAX];
 	uint64_t entered[MARK_WORDS];
-	/* A match can begin from `from` to `until`, and again behind `until`; NULL: nowhere. */
+	/* A match can begin from `from` to `until`, or after the next literal; NULL: at no place. */
 	const unsigned char *from, *until;
-	uint16_t before[STATES_MAX]; /* states that waited for the previous byte */
+	uint16_t before[STATES_MAX]; /* the states that waited for the previous byte */
 	uint16_t stack[STATES_MAX];
 };
 
@@ -33,7 +33,7 @@ static void enter(struct run *run, uint32_t *depth, uint16_t state)
 	run->stack[(*depth)++] = state;
 }
 
-/* Enters `state` and all states reachable without a byte. 1: a match. */
+/* Enters `state` and all states that it reaches without a byte. Returns 1: a match. */
 static int follow(struct run *run, uint16_t state, int at_begin, int at_end)
 {
 	const struct state *now;
@@ -91,7 +91,7 @@ static unsigned char byte_at(const struct pattern *pattern, const unsigned char 
 	return pattern->fold ? fold_byte(*at) : *at;
 }
 
-/* Follows the byte at `at` from all waiting states. 1: a match. */
+/* Takes the byte at `at` in all waiting states. Returns 1: a match. */
 static int step(struct run *run, const unsigned char *at)
 {
 	const struct pattern *pattern = run->pattern;
@@ -107,7 +107,7 @@ static int step(struct run *run, const unsigned char *at)
 	return 0;
 }
 
-/* Finds the next literal. A match contains it and begins at most pattern->before bytes earlier. */
+/* Finds the next literal. A match contains it, and begins at most pattern->before bytes before it. */
 static void find_window(struct run *run, const unsigned char *at)
 {
 	const struct pattern *pattern = run->pattern;
@@ -118,7 +118,7 @@ static void find_window(struct run *run, const unsigned char *at)
 		run->from = run->until - pattern->before;
 }
 
-/* 1: a match can begin at `at`. Call for places in ascending order. */
+/* Whether a match can begin at `at`. Call this for places in ascending order. */
 static int may_begin(struct run *run, const unsigned char *at)
 {
 	int begin = at == run->text;
@@ -129,7 +129,7 @@ static int may_begin(struct run *run, const unsigned char *at)
 	       (!*at || (set_has(&run->pattern->first[begin], *at) && set_has(&run->pattern->second[begin], at[1])));
 }
 
-/* The next place where a match can begin; NULL: none. */
+/* Returns the next place at which a match can begin; NULL: there is none. */
 static const unsigned char *next_begin(struct run *run, const unsigned char *at)
 {
 	if (run->pattern->only_at_begin)
@@ -142,7 +142,7 @@ static const unsigned char *next_begin(struct run *run, const unsigned char *at)
 	return at;
 }
 
-/* Follows a single way, the usual case. */
+/* Follows a single path, which is the usual case. */
 static const unsigned char *walk(struct run *run, const unsigned char *at)
 {
 	const struct pattern *pattern = run->pattern;
@@ -201,7 +201,7 @@ int pattern_matches(const struct pattern *pattern, const char *text)
 
 /* ---- beginnings -------------------------------------------------------------------------------------------------- */
 
-/* Collects the bytes that the waiting states accept, in both cases if equal. `all` 1: any byte is accepted. */
+/* Collects the bytes that the waiting states take, both cases if these are equal; `all` 1: each byte is taken. */
 static void collect_bytes(const struct run *run, struct set *set, int all)
 {
 	const struct pattern *pattern = run->pattern;
@@ -222,7 +222,7 @@ static void collect_bytes(const struct run *run, struct set *set, int all)
 			set_add(set, (unsigned char)byte);
 }
 
-/* The text may end after one byte, so 0 is a possible second byte. */
+/* The text may end after one byte: 0 is a possible second byte. */
 static void find_beginnings(struct run *run, struct pattern *pattern, int at_begin)
 {
 	uint32_t count, i;

@@ -1,6 +1,6 @@
 /*
- * rules.c - reads rule files (formats/rules/README.md). A file may be a stranger's: every size is limited, aliases are
- * refused, and after an error nothing of the file counts.
+ * rules.c - reads rule files (formats/rules/README.md). A file may be hostile: each size is limited, aliases are refused, and after an error no row
+ * of the file counts.
  */
 #include "rules.h"
 
@@ -13,8 +13,8 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define RULES_FILE_MAX (1u << 20) /* bytes */
-#define RULES_MAX 4096u           /* per file */
+#define RULES_FILE_MAX (1u << 20) /* bytes of a file, at most */
+#define RULES_MAX 4096u           /* rules of a file, at most */
 
 struct source {
 	const char *name;
@@ -103,7 +103,7 @@ static size_t line_of(const struct source *source)
 	return source->event.start_mark.line + 1;
 }
 
-/* The next event into source->event. */
+/* Reads the next event into source->event. Returns 0 or an error. */
 static int next(struct source *source)
 {
 	yaml_event_delete(&source->event);
@@ -129,7 +129,7 @@ static int expect(struct source *source, yaml_event_type_t type, const char *wha
 	return error;
 }
 
-/* The text of the current event; NULL: no scalar, or one with NUL. Valid until the next event. */
+/* Returns the text of the current event, valid until the next one; NULL: the event is no scalar, or its text contains a NUL. */
 static const char *text_of(const struct source *source)
 {
 	const char *text = (const char *)source->event.data.scalar.value;
@@ -159,7 +159,7 @@ static int unknown_word(struct source *source, const char *key, const struct wor
 	return fail(source, line_of(source), "unknown %s \"%.64s\" (one of: %s)", key, text, list);
 }
 
-/* Reads one of the words. *value: its index. */
+/* Reads one of the words and sets *value to its index. */
 static int read_word(struct source *source, const char *key, const struct words *words, uint8_t *value)
 {
 	int error = next(source), index;
@@ -200,7 +200,7 @@ static int read_pattern(struct source *source, struct rule *rule, int pattern)
 	return error;
 }
 
-/* Reads and ignores a note for people. */
+/* Reads a note for people, and ignores it. */
 static int read_note(struct source *source, const char *key)
 {
 	int error = next(source);
@@ -214,7 +214,7 @@ static int read_note(struct source *source, const char *key)
 	return 0;
 }
 
-/* Reads one key of a rule and checks its value. */
+/* Reads the value of one key of a rule, and checks it. */
 static int read_rule_key(struct source *source, struct rule *rule)
 {
 	const char *key = text_of(source);
@@ -263,7 +263,7 @@ static void say_by_default(struct rule_match *match, enum rule_saying saying, ui
 	match->said |= 1u << saying;
 }
 
-/* A rule for the optimizer ends a step, if it does not say otherwise. */
+/* A rule for the optimizer ends a step, unless it has its own `step:`. */
 static void complete_rule(struct rule *rule)
 {
 	struct rule_match *match = &rule->match;
@@ -299,7 +299,7 @@ static int add_rule(struct source *source, struct rule **rule)
 	return 0;
 }
 
-/* Reads a rule, from the current event (begin of a mapping) to its end. */
+/* Reads a rule, from the current event (the begin of a mapping) to its end. */
 static int read_rule(struct source *source)
 {
 	struct rule *rule = NULL;
@@ -329,7 +329,7 @@ static int read_rules(struct source *source)
 	return error;
 }
 
-/* "forward: activations": the key is a part or a role. */
+/* Reads "forward: activations": the key is a part or a role. */
 static int read_category(struct source *source)
 {
 	const char *key = text_of(source);
@@ -390,7 +390,7 @@ static int read_file(struct source *source)
 	return error;
 }
 
-/* `text` must stay until the return only. */
+/* Reads a file from `text`, which must stay valid until the return. */
 static int load_text(struct mt_rules *rules, const char *name, const char *text, size_t size, char *message,
 		     size_t message_size)
 {
@@ -482,7 +482,7 @@ void mt_rules_free(struct mt_rules *rules)
 	free(rules);
 }
 
-/* Embeds the built-in rule files in the program. Paths are relative to the source root, where make runs. */
+/* Embeds the built-in rule files into the program. Paths are relative to the source root, where make runs. */
 
 #define EMBED(symbol, file)                                                \
 	__asm__(".pushsection .rodata\n" #symbol ":\n"                     \

@@ -1,6 +1,4 @@
-/*
- * rules.h - matches frames and marks with the rule files; for formats/rules*.c and formats/phase*.c only.
- */
+/* rules.h - finds the rules that match a frame or a mark; for formats/rules*.c and formats/phase*.c only. */
 #ifndef FORMATS_RULES_H
 #define FORMATS_RULES_H
 
@@ -9,15 +7,14 @@
 #include "memtrace/phase.h"
 #include "pattern.h"
 
-/* The matched part. X(NAME, key of the file) */
+/* The parts of a frame or mark that a pattern can match. X(NAME, key of the file) */
 #define RULE_PATTERN_LIST(X)    \
 	X(FUNCTION, "function") \
 	X(FILE, "file")         \
 	X(MODULE, "module")     \
 	X(MARK, "mark")
 
-/* The conclusion of a match. X(NAME, key of the file) - OUTER, OVER and SPAN are about the role and go
- * with it. */
+/* The results of a match. X(NAME, key of the file) - OUTER, OVER and SPAN belong to the role. */
 #define RULE_SAYING_LIST(X)     \
 	X(ROLE, "role")         \
 	X(PART, "part")         \
@@ -28,7 +25,7 @@
 	X(SPAN, "span")         \
 	X(HELPER, "helper")
 
-/* Fields for readers of the files and for tests/rules only. X(NAME, key) - of a rule, and of a file. */
+/* Keys that only readers of the files and tests/rules use. X(NAME, key) - of a rule, and of a file. */
 #define RULE_NOTE_LIST(X) \
 	X(UNTIL, "until") \
 	X(READ, "read")
@@ -52,7 +49,7 @@ enum rule_saying {
 
 #define RULE_OF_ROLE (1u << RULE_SAYS_OUTER | 1u << RULE_SAYS_OVER | 1u << RULE_SAYS_SPAN)
 
-/* The relation of a frame to the end of steps. X(NAME, number, word) - marks know the first two. */
+/* How a frame ends steps. X(NAME, number, word) - marks have only the first two. */
 #define RULE_STEP_LIST(X)      \
 	X(NOTHING, 0, "false") \
 	X(ENDS, 1, "true")     \
@@ -67,10 +64,7 @@ enum rule_step {
 #undef RULE_STEP_ENUM
 };
 
-/*
- * Tells whether a thread that began in this frame works for others. X(NAME, number, word) - START: the next frame
- * inwards decides.
- */
+/* Whether a thread that began in this frame works for other threads. X(NAME, number, word) - START: the next inner frame decides. */
 #define RULE_HELPER_LIST(X)  \
 	X(NONE, 0, "false")  \
 	X(START, 1, "start") \
@@ -82,38 +76,35 @@ enum rule_helper {
 #undef RULE_HELPER_ENUM
 };
 
-/*
- * One value for each RULE_SAYS_x, and a bit 1 << RULE_SAYS_x in `said` for each value that is set (8 in use). "none" is
- * a set value.
- */
+/* A value for each RULE_SAYS_x. `said` has the bit 1 << RULE_SAYS_x for each value that a rule has set (8 in use); "none" is such a value, too. */
 struct rule_match {
 	uint16_t said;
 	uint8_t value[RULE_SAYINGS];
 };
 
 struct rule {
-	struct pattern *pattern[RULE_PATTERNS]; /* owned; NULL: anything matches */
+	struct pattern *pattern[RULE_PATTERNS]; /* owned; NULL: matches any text */
 	struct rule_match match;
-	uint8_t noted; /* bits of RULE_NOTE_LIST that the rule has */
+	uint8_t noted; /* bits of RULE_NOTE_LIST for the notes that the rule has */
 	size_t line;   /* line in its file */
 };
 
-/* The rules of one file, in its order. A later file is nearer to the head of the list. */
+/* The rules of one file, in the file's order. In the list, a later file comes before an earlier one. */
 struct rule_file {
 	struct rule_file *next;
 	char *name; /* owned */
 	struct rule *rule;
 	size_t rules;
 	int8_t part_category[MT_PART_OPTIMIZER + 1],
-		role_category[MT_ROLE_OTHER + 1]; /* enum mt_category, -1: not set */
+		role_category[MT_ROLE_OTHER + 1]; /* enum mt_category; -1: not set */
 };
 
 struct mt_rules {
 	struct rule_file *files;
-	int more; /* 1: not only built-in files */
+	int more; /* 1: files were added to the built-in ones */
 };
 
-/* The built-in files. X(symbol, file name in formats/rules) - a later file goes before an earlier one. */
+/* The built-in files. X(symbol, file name in formats/rules) - rules of a later file come before those of an earlier one. */
 #define RULES_BUILTIN_LIST(X)                \
 	X(rules_pytorch, "pytorch.yaml")     \
 	X(rules_marks, "marks.yaml")         \
@@ -133,23 +124,23 @@ struct rules_builtin {
 	const char *text, *end;
 };
 
-/* All of RULES_BUILTIN_LIST; *count of them. Static storage. */
+/* Returns all of RULES_BUILTIN_LIST, and their number in *count. Static storage. */
 const struct rules_builtin *rules_builtin(size_t *count);
 
 /* Frees the file and all that it owns. */
 void rule_file_free(struct rule_file *file);
 
-/* 1: the rule matches the frame. Texts as in rules_match_frame. */
+/* Whether the rule matches the frame. Texts are as for rules_match_frame. */
 int rule_fits(const struct rule *rule, const char *function, const char *file, const char *module);
 
-/* Adds the values that the rule sets and *match lacks. Returns their bits. */
+/* Adds the rule's values that *match does not have. Returns their bits. */
 unsigned int rule_add(struct rule_match *match, const struct rule *rule);
 
-/* The rules' answer for a frame. Texts may be "", never NULL; `module` is "" for Python frames. */
+/* Returns what the rules say about a frame. Texts may be "", but never NULL; `module` is "" for Python frames. */
 struct rule_match rules_match_frame(const struct mt_rules *rules, const char *function, const char *file,
 				    const char *module);
 
-/* The rules' answer for the name of a range, mark or phase. */
+/* Returns what the rules say about the name of a range, mark or phase. */
 struct rule_match rules_match_mark(const struct mt_rules *rules, const char *name);
 
 #endif

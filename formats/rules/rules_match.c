@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longer texts are matched by their end only: the end of a path says most, and matching takes time for each byte. */
+/* A longer text is matched by its end: the end of a path says most, and each byte takes time. */
 #define RULE_TEXT_MAX 4096u
 
 static const char *tail(const char *text)

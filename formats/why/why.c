@@ -1,4 +1,4 @@
-/* why.c - the built-in data about causes, and the words of its lists. */
+/* why.c - the built-in data about causes, and the words of the lists in why.h. */
 #include "memtrace/why.h"
 
 #include <stdio.h>
@@ -7,13 +7,13 @@
 #include "memtrace/error.h"
 #include "why_impl.h"
 
-/* The files, in the order of reading. X(symbol, name) */
+/* The files, in the order in which they are read. X(symbol, name) */
 #define WHY_FILE_LIST(X)      \
 	X(why_tags, "tags")   \
 	X(why_needs, "needs") \
 	X(why_fixes, "fixes")
 
-/* The program contains the files unchanged. Paths are relative to the source root, the folder of make. */
+/* Embeds the files unchanged into the program. Paths are relative to the source root, where make runs. */
 #define EMBED(symbol, name)                                                        \
 	__asm__(".pushsection .rodata\n" #symbol "_text:\n"                        \
 		"\t.incbin \"formats/why/" name ".yaml\"\n" #symbol "_text_end:\n" \

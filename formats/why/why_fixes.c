@@ -1,4 +1,4 @@
-/* why_fixes.c - fixes.yaml: the actions against causes, and the choice of the most specific row. */
+/* why_fixes.c - fixes.yaml: the actions against causes. Chooses the most specific row that fits. */
 #include <ctype.h>
 #include <string.h>
 #include "memtrace/base.h"
@@ -76,7 +76,7 @@ static int same_conditions(const struct why_fix_row *a, const struct why_fix_row
 	       a->who == b->who && a->need == b->need && a->asker == b->asker && a->tags == b->tags;
 }
 
-/* Refuses a second row with equal conditions and action: it would never be used. */
+/* Refuses a row with the conditions and the action of an earlier row: it would never be used. */
 static int check_twin(struct why_source *source, const struct why_fix_row *row)
 {
 	const struct why_fix_row *other;
@@ -131,7 +131,7 @@ static int check(struct why_source *source)
 
 const struct why_file why_fixes_file = { "fixes.yaml", "fixes", read_row, check };
 
-/* ---- asking ------------------------------------------------------------------------------------------------------ */
+/* ---- questions --------------------------------------------------------------------------------------------------- */
 
 static int allows(uint64_t allowed, unsigned int number)
 {
@@ -146,7 +146,7 @@ static int fits(const struct why_fix_row *row, const struct mt_fix_question *que
 	       allows(row->asker, question->asker) && !(row->tags & ~question->tags);
 }
 
-/* The fitting row with most conditions and an action outside `without`; the first one of equals. NULL: none. */
+/* Returns the row with most conditions that fits, and whose action is not in `without`; of equal rows, the first one. NULL: no such row. */
 static const struct why_fix_row *best(const struct mt_why *why, const struct mt_fix_question *question,
 				      uint64_t without)
 {
@@ -159,7 +159,7 @@ static const struct why_fix_row *best(const struct mt_why *why, const struct mt_
 	return found;
 }
 
-/* A process without other ranks cannot shard: rows with this action come last. */
+/* Returns the actions that fit the process least: a process without other ranks cannot shard. */
 static uint64_t not_alone(const struct mt_fix_question *question)
 {
 	return question->alone ? BIT(MT_ACTION_SHARD) : 0;

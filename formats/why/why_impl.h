@@ -1,4 +1,4 @@
-/* why_impl.h - shared declarations of formats/why and its unit test. */
+/* why_impl.h - declarations that formats/why shares with its unit test. */
 #ifndef FORMATS_WHY_IMPL_H
 #define FORMATS_WHY_IMPL_H
 
@@ -9,7 +9,7 @@
 #define WHY_ROWS_MAX 4096u /* rows in a file */
 #define WHY_WORDS_MAX 22u  /* words in a text */
 
-/* The keys of a row that take a pattern. X(NAME, key) */
+/* The keys of a row with a pattern as value. X(NAME, key) */
 #define WHY_PATTERN_LIST(X)     \
 	X(FUNCTION, "function") \
 	X(FILE, "file")         \
@@ -27,17 +27,17 @@ struct why_tag_row {
 	uint64_t tags;
 };
 
-/* A condition has a bit for each allowed value; 0: no condition. */
+/* The conditions and the fix of a row. A condition has one bit for each allowed value; 0: no condition. */
 struct why_fix_row {
 	enum mt_cause cause;
 	uint64_t category, phase, asking, who, need, asker;
-	uint64_t tags; /* tags that must all be set */
+	uint64_t tags; /* tags that the stack must have, all of them */
 	uint32_t conditions;
 	size_t line;
 	struct mt_fix fix;
 };
 
-/* Texts, newest first. */
+/* The texts of the files, newest first. */
 struct why_text {
 	struct why_text *next;
 	char text[];
@@ -49,7 +49,7 @@ struct mt_why {
 	struct why_fix_row *fix;
 	size_t fixes, fixes_max;
 	uint8_t need[MT_CATEGORY_COUNT][MT_WHOS][MT_PHASE_COUNT];
-	uint8_t said[MT_CATEGORY_COUNT][MT_WHOS]; /* 1: the file has a row */
+	uint8_t said[MT_CATEGORY_COUNT][MT_WHOS]; /* 1: a row of the file is about these two */
 	struct why_text *texts;
 };
 
@@ -57,47 +57,47 @@ struct mt_why {
 struct why_source {
 	struct mt_why *why;
 	struct yaml_cursor *yaml;
-	void *row; /* the row being read */
+	void *row; /* the row that is being read */
 };
 
-/* A key of a row, and the function that reads its value. */
+/* A key of a row, and the function that reads the value. */
 struct why_field {
 	const char *key;
 	int (*read)(struct why_source *source, const struct why_field *field);
 	int required;
-	size_t at; /* offset in the row */
+	size_t at; /* offset of the value in the row */
 	const char *const *word;
 	size_t words;
 };
 
-/* A kind of file. `row` reads a row into the struct mt_why, and `check` checks all rows. */
+/* A kind of file. `row` reads one row into struct mt_why; `check` checks all rows. */
 struct why_file {
-	const char *name, *key; /* "tags.yaml" has one key, "tags" */
+	const char *name, *key; /* "tags.yaml" has one key at the top: "tags" */
 	int (*row)(struct why_source *source);
-	int (*check)(struct why_source *source); /* NULL: nothing to check */
+	int (*check)(struct why_source *source); /* NULL: no check */
 };
 
 extern const struct why_file why_tags_file, why_needs_file, why_fixes_file;
 
-/* 0, -MT_E_RULES or -MT_E_MEMORY, with a message. The caller keeps the rows that were read, after an error, too. */
+/* Reads a file. Returns 0, -MT_E_RULES or -MT_E_MEMORY, with a message. After an error, the rows that were read stay in *why. */
 int why_read(struct mt_why *why, const struct why_file *file, const char *text, size_t size, char *message,
 	     size_t message_size);
 
-/* Writes an error at the cursor's line into the message; `about` fills the %s of `words`. Returns the error. */
+/* Writes a message about the cursor's line; `about` replaces the %s of `words`. Returns the error. */
 int why_fail(struct why_source *source, const char *words, const char *about);
 
-/* Reads a row to its end, each key once by its field. A missing required key is an error. */
+/* Reads a row to its end. Each key comes at most once; a required key that is missing is an error. */
 int why_read_fields(struct why_source *source, const struct why_field *field, size_t fields);
 
-/* Reads a value for a field: a uint32_t word; a uint64_t of bits, from a word or a list; a text that is kept. */
+/* Read the value of a field: a word as uint32_t; a word or a list as uint64_t of bits; a text, which is kept. */
 int why_read_word(struct why_source *source, const struct why_field *field);
 int why_read_bits(struct why_source *source, const struct why_field *field);
 int why_read_text(struct why_source *source, const struct why_field *field);
 
-/* Bits of the node that the cursor stands on: a word, or a list of words. */
+/* Reads the bits of the node at the cursor, a word or a list of words. */
 int why_bits_here(struct why_source *source, const struct why_field *field, uint64_t *bits);
 
-/* Makes room for one more item of `size` bytes, all zeros. NULL: out of memory. */
+/* Adds an item of `size` zero bytes and returns it. NULL: out of memory. */
 void *why_add(void *array, size_t *count, size_t *max, size_t size);
 
 extern const char *const why_cause_words[MT_CAUSES];

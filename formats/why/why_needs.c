@@ -1,4 +1,4 @@
-/* why_needs.c - needs.yaml: the phases that need a category's bytes. */
+/* why_needs.c - needs.yaml: the phases in which the bytes of a category are needed. */
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -9,10 +9,10 @@
 struct need_row {
 	uint32_t category, who;
 	uint64_t phases[MT_NEEDS];
-	int rest; /* enum mt_need of all other phases; -1: none */
+	int rest; /* enum mt_need of all other phases; -1: not given */
 };
 
-/* "now: [forward, backward]", or "later: rest". */
+/* Reads "now: [forward, backward]" or "later: rest". */
 static int read_phases(struct why_source *source, const struct why_field *field)
 {
 	struct need_row *row = source->row;

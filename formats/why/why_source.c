@@ -1,6 +1,6 @@
 /*
- * why_source.c - reads rows, words and lists of words, the parts of all files of formats/why (README.md). Unknown and repeated keys
- * are errors with file and line.
+ * why_source.c - reads rows, words and lists of words: the parts that all files of formats/why have (README.md). An unknown or repeated key is an
+ * error with file and line.
  */
 #include <stdio.h>
 #include <stdlib.h>

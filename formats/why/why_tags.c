@@ -1,10 +1,10 @@
-/* why_tags.c - tags.yaml: patterns of functions, files and libraries, and the tags of a frame. */
+/* why_tags.c - tags.yaml: patterns for functions, files and libraries, and the tags of a frame. */
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "why_impl.h"
 
-/* Only the end of a longer text is matched: the end of a path says most. */
+/* A longer text is matched by its end: the end of a path says most. */
 #define TEXT_MAX_BYTES 4096u
 
 static int refuse_pattern(struct why_source *source, const char *key, const struct pattern_fault *fault)
@@ -69,7 +69,7 @@ static int fits(const struct pattern *pattern, const char *text)
 	return !pattern || (*text && pattern_matches(pattern, text));
 }
 
-/* A pattern can match "Adam.step" or "step". */
+/* A pattern can match the qualified name "Adam.step", or its last part "step". */
 static int fits_function(const struct pattern *pattern, const char *function)
 {
 	const char *dot = strrchr(function, '.');

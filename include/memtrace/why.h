@@ -1,8 +1,7 @@
 /*
- * why.h - rules about causes of memory use and their fixes: formats/why/tags.yaml, needs.yaml and fixes.yaml, checked.
+ * why.h - rules about causes of memory use and their fixes: formats/why/tags.yaml, needs.yaml and fixes.yaml, read and checked.
  *
- * formats/why/README.md describes the rows. All texts belong to struct mt_why and live as long as it. A struct mt_why
- * never changes.
+ * formats/why/README.md describes the rows. struct mt_why owns all texts, which live as long as it, and never changes.
  */
 #ifndef MEMTRACE_WHY_H
 #define MEMTRACE_WHY_H
@@ -11,7 +10,7 @@
 #include <stdint.h>
 #include "memtrace/phase.h"
 
-/* The causes, one for each detector. X(NAME, word, what the bytes of such a cause are) */
+/* The causes, one for each detector. X(NAME, word, what the bytes of the cause are) */
 #define MT_CAUSE_LIST(X)                                                                                   \
 	X(TOO_LARGE, "too_large", "one request that is larger than the GPU")                               \
 	X(ALLOCATOR_IDLE, "allocator_idle", "reserved by a caching allocator, and in no tensor")           \
@@ -42,61 +41,61 @@ enum mt_cause {
 		MT_CAUSES
 };
 
-/* Subjects of a function or file on a stack. X(NAME, word) */
-#define MT_TAG_LIST(X)                                                                            \
-	X(ENGINE, "engine")                   /* code of an inference engine */                   \
-	X(ENGINE_START, "engine-start")       /* an engine sizes or makes its pools */            \
-	X(DRAFT, "draft")                     /* a draft model that no share of the GPU counts */ \
-	X(WAKE, "wake")                       /* an engine's pool comes back */                   \
-	X(GENERATE, "generate")               /* a model that generates without an engine */      \
-	X(PROFILE_RUN, "profile-run")         /* an engine's trial forward */                     \
-	X(GRAPH_CAPTURE, "graph-capture")     /* CUDA graphs are made */                          \
-	X(COMPILE, "compile")                 /* torch.compile and autotuning */                  \
-	X(CHECKPOINT_LOAD, "checkpoint-load") /* a file is read */                                \
-	X(STATE_DICT, "state-dict")           /* a state dict is made or gathered */              \
-	X(SAVE, "save")                       /* a checkpoint is written */                       \
-	X(WEIGHT_SYNC, "weight-sync")         /* weights go from trainer to engine */             \
-	X(GATHER, "gather")                   /* shards become a whole */                         \
-	X(COLLECTIVE, "collective")           /* a communicator, or one of its calls */           \
-	X(OFFLOAD, "offload")                 /* to the host, or back from it */                  \
-	X(OPTIMIZER, "optimizer")             /* a step of an optimizer, or its states */         \
-	X(ADAM, "adam")                       /* an optimizer with two states of each number */   \
-	X(CLIP, "clip")                       /* norms of gradients */                            \
-	X(BACKWARD, "backward")               /* a backward is called */                          \
-	X(RECOMPUTE, "recompute")             /* activation checkpointing */                      \
-	X(LOSS, "loss")                       /* softmax, cross entropy, entropy, log-probs */    \
-	X(HEAD, "head")                       /* from hidden states to words */                   \
-	X(WORDS, "words")                     /* a name of log-probs: it may run a model, too */  \
-	X(SCORES, "scores")                   /* attention's weights of each pair of tokens */    \
-	X(INTEGERS, "integers")               /* makes integer tensors */                         \
-	X(ATTENTION, "attention")                                                                 \
-	X(MOE, "moe")                                                                             \
-	X(EVALUATION, "evaluation")                                                               \
-	X(METRICS, "metrics")       /* statistics that are kept */                                \
-	X(COPY, "copy")             /* clone, deepcopy, upcast */                                 \
-	X(MODEL_COPY, "model-copy") /* deepcopy of a whole model */                               \
-	X(EMA, "ema")               /* a moving average of weights */                             \
-	X(REFERENCE, "reference")   /* a reference or teacher model */                            \
-	X(CRITIC, "critic")         /* a critic or reward model */                                \
-	X(MODEL_INIT, "model-init") /* a model is made */                                         \
-	X(MOVE, "move")             /* to(device), cuda() */                                      \
-	X(DATA, "data")             /* data loaders, batches, queues */                           \
-	X(PREFETCH, "prefetch")                                                                   \
-	X(BUFFER, "buffer")     /* a bucket or workspace of fixed size */                         \
-	X(IMAGES, "images")     /* pixels: vision towers, decoders, patches */                    \
-	X(TRAINING, "training") /* a step or a loop of a training */                              \
-	X(LOOP, "loop")         /* a train loop or main: names nothing */
+/* Kinds of work that a function or file on a stack shows. X(NAME, word) */
+#define MT_TAG_LIST(X)                                                                                           \
+	X(ENGINE, "engine")                   /* code of an inference engine */                                  \
+	X(ENGINE_START, "engine-start")       /* an engine makes its pools or finds their size */                \
+	X(DRAFT, "draft")                     /* a draft model, which no share of the GPU includes */            \
+	X(WAKE, "wake")                       /* an engine's pool wakes up */                                    \
+	X(GENERATE, "generate")               /* a model that generates without an engine */                     \
+	X(PROFILE_RUN, "profile-run")         /* an engine's trial forward */                                    \
+	X(GRAPH_CAPTURE, "graph-capture")     /* CUDA graphs are captured */                                     \
+	X(COMPILE, "compile")                 /* torch.compile and autotuning */                                 \
+	X(CHECKPOINT_LOAD, "checkpoint-load") /* a file is read */                                               \
+	X(STATE_DICT, "state-dict")           /* a state dict is made or gathered */                             \
+	X(SAVE, "save")                       /* a checkpoint is written */                                      \
+	X(WEIGHT_SYNC, "weight-sync")         /* weights go from trainer to engine */                            \
+	X(GATHER, "gather")                   /* shards become whole tensors */                                  \
+	X(COLLECTIVE, "collective")           /* a communicator, or one of its calls */                          \
+	X(OFFLOAD, "offload")                 /* a move to the host, or back */                                  \
+	X(OPTIMIZER, "optimizer")             /* a step of an optimizer, or its states */                        \
+	X(ADAM, "adam")                       /* an optimizer with two states for each number */                 \
+	X(CLIP, "clip")                       /* norms of gradients */                                           \
+	X(BACKWARD, "backward")               /* a call of backward */                                           \
+	X(RECOMPUTE, "recompute")             /* activation checkpointing */                                     \
+	X(LOSS, "loss")                       /* the loss: softmax, cross entropy, entropy, log-probs */         \
+	X(HEAD, "head")                       /* the head: from hidden states to words */                        \
+	X(WORDS, "words")                     /* a function named after log-probs, which may also run a model */ \
+	X(SCORES, "scores")                   /* weights of attention, for each pair of tokens */                \
+	X(INTEGERS, "integers")               /* integer tensors are made */                                     \
+	X(ATTENTION, "attention")                                                                                \
+	X(MOE, "moe")                                                                                            \
+	X(EVALUATION, "evaluation")                                                                              \
+	X(METRICS, "metrics")       /* statistics that the program keeps */                                      \
+	X(COPY, "copy")             /* a copy: clone, deepcopy, upcast */                                        \
+	X(MODEL_COPY, "model-copy") /* deepcopy of a whole model */                                              \
+	X(EMA, "ema")               /* a moving average of weights */                                            \
+	X(REFERENCE, "reference")   /* a reference or teacher model */                                           \
+	X(CRITIC, "critic")         /* a critic or reward model */                                               \
+	X(MODEL_INIT, "model-init") /* a model is made */                                                        \
+	X(MOVE, "move")             /* a move to a device: to(device), cuda() */                                 \
+	X(DATA, "data")             /* data loaders, batches, queues */                                          \
+	X(PREFETCH, "prefetch")                                                                                  \
+	X(BUFFER, "buffer")     /* a bucket or workspace of fixed size */                                        \
+	X(IMAGES, "images")     /* images: vision towers, decoders, patches */                                   \
+	X(TRAINING, "training") /* a step or a loop of a training */                                             \
+	X(LOOP, "loop")         /* a train loop or main, which names no work */
 
 enum mt_tag {
 #define MT_TAG_ENUM(name, word) MT_TAG_##name,
 	MT_TAG_LIST(MT_TAG_ENUM)
 #undef MT_TAG_ENUM
-		MT_TAGS /* at most 64 */
+		MT_TAGS /* at most 64: a bit for each */
 };
 
 #define MT_TAG_BIT(name) ((uint64_t)1 << MT_TAG_##name)
 
-/* When bytes are needed, seen from a moment. X(NAME, word) */
+/* When bytes are needed next, seen from a moment. X(NAME, word) */
 #define MT_NEED_LIST(X)   \
 	X(NEVER, "never") \
 	X(LATER, "later") \
@@ -109,7 +108,7 @@ enum mt_need {
 		MT_NEEDS
 };
 
-/* Actions of a person. X(NAME, word) */
+/* Actions that a person can take. X(NAME, word) */
 #define MT_ACTION_LIST(X)                             \
 	X(FEWER_TOKENS, "fewer-tokens")               \
 	X(CHUNK_LOGITS, "chunk-logits")               \
@@ -149,12 +148,12 @@ enum mt_action {
 		MT_ACTIONS
 };
 
-/* Owners of the bytes. X(NAME, word) */
-#define MT_WHO_LIST(X)                                                                                        \
-	X(ANY, "any")                                                                                         \
-	X(TRAINER, "trainer") /* has run a backward or an optimizer */                                        \
-	X(ENGINE, "engine")   /* an inference engine's process, or memory of an engine inside of a trainer */ \
-	X(MODEL, "model")     /* computes and does not train */
+/* The users of bytes. X(NAME, word) */
+#define MT_WHO_LIST(X)                                                                                     \
+	X(ANY, "any")                                                                                      \
+	X(TRAINER, "trainer") /* a process that has run a backward or an optimizer */                      \
+	X(ENGINE, "engine")   /* a process with an inference engine, or an engine's memory in a trainer */ \
+	X(MODEL, "model")     /* a process that computes and does not train */
 
 enum mt_who {
 #define MT_WHO_ENUM(name, word) MT_WHO_##name,
@@ -163,7 +162,7 @@ enum mt_who {
 		MT_WHOS
 };
 
-/* Facts that a text may name in braces: the page fills them in. X(NAME, word) */
+/* Facts that a text can have in braces; the page fills them in. X(NAME, word) */
 #define MT_FACT_LIST(X)             \
 	X(BYTES, "bytes")           \
 	X(PIECES, "pieces")         \
@@ -185,10 +184,10 @@ enum mt_fact {
 		MT_FACTS
 };
 
-/* The caller of the driver for the failed request. X(NAME, word) */
-#define MT_ASKER_LIST(X)                                                                                        \
-	X(ALLOCATOR, "allocator") /* the framework's caching allocator: it first gave back its idle segments */ \
-	X(LIBRARY, "library")     /* a library or a pool that sleeps: the allocator's idle memory stays */
+/* The caller of the driver in the failed request. X(NAME, word) */
+#define MT_ASKER_LIST(X)                                                                                           \
+	X(ALLOCATOR, "allocator") /* the framework's caching allocator, which first gave back its idle segments */ \
+	X(LIBRARY, "library")     /* a library, or a pool that sleeps: the allocator keeps its idle memory */
 
 enum mt_asker {
 #define MT_ASKER_ENUM(name, word) MT_ASKER_##name,
@@ -199,40 +198,40 @@ enum mt_asker {
 
 struct mt_why;
 
-/* Reads the built-in files. On -MT_E_RULES `message` has file, line and reason. The caller frees *why. */
+/* Reads the built-in files. Returns 0, -MT_E_RULES or -MT_E_MEMORY; for -MT_E_RULES, `message` has file, line and reason. The caller frees *why. */
 int mt_why_new(struct mt_why **why, char *message, size_t message_size);
-void mt_why_free(struct mt_why *why); /* NULL is fine */
+void mt_why_free(struct mt_why *why); /* NULL is allowed */
 
-/* The tags of a frame, a bit for each enum mt_tag. "": unknown. A pattern can match a function's plain or qualified name. */
+/* Returns the tags of a frame, a bit for each enum mt_tag. "": unknown. A pattern can match the plain or the qualified name of a function. */
 uint64_t mt_why_tags(const struct mt_why *why, const char *function, const char *file, const char *module);
 
 /*
- * When `who` needs its bytes of the category, while `phase` runs on the GPU. `phase` is the phase of the moment, not of the bytes'
- * birth. A trainer that generates with its own model is a MT_WHO_MODEL during the rollout (tag `generate` on the stack).
+ * Returns when `who` next needs its bytes of the category, while `phase` runs on the GPU. `phase` is the phase at the moment, not the one of the
+ * bytes' birth. A trainer that generates with its own model counts as MT_WHO_MODEL during the rollout (tag `generate` on the stack).
  */
 enum mt_need mt_why_need(const struct mt_why *why, enum mt_category category, enum mt_who who, enum mt_phase phase);
 
 struct mt_fix_question {
 	enum mt_cause cause;
 	enum mt_category category;
-	enum mt_phase phase;  /* the phase that made the bytes */
-	enum mt_phase asking; /* the phase that asked for more */
+	enum mt_phase phase;  /* phase that made the bytes */
+	enum mt_phase asking; /* phase of the request */
 	enum mt_who who;
-	uint64_t tags; /* all tags of the stack that made the bytes */
+	uint64_t tags; /* tags that all stacks of the bytes have */
 	enum mt_need need;
 	enum mt_asker asker;
-	int alone; /* 1: the process has no other ranks to share with */
+	int alone; /* 1: the process has no other ranks to shard with */
 };
 
 struct mt_fix {
 	enum mt_action action;
-	const char *text; /* one imperative sentence with {facts}; a part in [brackets] is left out without its fact */
+	const char *text; /* one imperative sentence with {facts}; a part in [brackets] needs its fact */
 };
 
-/* The most specific row; never NULL: each cause has a row without conditions. */
+/* Returns the most specific row that fits. Never NULL: each cause has a row without conditions. */
 const struct mt_fix *mt_why_fix(const struct mt_why *why, const struct mt_fix_question *question);
 
-/* Fills `fix` with the next best rows that have other actions, at most `room`. Returns their number. */
+/* Fills `fix` with the next best rows, at most `room`, each with another action. Returns their number. */
 size_t mt_why_fixes(const struct mt_why *why, const struct mt_fix_question *question, const struct mt_fix **fix,
 		    size_t room);
 
