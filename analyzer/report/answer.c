@@ -127,7 +127,7 @@ static int print(const struct answer *answer, struct report_input *input, const 
 
 	text_init(&text, stdout);
 	error = answer_print(answer, &text, input->db, options, command);
-	/* The facts lack this answer: read the events. */
+	/* The facts do not have this answer: read the events. */
 	if (error == -MT_E_BUSY && !input->source.db && !report_input_reload(input, command, LOAD_LIVES))
 		error = answer_print(answer, &text, input->db, options, command);
 	if (error >= 0)
@@ -159,7 +159,7 @@ int answer_command(int argc, char **argv, const struct answer *answer, void *own
 	if (!status)
 		status = print(answer, &input, &options, argv[0]);
 	else
-		input.analysis.processes = 0; /* one line is enough */
+		input.analysis.processes = 0; /* the report has said it: no second line */
 	closed = report_input_close(&input);
 	return status ? status : closed;
 }
@@ -179,7 +179,7 @@ int answer_traces(int argc, char **argv, int (*answer)(const struct source *sour
 	}
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "%s: no trace named (memana %s trace.zst)", argv[0], argv[0]);
-	source_take_all(); /* the answer is about files */
+	source_take_all(); /* the answer needs all files of the run */
 	status = command_open(&source, argv + optind, (uint32_t)(argc - optind), 0);
 	if (!status)
 		status = answer(&source, json);

@@ -1,4 +1,4 @@
-/* Shared by all commands: their table, messages, and the opening of their input. */
+/* The parts that all commands share: their table, messages, and the opening of their input. */
 #include "command.h"
 
 #include <errno.h>
@@ -100,7 +100,7 @@ int command_output(const char *command, const char *output, char *const *input, 
 	return 0;
 }
 
-/* The words for a source that was opened, or was not. */
+/* Prints the message about a source that was opened, or that could not be opened. */
 static int tell_opened(const struct source *source, int error)
 {
 	if (error)

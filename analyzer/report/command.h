@@ -1,6 +1,6 @@
 /*
- * command.h - shared by all commands. A command is one function: it reads its arguments, does its work, and returns the
- * exit code. Only cmd_*.c, report.c and main.c print messages for people.
+ * command.h - the parts that all commands share. A command is one function: it reads its arguments, does its work, and returns the exit status. Only
+ * cmd_*.c, report.c and main.c print messages.
  */
 #ifndef MEMANA_COMMAND_H
 #define MEMANA_COMMAND_H
@@ -19,12 +19,11 @@ struct command {
 	const char *name, *arguments, *summary;
 };
 
-typedef int command_function(int argc, char **argv); /* argv[0] is the command's name; the exit code */
+typedef int command_function(int argc, char **argv); /* argv[0] is the command's name; returns the exit status */
 
 /*
- * The list of memana's commands. Dispatch, help and the checks of the manual page come from this list.
- *
- * X(name, arguments, summary): the function is cmd_<name> in cmd_<name>.c. In order of use.
+ * The commands of memana, in the order of their use. Dispatch, help and the checks of the manual page come from this list. X(name, arguments,
+ * summary): the function is cmd_<name> in cmd_<name>.c.
  */
 #define COMMAND_LIST(X)                                                             \
 	X(top, "TRACE...|DB", "what filled the device at its peak")                 \
@@ -55,45 +54,45 @@ COMMAND_LIST(COMMAND_FUNCTION)
 extern const struct command commands[]; /* in the order of COMMAND_LIST */
 extern const size_t command_count;
 
-const struct command *command_find(const char *name); /* NULL: no command has this name */
+const struct command *command_find(const char *name); /* NULL: there is no such command */
 
-/* Prints "memana: ..." to stderr and returns `exit_code`. Control characters become '?'. */
+/* Prints "memana: ..." to stderr, with '?' for control characters. Returns `exit_code`. */
 int command_fail(int exit_code, const char *format, ...) MT_PRINTF(2, 3);
 
 /*
- * source_open for a command, with messages. Returns 0; or, after a message, the exit code. `databases` 0:
- * source_open_traces. The caller calls command_close in any case.
+ * Opens the input as source_open does, with messages; `databases` 0: as source_open_traces. Returns 0; after a message, the exit status. The caller
+ * calls command_close, also after an error.
  */
 int command_open(struct source *source, char *const *paths, uint32_t count, int databases);
 
-/* The same with source_open_live. */
+/* As command_open, with source_open_live. */
 int command_open_live(struct source *source, char *const *paths, uint32_t count, enum source_follow follow);
 
-/* Releases the source. Returns `status`; or, if this is 0 and the source is damaged, the exit code for damage. */
+/* Releases the source. Returns `status`; if this is 0 and the source is damaged, the exit status for damage. */
 int command_close(struct source *source, int status);
 
 /*
- * Checks whether a new file may be named `output`. A folder, a device, a pipe, and the `count` inputs are refused:
- * writing would destroy an input. Returns 0; or, after a message, the exit code.
+ * Checks the name of a new file. Refuses a folder, a device, a pipe, and the `count` inputs, which would be destroyed. Returns 0; after a message,
+ * the exit status.
  */
 int command_output(const char *command, const char *output, char *const *input, int count);
 
-/* Parses a whole number in [min, max]. Returns 0, or -MT_E_ARGUMENT. */
+/* Reads a whole number from min to max. Returns 0 or -MT_E_ARGUMENT. */
 int command_number(const char *text, long min, long max, long *number);
 
 /*
- * command_fail for a word that is not in a list. The message is `format`, and then the nearest word: "top: --by colour:
- * not one of phase, ... (did you mean ...?)". Returns EXIT_USAGE.
+ * As command_fail, for a word that is not in a list. The message is `format`, then the nearest word: "top: --by colour: not one of phase, ... (did
+ * you mean ...?)". Returns EXIT_USAGE.
  */
 int command_bad_word(const struct mt_nearest *nearest, const char *format, ...) MT_PRINTF(2, 3);
 
-/* The same for a phase: "retained: --from WORD: no such phase". */
+/* As command_bad_word, for a phase: "retained: --from WORD: no such phase". */
 int command_bad_phase(const char *command, const char *option, const char *word);
 
-/* Applies --rules. Returns 0; or, after a message, the exit code. */
+/* Applies --rules. Returns 0; after a message, the exit status. */
 int command_rules(const char *path);
 
-/* The words for --from PHASE and similar options (struct command_option). */
+/* The words that --from PHASE and similar options take (struct command_option). */
 #define COMMAND_PHASE_WORD(name, number, phase, letter) " " phase
 #define COMMAND_PHASES MT_PHASE_LIST(COMMAND_PHASE_WORD)
 

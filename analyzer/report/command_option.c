@@ -10,11 +10,11 @@
 #include "source/spool.h"
 
 #define OPTIONS_MAX 32
-#define HEAD_MAX 24 /* widest column of options that have their help on the same line */
+#define HEAD_MAX 24 /* largest width of an option that has its help on the same line */
 
 static int full;
 
-static const char *one_dash; /* word with one dash that ended the options */
+static const char *one_dash; /* word with a single dash, which ended the options */
 
 static const struct command_option *proposed; /* options of the running command */
 
@@ -25,7 +25,7 @@ struct getopt_tables {
 	char letter[2 * OPTIONS_MAX + 2];
 };
 
-/* A leading ":" distinguishes a missing value from an unknown option. */
+/* A ":" at the begin makes getopt distinguish a missing value from an unknown option. */
 static void fill_tables(struct getopt_tables *tables, const struct command_option *options)
 {
 	const struct command_option *row;
@@ -55,10 +55,7 @@ static int takes_value(const struct command_option *row, const char *argument)
 	return argument[1] == row->key && !argument[2];
 }
 
-/*
- * Finds a long option with one dash. getopt would take -json for -j -s -o -n, and -output for a file "utput". NULL:
- * none.
- */
+/* Finds a long option with a single dash; NULL: there is none. getopt would read -json as -j -s -o -n, and -output as a file "utput". */
 static const char *find_one_dash(int argc, char **argv, const struct command_option *options)
 {
 	const struct command_option *row;
@@ -76,7 +73,7 @@ static const char *find_one_dash(int argc, char **argv, const struct command_opt
 	return NULL;
 }
 
-/* A trace named "-" is standard input. */
+/* Gives "-" the name of standard input: a trace. */
 static void name_standard_input(int argc, char **argv)
 {
 	static char path[] = SPOOL_PATH;
@@ -114,7 +111,7 @@ int command_full(void)
 
 /* ---- mistyped options ---- */
 
-/* Sets `name` to the option's name in "--name=value", and starts the search for a similar one. */
+/* Copies the option's name from "--name=value" to `name`, and starts the search for the nearest option. */
 static void find_option(struct mt_nearest *nearest, char name[MT_NEAREST_MAX + 2], const char *argument)
 {
 	const struct command_option *row;
@@ -136,7 +133,7 @@ int command_bad_option(int argc, char **argv, int result)
 		return command_fail(EXIT_USAGE,
 				    "%s: %s: there is no such option (did you mean -%s? See memana %s --help)", argv[0],
 				    one_dash, one_dash, argv[0]);
-	/* getopt reports a short option in optopt; a long option is the argument before optind. */
+	/* getopt sets optopt for a short option. A long option is the argument before optind. */
 	if (result == '?' && optopt && optind <= argc && strncmp(argument, "--", 2))
 		return command_fail(EXIT_USAGE, "%s: -%c: %s (see memana %s --help)", argv[0], optopt, what, argv[0]);
 	if (result == '?' && optopt && strchr(argument, '='))
@@ -151,7 +148,7 @@ int command_bad_option(int argc, char **argv, int result)
 
 /* ---- the help ---- */
 
-/* "  -o, --output FILE", "      --json", "  -n N". Its columns. */
+/* Writes the head of an option: " -o, --output FILE", " --json", " -n N". Returns its width. */
 static int make_head(char head[64], const struct command_option *row)
 {
 	char letter[4] = "  ";
@@ -193,7 +190,7 @@ static void print_row(const struct text *text, const struct command_option *row,
 	text_wrap(text, indent, at, row->help);
 }
 
-/* Prints the words for values once below, for all options that take them. */
+/* Prints the words for values once, below the options, for all options that take these words. */
 static void print_words(const struct text *text, const struct command_option *options)
 {
 	const struct command_option *row, *other;

@@ -5,19 +5,19 @@
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
 
-#define SEEN_MAX 3   /* processes that are named */
-#define SEEN_ROSE 16 /* processes that are searched for the place of their rise */
-#define SEEN_SHARE 8 /* least share of the recorded processes' bytes for a process to be named: 1 / SEEN_SHARE */
+#define SEEN_MAX 3   /* largest number of processes that are named */
+#define SEEN_ROSE 16 /* room for processes */
+#define SEEN_SHARE 8 /* divisor: a process with less than 1/SEEN_SHARE of all processes' bytes is not named */
 
 struct seen {
 	int64_t process, pid, rank;
-	uint64_t first, last, all; /* RSS, bytes: first sample, last sample, sum over all processes */
+	uint64_t first, last, all; /* RSS in bytes: at the first and the last sample; last samples of all processes */
 	char function[256], place[256], phase[24];
 };
 
 struct seens {
 	struct seen seen[SEEN_ROSE];
-	uint64_t share; /* least bytes of a process to be named */
+	uint64_t share; /* divisor of the bytes of all: a smaller process is not named */
 	size_t count;
 };
 
@@ -42,8 +42,8 @@ static int take_process(void *context, struct db_stmt *stmt)
 }
 
 /*
- * The place of the last allocation, or of a later return of memory to the driver (an engine going to sleep). Between
- * two such events the place of a process is unknown.
+ * The place of the last allocation; or of a later return of memory to the driver, as when an engine goes to sleep. Between two such events, the place
+ * of a process is unknown.
  */
 static const char place_sql[] =
 	"SELECT ifnull(function, ''), ifnull(place, ''), phase FROM (SELECT * FROM (SELECT alloc_seq AS seq, node, phase FROM allocation "

@@ -1,6 +1,4 @@
-/*
- * host_seen.h - after a run that ended for lack of host memory: the processes with most of it, and their last actions.
- */
+/* host_seen.h - names the processes with most host memory, and their last actions, after a run that ended for lack of host memory. */
 #ifndef MEMANA_HOST_SEEN_H
 #define MEMANA_HOST_SEEN_H
 
@@ -8,21 +6,17 @@
 #include "database/db.h"
 
 /*
- * Says the processes with most memory, and the place of the last allocation of each: " Last seen: rank 0 (pid 2122) in
- * save_checkpoint (x.py:150), RSS from 37.3 GiB to 242.4 GiB; ..". Says nothing if the database has no lives. Returns 0
- * or -MT_E_x.
+ * Says the processes with most memory, and the place of each one's last allocation: " Last seen: rank 0 (pid 2122) in save_checkpoint (x.py:150), its
+ * RSS from 37.3 GiB up to 242.4 GiB; ..". Says nothing if the database has no lives. Returns 0 or -MT_E_x.
  */
 int host_seen_say(struct sentence *sentence, struct db *db);
 
-/*
- * The rise of the recorded processes' RSS since the first sample of each, and the rise of all memory in use in that
- * time.
- */
+/* How much the RSS of the recorded processes rose since the first sample of each, and how much all memory in use rose. */
 struct host_rise {
-	uint64_t own, all; /* bytes; all: since the process that began last */
+	uint64_t own, all; /* bytes: of the processes; of all memory, since the process that began last */
 };
 
-/* 0: no rise, or no samples in the database. Returns 0 or -MT_E_x. */
+/* Finds the rise; 0: no rise, or no samples in the database. Returns 0 or -MT_E_x. */
 int host_rose(struct host_rise *rise, struct db *db);
 
 #endif

@@ -1,4 +1,4 @@
-/* named.c - the traces of a command line, as words of the next command that a report proposes. */
+/* named.c - writes the traces of a command line as words of the next command that a report proposes. */
 #include "named.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "source/folder.h"
 
 #define WORDS_SIZE 8192u
-#define NAMES_SHORT 3u /* up to this number, names are not shortened */
+#define NAMES_SHORT 3u /* more names than this are shortened */
 
 static size_t folder_length(const char *name)
 {
@@ -16,9 +16,9 @@ static size_t folder_length(const char *name)
 	return slash ? (size_t)(slash + 1 - name) : 0;
 }
 
-/* The beginning and the end shared by all names. */
+/* The beginning and the end that all names share. */
 struct shared {
-	size_t head, tail; /* bytes; the head has the folder in it */
+	size_t head, tail; /* bytes; the head includes the folder */
 	size_t shortest;
 };
 
@@ -44,7 +44,7 @@ static int matches(const struct shared *shared, const char *first, const char *n
 	       !strcmp(name + size - shared->tail, first + strlen(first) - shared->tail);
 }
 
-/* The number of files in the folder of `first` that match "HEAD*TAIL". */
+/* Returns the number of files in the folder of `first` that match "HEAD*TAIL". */
 static uint32_t count_files(const struct shared *shared, const char *first, const char *path)
 {
 	size_t skip = folder_length(first) ? 0 : strlen("./");
@@ -58,7 +58,7 @@ static uint32_t count_files(const struct shared *shared, const char *first, cons
 	return count;
 }
 
-/* Writes "HEAD*TAIL" if it matches exactly these names. Returns 0 if it does not. */
+/* Writes "HEAD*TAIL" if it matches exactly these names. Returns 1; 0: it does not. */
 static int write_pattern(char *words, char *const *names, uint32_t count)
 {
 	struct shared shared = { strlen(names[0]), strlen(names[0]), strlen(names[0]) };
@@ -89,7 +89,7 @@ static int write_pattern(char *words, char *const *names, uint32_t count)
 	return 1;
 }
 
-/* Writes all names. Returns 0 if there is no room. */
+/* Writes all names. Returns 1; 0: they do not fit. */
 static int write_all(char *words, char *const *names, uint32_t count)
 {
 	char word[WORDS_SIZE];

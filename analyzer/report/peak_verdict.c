@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "memtrace/phase.h"
 
-/* The facts told with the culprit's row. */
+/* The facts that the sentences about the culprit need. */
 struct telling {
 	struct sentence *sentence;
 	const struct peak_verdict *verdict;
@@ -23,9 +23,7 @@ void peak_say_phase(struct sentence *sentence, const char *phase, int64_t step, 
 		sentence_say(sentence, " of step %lld", (long long)step);
 }
 
-/*
- * Says " held (37.1 GiB in tensors, 3.3 GiB slack)": max_memory_reserved, max_memory_allocated, and their difference.
- */
+/* Says " held (37.1 GiB in tensors, 3.3 GiB slack)". These are PyTorch's max_memory_reserved, max_memory_allocated, and their difference. */
 static void say_held(struct sentence *sentence, const struct query_device *device, uint64_t tensors)
 {
 	char size[TEXT_SIZE_MAX], slack[TEXT_SIZE_MAX];
@@ -41,9 +39,7 @@ static void say_held(struct sentence *sentence, const struct query_device *devic
 	sentence_say(sentence, ")");
 }
 
-/*
- * Says "Peak 40.4 GiB held (...) of 80.0 GiB (51%) at 1.2 s, in forward of step 2." On the CPU only tensors are known.
- */
+/* Says "Peak 40.4 GiB held (...) of 80.0 GiB (51%) at 1.2 s, in forward of step 2." On the CPU, only tensors are known. */
 static void say_moment(struct sentence *sentence, const struct peak_verdict *verdict, uint64_t tensors)
 {
 	const struct query_device *device = verdict->device;
@@ -66,7 +62,7 @@ static void say_moment(struct sentence *sentence, const struct peak_verdict *ver
 	sentence_say(sentence, ".");
 }
 
-/* ", most of it by ffn_forward (rl_step.c:95)" */
+/* Says ", most of it by ffn_forward (rl_step.c:95)". */
 static int say_largest_place(const struct telling *telling, const struct query_culprit *row)
 {
 	struct peak_place place = { 0 };

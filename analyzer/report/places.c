@@ -10,7 +10,7 @@
 #include "query/query.h"
 #include "query/stack_tree.h"
 
-/* Whether the user's frame has the words of the place. Long names are compared by their beginnings. */
+/* Whether the user's frame has the words of the place. Long names are compared up to the bytes that a place has. */
 static int is_place(const struct callstack *stack, size_t user, const struct finding_place *named)
 {
 	const struct callstack_frame *frame = stack->frame[callstack_inner_frame(stack, user)];
@@ -40,7 +40,7 @@ struct loading {
 	struct places *places;
 	struct db *db;
 	struct stack_tree *tree;
-	uint32_t *slot; /* a hash table of places, by number plus 1 */
+	uint32_t *slot; /* hash table of places: number + 1; 0: the slot is free */
 	uint32_t slots;
 };
 
@@ -83,7 +83,7 @@ static int same_line(const struct callstack_frame *one, const struct callstack_f
 	       (one->line || (one->offset == two->offset && !strcmp(one->module, two->module)));
 }
 
-/* Whether two stacks have the same line of the user, and the same distinctive frame inside of it. */
+/* Whether two stacks have the same user's line, and the same distinctive frame inside of it. */
 static int same_frames(const struct callstack *one, size_t one_user, const struct callstack *two, size_t two_user)
 {
 	return same_line(one->frame[one_user], two->frame[two_user]) &&
@@ -91,7 +91,7 @@ static int same_frames(const struct callstack *one, size_t one_user, const struc
 			 two->frame[callstack_inner_frame(two, two_user)]);
 }
 
-/* `first`: the first site of the place. */
+/* `first` is the first site of its place. */
 static int same_place(const struct place_site *first, const struct place_site *site)
 {
 	if (strcmp(first->phase, site->phase) || strcmp(first->category, site->category) ||
@@ -111,7 +111,7 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 	return hash * 0x9e3779b97f4a7c15ull;
 }
 
-/* A hash of the place's properties: sites of one place have one hash. */
+/* Returns a hash of the place's properties, equal for all sites of a place. */
 static uint32_t hash_of(const struct place_site *site)
 {
 	uint64_t hash = hash_text(hash_text(hash_text(1, site->phase), site->category), site->pattern);
@@ -126,7 +126,7 @@ static uint32_t hash_of(const struct place_site *site)
 	return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* The slot with the number of the site's place plus 1, or the free slot where the place belongs. */
+/* Returns the slot with the number of the site's place + 1, or the free slot for it. */
 static uint32_t *slot_of(const struct loading *loading, const struct place_site *site)
 {
 	uint32_t at = hash_of(site) & (loading->slots - 1);
@@ -205,7 +205,7 @@ static int by_function(const void *a, const void *b)
 	return order ? order : strcmp(one->function, two->function);
 }
 
-/* Orders sites by place; within a place sites stay in the order of bytes. */
+/* Sorts sites by place; the sites of a place keep their order, which is by bytes. */
 static int by_place_and_bytes(const void *a, const void *b)
 {
 	const struct place_site *one = *(const struct place_site *const *)a,
@@ -225,7 +225,7 @@ static int by_function_bytes(const void *a, const void *b)
 	return strcmp(one->name, two->name);
 }
 
-/* Gives each place its functions and its sites. */
+/* Fills the functions and the sites of each place. */
 static void gather(struct places *places)
 {
 	struct place_function *function = places->function;
@@ -258,7 +258,7 @@ static void gather(struct places *places)
 	}
 }
 
-/* Orders by bytes, largest first. Equal ones stay in the order of the sites. */
+/* Sorts by bytes, largest first. Equal places keep the order of their sites. */
 static int by_bytes(const void *a, const void *b)
 {
 	const struct place *one = a, *two = b;

@@ -87,7 +87,7 @@ static int load_place(struct rank *rank, struct db *db, struct stack_tree *tree)
 	return error;
 }
 
-/* Loads the places of all ranks. Ranks run the same code: frames are read once. */
+/* Loads the places of all ranks. Ranks run the same code: each frame is read once. */
 static int load_places(struct ranks *ranks, struct db *db, struct symbols *symbols)
 {
 	struct stack_tree *tree = stack_tree_new(db, symbols);
@@ -105,7 +105,7 @@ static int same_place(const struct rank *a, const struct rank *b)
 	return !strcmp(a->function, b->function) && !strcmp(text_base_name(a->file), text_base_name(b->file));
 }
 
-/* Orders pointers into one array: equal places stay in the array's order. */
+/* Sorts pointers into one array; equal places keep the array's order. */
 static int by_place(const void *a, const void *b)
 {
 	const struct rank *one = *(const struct rank *const *)a, *two = *(const struct rank *const *)b;
@@ -116,7 +116,7 @@ static int by_place(const void *a, const void *b)
 	return order ? order : one < two ? -1 : one > two;
 }
 
-/* Finds the place that most GPUs share; on a tie the first GPU's. */
+/* Finds the place that most GPUs share; of equal ones, that of the first GPU. */
 static int find_usual(struct ranks *ranks)
 {
 	const struct rank **order = calloc(ranks->count, sizeof(*order));
@@ -151,7 +151,7 @@ static int by_size(const void *a, const void *b)
 	return *one < *two ? -1 : *one > *two;
 }
 
-/* The median; for an even number the lower of the middle two (a measured value). */
+/* Finds the median; of an even number, the lower one of the two in the middle: a measured value. */
 static int find_median(struct ranks *ranks)
 {
 	uint64_t *sizes = calloc(ranks->count, sizeof(*sizes));

@@ -1,6 +1,6 @@
 /*
- * ranks.h - compares GPUs: the highest peak, whether one place is behind all peaks, and how even each phase is. A GPU
- * is named by the rank of the process that made its peak.
+ * ranks.h - compares GPUs: the highest peak, whether all peaks have the same place, and how even each phase is. The name of a GPU is the rank of the
+ * process that made its peak.
  */
 #ifndef MEMANA_RANKS_H
 #define MEMANA_RANKS_H
@@ -22,10 +22,10 @@ struct rank {
 	uint64_t site_bytes;                                   /* bytes of the largest place at the peak */
 	char function[RANKS_PLACE_MAX], file[RANKS_PLACE_MAX]; /* user frame of this place; "": none */
 	unsigned line;
-	int is_usual; /* 1: most GPUs have this place */
+	int is_usual; /* 1: it is the place that most GPUs share */
 };
 
-/* The peaks of one phase. */
+/* The peaks of one phase on all ranks. */
 struct rank_phase {
 	char phase[RANKS_WORD_MAX];
 	uint32_t ranks; /* number of ranks that ran the phase */
@@ -34,17 +34,17 @@ struct rank_phase {
 };
 
 struct ranks {
-	struct rank *rank; /* by number */
+	struct rank *rank; /* sorted by number */
 	uint32_t count;
-	struct rank_phase *phase; /* highest first */
+	struct rank_phase *phase; /* sorted by bytes, highest first */
 	uint32_t phases;
-	uint32_t lowest, highest; /* indexes */
+	uint32_t lowest, highest; /* indices */
 	uint64_t median;
 	uint32_t usual;       /* index of a GPU with the place that most GPUs share */
-	uint32_t usual_count; /* number of these GPUs */
+	uint32_t usual_count; /* number of the GPUs that share it */
 };
 
-/* Loads the GPUs that were used. Returns 0 or -MT_E_x. The caller releases `ranks` in any case. */
+/* Loads the GPUs with bytes. Returns 0 or -MT_E_x. The caller releases `ranks`, also after an error. */
 int ranks_load(struct ranks *ranks, struct db *db, struct symbols *symbols);
 void ranks_release(struct ranks *ranks);
 

@@ -14,9 +14,9 @@
 #include "store/load.h"
 #include "store/store.h"
 
-#define REPORT_DEVICES_MAX 1024u /* most devices of a run that are filled in */
+#define REPORT_DEVICES_MAX 1024u /* largest number of devices that are filled in */
 
-/* Copies of rows: a row lives only as long as its question. */
+/* Copies of rows: a row lives only until its question returns. */
 struct devices {
 	struct doc_device device[REPORT_DEVICES_MAX];
 	char text[REPORT_DEVICES_MAX][3][128];
@@ -51,7 +51,7 @@ int report_shape(struct doc *doc, struct db *db)
 	return error;
 }
 
-/* The same for traces without a database. The devices have the same numbers. */
+/* As report_shape, for traces without a database. Devices have the same numbers. */
 static int shape(struct doc *doc, const struct analysis *analysis)
 {
 	struct db *db = NULL;
@@ -155,7 +155,7 @@ int report_damage(const struct analysis *analysis, const char *done)
 	if (!error)
 		return 0;
 	missing = &where->loss[MT_LOSS_DAMAGED];
-	/* The reader skipped the damage and read the rest. */
+	/* The reader has skipped the damage, and has read the rest. */
 	if (missing->records)
 		return command_fail(mt_exit_code(error), "%s: %s at byte %lu (%s missing, everything else is %s)",
 				    where->file, mt_strerror(error), (unsigned long)where->state->error_offset,
@@ -219,12 +219,12 @@ static int load_traces(struct report_input *input, enum load_parts parts)
 	return error ? error : db_commit(input->db);
 }
 
-/* Prints one line. Returns the exit code. */
+/* Prints one line about the error. Returns the exit status. */
 static int tell_failure(struct report_input *input, const char *command, int error)
 {
 	const char *words;
 
-	input->told = 1; /* one line is enough */
+	input->told = 1; /* no second line */
 	words = error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error);
 	if (error == -MT_E_SYSTEM && !input->db)
 		return command_fail(mt_exit_code(error), "%s: no temporary database could be made: %s (see TMPDIR)",

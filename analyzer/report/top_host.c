@@ -13,7 +13,7 @@ static uint64_t room(const struct query_host *host)
 	return host->cgroup_limit > host->cgroup ? host->cgroup_limit - host->cgroup : 0;
 }
 
-/* A copy of a word: the words of a row do not outlive it. */
+/* Copies a word: words of a row live only as long as the row. */
 static const char *keep_word(const char *word)
 {
 	static const char *const words[] = { "killed", "cgroup", "machine", "left" };
@@ -69,9 +69,9 @@ int host_sum(struct host_sum *sum, struct db *db)
 
 /* ---- words ---- */
 
-#define PINNED_LEAST 4096 /* bytes: the driver pins whole pages, and the figure is the sum of the requests */
+#define PINNED_LEAST 4096 /* bytes: smaller sums do not count, because the driver pins whole pages */
 
-/* Says "cgroup 30.0 GiB of 32.0 GiB, 90.0 GiB available", after `before`. Unknown figures are left out. */
+/* Says "cgroup 30.0 GiB of 32.0 GiB, 90.0 GiB available", after `before`. Unknown numbers are left out. */
 static void say_room(struct sentence *sentence, const char *before, const struct query_host *host)
 {
 	char use[TEXT_SIZE_MAX], limit[TEXT_SIZE_MAX], available[TEXT_SIZE_MAX];
@@ -88,7 +88,7 @@ static void say_room(struct sentence *sentence, const char *before, const struct
 			     text_bytes(available, host->available));
 }
 
-#define OWN_SHARE 4 /* the processes' least share of the cgroup; other ranks may be unrecorded */
+#define OWN_SHARE 4 /* divisor: least share of the cgroup that is the processes' own; other ranks may not be recorded */
 
 static int have_part(const struct host_sum *sum, uint64_t share)
 {
@@ -97,7 +97,7 @@ static int have_part(const struct host_sum *sum, uint64_t share)
 }
 
 #define RISE_SHARE \
-	8 /* least rise, as a share of the bytes in use; and own part of a rise: many machines have eight ranks */
+	8 /* divisor: least rise of the bytes in use, and least own part of a rise; many machines have eight ranks */
 
 int host_sum_rose(const struct host_sum *sum)
 {
@@ -110,13 +110,13 @@ int host_sum_others_rose(const struct host_sum *sum)
 	       sum->own_rose < sum->rose / RISE_SHARE;
 }
 
-/* Whether a good part of the memory in use is the processes' own, as far as known. */
+/* Whether the processes own much of the memory in use, as far as known. */
 static int is_theirs(const struct host_sum *sum)
 {
 	return have_part(sum, sum->processes > 1 ? OWN_SHARE : 2) || host_sum_rose(sum);
 }
 
-/* Says the processes' own part of the memory in use, as far as cgroup and machine tell. */
+/* Says the processes' part of the memory in use, as far as cgroup and machine are known. */
 static void say_share(struct sentence *sentence, const struct host_sum *sum)
 {
 	const struct query_host *all = &sum->all;
@@ -150,9 +150,9 @@ static void say_share(struct sentence *sentence, const struct host_sum *sum)
 }
 
 #define USED_UP_MAX 64
-#define FULL_SHARE 100 /* less free than 1 / FULL_SHARE is full */
+#define FULL_SHARE 100 /* divisor: memory with less than 1/FULL_SHARE free is full */
 
-/* The limit that was used up; if some was left, the part that was used. */
+/* Says the limit that was used up; if some memory was free, says the used part. */
 static const char *used_up(char out[USED_UP_MAX], const struct query_host *row)
 {
 	int cgroup = !strcmp(row->pressure, "cgroup") && row->cgroup_limit;
@@ -192,10 +192,10 @@ struct verdicts {
 	const struct text *text;
 	struct db *db;
 	const struct host_sum *sum;
-	uint64_t said; /* number of processes with a verdict */
+	uint64_t said; /* number of processes with a verdict so far */
 };
 
-/* Says the whole verdict on one process. `is_first`: also the owners of the memory. */
+/* Says the verdict on one process; `is_first`: also the holders of the memory. */
 static void say_row(struct sentence *sentence, const struct query_host *row, const struct host_sum *sum, int is_first)
 {
 	char resident[TEXT_SIZE_MAX], pinned[TEXT_SIZE_MAX];
@@ -210,7 +210,7 @@ static void say_row(struct sentence *sentence, const struct query_host *row, con
 		say_share(sentence, sum);
 }
 
-/* Prints the verdict of a process. Only the first process that exited normally gets a line. */
+/* Prints the verdict on a process. Only the first process that exited normally gets a line. */
 static int print_verdict(void *context, const struct query_host *row)
 {
 	struct verdicts *verdicts = context;

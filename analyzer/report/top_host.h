@@ -1,4 +1,4 @@
-/* top_host.h - host memory in `memana top`: one line, and a verdict if not the GPU ended the run. */
+/* top_host.h - host memory in `memana top`: one line; and a verdict, if something else than the GPU ended the run. */
 #ifndef MEMANA_TOP_HOST_H
 #define MEMANA_TOP_HOST_H
 
@@ -8,40 +8,35 @@
 #include "database/db.h"
 #include "query/query.h"
 
-/* All sampled processes as one: sums of their own memory; of shared memory the tightest figures. */
+/* All sampled processes as one: sums of their own memory; of shared memory, the tightest numbers. */
 struct host_sum {
 	uint64_t processes;
-	struct query_host all;   /* words: static, or "" */
-	uint64_t rose, own_rose; /* rise of the bytes in use, and of the processes' RSS; 0: unknown */
+	struct query_host all;   /* static words, or "" */
+	uint64_t rose, own_rose; /* rise of the bytes in use; rise of the processes' RSS; 0: unknown */
 };
 
-/* 0 or -MT_E_x. */
+/* Sums up the sampled processes. Returns 0 or -MT_E_x. */
 int host_sum(struct host_sum *sum, struct db *db);
 
-/*
- * 1: memory in use rose, and the processes caused much of the rise. Memory from before the run is not the cause then.
- */
+/* Whether memory in use rose, and the processes made much of the rise. Memory from before the run is then not the cause. */
 int host_sum_rose(const struct host_sum *sum);
 
-/*
- * 1: the cgroup has a limit and was filled during the run, but hardly by the recorded processes. Their children may
- * have filled it.
- */
+/* Whether a cgroup with a limit was filled during the run, and hardly by the recorded processes: their children may have filled it. */
 int host_sum_others_rose(const struct host_sum *sum);
 
-/* Prints "This was not a GPU out-of-memory: ..." for each process with such a verdict. Returns 0 or -MT_E_x. */
+/* Prints "This was not a GPU out-of-memory: ..." for each process with this verdict. Returns 0 or -MT_E_x. */
 int top_host_verdicts(const struct text *text, struct db *db);
 
-/* The verdict without bytes, into an empty sentence. Returns 0 or -MT_E_x. */
+/* Says the verdict without bytes into an empty sentence. Returns 0 or -MT_E_x. */
 int top_host_say_briefly(struct sentence *sentence, struct db *db);
 
-/* After errors of the GPU: prints that the host had memory left, if this is known. */
+/* Prints, after errors of the GPU, that the host had free memory, if this is known. */
 void top_host_had_room(const struct text *text, const struct host_sum *sum);
 
-/* "Host: RSS 12.3 GiB, ..." */
+/* Prints "Host: RSS 12.3 GiB, ...". */
 void top_host_line(const struct text *text, const struct host_sum *sum);
 
-/* Adds cgroup, machine and verdict to the open object, in one form for all reports. */
+/* Writes cgroup, machine and verdict into the open object, the same in all reports. */
 void top_host_json(struct doc *doc, const struct query_host *row);
 
 #endif

@@ -17,7 +17,7 @@ static int take_sample(void *context, const struct query_gpu_total *row)
 	return 0;
 }
 
-/* Drops the table of the moment afterwards: other questions are about the peaks. */
+/* Drops the table of this moment afterwards: other questions are about the peaks. */
 static int load_sample(struct balance *balance, const struct balance_question *question, struct db *db)
 {
 	char moments[96];
@@ -38,8 +38,8 @@ static uint64_t less(uint64_t bytes, uint64_t by)
 }
 
 /*
- * Bytes of others in a sample include all processes without a sample: also processes of the run and, with old drivers,
- * the driver itself. Takes off the known part.
+ * Subtracts known bytes from the bytes of others. In a sample, these include all processes without a sample: also those of the run and, with old
+ * drivers, the driver.
  */
 static void leave_others(struct balance *balance)
 {
@@ -62,7 +62,7 @@ static int64_t counted(const struct balance *balance)
 	return sum + (int64_t)balance->sample.others;
 }
 
-/* Sets the free bytes. If no source has them, the unknown rest is free, provided that it is less than the request. */
+/* Sets the free bytes. If no source has them, the unknown rest counts as free, unless the request would fit. */
 static void find_free(struct balance *balance, const struct balance_question *question)
 {
 	if (strcmp(question->free_by, "bound") != 0)
@@ -97,7 +97,7 @@ int64_t balance_unrecorded(const struct balance *balance)
 
 /* ---- as rows ---- */
 
-/* "by nvidia-smi's count 17.5 ms later" */
+/* Writes the source of the row, "by nvidia-smi's count 17.5 ms later". */
 static const char *say_sample(char *note, size_t size, int64_t later)
 {
 	char time[TEXT_SIZE_MAX];

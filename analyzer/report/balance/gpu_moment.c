@@ -7,7 +7,7 @@
 
 struct samples {
 	struct db *db;
-	struct analysis analysis; /* processes, and one device, as input of store_gpu_totals */
+	struct analysis analysis; /* processes and one device, as store_gpu_totals needs these */
 	struct analysis_device device;
 	uint32_t room;
 	int error;
@@ -66,7 +66,7 @@ static int take_sample(struct samples *samples, const char *sql, int64_t process
 	"graph_bytes, pool_bytes, earlier_bytes, unexplained_bytes, mixed FROM gpu_sample WHERE process = ?1 " \
 	"AND device = ?2 AND recorded_bytes IS NOT NULL AND time "
 
-/* Whether the process uses the device, or sampled it. Returns 1, 0, or an error. */
+/* Returns 1 if the process uses the device or has sampled it, 0 if not; or an error. */
 static int uses(struct db *db, int64_t process, int64_t device)
 {
 	struct db_stmt *stmt;
@@ -83,7 +83,7 @@ static int uses(struct db *db, int64_t process, int64_t device)
 	return used;
 }
 
-/* The samples of one process around the moment. */
+/* Reads the samples of one process around the moment. */
 static int add_user(struct samples *samples, uint32_t process, int64_t device, int64_t time)
 {
 	struct analysis_device *into = &samples->device;
@@ -104,7 +104,7 @@ static int add_user(struct samples *samples, uint32_t process, int64_t device, i
 	return after < 0 ? after : before < 0 ? before : 0;
 }
 
-/* Rows are stored under the id of the first device. An id below 0 cannot be another device's. */
+/* Changes the id of the rows, which is that of the first device, to an id that no device has. */
 static int name_device(struct db *db, int64_t device)
 {
 	struct db_stmt *stmt;
@@ -119,7 +119,7 @@ static int name_device(struct db *db, int64_t device)
 	return error;
 }
 
-/* Stores the rows of one device, and then sets its id. */
+/* Stores the rows of one device, then sets their id. */
 static int add_device(void *context, struct db_stmt *row)
 {
 	struct samples *samples = context;

@@ -1,7 +1,8 @@
 /*
- * The baseline: figures of a run in a file, for comparison with later runs. A figure has a rule and a subject, as in
- * the answer: "max-peak", "GPU 0 in forward". Growth is of a device, over all processes, because pids differ between
- * runs. Host memory is left out: it differs from run to run.
+ * The baseline: the figures of a run in a file, with which later runs are compared.
+ *
+ * A figure has a rule and a subject, as in the answer: "max-peak", "GPU 0 in forward". Growth is that of a device, over all processes: pids differ
+ * between runs. Host memory is not a figure: it differs from run to run.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,11 +16,11 @@
 #include "source/partial_file.h"
 
 #define BASELINE_SCHEMA "urn:memana:baseline:1"
-#define BASELINE_LEAST (1u << 20) /* least tolerance in bytes, as in memana diff */
+#define BASELINE_LEAST (1u << 20) /* bytes: the tolerance is at least this, as in memana diff */
 #define BASELINE_FIGURES_MAX 4096u
 
 struct figure {
-	const char *rule; /* static */
+	const char *rule; /* static text */
 	char subject[96];
 	int64_t bytes;
 };
@@ -34,7 +35,7 @@ struct measured {
 
 /* ---- the figures of a run ---------------------------------------------------------------------------------------- */
 
-/* NULL: out of memory. */
+/* Adds a figure. NULL: out of memory. */
 static struct figure *add_figure(struct measured *measured, const char *rule, int64_t bytes)
 {
 	size_t room = measured->room ? measured->room * 2 : 32;
@@ -81,7 +82,7 @@ static int add_device(void *context, const struct query_device *row)
 	return query_phase_peaks(measured->db, row->id, add_phase, measured);
 }
 
-/* The growth of a device; 0 if nothing grows. */
+/* Returns the growth of a device; 0: it does not grow. */
 static uint64_t growth_of(const struct growth *growth, int64_t device)
 {
 	size_t i;
@@ -108,7 +109,7 @@ static int add_growth(void *context, const struct query_device *row)
 	return 0;
 }
 
-/* Adds the figures of the run. Growth over too few steps gives no figure. */
+/* Adds the figures of the run. Growth over too few steps is no figure. */
 static int measure(struct measured *measured)
 {
 	struct check *check = measured->check;
@@ -147,7 +148,7 @@ static void put_figures(struct doc *doc, const struct measured *measured)
 	doc_end(doc);
 }
 
-/* Writes beside the file and renames: the old file stays until the new one is complete. Returns 0 or -MT_E_x. */
+/* Writes a temporary file and renames it: the old file stays until the new one is complete. Returns 0 or -MT_E_x. */
 static int write_figures(const char *output, const struct measured *measured)
 {
 	struct doc *doc = doc_new();
@@ -215,7 +216,7 @@ static const struct figure *find_figure(const struct measured *measured, const c
 	return NULL;
 }
 
-/* Takes a row of the file. Returns -MT_E_CORRUPT for a bad row. */
+/* Takes a row of the file. Returns 0, or -MT_E_CORRUPT for a bad row. */
 static int take_row(void *context, const struct doc_row *row)
 {
 	struct measured *measured = context;

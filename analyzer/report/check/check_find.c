@@ -70,7 +70,7 @@ static int find_phase(void *context, const struct query_phase_peak *row)
 	return 0;
 }
 
-/* Checks GPUs, or the CPU if there is no GPU. */
+/* Checks each GPU; in a run without GPUs, the CPU. */
 static int check_peak(void *context, const struct query_device *row)
 {
 	struct check *check = context;

@@ -1,4 +1,4 @@
-/* The answer of memana check: text, JSON, JUnit XML and annotations of GitHub. */
+/* The output of memana check: text, JSON, JUnit XML, and annotations of GitHub. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -162,7 +162,7 @@ int check_write_junit(const struct check *check)
 
 /* ---- GitHub ------------------------------------------------------------------------------------------------------ */
 
-/* Prints "::error title=..::words" with '%' and line ends escaped. Apart from '%', texts are clean already. */
+/* Prints "::error title=..::words", with '%' and line ends escaped. The texts have no other harmful characters. */
 static void print_annotation(const char *level, const char *title, const char *words)
 {
 	char clean[2048];
@@ -174,7 +174,7 @@ static void print_annotation(const char *level, const char *title, const char *w
 	fputs(" title=memana check", stdout);
 	if (*title)
 		putchar(' ');
-	fputs(title, stdout); /* a rule: one of ours */
+	fputs(title, stdout); /* a rule's name, which needs no escapes */
 	fputs("::", stdout);
 	for (at = mt_clean(clean, ""); *at; at++) {
 		if (*at == '%')

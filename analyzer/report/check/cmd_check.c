@@ -1,6 +1,4 @@
-/*
- * memana check - limits on peak, growth and host memory, or a baseline, for CI: one line per rule, and the exit status.
- */
+/* memana check - compares peak, growth and host memory with limits or a baseline, for CI: one line for each rule, and the exit status. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +130,7 @@ static int parse(struct check_limits *limits, int argc, char **argv)
 	return limits->junit ? command_output("check", limits->junit, argv + optind, argc - optind) : 0;
 }
 
-/* 1: the command prints an answer. With --save alone, it prints one only as JSON. */
+/* Whether the command prints an answer. With --save alone, it prints one only as JSON. */
 static int has_answer(const struct check *check)
 {
 	return check->count || !check->limits->save || check->limits->options.json;
@@ -153,7 +151,7 @@ static int tell(struct check *check, struct db *db)
 	return check->limits->junit ? check_write_junit(check) : 0;
 }
 
-/* Returns 0, EXIT_NO, or the exit code of an error. */
+/* Returns 0, EXIT_NO, or the exit status of an error. */
 static int answer(struct check *check, struct db *db)
 {
 	int error = check_find(check, db), status = 0;
@@ -184,7 +182,7 @@ int cmd_check(int argc, char **argv)
 	if (!status)
 		status = answer(&check, input.db);
 	else
-		input.analysis.processes = 0; /* one line is enough */
+		input.analysis.processes = 0; /* the report has said it: no second line */
 	closed = report_input_close(&input);
 	free(check.finding);
 	growth_figures_release(&check.figures);

@@ -1,4 +1,4 @@
-/* A failed request as a sentence, the same in every report and on the screen. */
+/* Words for a failed request, the same in all reports and on the screen. */
 #include <string.h>
 #include "failures.h"
 #include "report/answer.h"

@@ -1,6 +1,4 @@
-/*
- * failures.c - loads the failed requests, and joins the driver's refusals to the failures after them: see failures.h.
- */
+/* failures.c - loads the failed requests, and joins the driver's refusals with the failures that follow (failures.h). */
 #include "failures.h"
 
 #include <stdlib.h>
@@ -9,9 +7,9 @@
 #include "memtrace/error.h"
 #include "report/answer.h"
 
-#define SAME_FAILURE 1000000000 /* ns: longest time between a refusal and its failure */
+#define SAME_FAILURE 1000000000 /* ns: a failure comes at most this long after its refusals */
 
-/* NULL: out of memory. */
+/* Adds a failure. NULL: out of memory. */
 static struct oom_failure *add_failure(struct oom_failures *all)
 {
 	size_t room = all->room ? all->room * 2 : 8;
@@ -76,7 +74,7 @@ static int take_failure(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* The driver's figures for the newest refusal apply to the whole failure. */
+/* The whole failure has the driver's figures of its newest refusal. */
 static void take_over(struct oom_failure *it, struct oom_failure *part)
 {
 	static const char *const trust[] = { "driver", "nvml" };
@@ -116,7 +114,7 @@ static void join_refusals(struct oom_failures *all)
 	}
 }
 
-/* In a run with failures, a refused request that got its memory later is no failure. */
+/* If the run has failures, a refused request that later got its memory is no failure. */
 static void leave_out_had(struct oom_failures *all)
 {
 	size_t i, failed = 0;

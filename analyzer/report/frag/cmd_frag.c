@@ -1,4 +1,4 @@
-/* memana frag - reserved and allocated bytes, the holes, and the tensors that keep segments from going back. */
+/* memana frag - reserved and allocated bytes, holes, and the tensors that keep segments from going back to the driver. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,7 +156,7 @@ static int print_report(struct frag_report *report)
 	return error || !report->doc ? error : doc_print(report->doc, stdout);
 }
 
-/* The time of the recording's end, ns; or -MT_E_x. */
+/* Returns the time of the recording's end, ns; or -MT_E_x. */
 static int64_t last_time(struct db *db)
 {
 	struct db_stmt *stmt;
@@ -171,7 +171,7 @@ static int64_t last_time(struct db *db)
 	return time;
 }
 
-/* Says that the recording does not have the requested instant. Returns the exit code. */
+/* Says that the recording does not have the instant that was asked for. Returns the exit status. */
 static int absent(struct report_input *input, const char *what)
 {
 	char text[QUERY_MOMENTS_MAX + 512];

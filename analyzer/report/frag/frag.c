@@ -10,7 +10,7 @@
 
 /* ---- loading ---- */
 
-/* Room for one more; NULL: out of memory. */
+/* Makes room for one more item. NULL: out of memory. */
 static void *make_room(void *array, size_t count, size_t *room, size_t size)
 {
 	size_t more = *room ? 2 * *room : 1024;
@@ -90,7 +90,7 @@ int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t proce
 		"SELECT process, address, bytes, mapped, tensors_inside, ifnull(site, 0) FROM reserved_range WHERE device = ?1 "
 		"AND ?5 IN (0, process) AND " ALIVE_AT("?2", "?3", "?4");
 	static const char blocks[] =
-		/* Tensors of a snapshot have their requested bytes; a block is a multiple of 512. */
+		/* In a snapshot, a tensor has its requested bytes, and a block is a multiple of 512. */
 		"SELECT process, address, CASE WHEN process IN (SELECT id FROM process WHERE recorded_by = 'pytorch') "
 		"THEN (bytes + asleep_bytes + 511) / 512 * 512 ELSE bytes + asleep_bytes END, "
 		"ifnull(node, 0), phase, step, ifnull(site, 0), alloc_time FROM allocation_span "
@@ -116,7 +116,7 @@ void frag_release(struct frag_map *map)
 	memset(map, 0, sizeof(*map));
 }
 
-/* ---- what pins ---- */
+/* ---- pins ---- */
 
 int frag_is_pinned(const struct segment *segment)
 {
@@ -176,7 +176,7 @@ static void join_pin(struct frag_pin *pin, const struct frag_pin *add)
 	pin->last_step = add->last_step > pin->last_step ? add->last_step : pin->last_step;
 }
 
-/* Joins pins into one for each place and phase. After sorting, pins of one place are neighbours. */
+/* Joins pins of the same place and phase; sorting has put these next to each other. */
 static void join_pins(struct frag_pins *pins)
 {
 	size_t i, count = 0;
@@ -251,7 +251,7 @@ static int note_pid(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Finds, for all devices, the processes with a pool that can sleep, and those with tensors that were not resident. */
+/* Finds, on all devices, processes with a pool that can sleep, and processes with tensors that were not resident. */
 static int find_sleepers(struct db *db)
 {
 	return db_execute(
@@ -279,11 +279,11 @@ int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_
 	int error = find_sleepers(db), known = 0;
 	size_t i;
 
-	*expandable = *sleeps = 0; /* a process does not know about a pool in another process */
+	*expandable = *sleeps = 0; /* a process does not know the pools of other processes */
 	if (!error)
 		error = answer_flag(db, sql, parameter, &known);
 	*sleeps = known || map->map.absent != 0;
 	for (i = 0; i < map->map.count; i++)
-		*expandable |= map->map.segment[i].mapped && !*sleeps; /* such pools exclude expandable segments */
+		*expandable |= map->map.segment[i].mapped && !*sleeps; /* a sleeping pool excludes these */
 	return error;
 }

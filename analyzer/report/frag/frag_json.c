@@ -1,4 +1,4 @@
-/* The report of memana frag for programs. */
+/* The JSON of memana frag. */
 #include <stdlib.h>
 #include "frag_report.h"
 #include "memtrace/error.h"

@@ -9,7 +9,7 @@
 #include "report/answer.h"
 #include "report/finding.h"
 
-/* One process on one device. */
+/* A process on a device. */
 struct frag_replay {
 	const struct frag_replay_ask *ask;
 	const struct text *text; /* exactly one of `text` and `doc` is set */
@@ -19,7 +19,7 @@ struct frag_replay {
 	const struct query_process *process;
 	struct alloc_replay replay;
 	struct alloc_outcome outcome[FRAG_REPLAYS];
-	int processes; /* processes that were told of */
+	int processes; /* number of processes in the output so far */
 };
 
 /* ---- settings of the replay ---- */
@@ -88,7 +88,7 @@ static int run(struct frag_replay *report)
 
 /* ---- for people ---- */
 
-/* "expandable_segments:True, the cache emptied after rollout, with 80.0 GiB for the process" */
+/* Says "expandable_segments:True, the cache emptied after rollout, with 80.0 GiB for the process". */
 static void say_settings(struct sentence *sentence, const struct frag_replay_ask *ask, size_t i)
 {
 	char size[TEXT_SIZE_MAX];
@@ -100,7 +100,7 @@ static void say_settings(struct sentence *sentence, const struct frag_replay_ask
 		sentence_say(sentence, ", %s for the process", text_bytes(size, ask->limit));
 }
 
-/* "off by 0.3 %", "exact" */
+/* Writes "off by 0.3 %", or "exact". */
 static const char *say_share(char out[TEXT_SIZE_MAX], double share)
 {
 	if (share <= 0)

@@ -1,4 +1,4 @@
-/* frag_report.h - the report of memana frag about one device: its text, its JSON. */
+/* frag_report.h - the report of memana frag about one device, as text and as JSON. */
 #ifndef MEMANA_FRAG_REPORT_H
 #define MEMANA_FRAG_REPORT_H
 
@@ -9,16 +9,16 @@
 #include "frag_replay.h"
 #include "query/query.h"
 
-/* The question. */
+/* The options of the command. */
 struct frag_command {
-	const char *at; /* a name of the table moment; NULL: `time` */
+	const char *at; /* a name of the table moment; NULL: `time` counts */
 	int64_t time;
 	size_t limit;
 	int json, help;
 	struct frag_replay_ask replay;
 };
 
-/* The report's answer for one device. */
+/* The report on one device. */
 struct frag_report {
 	const struct frag_command *command;
 	struct db *db;
@@ -26,12 +26,12 @@ struct frag_report {
 	struct doc *doc;
 	const struct query_device *device;
 	struct frag_state state;
-	int devices, phases; /* devices that have the instant; phases of the device with segments */
+	int devices, phases; /* number of devices that have the instant; number of the device's phases with segments */
 };
 
 extern const struct column_table segment_columns;
 
-/* One device. 0 or -MT_E_x. */
+/* Print the report on one device. Return 0 or -MT_E_x. */
 int frag_text(struct frag_report *report);
 int frag_json(struct frag_report *report);
 

@@ -1,4 +1,4 @@
-/* The state of a device at an instant, for memana frag and for the screen. */
+/* Loads the state of a device at an instant, for memana frag and the screen. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ int frag_instant_at_cursor(struct frag_instant *instant, struct db *db, int64_t 
 
 /* ---- the device then ---- */
 
-/* The process with most idle bytes; 0: no memory. Segments are in the order of processes. */
+/* Returns the process with most idle bytes; 0: no memory. Segments are sorted by process. */
 static int64_t idlest(const struct segment_map *map)
 {
 	uint64_t idle = 0, most = 0;
@@ -112,8 +112,8 @@ static int is_all_of(const struct frag_map *map, int64_t process)
 }
 
 /*
- * Finds the modes of the process with most idle bytes. Expandable segments depend on its allocator, not on a pool that
- * sleeps in another process.
+ * Finds the modes of the process with most idle bytes. Only its own allocator decides about expandable segments, and not a pool that sleeps in
+ * another process.
  */
 static int find_modes(struct frag_state *state, struct db *db, int64_t device)
 {

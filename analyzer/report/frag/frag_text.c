@@ -1,4 +1,4 @@
-/* The report of memana frag for people. */
+/* The text of memana frag. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "frag_report.h"
@@ -27,7 +27,7 @@ static void print_facts(const struct frag_report *report)
 		text_print(report->text, "              expandable segments are on\n");
 }
 
-/* Prints the phases, each when the device was fullest in it: a new segment is still empty. */
+/* Prints each phase at its fullest moment: at this moment, a new segment is still empty. */
 static int print_phase(void *context, const struct query_phase_peak *row)
 {
 	struct frag_report *report = context;

@@ -1,11 +1,11 @@
-/* The first sentences of memana frag. */
+/* The verdict of memana frag. */
 #include <string.h>
 #include "frag.h"
 #include "report/finding.h"
 
-#define IDLE_MATTERS 20 /* least idle share of reserved bytes for an advice: 1 / IDLE_MATTERS */
+#define IDLE_MATTERS 20 /* divisor: idle bytes below 1/IDLE_MATTERS of the reserved bytes give no advice */
 
-/* "at the peak", "when memory ran out", "at the peak of step 3", "at the end of step 3", "at 12.5 s" */
+/* Says "at the peak", "when memory ran out", "at the peak of step 3", "at the end of step 3" or "at 12.5 s". */
 static void say_when(struct sentence *sentence, const struct frag_state *state)
 {
 	const char *at = state->instant.at, *step = !strncmp(at, "step:", 5) ? at + 5 : NULL;
@@ -27,7 +27,7 @@ static void say_when(struct sentence *sentence, const struct frag_state *state)
 		     state->instant.phase, (long long)state->instant.step);
 }
 
-/* 1: pinned segments have at least a quarter of the idle bytes. In any program, small tensors pin a segment or two. */
+/* Whether pinned segments have at least a quarter of the idle bytes. Small tensors pin a segment or two in any program. */
 static int pins_matter(const struct frag_state *state)
 {
 	return state->pins.count && state->pins.idle >= frag_idle(&state->map) / 4;
@@ -47,8 +47,8 @@ static void say_pins(struct sentence *sentence, const struct frag_state *state, 
 }
 
 /*
- * Says the bytes that torch.cuda.empty_cache() gives back, if they are at least a quarter of the idle bytes. Otherwise
- * names the tensors that must be freed first. Returns 1 in the first case.
+ * Says how many bytes torch.cuda.empty_cache() gives back, if these are a quarter of the idle bytes or more; returns 1. Otherwise names the tensors
+ * that must be freed first; returns 0.
  */
 static int say_cache(struct sentence *sentence, const struct frag_state *state, struct db *db)
 {
@@ -67,7 +67,7 @@ static int say_cache(struct sentence *sentence, const struct frag_state *state, 
 	return worth;
 }
 
-/* Whether all idle bytes are one hole: there is nothing to join. */
+/* Whether the idle bytes are one hole: they are in one piece already. */
 static int is_one_hole(const struct frag_state *state)
 {
 	return state->map.map.largest_hole == frag_idle(&state->map);

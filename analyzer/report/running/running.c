@@ -3,7 +3,7 @@
 #include "memtrace/base.h"
 #include "report/answer.h"
 
-/* Finds the outermost numbered module (a layer) around the running one, its sisters, and the activations in them. */
+/* Finds the outermost numbered module (a layer) around the running module, the layer's sisters, and the activations of these. */
 static const char sisters_sql[] =
 	"WITH RECURSIVE up AS (SELECT submodule.* FROM submodule JOIN oom ON oom.submodule = submodule.id WHERE oom.id = ?1 "
 	"UNION ALL SELECT it.* FROM submodule AS it JOIN up ON it.id = up.parent), "
