@@ -1,4 +1,4 @@
-/* memana diff - what changed between two runs. */
+/* memana diff - the differences between two runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static const struct {
 
 /* ---- arguments ---- */
 
-/* --tolerance is the only one. */
+/* Takes --tolerance, the only own option. */
 static int take_tolerance(struct answer_options *options, int option)
 {
 	struct diff_command *command = options->own;
@@ -71,7 +71,7 @@ static int parse(struct diff_command *command, int argc, char **argv)
 
 /* ---- the verdict ---- */
 
-/* Whether a deciding table has a row that differs. */
+/* Whether a table that decides has a row with a difference. */
 static int runs_differ(const struct diff *diff, uint64_t permille)
 {
 	size_t i;
@@ -84,7 +84,7 @@ static int runs_differ(const struct diff *diff, uint64_t permille)
 	return 0;
 }
 
-/* The row with the largest change in the direction of `sign` (0: any) on `device`; NULL: no row differs. */
+/* Returns the row with the largest change in the direction of `sign` (0: any) on `device`; NULL: no row differs. */
 static const struct diff_row *most(const struct diff *diff, enum diff_kind kind, int64_t device, int64_t sign,
 				   uint64_t permille)
 {
@@ -107,7 +107,7 @@ static void say_clean(struct sentence *sentence, const char *words)
 	sentence_say(sentence, "%s", text_fit(clean, sizeof(clean), words, 70, 0));
 }
 
-/* "12.0 MiB instead of 6.0 MiB" */
+/* Says "12.0 MiB instead of 6.0 MiB". */
 static void say_figures(struct sentence *sentence, const struct diff_row *row)
 {
 	char a[TEXT_SIZE_MAX], b[TEXT_SIZE_MAX];
@@ -129,7 +129,7 @@ static void say_factor(struct sentence *sentence, const struct diff_row *row)
 		sentence_say(sentence, ", gone");
 }
 
-/* Says the part of the peak that changed most: a place, or else a category. */
+/* Says which part of the peak changed most: a place, else a category. */
 static void say_largest(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak,
 			uint64_t permille)
 {
@@ -148,7 +148,7 @@ static void say_largest(struct sentence *sentence, const struct diff *diff, cons
 	say_factor(sentence, site ? site : category);
 }
 
-/* Says the common cause of the places' changes. */
+/* Says the cause that the changes of the places have in common. */
 static void say_cause(struct sentence *sentence, const struct diff *diff, const struct diff_row *peak)
 {
 	struct diff_cause cause = diff_cause(diff, peak->device);
@@ -201,7 +201,7 @@ static void say_difference(struct sentence *sentence, const struct diff *diff, u
 		say_cause(sentence, diff, peak);
 }
 
-/* Says new and vanished owners, and a changed shape of the step. */
+/* Says the owners that only one run has, and a different number of steps or micro-batches. */
 static void say_more(struct sentence *sentence, const struct diff *diff)
 {
 	const struct diff_row *row;
@@ -259,7 +259,7 @@ static void print_row(const struct text *text, const struct diff_row *row, int w
 	text_wrap(text, 3 * CELL + 5, 3 * CELL + 5, sentence.text);
 }
 
-/* Prints rows that changed; peaks of devices always. */
+/* Prints the rows with a difference, and the peaks of all devices. */
 static void print_table(const struct text *text, const struct diff *diff, enum diff_kind kind, int64_t limit)
 {
 	const struct diff_table *table = &diff->table[kind];
@@ -296,7 +296,7 @@ static void json_row(struct doc *doc, const struct diff_row *row)
 	doc_end(doc);
 }
 
-/* Adds the cause for each device that has a known one. */
+/* Writes the cause for each device whose cause is known. */
 static void json_cause(struct doc *doc, const struct diff *diff)
 {
 	const struct diff_table *peaks = &diff->table[DIFF_DEVICE];
@@ -352,7 +352,7 @@ static int print_json(const struct diff *diff, const struct diff_command *comman
 	if (!error)
 		error = report_shape(doc, b);
 	if (!error)
-		error = report_shape(doc, a); /* devices that only the first run has */
+		error = report_shape(doc, a); /* with the devices that only the first run has */
 	if (!error)
 		error = doc_print(doc, stdout);
 	doc_free(doc);
@@ -361,7 +361,7 @@ static int print_json(const struct diff *diff, const struct diff_command *comman
 
 /* ---- the command ---- */
 
-/* Prints the answer. 0, EXIT_NO, or -MT_E_x. */
+/* Prints the answer. Returns 0, EXIT_NO, or -MT_E_x. */
 static int report(const struct diff_command *command, struct db *a, struct db *b)
 {
 	struct sentence sentence;
@@ -385,7 +385,7 @@ static int report(const struct diff_command *command, struct db *a, struct db *b
 	return error ? error : differ ? EXIT_NO : 0;
 }
 
-/* Opens "trace" or "trace,trace". A file with a comma in its name is one trace. Returns 0 or the exit code. */
+/* Opens "trace" or "trace,trace"; a file with a comma in its name is one trace. Returns 0 or the exit status. */
 static int open_side(struct report_input *input, char *word)
 {
 	char *path[TRACES_MAX] = { word };
@@ -418,7 +418,7 @@ int cmd_diff(int argc, char **argv)
 		answer = status ? 0 : report(&command, a.db, b.db);
 		if (answer < 0)
 			status = finding_fail("diff", b.name, b.db, answer);
-		a.told = b.told = status || answer < 0; /* one line is enough */
+		a.told = b.told = status || answer < 0; /* a message was printed: no second line */
 		if (!status)
 			status = answer;
 	}

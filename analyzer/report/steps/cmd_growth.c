@@ -1,6 +1,4 @@
-/*
- * cmd_growth.c - memana growth: does memory grow, by how many bytes in each step, in which phase, and at which places?
- */
+/* cmd_growth.c - memana growth: whether memory grows, by how many bytes in each step, in which phase, and at which places. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +12,7 @@
 
 /* ---- the verdict ---- */
 
-/* Says the phase that keeps most, if several phases keep memory. */
+/* Says the phase that keeps most, if more than one phase keeps memory. */
 static void say_phase(struct sentence *sentence, const struct growth_figures *figures)
 {
 	const struct growth_device *device = figures->growth.device;
@@ -47,7 +45,7 @@ static void make_verdict(struct sentence *sentence, const struct growth_figures 
 
 /* ---- text ---- */
 
-/* Prints the dropped steps before: their events are gone. */
+/* Prints the earlier steps whose events were dropped. */
 static int print_let_go(const struct text *text, struct db *db, const struct steps_lane *lane)
 {
 	struct let_go let_go;
@@ -62,7 +60,7 @@ static int print_let_go(const struct text *text, struct db *db, const struct ste
 	return error;
 }
 
-/* Prints the steps of one lane. In a long run a row stands for several steps. */
+/* Prints the steps of one lane. In a long run, a row is for several steps. */
 static int print_steps(const struct text *text, const struct steps_lane *lane)
 {
 	char title[192], device[TEXT_SIZE_MAX], process[TEXT_SIZE_MAX];
@@ -81,7 +79,7 @@ static int print_steps(const struct text *text, const struct steps_lane *lane)
 	return 0;
 }
 
-/* The phases of the device that the steps are of. */
+/* Prints the phases of the lane's device. */
 static void print_phases(const struct text *text, const struct growth_figures *figures, const struct steps_lane *lane)
 {
 	const struct growth_phase *first = figures->phase, *end = first + figures->phase_count, *last;
@@ -99,7 +97,7 @@ static void print_phases(const struct text *text, const struct growth_figures *f
 	column_text(text, &growth_phase_columns, first, (size_t)(last - first), sizeof(*first));
 }
 
-/* The frames of the user and of libraries, from the place outwards. */
+/* Prints the frames of the user and of libraries, from the place outwards. */
 static void print_stack(const struct text *text, const struct growth_name *name)
 {
 	struct sentence sentence = { .size = 0 };

@@ -1,13 +1,13 @@
-/* memana phases - the memory that each phase took, held and left behind. */
+/* memana phases - the memory that each phase took, held and left. */
 #include <stdio.h>
 #include <string.h>
 #include "figures.h"
 #include "report/command.h"
 #include "report/peak_verdict.h"
 
-#define PHASES_SHOWN 16 /* all there are */
+#define PHASES_SHOWN 16 /* as many as a device can have */
 
-/* The phase that left most at the end; -1: no phase left anything. */
+/* Returns the phase that left most bytes at the end; -1: no phase left any. */
 static int most_left(const struct phases_device *device)
 {
 	int phase, most = -1;
@@ -21,7 +21,7 @@ static int most_left(const struct phases_device *device)
 
 /* ---- the verdict ---- */
 
-/* The phase with the next highest peak of its own; NULL: none. */
+/* Returns the phase with the next highest peak of its own; NULL: there is none. */
 static const struct phases_row *second_of(const struct phases_device *device)
 {
 	size_t i = 1;
@@ -56,9 +56,7 @@ static void say_left(struct sentence *sentence, const struct phases_left *left)
 	answer_say_category(sentence, left->category, left->probable > left->bytes / 2);
 }
 
-/*
- * Says the memory that is alive at the end: for a run that grew, the useful fact. A normal end of a program frees all.
- */
+/* Says which memory is alive at the end, if the run grew. A program that ends in order frees all memory. */
 static void say_stays(struct sentence *sentence, const struct phases_device *device, const struct growth *growth)
 {
 	int phase = most_left(device);
@@ -85,7 +83,7 @@ static void say_stays(struct sentence *sentence, const struct phases_device *dev
 	sentence_say(sentence, ".");
 }
 
-/* Pools that sleep at the end. */
+/* Says which pools sleep at the end. */
 static void say_asleep(struct sentence *sentence, const struct phases_device *device)
 {
 	uint64_t asleep = 0;

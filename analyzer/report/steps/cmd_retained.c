@@ -1,4 +1,4 @@
-/* memana retained - memory that outlives the phase, the micro-batch or the step that made it. */
+/* memana retained - memory that outlives the phase, the micro-batch or the step in which it was allocated. */
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/error.h"
@@ -28,7 +28,7 @@ static const struct command_option own_options[] = {
 
 struct retained_command {
 	struct retained_question question;
-	size_t limit; /* most places of each kind */
+	size_t limit; /* largest number of places of each kind */
 	int json, help;
 };
 
@@ -217,7 +217,7 @@ static int json_retained(struct doc *doc, void *context)
 
 /* ---- the command ---- */
 
-/* Prints the answer. 0 or -MT_E_x (-MT_E_ARGUMENT: there is no such step). */
+/* Prints the answer. Returns 0 or -MT_E_x; -MT_E_ARGUMENT: the run does not have the step. */
 static int report(const struct retained_command *command, struct db *db)
 {
 	struct retained retained;
@@ -241,7 +241,7 @@ static int report(const struct retained_command *command, struct db *db)
 	return error;
 }
 
-/* Prints one line about why there is no answer, without other faults of the traces. Returns the exit code. */
+/* Prints one line with the reason why there is no answer, and no other faults of the traces. Returns the exit status. */
 static int fail(const struct retained_command *command, struct report_input *input, int error)
 {
 	char absent[160];

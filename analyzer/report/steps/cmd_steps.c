@@ -31,7 +31,7 @@ static void say_peak(struct sentence *sentence, const struct steps_lane *lane)
 			     text_bytes(other, lane->row[1].peak));
 }
 
-/* Finds the lanes with the highest and the lowest peak, each on its own GPU. Returns 1 if there are several. */
+/* Finds the lanes with the highest and the lowest peak, on different GPUs. Returns 1 if there are several GPUs. */
 static int find_extremes(const struct steps *steps, const struct steps_lane **high, const struct steps_lane **low)
 {
 	const struct steps_lane *lane;
@@ -80,7 +80,7 @@ static void make_verdict(struct sentence *sentence, const struct growth_figures 
 
 /* ---- text ---- */
 
-/* Prints the steps of one lane; of a long run the newest. */
+/* Prints the steps of one lane; of a long run, only the newest. */
 static void print_lane(const struct text *text, const struct steps_lane *lane, const struct answer_options *options)
 {
 	size_t first = (int64_t)lane->count > options->limit ? lane->count - (size_t)options->limit : 0;
@@ -96,7 +96,7 @@ static void print_lane(const struct text *text, const struct steps_lane *lane, c
 		text_print(text, "  * did not end\n");
 }
 
-/* Whether the lane has the highest peak of its device. */
+/* Whether no lane of the device has a higher peak. */
 static int makes_peak(const struct steps *steps, const struct steps_lane *lane)
 {
 	size_t i;
@@ -125,7 +125,7 @@ static const char *lane_by(char store[COLUMN_STORE], const struct steps_lane *la
 	return store;
 }
 
-/* Columns for the peak of a whole device, all processes. */
+/* Columns for the peak of the whole device, over all processes. */
 #define STEPS_PEAK_COLUMNS(X, T)                                               \
 	X(T, device, LABEL, "device", lane_device(value->store, it), "device") \
 	X(T, peak, BYTES, "peak", it->highest->peak, "its highest peak")       \
@@ -171,7 +171,7 @@ static int print_steps(const struct text *text, struct db *db, const struct grow
 
 /* ---- JSON ---- */
 
-/* The places that grow in this lane. */
+/* Writes the places that grow in this lane. */
 static void json_growing(struct doc *doc, const struct growth *growth, const struct steps_lane *lane)
 {
 	const struct growth_place *place = growth->table.places.place, *end = place + growth->table.places.count;

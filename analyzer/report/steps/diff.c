@@ -7,8 +7,8 @@
 #include "memtrace/phase.h"
 #include "report/finding.h"
 
-#define FLOOR (1u << 20)       /* changes up to this many bytes never count */
-#define FACTOR_MIN (64u << 10) /* smaller places may double by chance */
+#define FLOOR (1u << 20)       /* bytes: a smaller change does not count */
+#define FACTOR_MIN (64u << 10) /* bytes: a smaller place may double by chance */
 #define PARTS(column)                                                                                             \
 	"SELECT number, part." #column ", part." #column ", sum(bytes), sum(count), NULL FROM peak_part AS part " \
 	"JOIN device ON device.id = part.device GROUP BY number, part." #column
@@ -19,20 +19,20 @@ static const char *const questions[DIFF_COUNT] = {
 			"JOIN device ON device.id = device",
 	[DIFF_PHASE_PEAK] =
 		"SELECT number, phase, phase, bytes, 1, NULL FROM phase_peak JOIN device ON device.id = device",
-	/* The step in which the recording ended has no known peak. */
+	/* The peak of the step in which the recording ended is unknown. */
 	[DIFF_STEP_PEAK] = "SELECT number, it.step, 'step ' || it.step, max(peak_bytes), 1, NULL FROM step_device AS it "
 			   "JOIN device ON device.id = device JOIN step USING (process, step) GROUP BY number, it.step",
 	[DIFF_PHASE] = PARTS(phase),
 	[DIFF_CATEGORY] = PARTS(category),
 	[DIFF_OWNER] = PARTS(owner),
-	/* Sums over layers: the runs may have different numbers of layers. */
+	/* Layers are summed up: the runs can have different numbers of layers. */
 	[DIFF_MODULE] =
 		"SELECT number, ifnull(pattern, char(30)), ifnull(pattern, 'outside any module'), sum(bytes), sum(count), NULL "
 		"FROM peak_module_site AS part JOIN device ON device.id = part.device LEFT JOIN submodule "
 		"ON submodule.id = part.submodule WHERE EXISTS (SELECT 1 FROM submodule) GROUP BY number, 2",
 	/*
-	 * The file name of a path is the part after its last '/', found by trimming. Idle bytes of the allocator have
-	 * no place: they are not tensors of the line that caused the segment.
+	 * The file name is the part of a path after its last '/', which trimming finds. Slack of the allocator has no place: it is not part of the
+	 * tensors at the line that caused the segment.
 	 */
 	[DIFF_SITE] =
 		"WITH named AS (SELECT node, function, place, replace(file, rtrim(file, replace(file, '/', '')), '') "
@@ -49,7 +49,7 @@ static const char *const questions[DIFF_COUNT] = {
 
 struct loading {
 	struct diff_table *table;
-	int second;      /* the second run */
+	int second;      /* 1: the rows are of the second run */
 	int allocations; /* as in struct diff_row */
 };
 
@@ -96,7 +96,7 @@ static void free_row(struct diff_row *row)
 	free(row->label);
 }
 
-/* Joins rows of one name. Each run has a name once; the second run's label stays. */
+/* Joins the two runs' rows of one name; a run has each name once. The joined row has the second run's label. */
 static void pair_up(struct diff_table *table)
 {
 	struct diff_row *row, *last;
@@ -123,7 +123,7 @@ static void pair_up(struct diff_table *table)
 	table->count = count;
 }
 
-/* Drops modules if only one run recorded modules. */
+/* Drops modules if only one run has recorded them. */
 static void drop_one_sided(struct diff_table *table)
 {
 	int a = 0, b = 0;
@@ -138,7 +138,7 @@ static void drop_one_sided(struct diff_table *table)
 	table->count = a && b ? table->count : 0;
 }
 
-/* Drops steps that only one run has: they do not change the cost of a step. */
+/* Drops steps that only one run has: the cost of a step is the same without them. */
 static void drop_single(struct diff_table *table)
 {
 	size_t i, count = 0;
@@ -237,7 +237,7 @@ void diff_release(struct diff *diff)
 	memset(diff, 0, sizeof(*diff));
 }
 
-/* ---- what a row says ---- */
+/* ---- questions about a row ---- */
 
 int64_t diff_change(const struct diff_row *row)
 {
@@ -253,7 +253,7 @@ int diff_differs(const struct diff_row *row, uint64_t permille)
 	return by > FLOOR && by > larger / 1000 * permille;
 }
 
-/* Whether `large` is twice `small` within a hundredth: allocators round sizes. */
+/* Whether `large` is twice `small`, up to a hundredth: allocators round sizes. */
 static int is_twice(uint64_t small, uint64_t large)
 {
 	return small >= FACTOR_MIN && large > small &&

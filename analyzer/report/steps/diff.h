@@ -1,6 +1,6 @@
 /*
- * diff.h - two runs side by side. Figures are aligned by device and name; a place of the code is aligned by function,
- * file name and phase, because lines move and folders differ.
+ * diff.h - compares two runs. Rows of both runs are joined by device and name. A place has function, file name and phase as its name, because lines
+ * move and folders differ.
  */
 #ifndef MEMANA_DIFF_H
 #define MEMANA_DIFF_H
@@ -29,14 +29,14 @@ enum diff_kind {
 
 struct diff_figure {
 	int in;                /* 0: the run does not have the row */
-	uint64_t bytes, count; /* count: allocations */
+	uint64_t bytes, count; /* count: number of allocations */
 };
 
 struct diff_row {
-	int64_t device;    /* number */
-	char *key, *label; /* label: words for a person, of the second run if it has the row */
-	const char *phase; /* DIFF_SITE: static word; other kinds, and slack: NULL */
-	int allocations;   /* 1: count is of one kind of allocation, and bytes / count has a meaning */
+	int64_t device;    /* number of the device */
+	char *key, *label; /* label: words for people, from the second run if it has the row */
+	const char *phase; /* DIFF_SITE: a static word; slack and other kinds: NULL */
+	int allocations;   /* 1: all allocations are of one kind: bytes / count has a meaning */
 	struct diff_figure a, b;
 };
 
@@ -48,22 +48,21 @@ struct diff_table {
 struct diff {
 	struct diff_table table[DIFF_COUNT];
 	struct {
-		uint64_t steps,
-			batches; /* steps that ended, of the process with most; micro-batches of a step, the most */
+		uint64_t steps, batches; /* largest number: ended steps of a process; micro-batches of a step */
 	} a, b;
 };
 
-/* 0 or -MT_E_x. Release in any case. */
+/* Compares the runs. Returns 0 or -MT_E_x. Release after an error, too. */
 int diff_load(struct diff *diff, struct db *a, struct db *b);
 void diff_release(struct diff *diff);
 
-/* Whether the bytes differ by more than `permille` of the larger figure, and by more than 1 MiB. */
+/* Whether the bytes differ by more than 1 MiB, and by more than `permille` of the larger number. */
 int diff_differs(const struct diff_row *row, uint64_t permille);
 
-/* 2: the second run has as many allocations with twice the bytes; -2: with half; 0: neither. */
+/* Returns 2: the second run has as many allocations with twice the bytes; -2: with half the bytes; 0: neither. */
 int diff_factor(const struct diff_row *row);
 
-/* Bytes of the second run minus bytes of the first. */
+/* Returns the bytes of the second run minus those of the first. */
 int64_t diff_change(const struct diff_row *row);
 
 #endif

@@ -1,13 +1,13 @@
-/* The cause of a difference, from the common factor of the places' bytes. */
+/* Finds the cause of a difference: a factor that the bytes of many places have in common. */
 #include "diff_cause.h"
 
 #include <string.h>
 #include "memtrace/phase.h"
 
-#define FLOOR (1u << 20) /* bytes: smaller places are ignored */
-#define SAME 0.05        /* factors this near are equal */
-#define MOST 0.8         /* share of init's bytes that must agree */
-#define GOOD_PART 0.5    /* share of the difference that must be explained */
+#define FLOOR (1u << 20) /* bytes: smaller places do not count */
+#define SAME 0.05        /* factors that differ by at most this part are equal */
+#define MOST 0.8         /* part of init's bytes that must have the factor */
+#define GOOD_PART 0.5    /* part of the difference that the cause must explain */
 
 const char *diff_cause_word(enum diff_cause_kind kind)
 {
@@ -39,10 +39,7 @@ static int is_near(double one, double two)
 	return gap <= SAME * (one > two ? one : two);
 }
 
-/*
- * The bytes of an allocation in B divided by those in A; 0: the counts do not match. The last allocations may be
- * missing.
- */
+/* Returns the bytes of an allocation in B divided by those in A; 0: the numbers of allocations differ. The last allocations can be missing. */
 static double factor_of(const struct diff_row *row)
 {
 	double a = (double)row->a.count, b = (double)row->b.count;
@@ -60,8 +57,8 @@ static uint64_t distance(uint64_t one, uint64_t two)
 /* ---- the weights ---- */
 
 struct init {
-	double bytes;             /* bytes in A of the places of init that both runs have */
-	double same, twice, half; /* part of these bytes by factor: 1, 2, 0.5 */
+	double bytes;             /* bytes in A of places of init that both runs have */
+	double same, twice, half; /* part of `bytes` with the factor 1, 2 or 0.5 */
 };
 
 static struct init look_at_init(const struct diff *diff, int64_t device)
@@ -84,7 +81,7 @@ static struct init look_at_init(const struct diff *diff, int64_t device)
 	return init;
 }
 
-/* The sum of the differences of places with this factor. `init`: includes places of init. */
+/* Sums up the differences of the places with this factor. `init` 1: with places of init. */
 static uint64_t differ_by(const struct diff *diff, int64_t device, double factor, int init, size_t *count)
 {
 	const struct diff_table *places = &diff->table[DIFF_SITE];
@@ -117,7 +114,7 @@ static int is_dtype(struct diff_cause *cause, const struct diff *diff, int64_t d
 	return 1;
 }
 
-/* Whether one run has twice the allocations and bytes of the other at this place. */
+/* Whether the run with more bytes has twice the allocations and bytes of the other one at this place. */
 static int comes_twice(const struct diff_row *row, int64_t change)
 {
 	const struct diff_figure *more = change > 0 ? &row->b : &row->a, *less = change > 0 ? &row->a : &row->b;
@@ -134,7 +131,7 @@ static int take_copy(struct diff_cause *cause, const struct diff_row *row, uint6
 	return 1;
 }
 
-/* Finds a new place with as much as the places of init in the other run. `change` tells which run has more. */
+/* Finds a new place with as many allocations and bytes as a place of init in the other run. `change` > 0: the second run has more bytes. */
 static int is_copy(struct diff_cause *cause, const struct diff *diff, int64_t device, int64_t change)
 {
 	const struct diff_table *places = &diff->table[DIFF_SITE];
@@ -142,7 +139,7 @@ static int is_copy(struct diff_cause *cause, const struct diff *diff, int64_t de
 	const struct diff_figure *is;
 	size_t i, j;
 
-	for (i = 0; i < places->count; i++) { /* the largest change first */
+	for (i = 0; i < places->count; i++) { /* largest change first */
 		row = &places->row[i];
 		is = change > 0 ? &row->b : &row->a;
 		if (!is_place(row, device))
@@ -170,7 +167,7 @@ static int is_tokens(struct diff_cause *cause, const struct diff *diff, int64_t 
 
 	if (init->same < MOST * init->bytes)
 		return 0;
-	for (i = 0; i < places->count && !(factor > 0); i++) /* the largest change first */
+	for (i = 0; i < places->count && !(factor > 0); i++) /* largest change first */
 		if (is_place(&places->row[i], device) && !is_init(&places->row[i]) &&
 		    places->row[i].a.bytes != places->row[i].b.bytes)
 			factor = factor_of(&places->row[i]);

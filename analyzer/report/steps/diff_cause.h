@@ -1,11 +1,11 @@
 /*
- * diff_cause.h - finds the cause of a difference between two runs, by the bytes of their places:
+ * diff_cause.h - finds the cause of a difference between two runs by the bytes of their places.
  *
- *     data type   places of init (the weights) have the same number of allocations, with twice or half the bytes
- *     tokens      the weights are equal; places of forward, log-probs and backward have the same number of allocations,
- *                 and their bytes differ by one factor
- *     copy        a new place has the allocations and bytes of the other run's weights, or the place of the weights has
- *                 twice as many: the run has the weights twice
+ *     data type  places of init (the weights) have the same number of allocations, with twice or half the bytes
+ *     tokens     the weights are equal; places of forward, log-probs and backward have the same number of allocations,
+ *                and their bytes differ by one factor
+ *     copy       a new place has as many allocations and bytes as the other run's weights; or the place of the weights
+ *                has twice as many: the run has the weights twice
  */
 #ifndef MEMANA_DIFF_CAUSE_H
 #define MEMANA_DIFF_CAUSE_H
@@ -28,11 +28,11 @@ enum diff_cause_kind {
 struct diff_cause {
 	enum diff_cause_kind kind;
 	double factor;              /* DTYPE, TOKENS: bytes in B divided by bytes in A */
-	uint64_t bytes;             /* sum of the differences of the places with the cause */
-	const struct diff_row *row; /* COPY: place of the copy; lives as long as the diff */
+	uint64_t bytes;             /* sum of the differences at the places with this cause */
+	const struct diff_row *row; /* COPY: place of the copy, which lives as long as the diff */
 };
 
-/* The cause of the difference on the device with this number. */
+/* Returns the cause of the difference on the device with this number. */
 struct diff_cause diff_cause(const struct diff *diff, int64_t device);
 
 const char *diff_cause_word(enum diff_cause_kind kind);

@@ -1,4 +1,4 @@
-/* The places that grow as rows: one for each place of all processes, with names. */
+/* Makes rows of the places that grow, one for each place over all processes, with names. */
 #include <stdlib.h>
 #include <string.h>
 #include "growth.h"
@@ -26,7 +26,7 @@ struct growth_place *growth_list_add(struct growth_list *list, const struct grow
 
 struct naming {
 	struct growth_table *table;
-	size_t at; /* row whose modules come next */
+	size_t at; /* row to which the next module belongs */
 };
 
 static int compare_key(const struct growth_place *place, int64_t first_node, const char *phase)
@@ -36,7 +36,7 @@ static int compare_key(const struct growth_place *place, int64_t first_node, con
 	return strcmp(place->phase, phase);
 }
 
-/* Takes a module. Rows come in the order of the places; the first row of a place is the module that keeps most. */
+/* Takes a module. Rows are sorted by place; the first row of a place has the module that keeps most. */
 static int take_module(void *context, const struct db_stmt *stmt)
 {
 	struct naming *naming = context;
@@ -61,7 +61,7 @@ static const char modules_sql[] =
 	"LEFT JOIN submodule ON submodule.id = submodule WHERE until_step IS NULL "
 	"GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC, 3";
 
-/* Finds the names of all rows. Call it while the rows are in the order of the places. */
+/* Finds the names of all rows, while these are sorted by place. */
 static int find_names(struct growth_table *table, struct db *db)
 {
 	struct naming naming = { .table = table };

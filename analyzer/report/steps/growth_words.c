@@ -1,4 +1,4 @@
-/* Growth in a sentence and in JSON: the same in every report. */
+/* Says growth in sentences and JSON, the same in all reports. */
 #include <stdlib.h>
 #include <string.h>
 #include "growth.h"
@@ -8,9 +8,9 @@
 #include "report/finding.h"
 #include "report/places.h"
 
-/* The largest place of one device, and the number of places that grow there. */
+/* The largest place of one device, and the number of places that grow on it. */
 struct largest {
-	struct growth_row row; /* bytes of that device; its places are of all devices */
+	struct growth_row row; /* with the bytes of this device alone; its places are those of all devices */
 	size_t places;
 };
 
@@ -44,7 +44,7 @@ static int by_number(const void *a, const void *b)
 	return (one > two) - (one < two);
 }
 
-/* Says "0 to 7", "0, 3 and 5" or "0, 3, 5, 7 and 12 more". `number` is sorted; `count` is above 0. */
+/* Says "0 to 7", "0, 3 and 5" or "0, 3, 5, 7 and 12 more". `number` is sorted, and `count` is above 0. */
 static void say_numbers(struct sentence *sentence, const int64_t *number, size_t count)
 {
 	size_t i, shown = count > 5 ? 4 : count;
@@ -59,10 +59,7 @@ static void say_numbers(struct sentence *sentence, const int64_t *number, size_t
 		sentence_say(sentence, " and %zu more", count - shown);
 }
 
-/*
- * The ranks of the places, or their pids, on one device or on all (0), sorted and without duplicates. NULL: out of
- * memory.
- */
+/* Returns the ranks or pids of the places on one device (0: on all), sorted, each once. The caller frees the array. NULL: out of memory. */
 static int64_t *numbers_of(const struct growth_row *row, int64_t device, int ranks, size_t *found)
 {
 	int64_t *number = malloc((row->count ? row->count : 1) * sizeof(*number));
@@ -166,7 +163,7 @@ void growth_say(struct sentence *sentence, const struct growth *growth, int64_t 
 	say_rest(sentence, growth, at);
 }
 
-/* Whether most growing bytes belong to the capture of CUDA graphs. */
+/* Whether most of the growing bytes were allocated during the capture of CUDA graphs. */
 static int is_of_graphs(const struct growth_list *steps, const struct growth_list *batches)
 {
 	const struct growth_list *const lists[] = { steps, batches };

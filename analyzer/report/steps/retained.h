@@ -20,15 +20,15 @@
 #include "growth.h"
 #include "memtrace/phase.h"
 
-#define RETAINED_PARTS_MAX (1u << 20) /* most steps of a run; the newest count */
+#define RETAINED_PARTS_MAX (1u << 20) /* largest number of steps of a run; the newest ones count */
 
-/* Memory that was alive in one phase and born in another. */
+/* Memory that was alive in one phase and allocated in another one. */
 struct retained_crossing {
 	int64_t device, pid, node;
-	int64_t number;                   /* number of the device for people */
+	int64_t number;                   /* number of the device, as people count */
 	const char *device_kind;          /* "cuda", "cpu" */
 	int64_t first_node;               /* see finding.h */
-	const char *from, *to, *category; /* category NULL: a sum over all places */
+	const char *from, *to, *category; /* category NULL: the sum over all places */
 	uint64_t bytes, count;
 };
 
@@ -38,33 +38,33 @@ struct retained_crossings {
 };
 
 struct retained_question {
-	const char *from, *to; /* phases, NULL: any; words of MT_PHASE_LIST */
-	int64_t step;          /* 0: all */
+	const char *from, *to; /* words of MT_PHASE_LIST; NULL: any phase */
+	int64_t step;          /* 0: all steps */
 };
 
 struct retained {
-	struct db *db;                      /* the database of the question */
-	struct growth growth;               /* by steps */
-	struct growth_list steps, batches;  /* places that grow by steps, and by micro-batches; largest first */
-	struct growth_table batch_table;    /* as `batches`, by place */
-	struct retained_crossings phases;   /* sums by pair of phases */
-	struct retained_crossings places;   /* by place, if the question names a phase */
-	struct retained_crossings outlived; /* by place: made in a step, alive at the end of the last one, and of a kind
-					       that no later step needs; `to` is `from` */
-	uint64_t step_count, batch_count;   /* ended steps of a process; micro-batches of a step; the most of each */
-	uint64_t stays[MT_CATEGORY_COUNT];  /* made up to the first step, alive at the last step's end; by category */
-	uint64_t stays_bytes, later_bytes;  /* their sum; bytes made later and alive there, but no growth */
-	uint64_t asleep_bytes;              /* allocated there, but not resident: in no other figure */
-	uint64_t devices;                   /* number of devices with a peak of a phase */
+	struct db *db;                     /* the database of the question */
+	struct growth growth;              /* growth by steps */
+	struct growth_list steps, batches; /* places that grow by steps; by micro-batches; largest first */
+	struct growth_table batch_table;   /* `batches`, with one row for each place */
+	struct retained_crossings phases;  /* sums for each pair of phases */
+	struct retained_crossings places;  /* one row for each place, if the question names a phase */
+	/* for each place: made in a step, alive at the end of the last one, and of a kind that no later step needs; `to` is `from` */
+	struct retained_crossings outlived;
+	uint64_t step_count, batch_count;  /* largest number: ended steps of a process; micro-batches of a step */
+	uint64_t stays[MT_CATEGORY_COUNT]; /* by category: made up to the first step, alive at the last one's end */
+	uint64_t stays_bytes, later_bytes; /* their sum; bytes made later that are alive then and are no growth */
+	uint64_t asleep_bytes;             /* bytes that are allocated then and not resident; in no other number */
+	uint64_t devices;                  /* number of devices that have a peak of a phase */
 };
 
 /*
- * Whether a process evaluates. Its batches follow from the order of single allocations: a database of sums (LOAD_SUMS)
- * is not enough. Returns 1, 0, or -MT_E_x.
+ * Whether a process evaluates. Its batches follow from the order of single allocations, which a database of sums (LOAD_SUMS) does not have. Returns
+ * 1, 0, or -MT_E_x.
  */
 int retained_needs_lives(struct db *db);
 
-/* Loads the answer. Returns 0 or -MT_E_x. The caller releases `retained` in any case. */
+/* Loads the answer. Returns 0 or -MT_E_x. The caller releases `retained`, also after an error. */
 int retained_load(struct retained *retained, struct db *db, const struct retained_question *question);
 void retained_release(struct retained *retained);
 
@@ -73,10 +73,10 @@ int retained_has_step(struct db *db, int64_t step);
 
 /* The verdict of `memana retained` and of the timeline's list. */
 
-/* `question`: the question of retained_load. The database gives the names of places. */
+/* Returns the verdict; `question` is that of retained_load. The database has the names of places. */
 struct sentence retained_verdict(const struct retained *retained, const struct retained_question *question);
 
-/* Says " on GPU 1", if there are several devices. */
+/* Says " on GPU 1" if the run has several devices. */
 void retained_say_device(struct sentence *sentence, const struct retained *retained,
 			 const struct retained_crossing *crossing);
 

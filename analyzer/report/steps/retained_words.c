@@ -8,7 +8,7 @@
 #include "report/answer.h"
 #include "report/finding.h"
 
-/* The sum of all places of one process that grow by micro-batches. */
+/* Returns the sum of all places of one process that grow by micro-batches. */
 static struct growth_place sum_of(const struct growth_list *list, const struct growth_place *most, uint64_t *places)
 {
 	struct growth_place sum = *most;
@@ -25,7 +25,7 @@ static struct growth_place sum_of(const struct growth_list *list, const struct g
 	return sum;
 }
 
-/* Says the process that keeps most, and other processes that do the same. */
+/* Says the process that keeps most, and which processes do the same. */
 static void say_batches(struct sentence *sentence, const struct retained *retained)
 {
 	const struct growth_table *table = &retained->batch_table;
@@ -49,7 +49,7 @@ static void say_batches(struct sentence *sentence, const struct retained *retain
 	}
 }
 
-/* "12.1 GiB since step 1 (weights 4.0 GiB, optimizer state 8.1 GiB)" */
+/* Says "12.1 GiB since step 1 (weights 4.0 GiB, optimizer state 8.1 GiB)". */
 static void say_stays(struct sentence *sentence, const struct retained *retained)
 {
 	char size[TEXT_SIZE_MAX];
@@ -57,7 +57,7 @@ static void say_stays(struct sentence *sentence, const struct retained *retained
 	int parts = 0;
 
 	sentence_say(sentence, "%s since step 1", text_bytes(size, retained->stays_bytes));
-	/* "other" comes last; small parts are left out. */
+	/* "other" comes last; small parts are left out */
 	for (i = 1; i <= MT_CATEGORY_COUNT; i++)
 		if (retained->stays[i % MT_CATEGORY_COUNT] > retained->stays_bytes / 100)
 			sentence_say(sentence, "%s%s %s", parts++ ? ", " : " (",
@@ -66,7 +66,7 @@ static void say_stays(struct sentence *sentence, const struct retained *retained
 	sentence_say(sentence, parts ? ")" : "");
 }
 
-/* The bytes that a sleeping pool will want when it wakes. */
+/* Says the bytes that sleeping pools will need when they wake up. */
 static void say_asleep(struct sentence *sentence, const struct retained *retained)
 {
 	char size[TEXT_SIZE_MAX];
@@ -76,7 +76,7 @@ static void say_asleep(struct sentence *sentence, const struct retained *retaine
 			     text_bytes(size, retained->asleep_bytes));
 }
 
-/* "1 step ended, and 6.0 GiB that no later one needs outlived it, ..." */
+/* Says "1 step ended, and 6.0 GiB that no later one needs outlived it, ...". */
 static void say_outlived(struct sentence *sentence, const struct retained *retained)
 {
 	const struct retained_crossings *list = &retained->outlived;
@@ -134,7 +134,7 @@ void retained_say_device(struct sentence *sentence, const struct retained *retai
 		sentence_say(sentence, " on %s", answer_device(device, crossing->number, crossing->device_kind));
 }
 
-/* Says the pair of phases with most bytes, and the place with most of them. */
+/* Says the pair of phases with most bytes, and the place with most of these. */
 static void say_asked(struct sentence *sentence, const struct retained *retained,
 		      const struct retained_question *question)
 {
@@ -153,7 +153,7 @@ static void say_asked(struct sentence *sentence, const struct retained *retained
 		     *when ? "where" : "at the peak of", pair->to, *when ? " " : "", when);
 	retained_say_device(sentence, retained, pair);
 	while (at->from != pair->from || at->to != pair->to || at->device != pair->device)
-		at++; /* each pair has a place */
+		at++; /* each pair has at least one place */
 	sentence_say(sentence, ": %s of it %s, by %s.", at->bytes == pair->bytes ? "all" : text_bytes(size, at->bytes),
 		     at->category, finding_place(place, sizeof(place), retained->db, at->node));
 }

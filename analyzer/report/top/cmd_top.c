@@ -48,7 +48,7 @@ static const struct command_option own_options[] = {
 
 struct top_command {
 	struct top_options options;
-	const char *device; /* as typed */
+	const char *device; /* the word of the command line */
 	int json, help;
 };
 
@@ -78,11 +78,11 @@ static int parse_by(const char *word)
 		return TOP_BY_PARAMETER;
 	if (!strcmp(word, "module"))
 		return TOP_BY_MODULE;
-	/* Older scripts use the word "site". */
+	/* older scripts have the word "site" */
 	return !strcmp(word, "place") || !strcmp(word, "site") ? TOP_BY_PLACE : TOP_BY_ALL;
 }
 
-/* 0, or the exit code. */
+/* Takes an option. Returns 0, or the exit status. */
 static int parse_option(struct top_command *command, int argc, char **argv, int option)
 {
 	long number;
@@ -177,7 +177,7 @@ static int report(const struct top_command *command, struct db *db, struct symbo
 	return report_no_answer("top", db, error);
 }
 
-/* The number of sites with their own rows. */
+/* Returns the number of sites that need rows of their own. */
 static size_t most_sites(const struct top_options *options)
 {
 	if (options->limit < 0)
@@ -196,7 +196,7 @@ static int store(struct db *db, const struct analysis *analysis, struct symbols 
 	return error;
 }
 
-/* Analyses the traces into a database in memory. 0, or the exit code. */
+/* Analyses the traces into a database in memory. Returns 0, or the exit status. */
 static int analyse(const struct top_command *command, struct source *source, struct db **db, struct analysis *analysis,
 		   struct symbols *symbols)
 {
@@ -212,7 +212,7 @@ static int analyse(const struct top_command *command, struct source *source, str
 	return command_fail(mt_exit_code(error), "%s: %s", source->input[0].file, mt_strerror(error));
 }
 
-/* Prints one line. Returns the exit code. */
+/* Prints one line: the run does not have the moment. Returns the exit status. */
 static int no_moment(struct report_input *input, const struct moment *moment)
 {
 	char why[128], absent[160];
@@ -223,8 +223,8 @@ static int no_moment(struct report_input *input, const struct moment *moment)
 }
 
 /*
- * Loads traces for a moment other than the peak, and searches the lives of all allocations. Keeping sums for the moment
- * during the pass would be faster, but the answer must equal a database's.
+ * Loads traces for a moment other than the peak, with the lives of all allocations. Sums for the moment, kept during the pass, would be faster, but a
+ * trace must give the same answer as a database.
  */
 static int top_of_moment(const struct top_command *command, struct report_input *input, struct symbols *symbols)
 {

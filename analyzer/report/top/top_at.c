@@ -16,7 +16,7 @@ static const char create_sql[] =
 	"CREATE TEMP TABLE at (device INTEGER PRIMARY KEY, at_time INTEGER, at_process INTEGER, at_seq INTEGER, "
 	"process INTEGER, step INTEGER, phase TEXT, role TEXT)";
 
-/* The step of an event: one more than the number of steps that have ended. */
+/* The step of an event is one more than the number of steps that have ended. */
 static const char step_sql[] =
 	"INSERT INTO temp.at SELECT device, time, process, seq, process, ifnull((SELECT max(step) + 1 FROM step "
 	"WHERE step.process = it.process AND end_seq <= it.seq), ?1), ifnull((SELECT phase FROM phase_span AS span "
@@ -24,13 +24,13 @@ static const char step_sql[] =
 	"ifnull((SELECT peak_role FROM step_device AS made WHERE made.step = ?1 AND made.device = it.device "
 	"AND peak_process = it.process AND peak_seq = it.seq), 'none') FROM named_moment AS it WHERE name = 'step:' || ?1";
 
-/* An error of the framework comes before one that its allocator recovered from. */
+/* A failed request of the framework comes before one that its allocator recovered from. */
 static const char oom_sql[] =
 	"INSERT INTO temp.at SELECT device, time, process, seq, process, step, phase, role FROM oom WHERE id IN (SELECT "
 	"max(id) FROM oom WHERE source = 'tensor' OR NOT EXISTS (SELECT 1 FROM oom WHERE source = 'tensor') AND "
 	"(NOT had OR NOT EXISTS (SELECT 1 FROM oom WHERE NOT had)) GROUP BY device)";
 
-/* The newest action decides the phase: an event of memory or in a phase. */
+/* The newest action of a process decides its phase: a memory event, or an event in a phase. */
 static const char time_sql[] =
 	"INSERT INTO temp.at WITH act AS MATERIALIZED (SELECT process, max(time) AS time FROM (SELECT process, max(alloc_time) AS time FROM "
 	"allocation WHERE alloc_time <= ?1 GROUP BY process UNION ALL SELECT process, max(free_time) FROM allocation WHERE "
@@ -75,10 +75,10 @@ static int find(struct db *db, const struct moment *moment)
 
 struct place {
 	struct db *db;
-	struct db_stmt *inside; /* a row of temp.inside */
+	struct db_stmt *inside; /* statement that adds a row to temp.inside */
 };
 
-/* Notes the tensors' part of the memory that sites took from the driver. */
+/* Notes how much of the driver memory of each site is in tensors. */
 static int note_inside(void *context, struct db_stmt *row)
 {
 	const struct place *place = context;
@@ -126,10 +126,7 @@ static int make_parts(struct db *db)
 	return error ? error : db_execute(db, part_sql);
 }
 
-/*
- * As analysis_modules.c does for the peak: memory that the census names has its own modules, and the rest has the
- * site's.
- */
+/* As for the peak (analysis_modules.c): memory that the census names has modules of its own, and other memory has those of its site. */
 static int make_modules(struct db *db)
 {
 	static const char *const make[] = {
@@ -159,7 +156,7 @@ static int make_modules(struct db *db)
 	return error;
 }
 
-/* Memory of another process: an allocation of its own kind, or a mapping. */
+/* Memory of another process: an allocation of a kind of its own, or a mapping. */
 #define IMPORTED                                                                                                         \
 	"(SELECT ifnull(sum(bytes), 0) FROM (SELECT process, device, bytes, alloc_time AS since_time, alloc_seq AS "     \
 	"since_seq, free_time AS until_time, free_seq AS until_seq FROM allocation WHERE memory = 'imported' "           \
@@ -169,7 +166,7 @@ static int make_modules(struct db *db)
 	"WHERE it.device = at.device AND (since_time, it.process, since_seq) <= (at_time, at_process, at_seq) "          \
 	"AND " ALIVE_UNTIL("it.process", "at_time", "at_process", "at_seq") ")"
 
-/* A device without the moment holds no memory in the answer; for an out-of-memory error it is left out. */
+/* A device without the moment has no bytes in the answer; with a failed request as moment, the device is left out. */
 static int make_peaks(struct db *db, const struct moment *moment)
 {
 	char sql[4096];
@@ -189,7 +186,7 @@ static int make_peaks(struct db *db, const struct moment *moment)
 
 /* ---- all tables ---- */
 
-/* Drops the tables of another moment. */
+/* Drops the tables of the previous moment. */
 static int forget(struct db *db)
 {
 	static const char *const drop[] = {
@@ -210,7 +207,7 @@ static int forget(struct db *db)
 	return error;
 }
 
-/* The extent of a run. */
+/* The end of a run. */
 struct extent {
 	uint64_t steps;
 	int64_t last; /* ns since the run began */
@@ -231,7 +228,7 @@ static int take_count(void *context, struct db_stmt *row)
 	return 0;
 }
 
-/* Whether the run has the moment: 1, 0 or -MT_E_x. */
+/* Whether the run has the moment. Returns 1, 0 or -MT_E_x. */
 static int is_there(struct db *db, const struct moment *moment)
 {
 	struct extent extent = { 0 };

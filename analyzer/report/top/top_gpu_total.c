@@ -10,7 +10,7 @@ struct block {
 	const struct query_device *device;
 };
 
-/* "  context                 400.0 MiB" */
+/* Prints " context 400.0 MiB". */
 static void print_line(const struct text *text, const char *word, int64_t bytes)
 {
 	char size[TEXT_SIZE_MAX], signed_size[TEXT_SIZE_MAX + 1];
@@ -22,7 +22,7 @@ static void print_line(const struct text *text, const char *word, int64_t bytes)
 
 static void print_part(const struct text *text, const char *word, int64_t bytes)
 {
-	/* Unexplained bytes have a line even if they are 0. */
+	/* Unexplained bytes have a line, also if they are 0. */
 	if (!bytes && strcmp(word, "unexplained"))
 		return;
 	print_line(text, word, bytes);

@@ -1,4 +1,4 @@
-/* The report of `memana top` for programs. The fields are a contract: fields may be added, never removed. */
+/* The JSON of `memana top`. The fields are a contract: new fields can be added, but none is ever removed. */
 #include <stdio.h>
 #include <string.h>
 #include "base/json.h"
@@ -20,7 +20,7 @@ struct report {
 	struct symbols *symbols;
 	const struct top_options *options;
 	int64_t device; /* id of the current device */
-	int devices;    /* number of devices written */
+	int devices;    /* number of devices in the document so far */
 };
 
 /* The context of json_part. */
@@ -133,7 +133,7 @@ static void json_place(struct doc *doc, const struct place *place)
 	doc_end(doc);
 }
 
-/* Adds places, as in the text: a place has several sites. */
+/* Writes the places. As in the text, a place can have several sites. */
 static int json_places(struct report *report)
 {
 	struct places places;
@@ -148,7 +148,7 @@ static int json_places(struct report *report)
 	return error;
 }
 
-/* Adds NVML's figures at one peak; NULL: no sample. */
+/* Writes NVML's figures at one peak; NULL: no sample. */
 static void json_gpu_total(struct doc *doc, const struct query_gpu_total *row)
 {
 	static const struct query_gpu_total none;
@@ -169,7 +169,7 @@ static void json_gpu_total(struct doc *doc, const struct query_gpu_total *row)
 	doc_string(doc, "mixed", sampled ? row->mixed : "");
 }
 
-/* Finds the figures of one peak. */
+/* NVML's figures at one peak. */
 struct gpu_total_context {
 	struct doc *doc;
 	const char *peak;
@@ -329,7 +329,7 @@ static int json_oom(struct report *report, const struct oom_failure *it)
 	return error;
 }
 
-/* Adds each failure once: the driver's refusals before it are part of it. */
+/* Writes each failure once: the driver's refusals before it are part of it. */
 static int json_ooms(struct report *report)
 {
 	struct oom_failures all;

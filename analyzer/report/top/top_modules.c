@@ -1,4 +1,4 @@
-/* The peak by module: `top --by module`, as a tree whose rows add up. */
+/* The peak by module, `top --by module`: a tree whose rows add up. */
 #include <stdio.h>
 #include <string.h>
 #include "memtrace/error.h"
@@ -7,10 +7,10 @@
 #include "top.h"
 
 #define DEPTH_TEXT 2
-#define DEPTH_MODULE 1 /* with --module */
+#define DEPTH_MODULE 1 /* if --module is given */
 #define FIGURE_COLUMNS 11
 #define NAME_COLUMNS_LEAST 34
-#define SMALL 200u /* lines with less than a 200th of the whole are only counted */
+#define SMALL 200u /* divisor: lines below 1/200 of the whole are summed up */
 
 struct table {
 	const struct text *text;
@@ -38,7 +38,7 @@ static void print_line(const struct table *table, const struct module_sum *sum, 
 		   text_fit(clean, sizeof(clean), name, columns > 12 ? (size_t)columns : 12, 1));
 }
 
-/* Prints "28 x 691 MiB", and the sisters that differ. */
+/* Prints "28 x 691 MiB", and the sisters with most and fewest bytes. */
 static void print_sisters(const struct table *table, const struct module_line *line)
 {
 	const struct module_member *row = table->modules->row;
@@ -61,13 +61,13 @@ static void print_sisters(const struct table *table, const struct module_line *l
 	text_style(table->text, TEXT_PLAIN);
 }
 
-/* Whether the lines below it are shown. */
+/* Whether the lines below this one are shown. */
 static int is_open(const struct table *table, const struct module_line *line)
 {
 	return line->passes || (line->lines && line->depth < table->depth);
 }
 
-/* The first line after line `number` and all lines below it. */
+/* Returns the first line that is not below line `number`. */
 static uint32_t behind(const struct module_lines *modules, uint32_t number)
 {
 	uint32_t at = number + 1;
@@ -77,7 +77,7 @@ static uint32_t behind(const struct module_lines *modules, uint32_t number)
 	return at;
 }
 
-/* Prints one line for line `number` and its sisters up to `until`, which are small. Returns the line after them. */
+/* Prints one line for line `number` and all its sisters before `until`, which are small. Returns the line after these. */
 static uint32_t print_small(const struct table *table, uint32_t number, uint32_t until)
 {
 	const struct module_line *first = &table->modules->line[number];
@@ -98,7 +98,7 @@ static uint32_t print_small(const struct table *table, uint32_t number, uint32_t
 	return at;
 }
 
-/* Prints "(compiled)" for modules whose inner activations are not separate. */
+/* Prints the path, and "(compiled)" if the activations of inner modules cannot be told apart. */
 static void print_path(const struct table *table, const struct module_line *line)
 {
 	char path[MODULE_PATH_MAX + 16];
@@ -107,7 +107,7 @@ static void print_path(const struct table *table, const struct module_line *line
 	print_line(table, &line->all, line->depth, path);
 }
 
-/* Prints the lines of one parent, from `number` to `until`. Recursion is no deeper than the parts of a path. */
+/* Prints the lines of one parent, from `number` to `until`. The recursion is as deep as a path has parts. */
 static void print_lines(const struct table *table, uint32_t number, uint32_t until)
 {
 	const struct module_line *line;
@@ -146,7 +146,7 @@ static void print_heading(const struct table *table, const struct top_options *o
 	text_print(table->text, "\n");
 }
 
-/* Prints why there is no table. */
+/* Prints the reason why there is no table. */
 static int print_nothing(const struct text *text, struct db *db, const struct module_lines *modules)
 {
 	int recorded = 0;

@@ -9,7 +9,7 @@
 
 struct table {
 	const struct text *text;
-	uint64_t all; /* bytes of the whole census */
+	uint64_t all; /* bytes of all parameters of the census */
 	int rows;
 };
 
@@ -23,7 +23,7 @@ static void print_figures(const struct text *text, const struct query_parameter 
 		text_print(text, "%10s ", figure[i] || !i ? text_bytes(size, figure[i]) : "-");
 }
 
-/* "24 of 4864x896 bfloat16, AdamW#1, Qwen2ForCausalLM#1" */
+/* Prints "24 of 4864x896 bfloat16, AdamW#1, Qwen2ForCausalLM#1". */
 static void print_details(const struct text *text, const struct query_parameter *row)
 {
 	struct sentence sentence = { 0 };

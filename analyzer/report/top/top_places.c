@@ -1,4 +1,4 @@
-/* The places that held most of the peak, largest first. */
+/* Prints the places that held most of the peak, largest first. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static int says_something(const struct callstack_frame *frame)
 	return callstack_is_user(frame) || callstack_is_library(frame);
 }
 
-/* The next outer frame after `at` that differs from it: a frame of the user or a library, and not `user`. */
+/* Returns the next frame outwards from `at` that is of the user or of a library, differs from frame `at`, and is not `user`. */
 static size_t next_caller(const struct callstack *stack, size_t at, size_t user)
 {
 	const struct callstack_frame *last = stack->frame[at];
@@ -45,7 +45,7 @@ static void print_callers(const struct top_report *report, const struct callstac
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* Prints the function on the line of its place, or on the next line if both are too long. */
+/* Prints the function on the line of its place; on the next line, if both are too long for one. */
 static void print_place_line(const struct top_report *report, const struct place *of)
 {
 	const struct callstack *stack = of->stack;
@@ -61,7 +61,7 @@ static void print_place_line(const struct top_report *report, const struct place
 	text_fit(clean, sizeof(clean), place, room, 1);
 	if (*of->submodule && of->functions == 1)
 		snprintf(name, sizeof(name), "%s", of->function->name);
-	else if (*of->submodule) /* the function of one stack is not that of the others */
+	else if (*of->submodule) /* other stacks of the place have other functions */
 		callstack_function(name, sizeof(name), stack->frame[user]);
 	else
 		callstack_function_of(name, sizeof(name), stack, user);
@@ -87,7 +87,7 @@ static void print_function(const struct top_report *report, const struct place_f
 		   text_fit(clean, sizeof(clean), name, (size_t)text_columns(report->text) - 2 * SITE_INDENT, 0));
 }
 
-/* Prints the functions that allocated the bytes. The last row has all smaller ones. */
+/* Prints the functions that allocated the bytes. The last row has all small ones. */
 static void print_functions(const struct top_report *report, const struct place *place)
 {
 	size_t shown = place->functions > FUNCTIONS_MAX + 1 ? FUNCTIONS_MAX : place->functions, i;
@@ -108,10 +108,7 @@ static void print_functions(const struct top_report *report, const struct place 
 
 #define STACKS_MAX 20
 
-/*
- * Prints "4.0 MiB, 2 allocations: softmax (torch/nn/functional.py:1841), ..": from the innermost frame to the line of
- * the place.
- */
+/* Prints "4.0 MiB, 2 allocations: softmax (torch/nn/functional.py:1841), ..": the frames from the innermost one to the line of the place. */
 static void print_stack(const struct top_report *report, const struct place_site *site)
 {
 	struct sentence sentence = { 0 };
@@ -137,7 +134,7 @@ static void print_stack(const struct top_report *report, const struct place_site
 	text_wrap(report->text, SITE_INDENT, 0, sentence.text);
 }
 
-/* All stacks of a place. */
+/* Prints all stacks of a place. */
 static void print_stacks(const struct top_report *report, const struct place *place)
 {
 	size_t i;
@@ -167,7 +164,7 @@ static void print_why(const struct top_report *report, const struct place *place
 		print_why_line(report, "phase by: ", place->decided_by);
 }
 
-/* Says "weights (known)", "kv cache (by a rule)", "probably activations". "other" and slack have no such word. */
+/* Says "weights (known)", "kv cache (by a rule)" or "probably activations". "other" and slack have no such words. */
 static void say_category(struct sentence *sentence, const struct place *place)
 {
 	int is_plain = !strcmp(place->category, mt_category_name(MT_CATEGORY_OTHER)) ||
@@ -181,7 +178,7 @@ static void say_category(struct sentence *sentence, const struct place *place)
 				: "");
 }
 
-/* The colour of a place: its phase's; slack has its own. */
+/* Returns the layer for the colour of a place: its phase; slack has its own. */
 static const char *place_layer(const struct place *place)
 {
 	const char *slack = mt_category_name(MT_CATEGORY_SLACK);
@@ -189,7 +186,7 @@ static const char *place_layer(const struct place *place)
 	return strcmp(place->category, slack) ? place->phase : slack;
 }
 
-/* ", rank 3", ", ranks 0 to 7", ", 5 processes" */
+/* Says ", rank 3", ", ranks 0 to 7" or ", 5 processes". */
 void top_say_processes(struct sentence *sentence, uint32_t processes, int64_t first, int64_t last)
 {
 	if (first >= 0 && last - first + 1 == (int64_t)processes)
@@ -241,7 +238,7 @@ static void print_place(const struct top_report *report, const struct place *pla
 		print_callers(report, place->stack, place->user);
 }
 
-/* The frame of a place without a function's name; NULL: the place has a name, or no stack. */
+/* Returns the frame of a place without a function's name; NULL: the place has a name, or no stack. */
 static const struct callstack_frame *nameless_frame(const struct place *place)
 {
 	const struct callstack_frame *frame;
@@ -285,7 +282,7 @@ static void print_nameless(const struct top_report *report, const char *module, 
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* Names each module with missing symbols once. There are at most PLACES_SITES_MAX places. */
+/* Names each module without symbols once. There are at most PLACES_SITES_MAX places. */
 static void print_all_nameless(const struct top_report *report, size_t shown)
 {
 	const struct places *places = &report->places;

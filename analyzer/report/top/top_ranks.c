@@ -7,7 +7,7 @@
 
 /* ---- text ---- */
 
-/* "alloc_activations (rl_step.c)" */
+/* Says "alloc_activations (rl_step.c)". */
 static void say_place(struct sentence *sentence, const struct rank *rank)
 {
 	sentence_say_clean(sentence, *rank->function ? rank->function : "code without a name");
@@ -36,7 +36,7 @@ static void say_peaks(struct sentence *sentence, const struct ranks *ranks)
 		     text_bytes(least, lowest->bytes), ranks_name(name, lowest));
 }
 
-/* The first rank with another largest place. */
+/* Returns the first rank with another largest place; NULL: there is none. */
 static const struct rank *odd_one(const struct ranks *ranks)
 {
 	uint32_t i;
@@ -72,7 +72,7 @@ static void say_sites(struct sentence *sentence, const struct ranks *ranks)
 	sentence_say(sentence, ".");
 }
 
-/* "+36%": the most against the median. */
+/* Writes "+36%": the largest peak compared with the median. */
 static const char *excess(char out[TEXT_SIZE_MAX], const struct rank_phase *phase)
 {
 	char share[TEXT_SIZE_MAX];

@@ -1,4 +1,4 @@
-/* top_run.c - prints facts of the recording: out-of-memory errors, contents and gaps. */
+/* top_run.c - prints facts about the recording: failed requests, contents, and gaps. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -23,7 +23,7 @@ static void print_oom(const struct top_report *report, const struct oom_failure 
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* A refusal of the driver is printed with its failure, or with the allocator's recovery. */
+/* A refusal of the driver is part of the line of its failure, or of the allocator's recovery. */
 static void print_failures(const struct top_report *report, const struct oom_failures *all)
 {
 	uint64_t shown = 0, count = 0;
@@ -58,7 +58,7 @@ int top_print_ooms(const struct top_report *report)
 	return error;
 }
 
-#define SOURCE_WHY_MAX 255 /* bytes that a recorder writes */
+#define SOURCE_WHY_MAX 255 /* bytes that a recorder writes, at most */
 
 static int print_source(void *context, const struct query_source *row)
 {
@@ -101,7 +101,7 @@ static void print_warning(const struct top_report *report, const char *words)
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* A trace that ends early is the mark of a killed program. All of its contents are shown. */
+/* A trace that ends early shows that the program was killed. All of its contents are used. */
 static int print_incomplete(void *context, const struct query_process *row)
 {
 	struct top_report *report = context;
@@ -124,7 +124,7 @@ static int print_incomplete(void *context, const struct query_process *row)
 	return 0;
 }
 
-/* Processes that ran before memrec, or memrec start, attached to them. */
+/* Processes that ran before memrec, or before memrec start attached to them. */
 static const char late_sql[] =
 	"SELECT count(DISTINCT pid), min(start_realtime), min(rank), min(pid), ' ' || options || ' ' LIKE '% paused=1 %' AS paused "
 	"FROM process WHERE paused OR ' ' || options || ' ' LIKE '% attached=1 %' GROUP BY paused";
@@ -148,14 +148,14 @@ static int print_late(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* Processes whose recording ended (?1) before the peak of a device that they use. */
+/* Processes that use a device, and whose recording ended (?1) before the device's peak. */
 static const char stopped_sql[] =
 	"WITH user AS (SELECT DISTINCT device, process FROM site) "
 	"SELECT rank, pid, last_time, number, kind FROM user JOIN process ON process.id = user.process "
 	"JOIN peak ON peak.device = user.device JOIN device ON device.id = user.device "
 	"WHERE ended = ?1 AND last_time < peak.time AND number IS NOT NULL ORDER BY number, process.id";
 
-#define STOPPED_MAX 8 /* processes that are named; a node has this many GPUs */
+#define STOPPED_MAX 8 /* number of processes that are named: a node has as many GPUs */
 
 static void print_stopped_process(const struct top_report *report, struct db_stmt *stmt)
 {
@@ -249,7 +249,7 @@ static int add_before(void *context, struct db_stmt *stmt)
 	return 0;
 }
 
-/* Memory from before the recording has no phase, and often no stack. Says how to record it next time. */
+/* Memory from before the recording has no phase, and often no stack. Says how to record this memory next time. */
 int top_print_before(const struct top_report *report)
 {
 	struct sentence sentence = { 0 };

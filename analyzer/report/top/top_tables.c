@@ -8,15 +8,14 @@
 #define BAR_COLUMNS 32
 #define TRUST_COLUMNS 12
 
-/* Whether the bar is long enough to be visible. Texts before invisible bars are not aligned. */
+/* Whether the bar can be seen. Words before an invisible bar need no alignment. */
 static int has_bar(uint64_t bytes, uint64_t whole, int columns)
 {
 	return bytes >= whole / (uint64_t)(columns * 2);
 }
 
 /*
- * "  forward                  25.7 GiB   42%  #############", of categories with "probable    " before the bar; in the
- * colour of a phase, if it is one.
+ * Prints " forward 25.7 GiB 42% #############", in the phase's colour if the word is a phase. Categories have "probable " or the like before the bar.
  */
 static void print_share(const struct top_report *report, const char *word, const char *phase, const char *trust,
 			uint64_t bytes, uint64_t whole)
@@ -37,7 +36,7 @@ static void print_share(const struct top_report *report, const char *word, const
 	text_print(report->text, "\n");
 }
 
-/* The largest place of the category. */
+/* Prints the evidence of the largest place of the category. */
 static void print_category_why(const struct top_report *report, const char *category, const char *trust)
 {
 	struct sentence sentence = { 0 };
@@ -56,7 +55,7 @@ static void print_category_why(const struct top_report *report, const char *cate
 	}
 }
 
-/* The source of the category: "known", "by a rule", "probable", "62% known". Slack is counted, not judged. */
+/* Writes the source of the category: "known", "by a rule", "probable", "62% known". Slack is counted, and not judged. */
 static const char *trust_of(char *out, size_t size, const struct query_part *row)
 {
 	const char *known = query_known(row->bytes, row->rule, row->bytes - row->known - row->rule);
@@ -137,7 +136,7 @@ static int print_phase_peak(void *context, const struct query_phase_peak *row)
 		snprintf(what, sizeof(what), "%s", text_known.times ? text_at(time, row->time) + 1 : "");
 	if (report->steps)
 		snprintf(step, sizeof(step), "step %lld", (long long)row->step);
-	if (row->bytes <= whole) /* without a known size of the device, `whole` may be the bytes of another moment */
+	if (row->bytes <= whole) /* if the size of the device is unknown, `whole` can be the bytes of another moment */
 		text_percent(share, row->bytes, whole);
 	text_phase_print(report->text, row->phase, "  %-*s", TOP_WORD_COLUMNS,
 			 text_fit(word, sizeof(word), row->phase, TOP_WORD_COLUMNS, 0));

@@ -1,4 +1,4 @@
-/* The report of `memana top` for people: first the verdict, then its evidence, then the next command. */
+/* The text of `memana top`: the verdict, then its evidence, then the next command. */
 #include <string.h>
 #include "memtrace/error.h"
 #include "report/peak_verdict.h"
@@ -96,7 +96,7 @@ static int count_device(void *context, const struct query_device *row)
 	return 0;
 }
 
-/* The number of devices that the report is about. -MT_E_ARGUMENT: the requested device is not there. */
+/* Returns the number of devices in the report; -MT_E_ARGUMENT: the device that was asked for does not exist. */
 static int count_devices(struct top_report *report)
 {
 	int error = query_devices(report->db, count_device, report), wanted = report->devices;
@@ -124,7 +124,7 @@ static int print_ranks(struct top_report *report)
 }
 
 struct highest {
-	int64_t device; /* id, 0: none */
+	int64_t device; /* id; 0: none */
 	uint64_t bytes;
 	int is_gpu;
 };

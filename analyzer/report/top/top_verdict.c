@@ -1,4 +1,4 @@
-/* The first sentences of `memana top`: the peak in one to three sentences. */
+/* The verdict of `memana top`: the peak in one to three sentences. */
 #include <string.h>
 #include "memtrace/base.h"
 #include "query/callstack.h"
@@ -22,7 +22,7 @@ void top_say_frame(struct sentence *sentence, const struct callstack_frame *fram
 
 /* ---- the verdict ---- */
 
-/* A peak_place_of. */
+/* Finds the largest place, as a peak_place_of. */
 static int largest_place(void *context, const struct query_culprit *row, struct peak_place *largest)
 {
 	const struct top_report *report = context;
@@ -70,7 +70,7 @@ static int take_tensors(void *context, const struct query_phase_peak *row)
 	return 0;
 }
 
-/* Says the peak of tensors, if it is at another time. A full cache hides this moment. */
+/* Says the peak of tensors if it is at another time: if the cache is full, the peak of held bytes does not show it. */
 static int say_tensors(struct sentence *sentence, const struct top_report *report)
 {
 	const struct query_device *device = report->device;
@@ -103,7 +103,7 @@ static void print_device_name(const struct top_report *report)
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* "Peak " */
+/* Returns the first words of the verdict, such as "Peak ". */
 static const char *moment_begins(const struct top_report *report)
 {
 	static const char *const words[] = { [MOMENT_PEAK] = "Peak ",
@@ -114,7 +114,7 @@ static const char *moment_begins(const struct top_report *report)
 	return words[report->options->moment.kind];
 }
 
-/* "12 events of 9,000 are lost: the peak is at least ", or "Peak " */
+/* Returns "12 events of 9,000 are lost: the peak is at least ", or the words of moment_begins. */
 static const char *verdict_begins(struct sentence *begins, const struct top_report *report)
 {
 	char lost[64], events[TEXT_SIZE_MAX];
@@ -136,7 +136,7 @@ static int note_unseen(void *context, const struct query_source *row)
 	return 0;
 }
 
-/* Without CUPTI tensors are seen, but neither their segments nor the memory of others. */
+/* Without CUPTI, the recording has tensors, but not their segments, and no memory of others. */
 static int say_unseen(struct sentence *sentence, const struct top_report *report)
 {
 	int unseen = 0, error;
@@ -151,7 +151,7 @@ static int say_unseen(struct sentence *sentence, const struct top_report *report
 	return error;
 }
 
-/* Growth is about the whole run, also if the report is about another moment. */
+/* Growth is that of the whole run, also in a report about another moment. */
 static int say_growth(struct sentence *sentence, const struct top_report *report)
 {
 	struct growth growth;
