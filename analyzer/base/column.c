@@ -27,7 +27,7 @@ static int is_right(const struct column *column)
 	return column->unit < COLUMN_FLAG || column->unit == COLUMN_FIGURE;
 }
 
-/* Sets `value` in place: its words may be in its own store, which must not move. */
+/* Sets `value` in place: its words may be in its own store. The store must not move. */
 static void get_value(struct column_value *value, const struct column *column, const void *row)
 {
 	value->number = 0;

@@ -26,8 +26,8 @@
 #define COLUMN_STORE 512 /* bytes for words that a column makes */
 
 /*
- * The units of columns. Values up to FLAG are in `number`. OPTIONAL is a word whose field is left out if unknown. LABEL is a word in the text
- * alone; FIGURE is a word at the right edge. LIST is a function that writes the field, which $defs/ID of the schema describes.
+ * The units of columns. Values up to FLAG are in `number`. OPTIONAL is a word whose field is left out if unknown. LABEL is a word in the text alone;
+ * FIGURE is a word at the right edge. LIST is a function that writes the field; $defs/ID of the schema describes the field.
  */
 enum column_unit {
 	COLUMN_BYTES,

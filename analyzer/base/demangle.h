@@ -3,8 +3,8 @@
 #define MEMANA_DEMANGLE_H
 
 /*
- * Returns the name as a C++ programmer writes it; the caller frees it. NULL: `symbol` is no C++ symbol, memory ran out, or the name is much too long:
- * a few bytes of substitutions can stand for gigabytes.
+ * Returns the name as a C++ programmer writes it. The caller frees the name. NULL: `symbol` is no C++ symbol, memory ran out, or the name is much too
+ * long: a few bytes of substitutions can stand for gigabytes.
  */
 char *demangle(const char *symbol);
 

@@ -31,7 +31,7 @@ void doc_int_or_null(struct doc *doc, const char *key, int64_t value, int known)
 void doc_range(struct doc *doc, const char *key, uint64_t low, uint64_t high); /* an object of "low" and "high" */
 void doc_time(struct doc *doc, const char *key, int64_t ns);                   /* null if times are unknown (text.h) */
 void doc_pid(struct doc *doc, const char *key, int64_t pid);   /* null for 0: PyTorch's snapshots have no process ids */
-void doc_real(struct doc *doc, const char *key, double value); /* null for infinity, which JSON cannot express */
+void doc_real(struct doc *doc, const char *key, double value); /* null for infinity: JSON has no such number */
 void doc_bool(struct doc *doc, const char *key, int value);
 void doc_null(struct doc *doc, const char *key);
 void doc_string(struct doc *doc, const char *key, const char *text); /* bytes that are not UTF-8 become '?' */
@@ -81,7 +81,7 @@ const struct doc_row *doc_root(const struct doc *doc);
 int doc_each(const struct doc *doc, const char *key, int (*row)(void *context, const struct doc_row *row),
 	     void *context);
 
-/* Returns the text, which lives as long as the document; NULL: the object has no such text. */
+/* Returns the text; NULL: the object has no such text. The text lives as long as the document. */
 const char *doc_row_text(const struct doc_row *row, const char *key);
 
 /* Returns 0; or -MT_E_CORRUPT: the object has no such integer. */

@@ -138,10 +138,7 @@ static int is_better(const struct symbol_span *span, const struct symbol_span *b
 	return span->start == best->start && span->rank == best->rank && span->end < best->end;
 }
 
-/*
- * Returns the best of the near spans, among global or among local symbols. It takes them in the order of the symbol table, because "better" is not
- * transitive.
- */
+/* Returns the best of the near spans, among global or among local symbols. The order of the symbol table decides: "better" is not transitive. */
 static const struct symbol_span *find_best(const struct symbol_index *index, size_t count, int global)
 {
 	const struct symbol_span *best = NULL, *span;

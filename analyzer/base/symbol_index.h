@@ -1,6 +1,6 @@
 /*
- * symbol_index.h - finds the symbol that names an address, after one pass over the file's symbols. The answer is that of elfutils'
- * dwfl_module_addrinfo, which reads all symbols of the file for each address.
+ * symbol_index.h - finds the symbol that names an address, after one pass over the file's symbols. elfutils' dwfl_module_addrinfo gives the same
+ * answer, but reads all symbols of the file for each address.
  */
 #ifndef MEMANA_SYMBOL_INDEX_H
 #define MEMANA_SYMBOL_INDEX_H

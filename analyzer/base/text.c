@@ -23,7 +23,7 @@
 
 static enum text_when colour_when;
 static struct {
-	FILE *file; /* the terminal behind a pager; NULL: no pager */
+	FILE *file; /* the terminal that a pager writes to; NULL: no pager */
 	int columns;
 } paged;
 
@@ -242,7 +242,7 @@ static int layer_of_phase(const char *phase)
 	return number < COLOUR_LAYERS ? number : -1;
 }
 
-/* Begins the phase's colour, which ends with TEXT_PLAIN, for letters (`what` 3) or background (4). Returns 1 if the phase has a colour. */
+/* Begins the phase's colour for letters (`what` 3) or background (4). TEXT_PLAIN ends the colour. Returns 1 if the phase has a colour. */
 static int begin_phase(const struct text *text, const char *phase, int what)
 {
 	int layer = text->colours ? layer_of_phase(phase) : -1;

@@ -148,7 +148,7 @@ struct columns_character {
 	int columns;
 };
 
-/* Takes the next character of `at`, which is not at its end. A harmful character becomes '?'. Returns the bytes that were taken. */
+/* Takes the next character of `at`. `at` is not at the end of its text. A harmful character becomes '?'. Returns the bytes that were taken. */
 size_t columns_next(struct columns_character *out, const char *at);
 
 /* Returns the columns that the text takes. */

@@ -34,7 +34,7 @@ static const char notes[] = "Instead of a statement: .tables, the views for peop
 /* The form in which rows are shown. */
 struct look {
 	int header;
-	int terminal; /* 1: a terminal, which values must not control; 0: values stay as they are */
+	int terminal; /* 1: values must not control the terminal; 0: values stay as they are */
 };
 
 /* Prints a value. Next to other columns, a tab or a line end in the value must not look like a separator. */

@@ -119,7 +119,7 @@ static int take_record(void *context, const struct mt_summary *record)
 	return 0;
 }
 
-/* Whether records and events can be compared: the recorder may have lost events, and have counted them. */
+/* Whether records and events can be compared. After losses on disk, by damage or of live memory, records have more than the events show. */
 static int is_comparable(const struct analysis_process *process)
 {
 	return !process->loss[MT_LOSS_DISK].records && !process->loss[MT_LOSS_DAMAGED].records &&

@@ -71,7 +71,7 @@ static struct session *session_new(char *const *paths, uint32_t count)
 	return NULL;
 }
 
-/* Starts the session, which takes ownership of the source, also after an error. */
+/* Starts the session. The session owns the source, also after an error. */
 static int session_begin(struct session *session, const struct source *source)
 {
 	int error;

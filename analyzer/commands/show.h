@@ -6,8 +6,8 @@
 #include "source/source.h"
 
 /*
- * Shows `source`, which it owns, until the user leaves. It opens `paths` again if a followed recording has ended, if another file has replaced one,
- * or if a named folder has more traces. Returns the exit status, after messages about faults.
+ * Shows `source`, and owns it, until the user leaves. Opens `paths` again if a followed recording has ended, if another file has replaced one, or if
+ * a named folder has more traces. Returns the exit status, after messages about faults.
  */
 int show_run(const char *command, struct source *source, char *const *paths, uint32_t count);
 

@@ -60,7 +60,7 @@ struct attribution {
 	uint32_t *dirty; /* numbers of the devices that changed */
 	uint32_t dirty_count;
 	int64_t turn; /* turn of new sites, set by the caller */
-	int failed;   /* 1: memory ran out in attribution_move, which returns no error */
+	int failed;   /* 1: memory ran out in attribution_move */
 };
 
 int attribution_init(struct attribution *attribution); /* Returns 0 or -MT_E_MEMORY. */

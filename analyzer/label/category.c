@@ -370,7 +370,7 @@ static void judge_by_life(const struct judge *judge)
 	}
 }
 
-/* The backward of a loss with the head inside also makes the head's gradient, which lives until the optimizer. */
+/* The backward of a loss with the head inside also makes the head's gradient. This gradient lives until the optimizer. */
 static int is_gradient_of_loss(const struct judge *judge)
 {
 	const struct category_site *facts = judge->facts;

@@ -142,7 +142,7 @@ void category_born(struct category_site *site, const struct mt_live *live);
 void category_loss(struct categories *categories, uint32_t process, uint64_t size); /* for a site with is_loss */
 void category_back(struct categories *categories, const struct mt_live *live);
 int category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
-		  const struct mt_label *label); /* returns 1 if phase and step are those of the birth */
+		  const struct mt_label *label); /* returns 1 for a death in phase and step of the birth */
 void category_kept(struct category_site *site, const struct mt_live *live, uint32_t step);
 
 /* Counts `size` bytes of the device's peak number `epoch` that died in the phase and step of their birth. */
@@ -165,7 +165,7 @@ struct category_told {
 int categories_settle(struct categories *categories, struct attribution *attribution, const struct category_told *told,
 		      uint32_t processes, const uint32_t *first);
 
-/* Returns the category of a site; without births, that of its key. */
+/* Returns the category of a site. A site without births has the category of its key. */
 uint8_t category_of_site(const struct categories *categories, const struct attribution *attribution, uint32_t number);
 
 #endif

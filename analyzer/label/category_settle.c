@@ -30,8 +30,8 @@ static int is_nameless(const struct judge *judge)
 }
 
 /*
- * Weights and gradients can share buffers from init, which rules call gradients. A buffer of half the size holds the weights: two bytes for each
- * weight, and four for each gradient.
+ * Weights and gradients can share buffers from init. Rules call all these buffers gradients. A buffer of half the size holds the weights: two bytes
+ * for each weight, and four for each gradient.
  */
 static void judge_half(const struct categories *categories, const struct attribution *attribution,
 		       const struct judge *judge, uint32_t sites)
@@ -405,8 +405,8 @@ static uint64_t largest_of(const struct layers *layers, const struct category_si
 }
 
 /*
- * Finds the cache of a layer: one tensor for each layer, far larger than the layer's other tensors and than an embedding, which has one or two
- * tensors. A cache is no weight.
+ * Finds the cache of a layer: one tensor for each layer, far larger than the layer's other tensors and than an embedding (one or two tensors). A
+ * cache is no weight.
  */
 static void note_sizes(struct layers *layers, const struct category_sizes *sizes, const struct tally *tally)
 {
@@ -436,7 +436,7 @@ static void note_sizes(struct layers *layers, const struct category_sizes *sizes
 
 /*
  * A model that only computes, or is frozen, has no gradients or states to compare with. Its weights are many tensors in each of a few sizes. A single
- * tensor is an embedding if it is about as large as the largest matrix, and a multiple of the smallest size.
+ * tensor is an embedding if its size is near the largest matrix, and a multiple of the smallest size.
  */
 static void judge_layers(const struct judge *judge, const struct layers *layers, const struct tally *tally)
 {
@@ -478,7 +478,7 @@ static int settle_layers(struct categories *categories, struct attribution *attr
 	return 0;
 }
 
-/* Returns, for each site, the births of all sites alike. The caller frees it. NULL: out of memory. */
+/* Returns the births of all sites alike, by site. The caller frees the array. NULL: out of memory. */
 static uint64_t *births_of(const struct categories *categories, const uint32_t *first, uint32_t sites)
 {
 	uint64_t *births = calloc((size_t)sites + 1, sizeof(*births));
@@ -491,7 +491,7 @@ static uint64_t *births_of(const struct categories *categories, const uint32_t *
 	return births;
 }
 
-/* Returns, for each process, the most births of one line outside of init and optimizer. The caller frees it. NULL: out of memory. */
+/* Returns the most births of one line outside of init and optimizer, by process. The caller frees the array. NULL: out of memory. */
 static uint64_t *most_births(const uint64_t *births, const struct attribution *attribution, uint32_t sites,
 			     uint32_t processes)
 {

@@ -91,7 +91,7 @@ int sizes_seen(const struct category_sizes *sizes, uint64_t size)
 }
 
 /*
- * Whether some tensor has one row for each token. `row` is the bytes of a token's vector in the weights' type, which may be unknown. With 4-byte
+ * Whether some tensor has one row for each token. `row` is the bytes of a token's vector in the weights' type. This type may be unknown. With 4-byte
  * weights, 2-byte tensors have half the row, and can lead to 4-byte logits. 2-byte logits need a known type: a layer of half the width makes 4-byte
  * tensors of the same size.
  */
@@ -134,7 +134,7 @@ static uint64_t row_of_square(uint64_t bytes, uint64_t element)
 }
 
 /*
- * Whether the bytes fit a vocabulary. `table` is the bytes of the embedding or the head: it has more rows than elements in a row (of 4 bytes, if
+ * Whether the bytes fit a vocabulary. `table` is the bytes of the embedding or the head, with more rows than elements in a row (of 4 bytes, if
  * unknown). A square table belongs to a layer: actor and critic have two, with biases, and their outputs have the size of logits.
  */
 static int fits_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row,

@@ -274,7 +274,7 @@ static int name_rows(struct pass *pass, struct census_row *row, uint32_t count)
 	return 0;
 }
 
-/* Sets the category of live[first .. end), which have one stack and size. */
+/* Sets the category of live[first .. end), all of one stack and size. */
 static int note_alike(struct pass *pass, size_t first, size_t end)
 {
 	const struct mt_live *live = &pass->live[first];

@@ -1,8 +1,8 @@
 /*
  * census.h - the framework's own names for its memory: the census events of a trace (formats/trace/trace-v1.md, "Census").
  *
- * A birth needs a category, and the census comes later. The census is therefore read first, up to the last chunk with census events, which is early
- * in most traces. A trace without census events is not read:
+ * A birth needs a category, and the census comes later. The census is therefore read first, up to the last chunk with census events. This chunk is
+ * early in most traces. A trace without census events is not read:
  *
  *     birth 17   stack A, 4 MiB ────────────┐                      known: 17 is a weight
  *     birth 43   stack B, 4 MiB ─────────┐  │                             43 is a gradient
@@ -89,8 +89,8 @@ int census_read(struct census *census, struct mt_reader *reader);
 void census_release(struct census *census);
 
 /*
- * census_known finds a named birth by its seq. census_alike and census_find_alike find the group of a stack and size; the latter by the result of
- * census_like(). All return NULL if there is none.
+ * census_known finds a named birth by its seq. census_alike and census_find_alike find the group of a stack and size; census_find_alike takes the
+ * result of census_like(). NULL: no such birth or group.
  */
 const struct census_block *census_known(const struct census *census, uint64_t seq);
 const struct census_block *census_alike(const struct census *census, uint64_t stack, uint64_t size);

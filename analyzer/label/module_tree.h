@@ -63,7 +63,7 @@ struct module_tree {
 	uint32_t stacks;
 	uint32_t *steady; /* by nest: the row, if its names never change; UINT32_MAX: they change; 0: not known yet */
 	uint32_t nests;
-	int is_module_told; /* 1: some name has a part "module", which is then no wrapper's */
+	int is_module_told; /* 1: some name has a part "module": this part is no wrapper's */
 };
 
 /*

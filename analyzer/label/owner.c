@@ -62,7 +62,7 @@ static int starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Returns the bytes of the hash that wheels put into file names, "libgomp-a34b3233.so.1": 8 hex digits or more after the last '-'. */
+/* Returns the bytes of the hash that wheels put into file names, "libgomp-a34b3233.so.1": '-' and 8 hex digits; 0: no hash. */
 static size_t wheel_hash(const char *name, size_t size)
 {
 	size_t digits = 0;

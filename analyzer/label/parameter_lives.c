@@ -83,7 +83,7 @@ static int make_room(struct parameter_group *group, const struct parameter_momen
 	return 0;
 }
 
-/* Begins a step of a group: saves the births if they contain those of a new peak, and keeps the live ones. Returns 0 or -MT_E_MEMORY. */
+/* Begins a step of a group: saves the births if the step had a new peak, and keeps the live births. Returns 0 or -MT_E_MEMORY. */
 static int begin_step(struct parameter_group *group, const struct parameter_moment *peak)
 {
 	uint32_t i, kept = 0;
@@ -422,7 +422,7 @@ static int gather_members(struct whose *whose)
 	return 0;
 }
 
-/* Returns a sorted list of the shapes of all censuses. The caller frees it. NULL: out of memory. */
+/* Returns a sorted array of the shapes of all censuses. The caller frees the array. NULL: out of memory. */
 static struct shape *count_shapes(const struct whose *whose, size_t *count)
 {
 	struct shape *shape = malloc((whose->count + 1) * sizeof(*shape));
@@ -512,7 +512,7 @@ static int take_group(struct whose *whose, const struct parameter_group *group, 
 	return error;
 }
 
-/* Finds the order of member[first .. end), which have one stack, size and census. */
+/* Finds the order of member[first .. end), all of one stack, size and census. */
 static int take_alike(struct whose *whose, size_t first, size_t end, const struct shape *shape, size_t shapes)
 {
 	const struct member *member = &whose->member[first];
@@ -541,7 +541,7 @@ static int take_alike(struct whose *whose, size_t first, size_t end, const struc
 }
 
 /*
- * Finds the census that names most of member[first .. until), which have one stack and size; of equal ones, the newest. Sets *first and *end to its
+ * Finds the census that names most of member[first .. until), all of one stack and size. The newest of equal ones wins. Sets *first and *end to its
  * members.
  */
 static void find_fullest(const struct whose *whose, size_t *first, size_t *end, size_t until)

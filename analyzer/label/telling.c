@@ -146,7 +146,7 @@ int tellings_add(struct tellings *tellings, const struct mt_event *event)
 		return -MT_E_MEMORY;
 	if (!event->addr) {
 		telling->is_whole = telling->told == event->size;
-		telling->number = telling->is_whole ? telling->number : UINT32_MAX; /* ends here, too */
+		telling->number = telling->is_whole ? telling->number : UINT32_MAX; /* incomplete: ends, too */
 		return 0;
 	}
 	error = add_name(tellings, event);

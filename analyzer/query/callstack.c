@@ -335,7 +335,7 @@ const char *callstack_work(char *out, size_t size, const struct callstack *stack
 	return callstack_function(out, size, stack->frame[at]);
 }
 
-/* Writes the place of the inner frame, which follows the user's place. */
+/* Writes the place of the inner frame, to follow the user's place. */
 static void inner_place(char *out, size_t size, const struct callstack_parts *parts)
 {
 	char place[CALLSTACK_PLACE_MAX];

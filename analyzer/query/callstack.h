@@ -7,7 +7,7 @@
 #include "base/symbol.h"
 #include "database/db.h"
 
-/* A frame. The maker of the frame owns its strings, which are never NULL. "" and 0: unknown. */
+/* A frame. The maker of the frame owns its strings. Strings are never NULL; "" and 0: unknown. */
 struct callstack_frame {
 	const char *function, *file, *module;
 	unsigned line;
@@ -34,7 +34,7 @@ struct callstack {
 int callstack_load(struct callstack *stack, struct db *db, int64_t node, struct symbols *symbols);
 void callstack_release(struct callstack *stack);
 
-/* Adds a frame, which its owner keeps. Returns 0 or -MT_E_MEMORY. */
+/* Adds a frame. The frame stays its owner's. Returns 0 or -MT_E_MEMORY. */
 int callstack_append(struct callstack *stack, const struct callstack_frame *frame);
 
 /* Stores the answers of the questions below in the frame: names are long, and the questions come often. */

@@ -331,7 +331,7 @@ static char *path_of(const struct module_line *parent, const struct child *child
 	return strdup(path);
 }
 
-/* Makes one line of child[0 .. count), which are sorted by bytes, least first. */
+/* Makes one line of child[0 .. count), sorted by bytes, least first. */
 static int make_line(struct loading *loading, uint32_t parent, const struct child *child, size_t count, int several)
 {
 	struct module_lines *modules = loading->modules;
@@ -458,7 +458,7 @@ static int by_parent(const void *a, const void *b)
 	return one->line < two->line ? -1 : one->line > two->line;
 }
 
-/* Writes the lines below `from`, which has the new number `parent`. The recursion is as deep as a path has parts. */
+/* Writes the lines below `from`. The new number of `from` is `parent`. The recursion is as deep as a path has parts. */
 static void print_below(struct printing *printing, uint32_t from, uint32_t parent)
 {
 	const struct module_lines *modules = printing->modules;

@@ -423,7 +423,7 @@ int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *c
 		   device, 0, give_culprit, ASKER(row, context));
 }
 
-/* ---- bytes beside the recorded calls ---- */
+/* ---- bytes beyond recorded calls ---- */
 
 static int give_gpu_total(struct db_stmt *stmt, void *asker)
 {

@@ -99,7 +99,7 @@ struct query_site {
 	const char *submodule;   /* path of the module on its stack: "layers.3.fc1"; "": none */
 	uint64_t rule, probable; /* bytes with a category by a rule; by a guess; the framework named the rest */
 	const char *evidence, *decided_by; /* evidence for the category; frame that decided the phase; "": none */
-	uint64_t sites;                    /* number of sites in this row; other members are those of the largest one */
+	uint64_t sites;                    /* number of sites in this row; other members describe the largest site */
 };
 
 /* The category with most bytes of the peak, as in the parts by category, and the phase that made most of these bytes. */
@@ -126,8 +126,8 @@ struct query_loss {
 struct query_source {
 	int64_t pid, rank; /* rank -1: none */
 	const char *name, *state, *why;
-	uint32_t processes; /* number of processes that have the source */
-	int64_t last_rank;  /* highest rank of these processes */
+	uint32_t processes; /* number of processes in the row */
+	int64_t last_rank;  /* their highest rank */
 };
 
 typedef int query_process_row(void *context, const struct query_process *row);

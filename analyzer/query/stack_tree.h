@@ -28,11 +28,11 @@ struct stack_tree_source {
 };
 void stack_tree_read(struct stack_tree *tree, const struct stack_tree_source *source, const void *context);
 
-void stack_tree_free(struct stack_tree *tree); /* also frees all frames; NULL is allowed */
+void stack_tree_free(struct stack_tree *tree); /* frees all frames, too; NULL is allowed */
 
 /*
- * Loads the stack of `node` (0: empty) into `stack`, which is zeroed or has a stack of this tree; its room is used again. The frames live as long as
- * the tree. Returns 0 or -MT_E_x. The caller releases the stack, also after an error.
+ * Loads the stack of `node` (0: empty) into `stack`. `stack` is zeroed or has a stack of this tree: its room is used again. The frames live as long
+ * as the tree. Returns 0 or -MT_E_x. The caller releases the stack, also after an error.
  */
 int stack_tree_load(struct stack_tree *tree, int64_t node, struct callstack *stack);
 

@@ -38,7 +38,7 @@ int answer_parse(struct answer_options *options, const struct answer *answer, in
 /* Runs a command without options of its own: reads the arguments, opens, answers, closes. `own` becomes options->own. Returns the exit status. */
 int answer_command(int argc, char **argv, const struct answer *answer, void *own);
 
-/* Runs a command that takes only traces and --json: opens the traces and calls `answer`, which prints and returns the exit status. */
+/* Runs a command that takes only traces and --json: opens the traces and calls `answer`. `answer` prints, and returns the exit status. */
 int answer_traces(int argc, char **argv, int (*answer)(const struct source *source, int json));
 
 /*

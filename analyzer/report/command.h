@@ -72,8 +72,8 @@ int command_open_live(struct source *source, char *const *paths, uint32_t count,
 int command_close(struct source *source, int status);
 
 /*
- * Checks the name of a new file. Refuses a folder, a device, a pipe, and the `count` inputs, which would be destroyed. Returns 0; after a message,
- * the exit status.
+ * Checks the name of a new file. Refuses a folder, a device and a pipe. Refuses the `count` inputs, too: writing would destroy an input. Returns 0;
+ * after a message, the exit status.
  */
 int command_output(const char *command, const char *output, char *const *input, int count);
 

@@ -14,7 +14,7 @@
 
 static int full;
 
-static const char *one_dash; /* word with a single dash, which ended the options */
+static const char *one_dash; /* word with a single dash that ended the options */
 
 static const struct command_option *proposed; /* options of the running command */
 
@@ -55,7 +55,7 @@ static int takes_value(const struct command_option *row, const char *argument)
 	return argument[1] == row->key && !argument[2];
 }
 
-/* Finds a long option with a single dash; NULL: there is none. getopt would read -json as -j -s -o -n, and -output as a file "utput". */
+/* Finds a long option with a single dash; NULL: no such option. getopt would read -json as -j -s -o -n, and -output as a file "utput". */
 static const char *find_one_dash(int argc, char **argv, const struct command_option *options)
 {
 	const struct command_option *row;

@@ -40,7 +40,7 @@ enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND
 /* Whether --full was given. */
 int command_full(void);
 
-/* The last row of each table: -h, which all commands have. */
+/* The last row of each table. All commands have -h. */
 #define COMMAND_HELP_OPTION                 \
 	{ 'h', "help", NULL, "show this" }, \
 	{                                   \
@@ -50,7 +50,7 @@ int command_full(void);
 /* As getopt_long: returns the key, '?' or ':' (see command_bad_option), or -1. Stores the pointer `options` until the next call. */
 int command_getopt(int argc, char **argv, const struct command_option *options);
 
-/* As command_fail, for an option that command_getopt refused with `result`, which is '?' or ':'. */
+/* As command_fail, for an option that command_getopt refused. `result`: its answer, '?' or ':'. */
 int command_bad_option(int argc, char **argv, int result);
 
 /*

@@ -205,7 +205,7 @@ static int by_function(const void *a, const void *b)
 	return order ? order : strcmp(one->function, two->function);
 }
 
-/* Sorts sites by place; the sites of a place keep their order, which is by bytes. */
+/* Sorts sites by place. The sites of a place keep their order, by bytes. */
 static int by_place_and_bytes(const void *a, const void *b)
 {
 	const struct place_site *one = *(const struct place_site *const *)a,

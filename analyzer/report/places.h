@@ -37,7 +37,7 @@ struct place {
 	const char *evidence, *decided_by; /* from its largest site; "": unknown */
 	const char *parameter;             /* the framework's names for its largest site; "": none */
 	const char *submodule;             /* module of its sites, with a star for numbers that differ; "": none */
-	uint32_t stacks;                   /* number of sites, which are stacks of processes */
+	uint32_t stacks;                   /* number of sites: stacks of processes */
 	uint64_t rule, probable;           /* as in struct query_site; `known`: from query_known */
 	const char *known;
 	const struct place_site *first;        /* its largest site */
@@ -77,7 +77,7 @@ struct places {
 /* Loads the places of a device. The table `place` must be filled. Returns 0 or -MT_E_x. The caller releases `places`, also after an error. */
 int places_load(struct places *places, struct db *db, int64_t device, struct symbols *symbols);
 
-/* As places_load, with the frames in a tree of the caller, which must live longer: many devices share frames. */
+/* As places_load, with the frames in a tree of the caller. The tree must live longer. Many devices share frames. */
 int places_load_frames(struct places *places, struct db *db, int64_t device, struct stack_tree *tree);
 void places_release(struct places *places);
 

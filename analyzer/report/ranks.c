@@ -116,7 +116,7 @@ static int by_place(const void *a, const void *b)
 	return order ? order : one < two ? -1 : one > two;
 }
 
-/* Finds the place that most GPUs share; of equal ones, that of the first GPU. */
+/* Finds the place that most GPUs share. The first GPU's place wins a tie. */
 static int find_usual(struct ranks *ranks)
 {
 	const struct rank **order = calloc(ranks->count, sizeof(*order));

@@ -48,8 +48,8 @@ int report_damage(const struct analysis *analysis, const char *done);
 int report_no_answer(const char *command, const struct db *db, int error);
 
 /*
- * Prints one line about a thing that the recording does not have, and about damage that may hide it. Returns the exit status: that of the damage,
- * else EXIT_USAGE.
+ * Prints one line about a thing that the recording does not have, and about damage that may hide it. Returns the exit status for the damage; without
+ * damage, EXIT_USAGE.
  */
 int report_absent(const struct analysis *analysis, const char *what);
 

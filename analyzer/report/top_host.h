@@ -30,7 +30,7 @@ int top_host_verdicts(const struct text *text, struct db *db);
 /* Says the verdict without bytes into an empty sentence. Returns 0 or -MT_E_x. */
 int top_host_say_briefly(struct sentence *sentence, struct db *db);
 
-/* Prints, after errors of the GPU, that the host had free memory, if this is known. */
+/* Prints, after errors of the GPU, that the host was not short of memory. Prints nothing if it was, or if this is unknown. */
 void top_host_had_room(const struct text *text, const struct host_sum *sum);
 
 /* Prints "Host: RSS 12.3 GiB, ...". */

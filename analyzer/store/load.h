@@ -8,16 +8,16 @@
 
 /* The parts of the database that a command needs. */
 enum load_parts {
-	LOAD_HISTORY, /* steps, phases and samples, no allocation: the caller keeps a long run's moves (struct load_watch) */
-	LOAD_STEPS,   /* as LOAD_SUMS with fewer rows: reports that need only the ends of steps */
-	LOAD_BATCHES, /* as LOAD_SUMS, with fewer rows in facts (rows/sums_instants.h): memana retained */
-	LOAD_SUMS,    /* lives as sums (load_sums.h), without birth_module and mapping: reports about moments */
-	LOAD_MOMENT,  /* live memory at the moment that a pass kept (rows/kept.h), without birth_module: memana oom */
-	LOAD_LIVES,   /* all tables but `timeline` and `timeline_mark`: other reports */
-	LOAD_TIMELINE /* all tables: the screen, advice, and database files */
+	LOAD_HISTORY, /* a long run whose moves the caller keeps (struct load_watch): steps, phases and samples, no allocation */
+	LOAD_STEPS,   /* for reports that need only the ends of steps: LOAD_SUMS with fewer rows */
+	LOAD_BATCHES, /* for memana retained: LOAD_SUMS, in facts with fewer rows (rows/sums_instants.h) */
+	LOAD_SUMS,    /* for reports on instants: lives as sums (load_sums.h); birth_module and mapping are empty */
+	LOAD_MOMENT,  /* for memana oom: live memory at the moment that a pass kept (rows/kept.h); no birth_module */
+	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
+	LOAD_TIMELINE /* LOAD_LIVES with these tables: for the screen, advice, and database files */
 };
 
-/* Whether lives are summed up, and have no rows. */
+/* Whether lives are added up instead of kept. */
 static inline int load_has_sums(enum load_parts parts)
 {
 	return parts >= LOAD_STEPS && parts <= LOAD_SUMS;
@@ -30,7 +30,7 @@ static inline int load_has_sums(enum load_parts parts)
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules, enum load_parts parts);
 
-/* Fills the table `named_moment`, which stays empty if lives are sums. Returns 0 or -MT_E_x. */
+/* Fills the table `named_moment`. If lives are sums, the table stays empty. Returns 0 or -MT_E_x. */
 int load_moments(struct db *db, const struct analysis *analysis);
 
 /*
@@ -67,8 +67,8 @@ int load_run_at(struct db *db, struct analysis *analysis, const struct analysis_
 		const struct mt_rules *rules, const struct load_instants *instants);
 
 /*
- * Stores the names of all native frames, and the places that follow from these. The database then has the names on other machines, too. Returns 0 or
- * -MT_E_x.
+ * Looks up the names of all native frames, and the places that follow from the names. The database then has them on
+ * other machines, too. Returns 0 or -MT_E_x.
  */
 int load_names(struct db *db);
 
@@ -78,7 +78,10 @@ int load_names(struct db *db);
  */
 int load_places(struct db *db, struct symbols *symbols);
 
-/* As load_places, after store_summary_of: only for the stacks of `own` sites and of failed requests. All stacks still help to find helpers. */
+/*
+ * The same after store_summary_of: places for the stacks of `own` sites and of failed requests. Helpers are still found
+ * among all stacks.
+ */
 int load_places_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own);
 
 #endif

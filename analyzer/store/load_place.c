@@ -1,10 +1,11 @@
 /*
- * load_place.c - the place of each stack that allocated, freed, or was refused memory: a line of the user's code, and the distinctive frame inside of
- * this line (callstack_inner_frame).
+ * load_place.c - the place of every stack that allocated, freed, or was refused: a line of the user's code, and the
+ * distinctive frame inside of the line (callstack_inner_frame).
  *
- * The line is that of the innermost frame of the user's own code. A helper that all parts of a program use identifies none of them: its line
- * allocates during set-up, work and optimizer. Such a line is replaced by that of the next frame outwards; in a module without names, by the next
- * address. Forward and backward, rollout and log-probs run the same lines, and count as one kind of work.
+ * The line is the innermost frame of the user's own code. A helper that all parts of a program use is passed over for
+ * the next frame outwards; in a module without names, for its next address. Such a line allocates while the model is
+ * set up, while the model works, and in the optimizer: it identifies none of them. Forward and backward, rollout and
+ * log-probs run the same lines, and are one kind of work here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,13 +39,13 @@ static const char *const finish[] = { fill_lines, "DROP TABLE place_found", "DRO
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
-/* A stack with the user's frames. */
+/* A stack with frames of the user. */
 struct candidates {
 	int64_t node;
-	uint32_t at[LEVELS];  /* rows of the places that can be chosen, innermost first */
-	uint8_t count, level; /* number of entries of `at`; index of the chosen entry */
+	uint32_t at[LEVELS];  /* rows of the places to choose from, innermost first */
+	uint8_t count, level; /* number of entries of `at`; index of the entry that is chosen so far */
 	uint8_t kinds;        /* bits, see all_nodes */
-	uint8_t own;          /* 1: the stack gets a row */
+	uint8_t own;          /* 1: it gets a row */
 };
 
 struct finder {
@@ -237,7 +238,7 @@ static uint8_t **find_kinds(const struct all_sites *all)
 	return error ? NULL : kinds;
 }
 
-/* Reads a node for stack_tree_read. Ids are those of store_id. */
+/* Reads a node for stack_tree_read. Ids come from store_id. */
 static void read_node(const void *context, int64_t id, int64_t *parent, int64_t *frame)
 {
 	const struct analysis *analysis = context;
@@ -302,7 +303,7 @@ static int find_all(struct finder *finder, const struct all_sites *all)
 	return error;
 }
 
-/* Collects the candidates; `all` NULL: those of the database. */
+/* `all` NULL: the candidates of the database. */
 static int make_candidates(struct db *db, struct finder *finder, const struct all_sites *all)
 {
 	int error = db_prepare(db, &finder->insert_place,
@@ -325,7 +326,10 @@ static int is_helper(uint8_t kinds)
 	return (kinds & (kinds - 1)) != 0;
 }
 
-/* Moves a stack one frame outwards if the stacks of its line did more than one kind of work. `kinds`: one zeroed entry for each place. */
+/*
+ * Moves one frame outwards where the stacks of a line did more than one kind of work. `kinds` has a zeroed entry for
+ * each place.
+ */
 static void step_out(struct finder *finder, uint8_t *kinds)
 {
 	struct candidates *stack;
@@ -339,7 +343,7 @@ static void step_out(struct finder *finder, uint8_t *kinds)
 
 static int choose(struct finder *finder)
 {
-	size_t places = finder->rows + 1u; /* ids are at most the number of rows */
+	size_t places = finder->rows + 1u; /* their ids count from 1, and are no more than rows */
 	uint8_t *kinds = malloc(places);
 	int level;
 
@@ -354,8 +358,8 @@ static int choose(struct finder *finder)
 }
 
 /*
- * Stores rows for own stacks, and for the first stack of each of their places, which identifies and orders the place (finding_same_places). Stacks
- * are in the order of their nodes.
+ * Stores rows for own stacks, and for the first stack of each of their places. The first stack identifies and orders a
+ * place (finding_same_places). Stacks come in the order of their nodes.
  */
 static int store_rows(struct db_stmt *insert, const struct finder *finder, uint8_t *used)
 {
@@ -379,7 +383,7 @@ static int store_rows(struct db_stmt *insert, const struct finder *finder, uint8
 
 static int store_chosen(struct db *db, const struct finder *finder)
 {
-	uint8_t *used = calloc((size_t)finder->rows + 1, 1); /* index: place */
+	uint8_t *used = calloc((size_t)finder->rows + 1, 1); /* by place */
 	struct db_stmt *insert = NULL;
 	int error = used ? db_prepare(db, &insert, "INSERT INTO place_node VALUES (?, ?)") : -MT_E_MEMORY;
 

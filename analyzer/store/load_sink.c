@@ -11,7 +11,7 @@ static void *new_row(void *context, enum load_table table, int *error)
 	return load_rows_new(&((struct load_sink *)context)->rows, table, error);
 }
 
-/* Removes the row of a death, which is among the newest rows or not written yet. */
+/* Removes the row of a death. The row is among the newest rows, or not written yet. */
 static int forget(void *context, int64_t process, int64_t alloc_seq)
 {
 	struct load_sink *load = context;

@@ -22,13 +22,16 @@ int load_twins(struct db *db, const struct analysis *analysis);
 int load_freed_store(const struct row_freed *freed, struct db *db);
 
 /*
- * Write the moment that a pass kept (rows/kept.h): its lives as rows, and the tables temp.kept_moment and temp.kept_sum, which stay empty without a
- * moment. Return 0, -MT_E_MEMORY or an error of the database.
+ * Write the moment that a pass kept (rows/kept.h): its lives as rows, and the tables temp.kept_moment and temp.kept_sum. Without a moment, the tables
+ * stay empty. Return 0, -MT_E_MEMORY or an error of the database.
  */
 int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker);
 int load_kept_store(const struct kept_moment *moment, struct db *db);
 
-/* The table `resident`. Changes go into a temporary table. When each allocation has its row, the changes become periods. */
+/*
+ * The table `resident`. Changes go into a temporary table as they come. They become stretches when every allocation has
+ * its row.
+ */
 
 struct load_resident {
 	struct db *db;
@@ -85,8 +88,8 @@ struct load_sink {
 	struct load_timeline timeline; /* used only for LOAD_TIMELINE */
 	struct load_at at;
 	struct db_stmt *forget;
-	struct kept *kept;         /* LOAD_MOMENT: the pass keeps its moment here; else NULL */
-	struct kept_moment moment; /* the moment from the facts or from the pass; empty for other parts */
+	struct kept *kept;         /* LOAD_MOMENT: the moment kept by the pass, else NULL */
+	struct kept_moment moment; /* moment of the facts or of the pass; empty otherwise */
 };
 
 /*
@@ -113,7 +116,7 @@ int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const str
  */
 int load_sink_find(struct load_sink *load);
 
-/* Writes all rows after the last event, except those of `freed` and `resident`. Returns 0 or an error. */
+/* Writes all rows but those from `freed` and `resident`, after the last event. Returns 0 or an error. */
 int load_sink_finish(struct load_sink *load);
 
 void load_sink_release(struct load_sink *load);

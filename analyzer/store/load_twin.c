@@ -2,7 +2,7 @@
 
 #include "store.h"
 
-/* Moves rows of a split site to its twin: those of allocations that died, or that died in their own phase. */
+/* Moves rows of a split site to its twin: rows of allocations that died, or that died in their own phase. */
 #define MOVE(table)                                                                                       \
 	"UPDATE " table                                                                                   \
 	" AS it SET site = (SELECT twin FROM twin WHERE twin.site = it.site) WHERE free_seq IS NOT NULL " \

@@ -224,7 +224,7 @@ static int store_devices(struct db *db, const struct analysis *analysis)
 
 /* ---- peaks ---- */
 
-/* Returns the slack of each device at its peak, by number of the device. The caller frees it. NULL: out of memory. */
+/* Returns the slack of each device at its peak, by number of the device. The caller frees the array. NULL: out of memory. */
 static uint64_t *slack_at_peak(const struct analysis *analysis)
 {
 	uint64_t *slack = calloc((size_t)analysis->devices + 1, sizeof(*slack));

@@ -44,15 +44,15 @@ int store_parameters(struct db *db, const struct analysis *analysis);
 int store_modules(struct db *db, const struct analysis *analysis, int everything, const int64_t *row);
 
 /*
- * Writes the summary tables. `everything` 1: with all definitions; 0: only those of the stacks of sites and failed requests. Returns 0 or an error of
- * the database.
+ * Writes the summary tables. `everything` 1: with all definitions; 0: only for the stacks of sites and failed requests. Returns 0 or an error of the
+ * database.
  */
 int store_summary(struct db *db, const struct analysis *analysis, int everything);
 
 /*
  * Chooses the sites that `memana top` needs as single rows (store_choice.c). These are the `most` largest sites and groups of sites alike of each
- * device at its peak, and the sites that may grow from step to step. Returns 1 for these, by number of the site. The caller frees it. NULL: out of
- * memory.
+ * device at its peak, and the sites that may grow from step to step. Returns 1 for these, by number of the site. The caller frees the array. NULL:
+ * out of memory.
  */
 uint8_t *store_choose(const struct analysis *analysis, size_t most);
 

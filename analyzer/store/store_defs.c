@@ -85,7 +85,7 @@ static void need_stacks(struct needed *needed, const struct analysis *analysis, 
 	}
 }
 
-/* A node needs its frame, and its parent, which has a smaller id. A frame needs its module. */
+/* A node needs its frame and its parent. The parent has a smaller id. A frame needs its module. */
 static void need_closure(struct needed *needed, const struct mt_defs *defs)
 {
 	const struct mt_node *node;
@@ -125,7 +125,7 @@ static int store_module(struct db_stmt *stmt, const struct mt_defs *defs, uint32
 	return db_run(stmt);
 }
 
-/* Returns the C++ name of a native frame that the recorder named at its end. The caller frees it. NULL: the symbol is the name. */
+/* Returns the C++ name of a native frame that the recorder named at its end. The caller frees the name. NULL: the symbol is the name. */
 static char *plain_name(const struct mt_defs *defs, const struct mt_frame *frame)
 {
 	return frame->symbol ? demangle(mt_defs_string(defs, frame->symbol)) : NULL;

@@ -150,7 +150,7 @@ static int emit_segment(struct import *import, const struct import_thing *segmen
 	return emit(import, &event);
 }
 
-/* Emits pinned memory, which belongs to no device. */
+/* Emits pinned memory. It belongs to no device. */
 static int emit_host(struct import *import, const struct import_thing *memory, int is_gone)
 {
 	struct mt_event event = { .kind = is_gone ? MT_DRIVER_FREE : MT_DRIVER_ALLOC,
@@ -428,7 +428,7 @@ static int32_t rank_in_name(const char *path)
 	return -1;
 }
 
-/* Returns the time of the first entry, which is one of the wall clock. */
+/* Returns the time of the first entry. Times of a snapshot are times of the wall clock. */
 static uint64_t first_time(const struct import_entries *entries)
 {
 	size_t i;

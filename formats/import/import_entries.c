@@ -293,7 +293,7 @@ static int by_time(const void *a, const void *b)
 	return one->order < two->order ? -1 : one->order > two->order;
 }
 
-/* Merges two sorted parts, which meet at `middle`. Entries of equal time keep the order of the file. */
+/* Merges two sorted parts. The parts meet at `middle`. Entries of equal time keep the order of the file. */
 static int merge(struct import_entries *entries, size_t middle)
 {
 	struct import_entry *entry = entries->entry, *later;

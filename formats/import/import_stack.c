@@ -95,7 +95,7 @@ static uint32_t add_frame(struct import_stacks *stacks, pickle_id from, uint32_t
 	return known->id > 1 ? mt_defs_add_node(stacks->defs, parent, known->id - 1) : parent;
 }
 
-/* Skips the innermost functions, which read the stack and are not part of the program. */
+/* Skips the innermost functions: they read the stack, and are not part of the program. */
 static uint32_t skip_unwinder(const struct pickle *pickle, pickle_id frames)
 {
 	static const char *const unwinder[] = { "torch::unwind::", "torch::CapturedTraceback::",

@@ -50,7 +50,7 @@ enum pickle_type pickle_type(const struct pickle *pickle, pickle_id value);
 int64_t pickle_int(const struct pickle *pickle, pickle_id value, int64_t missing);
 double pickle_float(const struct pickle *pickle, pickle_id value, double missing);
 
-/* Returns the bytes of a text, which do not end with NUL and are valid as long as the pickle. For any other type: "" and *size 0. */
+/* Returns the bytes of a text. They do not end with NUL, and are valid as long as the pickle. For any other type: "" and *size 0. */
 const char *pickle_text(const struct pickle *pickle, pickle_id value, size_t *size);
 
 /* Whether the value is exactly this text. */

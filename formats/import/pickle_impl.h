@@ -20,7 +20,7 @@ struct value {
 /* Items of several containers, one after the other. A large container has a block of its own. */
 struct block {
 	struct block *next;
-	size_t left; /* number of free items, which are at the end */
+	size_t left; /* number of free items; they are at the end */
 	pickle_id item[];
 };
 

@@ -13,7 +13,7 @@
 /* The argument that follows an opcode. */
 enum argument { ARG_NONE, ARG_U1, ARG_U2, ARG_U4, ARG_S4, ARG_U8, ARG_TEXT1, ARG_TEXT4, ARG_TEXT8, ARG_REAL };
 
-/* The argument of an opcode, which decides the member. */
+/* The argument of an opcode. The opcode decides which member counts. */
 struct operand {
 	int64_t number;
 	double real;
@@ -85,7 +85,7 @@ static size_t room_for(size_t count)
 	return (size_t)2 << (63 - __builtin_clzll(count - 1));
 }
 
-/* Returns room for this number of items, which lives as long as the pickle; NULL: out of memory. */
+/* Returns room for this number of items; NULL: out of memory. The room lives as long as the pickle. */
 static pickle_id *take_items(struct pickle *pickle, size_t count)
 {
 	size_t room = count > BLOCK_ITEMS / 8 ? count : BLOCK_ITEMS;
@@ -492,8 +492,8 @@ static inline int read_unsigned(struct pickle *pickle, size_t bytes, struct oper
 }
 
 /*
- * Reads the argument of an opcode. Each size has a case of its own, so the compiler knows the size: this code runs a dozen times for each entry of a
- * history.
+ * Reads the argument of an opcode. Each size has a case of its own, for which the compiler knows the size: this code runs a dozen times for each
+ * entry of a history.
  */
 static inline int read_operand(struct pickle *pickle, enum argument argument, struct operand *operand)
 {

@@ -2,7 +2,7 @@
  * pickle_plain.c - a fast loop for the few opcodes that are nearly all of a snapshot.
  *
  * An entry of a history is a dict of known keys and numbers, in 16 opcodes. This file has all of these but the last one, with the same effect as in
- * pickle_machine.c, which has all opcodes. The loop stops before any other opcode, at a full array, at a number out of range, and before the last
+ * pickle_machine.c. pickle_machine.c has all opcodes. The loop stops before any other opcode, at a full array, at a number out of range, and before the last
  * bytes of the file.
  */
 #include "base/varint.h"

@@ -13,7 +13,7 @@ struct knobs_text {
 /* Copies a text; the copy lives as long as the knobs. NULL: out of memory. */
 const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size);
 
-/* Reads `text` into *file, which has a name and is zero otherwise. The caller frees *file, also after an error. */
+/* Reads `text` into *file. *file has a name, and is zero otherwise. The caller frees *file, also after an error. */
 int knob_file_read(struct mt_knobs *knobs, struct mt_knob_file *file, const char *text, size_t size, char *message,
 		   size_t message_size);
 

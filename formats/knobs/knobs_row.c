@@ -80,7 +80,7 @@ static int read_release(struct knobs_source *source, const struct knobs_field *f
 	return error ? error : release_here(source, (uint32_t *)((char *)source->name + field->at));
 }
 
-/* Adds the cursor's text, which can be empty, as default from a release on. */
+/* Adds the cursor's text as default from a release on. The text can be empty. */
 static int add_default(struct knobs_source *source, uint32_t since)
 {
 	struct mt_knob_name *name = source->name;

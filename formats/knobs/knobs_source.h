@@ -14,7 +14,7 @@ struct knobs_source {
 	struct mt_knobs *knobs;
 	struct mt_knob_file *file;
 	struct yaml_cursor *yaml;
-	struct mt_knob *knob;          /* current row, which the members below describe */
+	struct mt_knob *knob;          /* current row; the members below describe it */
 	struct mt_knob_name *name;     /* current key of the row: the newest or an older one */
 	struct mt_knob_wrapper *named; /* current wrapper or backend of a list */
 	struct mt_knob_constraint *constraint;
@@ -34,7 +34,7 @@ struct knobs_field {
 /* Writes a message about the cursor's line; `about` replaces the %s of `words`. Returns the error. */
 int knobs_fail(struct knobs_source *source, const char *words, const char *about);
 
-/* Copies `text` to *kept, which lives as long as the knobs. Returns 0 or -MT_E_MEMORY. */
+/* Copies `text` to *kept. The copy lives as long as the knobs. Returns 0 or -MT_E_MEMORY. */
 int knobs_keep_text(struct knobs_source *source, const char *text, const char **kept);
 
 /* Reads the rest of the mapping `what`. Each key comes at most once; a required key that is missing is an error. */
@@ -51,7 +51,7 @@ int knobs_read_kept(struct knobs_source *source, const char *key, const char **k
 /* Adds the cursor's text, an item of a list, to an array. The limit of the list bounds the array. */
 int knobs_add_text(struct knobs_source *source, const struct knobs_field *field, const char **array, uint32_t *count);
 
-/* Reads the row at the cursor, an item of the list of knobs, into the next entry of the file's array, which grows (knobs_row.c). */
+/* Reads the row at the cursor, an item of the list of knobs, into a new entry of the file's array (knobs_row.c). */
 int knobs_read_row(struct knobs_source *source, const struct knobs_field *unused);
 
 #endif

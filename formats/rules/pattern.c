@@ -132,7 +132,7 @@ static void note_literal(struct parser *parser, const unsigned char *bytes, size
 		end_run(parser);
 }
 
-/* Reads all *, + and ? at this place: they tell whether the piece may be missing, and whether it may repeat. */
+/* Reads all *, + and ? at this place: the piece may be missing, may repeat, or both. */
 static void read_repeats(struct parser *parser, int *optional, int *repeated)
 {
 	*optional = *repeated = 0;

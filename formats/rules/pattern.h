@@ -57,8 +57,8 @@ void pattern_free(struct pattern *pattern); /* NULL is allowed */
 int pattern_matches(const struct pattern *pattern, const char *text);
 
 /*
- * Returns the longest known text that is in each match; NULL: no such text. A search for it is much cheaper than a match, and pattern_matches
- * searches for it first. Valid until pattern_free.
+ * Returns the longest known text that is in each match; NULL: no such text. pattern_matches searches for this text first: a search is much cheaper
+ * than a match. Valid until pattern_free.
  */
 const char *pattern_literal(const struct pattern *pattern);
 

@@ -107,7 +107,7 @@ static int step(struct run *run, const unsigned char *at)
 	return 0;
 }
 
-/* Finds the next literal. A match contains it, and begins at most pattern->before bytes before it. */
+/* Finds the next literal. Each match contains a literal, and begins at most pattern->before bytes before the literal. */
 static void find_window(struct run *run, const unsigned char *at)
 {
 	const struct pattern *pattern = run->pattern;
@@ -129,7 +129,7 @@ static int may_begin(struct run *run, const unsigned char *at)
 	       (!*at || (set_has(&run->pattern->first[begin], *at) && set_has(&run->pattern->second[begin], at[1])));
 }
 
-/* Returns the next place at which a match can begin; NULL: there is none. */
+/* Returns the next place at which a match can begin; NULL: no such place. */
 static const unsigned char *next_begin(struct run *run, const unsigned char *at)
 {
 	if (run->pattern->only_at_begin)
@@ -142,7 +142,7 @@ static const unsigned char *next_begin(struct run *run, const unsigned char *at)
 	return at;
 }
 
-/* Follows a single path, which is the usual case. */
+/* Follows a single path: the usual case. */
 static const unsigned char *walk(struct run *run, const unsigned char *at)
 {
 	const struct pattern *pattern = run->pattern;

@@ -390,7 +390,7 @@ static int read_file(struct source *source)
 	return error;
 }
 
-/* Reads a file from `text`, which must stay valid until the return. */
+/* Reads a file from `text`. The text must stay valid until the return. */
 static int load_text(struct mt_rules *rules, const char *name, const char *text, size_t size, char *message,
 		     size_t message_size)
 {

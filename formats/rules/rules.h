@@ -104,7 +104,7 @@ struct mt_rules {
 	int more; /* 1: files were added to the built-in ones */
 };
 
-/* The built-in files. X(symbol, file name in formats/rules) - rules of a later file come before those of an earlier one. */
+/* The built-in files. X(symbol, file name in formats/rules) - rules of a later file come before rules of an earlier file. */
 #define RULES_BUILTIN_LIST(X)                \
 	X(rules_pytorch, "pytorch.yaml")     \
 	X(rules_marks, "marks.yaml")         \

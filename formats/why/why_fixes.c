@@ -159,7 +159,7 @@ static const struct why_fix_row *best(const struct mt_why *why, const struct mt_
 	return found;
 }
 
-/* Returns the actions that fit the process least: a process without other ranks cannot shard. */
+/* Returns the actions that come last for the process: without other ranks, it cannot shard. */
 static uint64_t not_alone(const struct mt_fix_question *question)
 {
 	return question->alone ? BIT(MT_ACTION_SHARD) : 0;

@@ -89,7 +89,7 @@ int why_fail(struct why_source *source, const char *words, const char *about);
 /* Reads a row to its end. Each key comes at most once; a required key that is missing is an error. */
 int why_read_fields(struct why_source *source, const struct why_field *field, size_t fields);
 
-/* Read the value of a field: a word as uint32_t; a word or a list as uint64_t of bits; a text, which is kept. */
+/* Read the value of a field: a word as uint32_t; a word or a list as uint64_t of bits; a text as a copy that is kept. */
 int why_read_word(struct why_source *source, const struct why_field *field);
 int why_read_bits(struct why_source *source, const struct why_field *field);
 int why_read_text(struct why_source *source, const struct why_field *field);

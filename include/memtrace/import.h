@@ -18,7 +18,7 @@ struct mt_import_summary {
 	struct mt_fold_summary trace;
 	uint64_t allocations, frees; /* numbers of events of blocks in the snapshot */
 	uint64_t alive_before;       /* number of blocks that were alive at the beginning of the history */
-	uint64_t unknown;            /* number of entries of unknown kinds, which are left out */
+	uint64_t unknown;            /* number of entries of unknown kinds; they are left out */
 	uint64_t host_bytes;         /* bytes of pinned memory at the dump */
 	uint64_t host_segments;      /* number of segments of pinned memory at the dump */
 	uint32_t snapshot;           /* enum mt_snapshot, for the trace */

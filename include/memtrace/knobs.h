@@ -1,8 +1,8 @@
 /*
  * knobs.h - the settings of frameworks that change memory use: formats/knobs/<framework>.yaml, read and checked.
  *
- * formats/knobs/README.md describes the rows. All texts are ASCII or UTF-8 of at most YAML_TEXT_MAX bytes. struct mt_knobs owns all texts, which live
- * as long as it. It never changes after mt_knobs_new and mt_knobs_add.
+ * formats/knobs/README.md describes the rows. All texts are ASCII or UTF-8 of at most YAML_TEXT_MAX bytes. struct mt_knobs owns all texts, and never
+ * changes after mt_knobs_new and mt_knobs_add.
  */
 #ifndef MEMTRACE_KNOBS_H
 #define MEMTRACE_KNOBS_H
@@ -227,7 +227,7 @@ enum mt_knob_constraint_kind {
 #undef MT_KNOB_CONSTRAINT_ENUM
 		MT_KNOB_CONSTRAINTS
 };
-/* The bit number of host memory, after those of the categories, which are of GPU memory. */
+/* The bit number of host memory. It follows the bits of the categories. These are of GPU memory. */
 #define MT_KNOB_HOST MT_CATEGORY_COUNT
 
 /* Limits of a file. */

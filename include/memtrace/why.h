@@ -1,7 +1,7 @@
 /*
  * why.h - rules about causes of memory use and their fixes: formats/why/tags.yaml, needs.yaml and fixes.yaml, read and checked.
  *
- * formats/why/README.md describes the rows. struct mt_why owns all texts, which live as long as it, and never changes.
+ * formats/why/README.md describes the rows. struct mt_why owns all texts, and never changes.
  */
 #ifndef MEMTRACE_WHY_H
 #define MEMTRACE_WHY_H
@@ -42,49 +42,49 @@ enum mt_cause {
 };
 
 /* Kinds of work that a function or file on a stack shows. X(NAME, word) */
-#define MT_TAG_LIST(X)                                                                                           \
-	X(ENGINE, "engine")                   /* code of an inference engine */                                  \
-	X(ENGINE_START, "engine-start")       /* an engine makes its pools or finds their size */                \
-	X(DRAFT, "draft")                     /* a draft model, which no share of the GPU includes */            \
-	X(WAKE, "wake")                       /* an engine's pool wakes up */                                    \
-	X(GENERATE, "generate")               /* a model that generates without an engine */                     \
-	X(PROFILE_RUN, "profile-run")         /* an engine's trial forward */                                    \
-	X(GRAPH_CAPTURE, "graph-capture")     /* CUDA graphs are captured */                                     \
-	X(COMPILE, "compile")                 /* torch.compile and autotuning */                                 \
-	X(CHECKPOINT_LOAD, "checkpoint-load") /* a file is read */                                               \
-	X(STATE_DICT, "state-dict")           /* a state dict is made or gathered */                             \
-	X(SAVE, "save")                       /* a checkpoint is written */                                      \
-	X(WEIGHT_SYNC, "weight-sync")         /* weights go from trainer to engine */                            \
-	X(GATHER, "gather")                   /* shards become whole tensors */                                  \
-	X(COLLECTIVE, "collective")           /* a communicator, or one of its calls */                          \
-	X(OFFLOAD, "offload")                 /* a move to the host, or back */                                  \
-	X(OPTIMIZER, "optimizer")             /* a step of an optimizer, or its states */                        \
-	X(ADAM, "adam")                       /* an optimizer with two states for each number */                 \
-	X(CLIP, "clip")                       /* norms of gradients */                                           \
-	X(BACKWARD, "backward")               /* a call of backward */                                           \
-	X(RECOMPUTE, "recompute")             /* activation checkpointing */                                     \
-	X(LOSS, "loss")                       /* the loss: softmax, cross entropy, entropy, log-probs */         \
-	X(HEAD, "head")                       /* the head: from hidden states to words */                        \
-	X(WORDS, "words")                     /* a function named after log-probs, which may also run a model */ \
-	X(SCORES, "scores")                   /* weights of attention, for each pair of tokens */                \
-	X(INTEGERS, "integers")               /* integer tensors are made */                                     \
-	X(ATTENTION, "attention")                                                                                \
-	X(MOE, "moe")                                                                                            \
-	X(EVALUATION, "evaluation")                                                                              \
-	X(METRICS, "metrics")       /* statistics that the program keeps */                                      \
-	X(COPY, "copy")             /* a copy: clone, deepcopy, upcast */                                        \
-	X(MODEL_COPY, "model-copy") /* deepcopy of a whole model */                                              \
-	X(EMA, "ema")               /* a moving average of weights */                                            \
-	X(REFERENCE, "reference")   /* a reference or teacher model */                                           \
-	X(CRITIC, "critic")         /* a critic or reward model */                                               \
-	X(MODEL_INIT, "model-init") /* a model is made */                                                        \
-	X(MOVE, "move")             /* a move to a device: to(device), cuda() */                                 \
-	X(DATA, "data")             /* data loaders, batches, queues */                                          \
-	X(PREFETCH, "prefetch")                                                                                  \
-	X(BUFFER, "buffer")     /* a bucket or workspace of fixed size */                                        \
-	X(IMAGES, "images")     /* images: vision towers, decoders, patches */                                   \
-	X(TRAINING, "training") /* a step or a loop of a training */                                             \
-	X(LOOP, "loop")         /* a train loop or main, which names no work */
+#define MT_TAG_LIST(X)                                                                                        \
+	X(ENGINE, "engine")                   /* code of an inference engine */                               \
+	X(ENGINE_START, "engine-start")       /* an engine makes its pools or finds their size */             \
+	X(DRAFT, "draft")                     /* a draft model: no share of the GPU includes it */            \
+	X(WAKE, "wake")                       /* an engine's pool wakes up */                                 \
+	X(GENERATE, "generate")               /* a model that generates without an engine */                  \
+	X(PROFILE_RUN, "profile-run")         /* an engine's trial forward */                                 \
+	X(GRAPH_CAPTURE, "graph-capture")     /* CUDA graphs are captured */                                  \
+	X(COMPILE, "compile")                 /* torch.compile and autotuning */                              \
+	X(CHECKPOINT_LOAD, "checkpoint-load") /* a file is read */                                            \
+	X(STATE_DICT, "state-dict")           /* a state dict is made or gathered */                          \
+	X(SAVE, "save")                       /* a checkpoint is written */                                   \
+	X(WEIGHT_SYNC, "weight-sync")         /* weights go from trainer to engine */                         \
+	X(GATHER, "gather")                   /* shards become whole tensors */                               \
+	X(COLLECTIVE, "collective")           /* a communicator, or one of its calls */                       \
+	X(OFFLOAD, "offload")                 /* a move to the host, or back */                               \
+	X(OPTIMIZER, "optimizer")             /* a step of an optimizer, or its states */                     \
+	X(ADAM, "adam")                       /* an optimizer with two states for each number */              \
+	X(CLIP, "clip")                       /* norms of gradients */                                        \
+	X(BACKWARD, "backward")               /* a call of backward */                                        \
+	X(RECOMPUTE, "recompute")             /* activation checkpointing */                                  \
+	X(LOSS, "loss")                       /* the loss: softmax, cross entropy, entropy, log-probs */      \
+	X(HEAD, "head")                       /* the head: from hidden states to words */                     \
+	X(WORDS, "words")                     /* a function named after log-probs: it may also run a model */ \
+	X(SCORES, "scores")                   /* weights of attention, for each pair of tokens */             \
+	X(INTEGERS, "integers")               /* integer tensors are made */                                  \
+	X(ATTENTION, "attention")                                                                             \
+	X(MOE, "moe")                                                                                         \
+	X(EVALUATION, "evaluation")                                                                           \
+	X(METRICS, "metrics")       /* statistics that the program keeps */                                   \
+	X(COPY, "copy")             /* a copy: clone, deepcopy, upcast */                                     \
+	X(MODEL_COPY, "model-copy") /* deepcopy of a whole model */                                           \
+	X(EMA, "ema")               /* a moving average of weights */                                         \
+	X(REFERENCE, "reference")   /* a reference or teacher model */                                        \
+	X(CRITIC, "critic")         /* a critic or reward model */                                            \
+	X(MODEL_INIT, "model-init") /* a model is made */                                                     \
+	X(MOVE, "move")             /* a move to a device: to(device), cuda() */                              \
+	X(DATA, "data")             /* data loaders, batches, queues */                                       \
+	X(PREFETCH, "prefetch")                                                                               \
+	X(BUFFER, "buffer")     /* a bucket or workspace of fixed size */                                     \
+	X(IMAGES, "images")     /* images: vision towers, decoders, patches */                                \
+	X(TRAINING, "training") /* a step or a loop of a training */                                          \
+	X(LOOP, "loop")         /* a train loop or main: it names no work */
 
 enum mt_tag {
 #define MT_TAG_ENUM(name, word) MT_TAG_##name,
@@ -185,8 +185,8 @@ enum mt_fact {
 };
 
 /* The caller of the driver in the failed request. X(NAME, word) */
-#define MT_ASKER_LIST(X)                                                                                           \
-	X(ALLOCATOR, "allocator") /* the framework's caching allocator, which first gave back its idle segments */ \
+#define MT_ASKER_LIST(X)                                                                                        \
+	X(ALLOCATOR, "allocator") /* the framework's caching allocator: it first gave back its idle segments */ \
 	X(LIBRARY, "library")     /* a library, or a pool that sleeps: the allocator keeps its idle memory */
 
 enum mt_asker {

@@ -45,10 +45,10 @@ size_t yaml_cursor_line(const struct yaml_cursor *cursor); /* line of the cursor
 /* Returns the text at the cursor, valid until the next event; NULL: the cursor is not at a text. */
 const char *yaml_cursor_text(const struct yaml_cursor *cursor);
 
-/* Reads the next node, which must be a text and not empty. The message names `key`. *text is valid until the next event. */
+/* Reads the next node. It must be a text and not empty. The message names `key`. *text is valid until the next event. */
 int yaml_cursor_read(struct yaml_cursor *cursor, const char *key, const char **text);
 
-/* Reads the next node, which must be one of `count` words. *number: the index of the word. */
+/* Reads the next node. It must be one of `count` words. *number: the index of the word. */
 int yaml_cursor_read_word(struct yaml_cursor *cursor, const char *key, const char *const *word, size_t count,
 			  size_t *number);
 

@@ -38,7 +38,7 @@ static uint64_t less(uint64_t bytes, uint64_t by)
 }
 
 /*
- * Subtracts known bytes from the bytes of others. In a sample, these include all processes without a sample: also those of the run and, with old
+ * Subtracts known bytes from the bytes of others. In a sample, these include all processes without a sample: also processes of the run and, with old
  * drivers, the driver.
  */
 static void leave_others(struct balance *balance)

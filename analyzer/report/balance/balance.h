@@ -40,7 +40,7 @@ int balance_load(struct balance *balance, const struct balance_question *questio
 /* Returns the bytes in use without a recorded call; -1: unknown. */
 int64_t balance_unrecorded(const struct balance *balance);
 
-/* Takes one row of a table: word, bytes, and a note, which may be "". */
+/* Takes one row of a table: word, bytes, and a note. The note may be "". */
 typedef void balance_row(void *context, const char *word, int64_t bytes, const char *note);
 
 /* Calls `row` for each part from the processes to the total. */

@@ -104,7 +104,7 @@ static int add_user(struct samples *samples, uint32_t process, int64_t device, i
 	return after < 0 ? after : before < 0 ? before : 0;
 }
 
-/* Changes the id of the rows, which is that of the first device, to an id that no device has. */
+/* Gives the rows an id that no device has. The rows were stored with the id of the first device. */
 static int name_device(struct db *db, int64_t device)
 {
 	struct db_stmt *stmt;

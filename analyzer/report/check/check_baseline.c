@@ -1,7 +1,7 @@
 /*
  * The baseline: the figures of a run in a file, with which later runs are compared.
  *
- * A figure has a rule and a subject, as in the answer: "max-peak", "GPU 0 in forward". Growth is that of a device, over all processes: pids differ
+ * A figure has a rule and a subject, as in the answer: "max-peak", "GPU 0 in forward". Growth is a sum over all processes on a device: pids differ
  * between runs. Host memory is not a figure: it differs from run to run.
  */
 #include <errno.h>

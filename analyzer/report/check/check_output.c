@@ -174,7 +174,7 @@ static void print_annotation(const char *level, const char *title, const char *w
 	fputs(" title=memana check", stdout);
 	if (*title)
 		putchar(' ');
-	fputs(title, stdout); /* a rule's name, which needs no escapes */
+	fputs(title, stdout); /* a rule's name needs no escapes */
 	fputs("::", stdout);
 	for (at = mt_clean(clean, ""); *at; at++) {
 		if (*at == '%')

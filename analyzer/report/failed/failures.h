@@ -31,7 +31,7 @@ struct oom_failure {
 };
 
 struct oom_failures {
-	struct oom_failure *failure; /* in the order of the table oom, which is by time */
+	struct oom_failure *failure; /* in the order of the table oom: by time */
 	size_t count, room;
 };
 

@@ -5,7 +5,7 @@
 #include "report/command.h"
 #include "report/peak_verdict.h"
 
-#define PHASES_SHOWN 16 /* as many as a device can have */
+#define PHASES_SHOWN 16 /* more than a device can have */
 
 /* Returns the phase that left most bytes at the end; -1: no phase left any. */
 static int most_left(const struct phases_device *device)
@@ -21,7 +21,7 @@ static int most_left(const struct phases_device *device)
 
 /* ---- the verdict ---- */
 
-/* Returns the phase with the next highest peak of its own; NULL: there is none. */
+/* Returns the phase with the next highest peak of its own; NULL: no such phase. */
 static const struct phases_row *second_of(const struct phases_device *device)
 {
 	size_t i = 1;

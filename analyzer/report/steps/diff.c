@@ -31,7 +31,7 @@ static const char *const questions[DIFF_COUNT] = {
 		"FROM peak_module_site AS part JOIN device ON device.id = part.device LEFT JOIN submodule "
 		"ON submodule.id = part.submodule WHERE EXISTS (SELECT 1 FROM submodule) GROUP BY number, 2",
 	/*
-	 * The file name is the part of a path after its last '/', which trimming finds. Slack of the allocator has no place: it is not part of the
+	 * The file name is the part of a path after its last '/', found by trimming. Slack of the allocator has no place: it is not part of the
 	 * tensors at the line that caused the segment.
 	 */
 	[DIFF_SITE] =

@@ -62,7 +62,7 @@ int diff_differs(const struct diff_row *row, uint64_t permille);
 /* Returns 2: the second run has as many allocations with twice the bytes; -2: with half the bytes; 0: neither. */
 int diff_factor(const struct diff_row *row);
 
-/* Returns the bytes of the second run minus those of the first. */
+/* Returns the bytes of the second run minus the bytes of the first run. */
 int64_t diff_change(const struct diff_row *row);
 
 #endif

@@ -29,7 +29,7 @@ struct diff_cause {
 	enum diff_cause_kind kind;
 	double factor;              /* DTYPE, TOKENS: bytes in B divided by bytes in A */
 	uint64_t bytes;             /* sum of the differences at the places with this cause */
-	const struct diff_row *row; /* COPY: place of the copy, which lives as long as the diff */
+	const struct diff_row *row; /* COPY: place of the copy; lives as long as the diff */
 };
 
 /* Returns the cause of the difference on the device with this number. */

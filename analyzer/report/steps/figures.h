@@ -45,7 +45,7 @@ extern const struct column_table growth_phase_columns;
 int growth_figures_load(struct growth_figures *figures, struct db *db, int parts);
 void growth_figures_release(struct growth_figures *figures);
 
-/* Returns the lane that grows fastest; if no lane grows, the one with the highest peak. NULL: no step ended. */
+/* Returns the lane that grows fastest; if no lane grows, the lane with the highest peak. NULL: no step ended. */
 const struct steps_lane *growth_worst_lane(const struct growth_figures *figures);
 
 /* Whether lane `one` has the higher peak; of equal peaks, whether it made the peak. */
@@ -91,7 +91,7 @@ void let_go_thin(struct let_go *let_go, size_t most);
 struct growth_answer {
 	int parts;              /* enum growth_part: the parts that these functions print */
 	int64_t limit;          /* largest number of rows of a list in text */
-	const char *limit_help; /* help of -n, which changes the limit; NULL: no -n */
+	const char *limit_help; /* help of -n (changes the limit); NULL: no -n */
 	int (*text)(const struct text *text, struct db *db, const struct growth_figures *figures,
 		    const struct answer_options *options);
 	int (*json)(struct doc *doc, struct db *db, const struct growth_figures *figures,

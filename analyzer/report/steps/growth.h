@@ -68,28 +68,28 @@ void growth_parts_release(struct growth_parts *all);
 /* growth_find() after all rows are in. Call it once. */
 int growth_parts_find(struct growth_parts *all, struct growth_run *run);
 
-/* The names of a place, as people read them. */
+/* The names of a place, for people. */
 struct growth_name {
 	struct finding_place at;
-	char module[FINDING_MODULE_MAX]; /* module that keeps most of it, layers as one: "layers.*"; "": none */
-	uint32_t modules;                /* modules that keep some of it; "outside any module" counts as one */
-	struct callstack stack;          /* after growth_stacks: the stack of its largest process */
-	size_t user;                     /* frame of the place in `stack` */
+	char module[FINDING_MODULE_MAX]; /* module that keeps most, layers as one: "layers.*"; "": none */
+	uint32_t modules;                /* number of modules that keep some; "outside any module" counts as one */
+	struct callstack stack;          /* the largest process's stack, filled by growth_stacks */
+	size_t user;                     /* frame that names the place in `stack` */
 };
 
-/* A place that grows. */
+/* A place that grows, in one process on one device. */
 struct growth_place {
-	int64_t device, process, pid, rank, node; /* ids; rank -1: none; one of its stacks, 0: none */
+	int64_t device, process, pid, rank, node; /* ids; rank -1: none; node: one of its stacks, 0: none */
 	int64_t first_node;                       /* see finding.h */
-	const char *phase, *category;             /* static words; category with most of its bytes */
-	uint64_t bytes, each;           /* see above; micro-batches: of the worst step, until the last one begins */
-	uint64_t replaced;              /* further bytes kept of these parts, in place of memory that went */
-	uint64_t count;                 /* allocations; steps only */
-	uint32_t parts, of;             /* number of growing parts, and of all parts */
-	uint32_t first;                 /* first of these parts: a step, or a micro-batch from 1 */
-	uint32_t steps, steps_of;       /* micro-batches: number of steps in which the place grew, and of all steps */
-	int64_t step;                   /* micro-batches: the worst step */
-	const struct growth_name *name; /* set in a table; else NULL */
+	const char *phase, *category;             /* static words; category: of most of its bytes */
+	uint64_t bytes, each;           /* see above; by micro-batches: for the worst step, until its last one begins */
+	uint64_t replaced;              /* other kept bytes of these parts, which replaced freed memory */
+	uint64_t count;                 /* number of allocations; only by steps */
+	uint32_t parts, of;             /* number of growing parts; number of all parts */
+	uint32_t first;                 /* first growing part: a step, or a micro-batch counted from 1 */
+	uint32_t steps, steps_of;       /* by micro-batches: number of steps in which the place grew; of all steps */
+	int64_t step;                   /* by micro-batches: the worst step */
+	const struct growth_name *name; /* filled in a table; else NULL */
 };
 
 struct growth_list {
@@ -97,28 +97,28 @@ struct growth_list {
 	size_t count, room;
 };
 
-/* One place, over all processes and devices. */
+/* A place that grows, over all processes and devices. */
 struct growth_row {
-	const struct growth_place *most; /* its largest process */
+	const struct growth_place *most; /* the process that keeps most */
 	uint64_t bytes, each, allocations;
-	const struct growth_place *place; /* its places: `count` entries of the table */
+	const struct growth_place *place; /* all its processes: `count` entries of the table */
 	size_t count;
 };
 
 struct stack_tree;
 
-/* Places of several processes as rows. */
+/* The rows of places in several processes. */
 struct growth_table {
-	struct growth_list places; /* by place, then by process */
+	struct growth_list places; /* sorted by place, then by process */
 	struct growth_row *row;    /* largest first */
 	size_t rows;
-	struct growth_name *name; /* names of the rows, in the order of the places */
+	struct growth_name *name; /* one for each row, sorted by place */
 	struct stack_tree *stacks;
 };
 
 /*
- * Makes a table of a copy of the list, with names. finding_same_places() must have made its table. Returns 0 or
- * -MT_E_x. The caller releases `table` in any case.
+ * Makes a table from a copy of the list, with names; call finding_same_places() before. Returns 0 or -MT_E_x. The caller releases `table`, also after
+ * an error.
  */
 int growth_table_make(struct growth_table *table, const struct growth_list *list, struct db *db);
 void growth_table_release(struct growth_table *table);
@@ -126,7 +126,7 @@ void growth_table_release(struct growth_table *table);
 /* Makes the rows from the places in the table. Returns 0 or -MT_E_x. */
 int growth_table_fill(struct growth_table *table, struct db *db);
 
-/* Loads the stacks of the first `limit` rows. 0 or -MT_E_x. */
+/* Loads the stacks of the first `limit` rows. Returns 0 or -MT_E_x. */
 int growth_table_stacks(struct growth_table *table, struct db *db, size_t limit);
 
 enum growth_state { GROWTH_UNKNOWN, GROWTH_STEADY, GROWTH_GROWING };
@@ -135,37 +135,34 @@ enum growth_state { GROWTH_UNKNOWN, GROWTH_STEADY, GROWTH_GROWING };
 struct growth_lane {
 	int64_t process, device; /* ids */
 	uint64_t bytes, each;
-	enum growth_state state; /* unknown: too few ended steps */
+	enum growth_state state; /* unknown: too few steps ended */
 };
 
-/* A device that grows: the sums over its processes. */
+/* A device that grows, with the sums over its processes. */
 struct growth_device {
 	int64_t device, number;
 	char kind[8];
 	uint64_t bytes, each;
-	int64_t left; /* steps until the device is full; -1: unknown, or the run is over */
+	int64_t left; /* number of steps until the device is full; -1: unknown, or the run has ended */
 	size_t processes;
 };
 
 struct growth {
 	struct growth_table table;
-	struct growth_lane *lane;     /* by process, then by device */
+	struct growth_lane *lane;     /* sorted by process, then by device */
 	struct growth_device *device; /* fastest growth first */
 	size_t lanes, devices;
 	enum growth_state state; /* state of the run */
 };
 
-/*
- * Loads the growth of a run. The table `place` must be filled. Returns 0 or -MT_E_x. The caller releases `growth` in
- * any case.
- */
+/* Loads the growth of a run. The table `place` must be filled. Returns 0 or -MT_E_x. The caller releases `growth`, also after an error. */
 int growth_load(struct growth *growth, struct db *db);
 void growth_release(struct growth *growth);
 
-/* NULL: the process has no memory on this device. */
+/* Returns the lane; NULL: the process has no memory on the device. */
 const struct growth_lane *growth_lane(const struct growth *growth, int64_t process, int64_t device);
 
-/* "steady", "growing", "unknown" */
+/* Returns "steady", "growing" or "unknown". */
 const char *growth_state_word(enum growth_state state);
 
 /* ---- growth_table.c ---- */
@@ -176,30 +173,29 @@ struct growth_place *growth_list_add(struct growth_list *list, const struct grow
 /* ---- growth_words.c ---- */
 
 /*
- * Says the headline: "Growing: forward (train.py:20) keeps 2.0 MiB more with every step (steps 1 to 6), 12.0 MiB so
- * far, on GPU 0 in 8 processes. GPU 0 is full after 538 more steps." About the device that grows fastest, or about
- * `device` (id, 0: any). Says nothing if no memory grows.
+ * Says the headline: "Growing: forward (train.py:20) keeps 2.0 MiB more with every step (steps 1 to 6), 12.0 MiB so far, on GPU 0 in 8 processes. GPU
+ * 0 is full after 538 more steps." It is about `device` (id); 0: about the device that grows fastest. Says nothing if no memory grows.
  */
 void growth_say(struct sentence *sentence, const struct growth *growth, int64_t device);
 
 /* Says the processes of a row: "rank 0", "ranks 0 to 7", "pids 12 and 15". */
 void growth_say_processes(struct sentence *sentence, const struct growth_row *row);
 
-/* "forward_step (actor.py:312) in layers.*"; "no stack was recorded". */
+/* Says "forward_step (actor.py:312) in layers.*", or "no stack was recorded". */
 void growth_say_name(struct sentence *sentence, const struct growth_name *name);
 
-/* Says the remedy, after growth_say, or after a sentence about micro-batches if no place grows by steps. */
+/* Says what to do, after growth_say; or, if no place grows by steps, after a sentence about micro-batches. */
 void growth_say_remedy(struct sentence *sentence, const struct growth_list *steps, const struct growth_list *batches);
 
-extern const struct column_table growth_columns, growth_device_columns, kept_columns; /* kept: with stacks */
+extern const struct column_table growth_columns, growth_device_columns, kept_columns; /* kept_columns: with stacks */
 
-/* Prints the table "What grows" of the first `limit` rows; nothing if no memory grows. */
+/* Prints the table "What grows" of the first `limit` rows. Prints nothing if no memory grows. */
 void growth_print(const struct text *text, const struct growth *growth, size_t limit);
 
-/* Makes a row of one place. */
+/* Makes a row from one place. */
 struct growth_row growth_row_of(const struct growth_place *place);
 
-/* Adds the object "growth", with the same figures in every report. At most `limit` places. */
+/* Writes the object "growth", the same in all reports, with at most `limit` places. */
 void growth_json(struct doc *doc, const struct growth *growth, size_t limit);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* The largest place of one device, and the number of places that grow on it. */
 struct largest {
-	struct growth_row row; /* with the bytes of this device alone; its places are those of all devices */
+	struct growth_row row; /* bytes: on this device alone; places: on all devices */
 	size_t places;
 };
 

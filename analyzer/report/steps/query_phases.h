@@ -36,8 +36,8 @@ struct phases_row {
 	int64_t time;          /* time of all runs, ns */
 	uint64_t bytes, count; /* allocated on the device, in bytes and allocations */
 	int ran_peak;          /* 1: the device has a peak for the phase */
-	int inherits;  /* 1: the device had its peak level in the phase, which took no memory to reach this level */
-	uint64_t peak; /* peak of the device during the phase */
+	int inherits;          /* 1: the device had its peak level in the phase; the phase took no memory to reach it */
+	uint64_t peak;         /* peak of the device during the phase */
 	int64_t peak_time, peak_step;
 	uint64_t left_run, left_step; /* largest bytes that one run left; largest bytes that one step left */
 	uint64_t left_end;            /* bytes of all runs at the end of the recording */
@@ -51,7 +51,7 @@ struct phases_device {
 	char kind[8], name[128];
 	uint64_t total; /* 0: unknown */
 	int64_t steps;  /* largest number of ended steps of a process */
-	int peak_phase; /* phase of the device's peak; of several with this level, the one to name */
+	int peak_phase; /* phase of the device's peak; if several have this level, the phase to name */
 	struct phases_row row[MT_PHASE_COUNT];          /* index: phase */
 	const struct phases_row *shown[MT_PHASE_COUNT]; /* phases that did something, highest peak first */
 	size_t rows;

@@ -8,8 +8,8 @@
 #include "query/alive.h"
 #include "report/finding.h"
 
-#define EVALUATES "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')" /* a process, by its spans */
-#define EVALUATION_PARTS 7 /* most model calls that are no batches, in a process without a backward */
+#define EVALUATES "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')" /* SQL, over spans */
+#define EVALUATION_PARTS 7 /* calls of a model that are no batches, at most, in a process without a backward */
 
 static int take_flag(void *context, const struct db_stmt *row)
 {
@@ -17,11 +17,11 @@ static int take_flag(void *context, const struct db_stmt *row)
 	return 0;
 }
 
-/* ---- the tables that the questions below ask ---- */
+/* ---- tables for the questions below ---- */
 
 /*
- * Most allocations are freed in their step. Terms about the allocation alone come first, before look-ups of its site
- * and its spans: a span ends no later than its allocation.
+ * Most allocations are freed in their step. Conditions on the allocation alone come first, before its site and spans are looked up: a span ends no
+ * later than its allocation.
  */
 #define OUTLIVES "(free_step IS NULL OR free_step > step)"
 
@@ -35,7 +35,7 @@ static int make_kept(struct db *db)
 			  " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
-/* Finds the beginnings of each step's micro-batches. Two or three are too few to judge. */
+/* Finds the begin of each micro-batch in each step. Steps with only two or three are not judged. */
 static int make_batches(struct db *db, int64_t step)
 {
 	char sql[1024];
@@ -59,9 +59,8 @@ static int make_batches(struct db *db, int64_t step)
 }
 
 /*
- * A process that computes without a backward is an evaluation. Its loop calls the model repeatedly, and allocates
- * between calls. Each call after such an allocation begins a batch. More batches are required, because setting up a
- * model also calls it a few times.
+ * A process that computes without a backward is an evaluation. Its loop calls the model, and allocates between two calls: each call after such an
+ * allocation begins a batch. Few batches do not count, because the set-up of a model also calls it a few times.
  */
 static int make_evaluated(struct db *db, int64_t step)
 {
@@ -90,10 +89,7 @@ static int make_evaluated(struct db *db, int64_t step)
 	return db_execute(db, sql);
 }
 
-/*
- * The steps with micro-batches: the beginning of the last one, the number of micro-batches, and the number of such
- * steps.
- */
+/* Notes for each step the begin of its last micro-batch, its number of micro-batches, and the number of such steps. */
 static int make_batch_steps(struct db *db)
 {
 	int error = db_execute(db,
@@ -106,8 +102,8 @@ static int make_batch_steps(struct db *db)
 }
 
 /*
- * CROSS JOIN makes SQLite pass over the allocations once, and look up the births of the few that are kept. A direct
- * join would compare each allocation with all micro-batches before its own.
+ * CROSS JOIN makes SQLite read the allocations once, and look up the births of the few that are kept. A direct join would compare each allocation
+ * with all micro-batches before it.
  */
 static int make_batch_kept(struct db *db)
 {
@@ -125,7 +121,7 @@ static int make_batch_kept(struct db *db)
 		"WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
 }
 
-/* The places that keep memory of several micro-batches of a step. Needs temp.same_place. */
+/* Finds the places that keep memory of several micro-batches of a step. Reads temp.same_place. */
 static int make_batch_keys(struct db *db)
 {
 	char sql[512];
@@ -148,7 +144,7 @@ static int make_batch_moves(struct db *db)
 		"CREATE TEMP TABLE batch_site (site INTEGER PRIMARY KEY, first_node INTEGER)",
 		"INSERT INTO temp.batch_site SELECT id, ifnull(first_node, 0) FROM site LEFT JOIN temp.same_place AS same USING (node) "
 		"WHERE (device, process, ifnull(first_node, 0)) IN (SELECT device, process, first_node FROM temp.batch_key)",
-		/* One pass over the allocations, as above. The births of freed ones are looked up. */
+		/* Reads the allocations once, as above, and looks up the births of the freed ones. */
 		"CREATE TEMP TABLE batch_gone AS SELECT own.device AS device, own.process AS process, first_node, ends.step AS step, "
 		"ifnull((SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
 		"first_seq <= since_seq ORDER BY first_seq DESC LIMIT 1), 0) AS came, "
@@ -179,7 +175,7 @@ static int make_batch_moves(struct db *db)
 	return error;
 }
 
-/* The moments of the question: the peaks of phases, or the newest beginnings of phases in one step. */
+/* Finds the moments of the question: the peaks of phases, or the newest begin of each phase in one step. */
 static int make_instants(struct db *db, const struct retained_question *question)
 {
 	char sql[700];

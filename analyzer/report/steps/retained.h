@@ -59,8 +59,8 @@ struct retained {
 };
 
 /*
- * Whether a process evaluates. Its batches follow from the order of single allocations, which a database of sums (LOAD_SUMS) does not have. Returns
- * 1, 0, or -MT_E_x.
+ * Whether a process evaluates. Its batches follow from the order of single allocations. A database of sums (LOAD_SUMS) does not have this order.
+ * Returns 1, 0, or -MT_E_x.
  */
 int retained_needs_lives(struct db *db);
 
@@ -73,7 +73,7 @@ int retained_has_step(struct db *db, int64_t step);
 
 /* The verdict of `memana retained` and of the timeline's list. */
 
-/* Returns the verdict; `question` is that of retained_load. The database has the names of places. */
+/* Returns the verdict; `question` as for retained_load. The database has the names of places. */
 struct sentence retained_verdict(const struct retained *retained, const struct retained_question *question);
 
 /* Says " on GPU 1" if the run has several devices. */

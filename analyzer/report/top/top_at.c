@@ -126,7 +126,7 @@ static int make_parts(struct db *db)
 	return error ? error : db_execute(db, part_sql);
 }
 
-/* As for the peak (analysis_modules.c): memory that the census names has modules of its own, and other memory has those of its site. */
+/* As for the peak (analysis_modules.c): memory that the census names has modules of its own; other memory has the modules of its site. */
 static int make_modules(struct db *db)
 {
 	static const char *const make[] = {

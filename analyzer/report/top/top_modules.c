@@ -77,7 +77,7 @@ static uint32_t behind(const struct module_lines *modules, uint32_t number)
 	return at;
 }
 
-/* Prints one line for line `number` and all its sisters before `until`, which are small. Returns the line after these. */
+/* Prints one line for line `number` and all its sisters before `until`. All of these are small. Returns the line after the sisters. */
 static uint32_t print_small(const struct table *table, uint32_t number, uint32_t until)
 {
 	const struct module_line *first = &table->modules->line[number];

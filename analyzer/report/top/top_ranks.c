@@ -36,7 +36,7 @@ static void say_peaks(struct sentence *sentence, const struct ranks *ranks)
 		     text_bytes(least, lowest->bytes), ranks_name(name, lowest));
 }
 
-/* Returns the first rank with another largest place; NULL: there is none. */
+/* Returns the first rank with another largest place; NULL: no such rank. */
 static const struct rank *odd_one(const struct ranks *ranks)
 {
 	uint32_t i;

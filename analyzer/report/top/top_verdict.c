@@ -151,7 +151,7 @@ static int say_unseen(struct sentence *sentence, const struct top_report *report
 	return error;
 }
 
-/* Growth is that of the whole run, also in a report about another moment. */
+/* Growth is about the whole run, also in a report about another moment. */
 static int say_growth(struct sentence *sentence, const struct top_report *report)
 {
 	struct growth growth;

@@ -41,7 +41,9 @@ int advice_has_row(const struct advice *advice, const struct effect *effect);
 /* Whether the page has a table of changes that are made together. */
 int advice_has_plan(const struct advice *advice);
 
-/* Returns the lines to paste for the setting; for NULL, those of the plan; "": no line can be pasted. The caller frees them. NULL: out of memory. */
+/*
+ * Returns the lines to paste for the setting; for NULL, the plan's lines; "": no line can be pasted. The caller frees the text. NULL: out of memory.
+ */
 char *advice_paste(const struct advice *advice, const struct effect *effect);
 
 /* Prints the page; `brief`: only the opening and the first row. Returns 0 or -MT_E_x. */

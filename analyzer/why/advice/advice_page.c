@@ -199,7 +199,7 @@ static const struct effect *to_paste(const struct advice *advice)
 	return found;
 }
 
-/* Prints the lines of the plan; without a plan, those of one setting. */
+/* Prints the plan's lines to paste; without a plan, the lines of one setting. */
 static int print_paste(const struct text *text, const struct advice *advice)
 {
 	const struct effect *first = advice_has_plan(advice) ? NULL : to_paste(advice);

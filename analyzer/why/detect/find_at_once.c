@@ -20,7 +20,7 @@ static int is_many(const struct scene *scene, const struct scene_site *site)
 	       (site->category == MT_CATEGORY_OTHER && !mt_phase_is_early(site->phase));
 }
 
-/* Weak evidence: a group below 1/10 of the device, and copies of weights, which have one piece for each parameter. */
+/* Weak evidence: a group below 1/10 of the device, and copies of weights (one piece for each parameter). */
 static void say_weak(struct find *find, struct candidate *candidate)
 {
 	const uint64_t of_weights = MT_TAG_BIT(GATHER) | MT_TAG_BIT(STATE_DICT) | MT_TAG_BIT(CHECKPOINT_LOAD);

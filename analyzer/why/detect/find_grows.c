@@ -87,7 +87,7 @@ static struct rounds count_rounds(const struct member *from, const struct member
 
 /* ---- whether it grows ---- */
 
-/* Whether the pieces come from one start or one capture. A backward ends the start of a process. A capture has backwards of its own. */
+/* A start or a capture makes many pieces once. A backward shows several starts; a capture runs backwards itself. */
 static int comes_in_one_start(const struct scene *scene, const struct member *from, const struct member *to)
 {
 	const struct scene_site *site = from->site;

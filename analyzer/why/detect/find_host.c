@@ -20,7 +20,7 @@ static struct candidate *add(struct find *find, const struct scene_host *host, u
 	return candidate;
 }
 
-/* Makes one candidate of the processes that rose at one place by about as much as the first process, which rose most. */
+/* Makes one candidate of the processes at one place that rose by at least half as much as the first one. The first one rose most. */
 static void add_place(struct find *find, const struct scene_host *host, const struct scene_host *end)
 {
 	const struct scene_host *it;
@@ -93,7 +93,7 @@ void find_host(struct find *find)
 			to++;
 		look_at_machine(find, from, to);
 	}
-	/* A request for pinned memory fails on the device of kind "cpu", which is the host. */
+	/* A request for pinned memory fails on the device of kind "cpu": the host. */
 	if (scene->request.failure && !strcmp(scene->request.kind, "cpu"))
 		find_add_request(find);
 }

@@ -1,4 +1,4 @@
-/* The largest holders of each category, and the framework's request. They are always candidates, and rank behind all candidates of equal size. */
+/* The largest holders of each category, and the framework's request. All are always candidates. They rank below all candidates of equal size. */
 #include "detectors.h"
 
 #define SMALL 100 /* divisor: a request below 1/100 of the device makes no candidate */

@@ -2,7 +2,7 @@
  * unneeded: bytes of the requesting process that no work needs at the moment.
  *
  *     by need      categories that the phase does not need (formats/why/needs.yaml); weights that were gathered for a file
- *     other pass   bytes of a reference model or an evaluation, which only their own pass needs
+ *     other pass   bytes of a reference model or an evaluation: only their own pass needs these
  *     stages       models of an earlier stage; models of a package that runs no forward any more
  *     dead         bytes of a forward that stay after its backward
  *     attempt      resident bytes of an earlier attempt (find_over.c)

@@ -1,7 +1,7 @@
 /* Other ranks of the program on the device of the request. The candidate has all bytes of these ranks, with caches and contexts. */
 #include "detectors.h"
 
-/* Whether the process is another rank. An engine beside a trainer, and a process that sleeps, share a device on purpose. */
+/* Whether the process is another rank. A trainer shares a device with an engine or a sleeping process on purpose. */
 static int is_other_rank(const struct scene *scene, uint32_t process)
 {
 	const struct scene_process *own = &scene->process[scene->request.process], *it = &scene->process[process];

@@ -281,8 +281,8 @@ static uint32_t repeated_stacks(const struct advise_run *run)
 }
 
 /*
- * Fills limit, tokens and layers. The limit is the bytes in use before the request and the free bytes. Repeated stacks correct the census, which also
- * counts numbered modules inside of layers.
+ * Fills limit, tokens and layers. The limit is the bytes in use before the request and the free bytes. The census also counts numbered modules inside
+ * of layers: repeated stacks correct its number.
  */
 static void find_figures(struct advise_run *run)
 {

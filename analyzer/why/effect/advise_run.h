@@ -45,7 +45,7 @@ struct advise_run {
 	struct {
 		uint64_t tokens, words; /* words: vocabulary; 0: the request is not for logits */
 	} asked;                        /* the failed request as tokens x words x bytes of an element */
-	int failed;                     /* 1: `it` is set, and the other members describe its moment */
+	int failed;                     /* 1: `it` is set, and all members describe the moment of `it` */
 	char phase[24];                 /* phase of the device's peak or of the request */
 	uint64_t total;                 /* bytes of the device; 0: unknown */
 	uint64_t peak, slack;           /* bytes at the peak; slack of the allocator in these */

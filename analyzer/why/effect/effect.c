@@ -216,7 +216,7 @@ static int outcome_fits(const struct effects *effects, const struct advise_outco
 
 /* ---- the result ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the setting is enough for a series of unknown length: it must remove most of the series, and not only one request. */
+/* Whether the setting is enough for a series of unknown length. Such a setting removes most of the series, and not only one request. */
 static int ends_series(const struct effects *effects, const struct effect *effect)
 {
 	const struct replay *replay = &effects->run.replay;

@@ -32,9 +32,9 @@ struct effect {
 	char only[ADVISE_WORDS_MAX]; /* the condition under which the setting counts; "": none */
 	/* the result */
 	int works;                  /* 0: no effect here, and `why` has the reason */
-	char why[ADVISE_WORDS_MAX]; /* "already on: x.y is on the recorded stacks"; "": the setting works, or has no bytes here */
+	char why[ADVISE_WORDS_MAX]; /* "already on: x.y is on the recorded stacks"; "": works, or has no bytes here */
 	int untold;                 /* 1: an effect is possible, but its bytes are unknown */
-	struct advise_range saved; /* reduction of the bytes in use, at the failed request or at the peak */
+	struct advise_range saved;  /* reduction of the bytes in use, at the failed request or at the peak */
 	struct advise_outcome outcome;
 	int fits;               /* 1: the request fits even with the smallest saving */
 	enum mt_knob_cost cost; /* cost of the setting; MT_KNOB_COST_GPUS if it needs more GPUs than the run has */
@@ -46,7 +46,7 @@ struct effect {
 	size_t parts;
 };
 
-/* Changes that are tried together: those of --set, or the best ones until the request fits. */
+/* Changes that are tried together: all of --set, or the best ones until the request fits. */
 struct effect_plan {
 	struct advise_move move[EFFECT_MOVES_MAX];
 	const struct effect *effect[EFFECT_MOVES_MAX]; /* NULL: a change of --set */

@@ -1,4 +1,4 @@
-/* The action of a setting (memtrace/why.h), which follows from its row and never from its key; and the settings against a candidate. */
+/* Finds the action of a setting (memtrace/why.h) by its row and never by its key, and the settings against a candidate. */
 #include <string.h>
 #include "effect.h"
 #include "memtrace/base.h"

@@ -24,7 +24,7 @@ int effect_is_proved(const struct effects *effects, const struct mt_knob *knob, 
 
 /* ---- settings that need it or exclude it ------------------------------------------------------------------------------- */
 
-/* Whether the constraint needs a part of the configuration, by key or value, that the recording shows (seen 1) or does not show (seen 0). */
+/* Whether the constraint needs, by key or value, a part of the configuration that the recording shows (seen 1) or does not show (0). */
 static int needs_part(const struct effects *effects, const struct mt_knob_constraint *constraint, int seen)
 {
 	const struct advise_config *config = effects->config;

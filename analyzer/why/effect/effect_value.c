@@ -157,7 +157,7 @@ static double less_of_share(const struct effects *effects)
 }
 
 /*
- * Lowers the engine's share. The engine's largest bytes can refute a default share: they exceed it, or stay far below it in spite of a cache. The
+ * Lowers the engine's share. The engine's largest bytes refute a default share if they exceed it, or if they stay far below it with a cache. The
  * share is then unknown, and at least weights and cache. An engine needs its weights and a small cache to start.
  */
 static const char *lower_share(const struct effects *effects, struct effect *effect, double now)

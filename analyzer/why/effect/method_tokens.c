@@ -68,7 +68,7 @@ static int follows(const struct method *method, const struct replay_site *site)
 	return site->births >= 4 * method->run->model.layers + 16 && site->largest > site->smallest;
 }
 
-/* Whether the site may be a bucket or a library's workspace, which has one size in all micro-batches. */
+/* Whether the site may be a bucket or a library's workspace: it has one size in all micro-batches. */
 static int may_be_fixed(const struct replay_site *site)
 {
 	return (CATEGORY(WORKSPACE) | CATEGORY(OTHER)) & 1u << site->category &&

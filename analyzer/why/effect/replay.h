@@ -22,13 +22,13 @@
 
 /* An owner of bytes on the device: a site of the scene, with its bytes over the whole run. */
 struct replay_site {
-	int64_t id, process; /* ids; id 0: the failed request, whose stack has no site */
-	uint32_t node;       /* index in the scene; SCENE_NONE: no stack */
-	uint32_t alike; /* index of the first site with the same stack in other modules: sites of a model's layers are alike */
+	int64_t id, process;     /* ids; id 0: the failed request, whose stack has no site */
+	uint32_t node;           /* index in the scene; SCENE_NONE: no stack */
+	uint32_t alike;          /* index of the first site with this stack in other modules: the layers of a model */
 	uint8_t phase, category; /* phase of birth (enum mt_phase), enum mt_category */
 	uint8_t known;           /* 1: the framework or a rule gives the category; 0: probable */
-	uint8_t engine;          /* bytes of these are in an engine's code or library: 1 (advise_run.c) */
-	uint8_t own_cache;       /* 1: cache of a model that generates without an engine (advise_run.c) */
+	uint8_t engine;          /* 1: an engine's code or library holds the bytes (advise_whose.c) */
+	uint8_t own_cache;       /* 1: cache of a model that generates without an engine (advise_whose.c) */
 	uint8_t driver, ignored; /* 1: driver memory; 1: bytes that do not count as in use */
 	uint32_t roles;          /* roles of its model, bits 1 << enum mt_knob_process; 0: unknown (advise_whose.c) */
 	uint64_t tags;           /* tags of its stack (memtrace/why.h) */

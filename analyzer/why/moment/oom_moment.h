@@ -1,4 +1,4 @@
-/* oom_moment.h - the memory at the failed request, as text and as JSON: stack, device, processes with bytes on it, and all failed requests. */
+/* oom_moment.h - the memory at the failed request, as text and as JSON: its stack, the device with its holders, and all failed requests. */
 #ifndef MEMANA_OOM_MOMENT_H
 #define MEMANA_OOM_MOMENT_H
 

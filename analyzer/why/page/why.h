@@ -27,7 +27,7 @@ int why_is_ended(const struct why *why);
 /* Says "Out of memory on GPU 0, rank 0, forward of step 4: 4.6 GiB requested, .." and the place; or that no request failed. Returns 0 or -MT_E_x. */
 int why_say_opening(struct sentence *sentence, const struct why *why);
 
-/* Prints the rows with their actions; `brief`: only the first row. The page has at most 120 words, with those of `opening`. */
+/* Prints the rows with their actions; `brief`: only the first row. The page has at most 120 words, `opening` included. */
 void why_page(const struct text *text, const struct why *why, const char *opening, int brief);
 
 /* Prints each candidate with its key, for --why. */

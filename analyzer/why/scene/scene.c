@@ -193,7 +193,7 @@ static int find_step_before(struct scene *scene, struct scene_moments *moments)
 
 /* ---- other ranks ---- */
 
-/* Takes another rank's peak on another device, in the step of the request; without this peak, the end of that rank's recording. */
+/* Another rank's peak in the request's step, on another device; without this peak, the end of that rank's recording. */
 static int take_peer(struct scene *scene, const struct db_stmt *row, void *context)
 {
 	uint32_t index = scene_process_of(scene, db_int(row, 0));

@@ -154,7 +154,7 @@ struct scene_request {
 struct scene_peak {
 	uint64_t bytes, used; /* bytes of recorded processes; largest use of the device by NVML, 0: no sample */
 	enum mt_phase phase;
-	int64_t steps; /* number of steps of the run */
+	int64_t steps; /* the run's */
 };
 
 struct scene {

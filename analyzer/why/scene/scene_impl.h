@@ -32,7 +32,7 @@ int scene_load_sites(struct scene *scene);
 struct scene_moments {
 	int has[SCENE_PEER];
 	struct alive_moment at[SCENE_PEER];
-	int64_t early_time; /* begin of the request's step, else of its phase: older allocations of other processes are earlier */
+	int64_t early_time; /* begin of the request's step or phase: older allocations of other processes are earlier */
 	int freed_is_early; /* 1: no step ended; freed allocations are the earlier ones */
 	int kept;           /* 1: temp.kept_sum has the lives that were over at the moment */
 };
