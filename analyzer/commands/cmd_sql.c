@@ -237,24 +237,45 @@ static int is_asked(const char *sql, const char *table)
 	return 0;
 }
 
-/* Prints the columns of the tables in the statement. */
+/* Writes ": TABLE has it" for a table that the statement does not read, and that has the column; "": no table. */
+static void say_owner(char *owner, size_t size, struct db *db, const char *column)
+{
+	static const char tables_with[] = "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c"
+					  " WHERE c.name = ?1 COLLATE NOCASE ORDER BY length(m.name) LIMIT 1";
+	struct db_stmt *stmt;
+
+	*owner = '\0';
+	if (db_prepare(db, &stmt, tables_with))
+		return;
+	db_bind_text(stmt, 1, column);
+	if (db_step(stmt) == 1)
+		snprintf(owner, size, ": %s has it", db_text(stmt, 0));
+	db_finish(stmt);
+}
+
+/* Prints the columns of the tables in the statement. The word of the missing column is no table. */
 static int no_column(struct db *db, const char *what, const char *column, const char *sql)
 {
 	static const char columns_of[] = "SELECT name FROM pragma_table_info(?1)";
 	const char *dot = strrchr(column, '.');
 	struct names names = { .nearest.word = dot ? dot + 1 : column };
+	char owner[80], wrong[336];
 	struct db_stmt *stmt;
 	int status;
 
+	say_owner(owner, sizeof(owner), db, names.nearest.word);
 	if (!db_prepare(db, &stmt, all_tables)) {
 		while (db_step(stmt) == 1)
-			if (is_asked(sql, db_text(stmt, 0))) {
+			if (is_asked(sql, db_text(stmt, 0)) && strcasecmp(db_text(stmt, 0), names.nearest.word)) {
 				add_names(&names, db, columns_of, db_text(stmt, 0), list_name);
 				add_names(&names, db, columns_of, db_text(stmt, 0), try_name);
 			}
 		db_finish(stmt);
 	}
-	status = fail_with_names(&names, what, names.size ? "there are: " : "see .schema");
+	if (*owner)
+		names.nearest.best = NULL;
+	snprintf(wrong, sizeof(wrong), "%s%s", what, owner);
+	status = fail_with_names(&names, wrong, names.size ? "there are: " : "see .schema");
 	free(names.best);
 	return status;
 }

@@ -39,6 +39,7 @@ check ".tables --json" bash -c '"$0" sql run.db --json .tables | python3 -c "imp
 meant() { status 2 "$memana" sql run.db "$1" && one_line err "$2" && [ ! -s out ]; }
 check "a table with a letter wrong" meant "SELECT * FROM alocation" 'no such table: alocation \(did you mean allocation\?\); see .tables all; for people: allocation, .*, live_at$'
 check "a column" meant "SELECT byts FROM segment" 'no such column: byts \(did you mean bytes\?\); there are: id, process, .*step$'
+check "a column of another table" meant "SELECT place FROM allocation" 'no such column: place: place has it; there are: id, process, .*free_node, .*allocations$'
 check "a column of a table with another name" meant "SELECT s.begintime FROM step s" 'did you mean begin_time\?\); there are: process, step, '
 check "a column of no table" meant "SELECT foo" 'no such column: foo; see .schema'
 check ".schema of a table that is not there" meant ".schema stpe" 'stpe: there is no such table \(did you mean step\?\); see .tables all; for people: '
