@@ -133,7 +133,7 @@ void balance_rows(const struct balance *balance, balance_row *row, void *context
 	if (!balance->unknown)
 		return;
 	if (balance->free < 0)
-		row(context, "free, or not recorded", balance->unknown, "the free bytes are not told");
+		row(context, "free, or not recorded", balance->unknown, "no call told the free bytes");
 	else if (balance->sampled)
 		row(context, "changed in between", balance->unknown, "from the request to that count");
 	else

@@ -49,5 +49,5 @@ void oom_say_failure(struct sentence *sentence, const char *what, const struct o
 	if (it->free >= 0 && (uint64_t)it->free >= it->requested)
 		sentence_say(sentence, strcmp(it->free_by, "bound")
 					       ? " around that time, but not to be had then, or not in one piece"
-					       : " by what was recorded, and less in truth: others had some of it");
+					       : " by the recorded calls: memory without a recorded call has some of it");
 }

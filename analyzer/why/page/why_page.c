@@ -24,7 +24,7 @@ static void say_free(struct sentence *sentence, const struct scene_request *requ
 	if ((uint64_t)it->free < it->requested)
 		sentence_say(sentence, ", %s%s short", is_bound ? "at least " : "", text_bytes(size, request->missing));
 	else if (is_bound)
-		sentence_say(sentence, ", %s of these in no recorded call",
+		sentence_say(sentence, ", at least %s of these taken without a recorded call",
 			     text_bytes(size, (uint64_t)it->free - it->requested));
 	else
 		sentence_say(sentence, ", but not for this request");
