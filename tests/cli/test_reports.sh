@@ -152,6 +152,11 @@ check "rl_step: what was held, to the byte" json small.json '(
 STANDIN_MEM=600MiB record tiny 0.01
 check "rl_step: the context takes what seemed to be free" report tiny oom tiny.zst
 check "rl_step: that is said" words tiny.txt 'at most 402\.[0-9] MiB free, at least 400\.[0-9] MiB of these taken without a recorded call'
+STANDIN_MEM=1400MiB "$memrec" -q -o leak.zst -- "$BUILD/samples/rl_step" --scale 0.01 --steps 600 --quiet >program 2>&1
+check "rl_step, four micro-batches a step: its growth" report leak growth leak.zst
+each=$(python3 -c 'import json; print(json.load(open("leak.json"))["growth"]["places"][0]["bytes_per_step"])')
+check "rl_step: its oom" report leak oom leak.zst
+check "oom: what grows, by step as growth has it" json leak.json "(c := d['causes'][0])['id'] == 'grows' and c['facts']['rate'] == $each and c['facts']['steps'] < 600"
 
 # --- a pool that sleeps, and a reserve that stays
 check "oom: growth goes before fragments" report pieces oom pieces.zst

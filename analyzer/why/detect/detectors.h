@@ -14,11 +14,11 @@
 	X(TOO_LARGE, find_too_large, 0,                                                                                           \
 	  "{place} requests {requested} in one piece[. The GPU has {gpu}][. Earlier pieces had at most {earlier}].")              \
 	X(HOST, find_host, 0,                                                                                                     \
-	  "{hosted} {bytes} of host memory[ of {limit} in all][. {rate} more came with each step][. Last seen in {place}].")      \
+	  "{hosted} {bytes} of host memory[ of {limit} in all][. {rate} more came {rhythm}][. Last seen in {place}].")            \
 	X(CRASHED, find_crashed, 0, "{process} ended abruptly. GPU and host had room at the last sample.")                        \
 	X(WRONG_DEVICE, find_wrong_device, 1,                                                                                     \
 	  "{hosted} {bytes} of this GPU, contexts included[. The largest place is {place}].")                                     \
-	X(GROWS, find_grows, 1, "{place} keeps {bytes}{of}[ ({pieces} x {each})][. {rate} more came each time].")                 \
+	X(GROWS, find_grows, 1, "{place} keeps {bytes}{of}[ ({pieces} x {each})][. {rate} more came {rhythm}].")                  \
 	X(NO_BACKWARD, find_no_backward, 1, "{place} keeps {bytes}{of} for a backward that does not come.")                       \
 	X(SETTING_IGNORED, find_setting_ignored, 1,                                                                               \
 	  "{place} holds {bytes}{of}, although a setting should prevent this.")                                                   \

@@ -143,10 +143,22 @@ static void take_series(struct find *find, const struct member *from, const stru
 	}
 }
 
-static void say_rate(struct find *find MT_UNUSED, struct candidate *candidate)
+/* A run with steps is told by step, as in memana growth. A round of other runs has no name. */
+static void say_rate(struct find *find, struct candidate *candidate)
 {
-	candidate->fact[FACT_RATE] = (int64_t)candidate->expected;
-	candidate->fact[FACT_STEPS] = candidate->expected ? (int64_t)(candidate->bytes / candidate->expected) : 0;
+	int64_t first = INT64_MAX, last = INT64_MIN, expected = (int64_t)candidate->expected, steps, rate;
+	const struct scene_site *site;
+	size_t i;
+
+	for (i = 0; i < candidate->parts; i++) {
+		site = &find->scene->site[candidate->part[i].site];
+		first = site->first_step < first ? site->first_step : first;
+		last = site->last_step > last ? site->last_step : last;
+	}
+	steps = candidate->parts && last - first >= ROUNDS - 1 ? last - first + 1 : 0;
+	rate = steps ? (int64_t)candidate->bytes / steps : expected;
+	candidate->fact[FACT_STEPS] = steps;
+	candidate->fact[FACT_RATE] = llabs(rate - expected) <= expected / 16 ? expected : rate;
 }
 
 void find_grows(struct find *find)

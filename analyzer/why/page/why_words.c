@@ -133,6 +133,7 @@ static int say_hosted(struct sentence *sentence, const struct why *why, const st
 	X(unneeded, say_unneeded(sentence, why, it))                                                                  \
 	X(before, say(sentence, why->scene.request.has_before == SCENE_SAME_PLACE ? "when this place last got memory" \
 										  : "in the step before"))            \
+	X(rhythm, say(sentence, it->fact[FACT_STEPS] ? "each step" : "each time"))                                    \
 	X(holds, say(sentence, rank_is_request(it) ? "requests" : "holds"))                                           \
 	X(hosted, say_hosted(sentence, why, it))
 
