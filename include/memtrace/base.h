@@ -10,6 +10,9 @@
 #define MT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define MT_UNUSED __attribute__((unused))
 
+/* -1, 0 or 1, as qsort wants the comparison of two numbers of one type. */
+#define MT_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
 /* The libraries and the agent are built with hidden symbols; this names the few that are seen from outside. */
 #define MT_EXPORT __attribute__((visibility("default")))
 

@@ -30,11 +30,10 @@ struct member {
 
 static int order_of_stacks(const struct scene_site *a, const struct scene_site *b)
 {
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	if (a->node != b->node)
-		return a->node < b->node ? -1 : 1;
-	return a->category < b->category ? -1 : a->category > b->category;
+	int order = MT_ORDER(a->process, b->process);
+
+	order = order ? order : MT_ORDER(a->node, b->node);
+	return order ? order : MT_ORDER(a->category, b->category);
 }
 
 static int by_series(const void *one, const void *two)
@@ -42,9 +41,7 @@ static int by_series(const void *one, const void *two)
 	const struct member *a = one, *b = two;
 	int order = order_of_stacks(a->site, b->site);
 
-	if (order)
-		return order;
-	return a->block->seq < b->block->seq ? -1 : a->block->seq > b->block->seq;
+	return order ? order : MT_ORDER(a->block->seq, b->block->seq);
 }
 
 /* Fills `member` with all blocks, sorted by series. Returns the number of blocks. */

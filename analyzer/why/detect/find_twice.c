@@ -33,12 +33,10 @@ struct pieces {
 static int by_size(const void *one, const void *two)
 {
 	const struct piece *a = one, *b = two;
+	int order = MT_ORDER(a->owner, b->owner);
 
-	if (a->owner != b->owner)
-		return a->owner < b->owner ? -1 : 1;
-	if (a->each != b->each)
-		return a->each < b->each ? -1 : 1;
-	return a->seq < b->seq ? -1 : a->seq > b->seq;
+	order = order ? order : MT_ORDER(a->each, b->each);
+	return order ? order : MT_ORDER(a->seq, b->seq);
 }
 
 static void add_piece(struct pieces *pieces, const struct scene_block *block, uint64_t owner)

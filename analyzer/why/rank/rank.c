@@ -94,17 +94,14 @@ uint64_t rank_shared(const struct candidate_part *one, size_t ones, const struct
 {
 	const struct candidate_part *end = one + ones, *last = two + twos;
 	uint64_t bytes = 0;
+	int side;
 
 	while (one < end && two < last) {
-		if (one->site == two->site) {
+		side = MT_ORDER(one->site, two->site);
+		if (!side)
 			bytes += one->bytes < two->bytes ? one->bytes : two->bytes;
-			one++;
-			two++;
-		} else if (one->site < two->site) {
-			one++;
-		} else {
-			two++;
-		}
+		one += side <= 0;
+		two += side >= 0;
 	}
 	return bytes;
 }

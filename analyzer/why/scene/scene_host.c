@@ -142,15 +142,11 @@ static int look_at(struct scene *scene, struct scene_host *host)
 static int by_place(const void *one, const void *two)
 {
 	const struct scene_host *a = one, *b = two;
-	int order = strcmp(a->function, b->function);
+	int order = MT_ORDER(a->machine, b->machine);
 
-	if (a->machine != b->machine)
-		return a->machine < b->machine ? -1 : 1;
-	if (order)
-		return order;
-	if (a->rise != b->rise)
-		return a->rise > b->rise ? -1 : 1;
-	return a->process < b->process ? -1 : a->process > b->process;
+	order = order ? order : strcmp(a->function, b->function);
+	order = order ? order : MT_ORDER(b->rise, a->rise);
+	return order ? order : MT_ORDER(a->process, b->process);
 }
 
 int scene_host_is_full(const struct scene *scene)

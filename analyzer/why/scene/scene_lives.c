@@ -155,10 +155,9 @@ static int take_life(struct scene *scene, const struct db_stmt *row, void *conte
 static int block_order(const void *one, const void *two)
 {
 	const struct scene_block *a = one, *b = two;
+	int order = MT_ORDER(a->site, b->site);
 
-	if (a->site != b->site)
-		return a->site < b->site ? -1 : 1;
-	return a->seq < b->seq ? -1 : a->seq > b->seq;
+	return order ? order : MT_ORDER(a->seq, b->seq);
 }
 
 int scene_load_lives(struct scene *scene, struct scene_moments *moments)
