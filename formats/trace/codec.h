@@ -91,6 +91,9 @@ void mt_encoder_look_back(struct mt_encoder *encoder);
 /* After 0 the next mt_encoder_add succeeds. -MT_E_LIMIT: no chunk may hold more; -MT_E_MEMORY. */
 int mt_encoder_room(struct mt_encoder *encoder);
 
+/* mt_encoder_add comes soon with this address: lets the processor fetch the memory that it needs meanwhile. */
+void mt_encoder_expect(const struct mt_encoder *encoder, uint64_t addr);
+
 /*
  * Appends an event of a known kind. Fields that its kind lacks are ignored. Returns 0 or the error of mt_encoder_room,
  * which changes nothing.

@@ -139,12 +139,23 @@ static inline void encode_DELTA(struct mt_encoder *encoder, unsigned field, uint
 	encoder->predictor.last[field] = value;
 }
 
+static size_t slot_of(uint64_t addr)
+{
+	return (size_t)(addr * 0x9e3779b97f4a7c15ull >> 40) % AGAIN_SLOTS;
+}
+
+void mt_encoder_expect(const struct mt_encoder *encoder, uint64_t addr)
+{
+	if (encoder->again)
+		__builtin_prefetch(&encoder->again->slot[slot_of(addr)], 1);
+}
+
 /*
  * Returns the distance back to the last position of `addr` in this chunk; 0: too far or none. Notes the new position.
  */
 static uint64_t look_back(struct mt_again *again, uint64_t addr)
 {
-	size_t at = (size_t)(addr * 0x9e3779b97f4a7c15ull >> 40) % AGAIN_SLOTS;
+	size_t at = slot_of(addr);
 	uint64_t before = again->slot[at].addr == addr ? again->slot[at].number : 0;
 	uint64_t back = again->number - before;
 

@@ -479,6 +479,7 @@ int mt_writer_event(struct mt_writer *writer, const struct mt_event *event, uint
 	struct mt_chunk_info *info = &writer->encoder.info;
 	int born, error = check_event(writer, event);
 
+	mt_encoder_expect(&writer->encoder, event->addr);
 	if (!error)
 		error = make_way(writer);
 	if (!error && writer->keep)
