@@ -425,9 +425,13 @@ static int fold_convert(struct mt_fold *fold, const struct ring_event *from, str
 {
 	uint32_t fields = mt_kind_fields(from->kind);
 
+	/* All members: the compiler would clear the others by a slow instruction first. */
 	*event = (struct mt_event){
-		.kind = from->kind,
+		.seq = from->seq,
 		.time = from->time,
+		.thread = 0,
+		.stack = 0,
+		.device = 0,
 		.addr = from->addr,
 		.size = from->size,
 		.total = from->total,
@@ -436,8 +440,12 @@ static int fold_convert(struct mt_fold *fold, const struct ring_event *from, str
 		.offset = from->offset,
 		.entry = from->entry,
 		.result = from->result,
+		.name = 0,
 		.value = from->value,
 		.flags = from->flags,
+		.phase = 0,
+		.step = 0,
+		.kind = from->kind,
 	};
 	if (!fold_names(fold, from, event, final))
 		return 0;

@@ -152,9 +152,12 @@ int ring_view_open(struct ring_view **out, const char *path, int shared)
 		return err;
 	}
 	end_texts(view->header);
-	for (i = 0; i < view->slots; i++)
+	for (i = 0; i < view->slots; i++) {
 		view->slot[i].tail = view->slot[i].taken = view->slot[i].head =
 			atomic_load_explicit(&view->header->slot[i].tail, memory_order_relaxed);
+		if (view->slot[i].tail)
+			view->used = i + 1;
+	}
 	*out = view;
 	return 0;
 }
@@ -292,12 +295,16 @@ static void slot_refresh(struct ring_view *view, struct ring_view_slot *slot, ui
 
 void ring_view_refresh(struct ring_view *view)
 {
-	uint64_t next_seq;
+	uint64_t next_seq, head;
 	uint32_t i;
 
-	for (i = 0; i < view->slots; i++)
-		slot_refresh(view, &view->slot[i],
-			     atomic_load_explicit(&view->header->slot[i].head, memory_order_acquire));
+	for (i = 0; i < view->slots; i++) {
+		head = atomic_load_explicit(&view->header->slot[i].head, memory_order_acquire);
+		if (head && i >= view->used)
+			view->used = i + 1;
+		if (i < view->used)
+			slot_refresh(view, &view->slot[i], head);
+	}
 
 	/* Read next_seq after the heads: each published event took its number before. */
 	next_seq = atomic_load_explicit(&view->header->next_seq, memory_order_relaxed);
@@ -305,7 +312,7 @@ void ring_view_refresh(struct ring_view *view)
 		view->seq_limit = next_seq;
 
 	view->fullest = 0;
-	for (i = 0; i < view->slots; i++) {
+	for (i = 0; i < view->used; i++) {
 		struct ring_view_slot *slot = &view->slot[i];
 
 		if (slot->head - slot->tail > view->fullest)

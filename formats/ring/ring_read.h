@@ -48,6 +48,7 @@ struct ring_view {
 	uint64_t unreturned; /* most bytes in a slot that were taken and not given back */
 	uint64_t log_at;     /* log: read up to here */
 	int log_damaged;     /* 1: the record at log_at is invalid, so no later record can be found */
+	uint32_t used;       /* the slots behind have held nothing yet */
 	uint32_t heap_count;
 	struct ring_turn heap[RING_SLOTS]; /* smallest number first */
 	struct ring_view_slot slot[RING_SLOTS];
