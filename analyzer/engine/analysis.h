@@ -202,6 +202,8 @@ struct analysis_process {
 	uint8_t phase, role;
 	uint32_t step;
 	uint32_t next_step; /* step that the next STEP event ends */
+	uint64_t phase_first,
+		phase_last; /* events of the running stretch of a phase, or of the newest: the first, and the newest that told it */
 	uint64_t step_seq, first_seq,
 		last_seq; /* seq of the event before the running step; of the first and the last event */
 	int64_t step_time;

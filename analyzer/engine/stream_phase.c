@@ -51,6 +51,7 @@ static int begin_span(struct stream *stream, const struct mt_event *event, const
 	span->phase = label->phase;
 	span->step = label->step;
 	span->first = *event;
+	process->phase_first = event->seq;
 	for (i = 0; i < stream->touched_count; i++)
 		stream_phase_peaks(stream, stream->touched[i]);
 	stream_instant(stream);
@@ -72,5 +73,6 @@ int stream_phase(struct stream *stream, const struct mt_event *event, const stru
 		error = begin_span(stream, event, label);
 	span->last.seq = event->seq;
 	span->last.time = event->time;
+	stream_process(stream)->phase_last = event->seq;
 	return error;
 }

@@ -216,7 +216,7 @@ static int tell_rows(const struct reading *reading, const struct facts_taker *ta
 		facts_kept_read(&reading->io[i], reading->run, taker->moment);
 		if (reading->io[i].error)
 			return reading->io[i].error;
-		if (!facts_rows_are_there(&reading->io[i], taker->detail))
+		if (!facts_rows_are_there(&reading->io[i], taker))
 			return 0;
 	}
 	if (taker->moment && !taker->moment->there)

@@ -20,6 +20,7 @@ struct facts_taker {
 	struct row_freed *freed;       /* the stacks that freed something */
 	enum sums_detail detail;       /* lives have it, as sums; SUMS_NONE: none are asked for */
 	struct kept_moment *moment;    /* NULL: it is not asked for; the moment of one process */
+	struct phase_use_list *use;    /* NULL: figures of phases are not asked for; the caller frees its rows */
 };
 
 /*

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "database/db.h"
 #include "facts_kept.h"
+#include "facts_use.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
@@ -18,8 +19,9 @@ size_t facts_rows_room = FACTS_ROWS_BYTES_MOST;
 #define CHANGES_MOST (1u << 22)
 #define WORD_MOST 65536u
 
-/* The first number of the bytes: 0, there are no rows; else more than the detail of lives. */
-#define ROWS_FIRST (SUMS_ALL + 1u)
+/* The first number of the bytes: 0, there are no rows; else 1, the detail of lives, and ROWS_USE where there are figures of phases. */
+#define ROWS_USE (SUMS_ALL + 1u)
+#define ROWS_FIRST (2 * ROWS_USE)
 
 /* ---- tables: all cells have 8 bytes ---- */
 
@@ -355,6 +357,10 @@ int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 	if (!rows->kept)
 		return -MT_E_MEMORY;
 	row_sink_keep(&rows->rows, &rows->sink, rows->kept, 0);
+	rows->use = phase_use_new(analysis);
+	if (!rows->use)
+		return -MT_E_MEMORY;
+	row_sink_use(&rows->rows, &rows->sink, rows->use);
 	listen(rows);
 	return 0;
 }
@@ -366,6 +372,7 @@ void facts_rows_release(struct facts_rows *rows)
 	row_sink_release(&rows->rows);
 	sums_instants_release(&rows->instants);
 	kept_free(rows->kept);
+	phase_use_free(rows->use);
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		free(rows->lot[i].row);
 	free(rows->io.data);
@@ -404,6 +411,23 @@ static void write_kept(struct facts_io *io, struct kept *kept)
 	kept_moment_release(&moment);
 }
 
+/* The first number, and the figures of phases. 0: there are no rows. */
+static int write_first(struct facts_io *io, const struct facts_rows *rows)
+{
+	struct phase_use_list use;
+	int found = rows->none ? 0 : phase_use_find(rows->use, &use);
+
+	if (rows->none)
+		return (int)facts_count(io, 0, 0, ROWS_FIRST);
+	if (found < 0)
+		io->error = found;
+	facts_count(io, 1 + rows->detail + (found ? ROWS_USE : 0), 0, ROWS_FIRST);
+	if (found)
+		facts_use_write(io, &use);
+	free(use.row);
+	return !io->error;
+}
+
 void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 {
 	uint32_t i;
@@ -414,7 +438,7 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 		write_lot(rows, i);
 	rows->due = rows->due ? 1 : 0; /* lives that came since are thinned, too */
 	fit(rows, INT64_MAX);
-	if (!facts_count(io, rows->none ? 0 : 1 + rows->detail, 0, ROWS_FIRST))
+	if (!write_first(io, rows))
 		return;
 	facts_count(io, rows->words, 1, WORDS_MOST);
 	for (i = 0; i < rows->words; i++)
@@ -636,9 +660,12 @@ static int read_lot(struct reading *reading)
 	return io->error ? io->error : error;
 }
 
-int facts_rows_are_there(const struct facts_io *io, enum sums_detail detail)
+int facts_rows_are_there(const struct facts_io *io, const struct facts_taker *taker)
 {
-	return io->at<io->end && * io->at>(uint32_t) detail && *io->at <= ROWS_FIRST;
+	uint32_t first = io->at < io->end ? *io->at : 0;
+
+	return first && first <= ROWS_FIRST && (first - 1) % ROWS_USE >= (uint32_t)taker->detail &&
+	       (!taker->use || first > ROWS_USE);
 }
 
 int facts_rows_read(struct facts_io *io, const struct analysis *run, const struct facts_place *place,
@@ -651,10 +678,13 @@ int facts_rows_read(struct facts_io *io, const struct analysis *run, const struc
 				   .maker = taker->maker,
 				   .detail = taker->detail,
 				   .sums = { .maker = taker->maker, .first = place->process, .seen_alone = 1 } };
+	uint32_t first = facts_count(io, 0, 0, ROWS_FIRST);
 	int error;
 
-	if (!facts_count(io, 0, 0, ROWS_FIRST))
+	if (!first)
 		return io->error;
+	if (first > ROWS_USE)
+		facts_use_read(io, place, taker->use);
 	read_words(&reading);
 	read_freed(&reading, taker->freed);
 	error = read_changes(&reading);

@@ -48,17 +48,18 @@ struct facts_rows {
 	uint32_t changes, change_room;
 	int none; /* 1: there are no rows */
 	struct kept *kept;
+	struct phase_use *use;
 };
 
 /* `sink` is for the pass over `analysis`. 0 or -MT_E_MEMORY; release in any case. */
 int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis);
 void facts_rows_release(struct facts_rows *rows);
 
-/* After the last event, behind the state of the analysis: the moment that was kept, and the rows. */
+/* After the last event, behind the state of the analysis: the moment that was kept, the figures of phases, and the rows. */
 void facts_rows_write(struct facts_io *io, struct facts_rows *rows);
 
-/* Behind the state of the analysis and the moment: whether there are rows, with lives of this detail. */
-int facts_rows_are_there(const struct facts_io *io, enum sums_detail detail);
+/* Behind the state of the analysis and the moment: whether there are rows, with all that the taker asks for. */
+int facts_rows_are_there(const struct facts_io *io, const struct facts_taker *taker);
 
 /*
  * The same place: tells the taker the rows, as of `place` in the run, and lives as sums between the instants that it asks for. 1; 0: there are

@@ -7,7 +7,7 @@
 #include "memtrace/error.h"
 #include "row_id.h"
 
-#define SUMS_MOST 65536u /* in one table: births in all steps may end in one interval */
+#define SUMS_MOST 16384u /* in one table, of 5 MiB then: births in all steps may end in one interval */
 
 /* The lives of one site that were born in one interval and are gone in the running one. */
 struct sum {

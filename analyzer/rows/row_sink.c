@@ -189,6 +189,8 @@ static int add_residence(void *context, uint32_t process, const struct mt_live *
 				     .bytes = capped(bytes) };
 	int error = sink->sums.maker || sink->kept ? load_sums_leave_out(&sink->sums, process, tensor->seq) : 0;
 
+	if (sink->use)
+		phase_use_resident(sink->use, tensor, bytes, event);
 	return error ? error : sink->maker->residence(sink->maker->context, &row);
 }
 
@@ -315,6 +317,8 @@ static int keep_life(void *context, uint32_t process, const struct mt_live *live
 
 	kept_gone(sink->kept, process, live, event, step, stack,
 		  load_sums_is_left_out(&sink->sums, process, live->seq));
+	if (sink->use)
+		phase_use_gone(sink->use, live, event);
 	if (sink->rest.gone)
 		return sink->rest.gone(context, process, live, event, step);
 	if (kept_has_given_up(sink->kept))
@@ -334,6 +338,8 @@ static int keep_span(void *context, uint32_t process, uint8_t phase, uint32_t st
 	struct row_sink *sink = context;
 
 	kept_span(sink->kept, process, phase, step, first, last);
+	if (sink->use)
+		phase_use_span(sink->use, phase, first->seq, last->seq);
 	return sink->rest.span(context, process, phase, step, first, last);
 }
 
@@ -373,6 +379,20 @@ void row_sink_keep(struct row_sink *rows, struct analysis_sink *sink, struct kep
 	sink->span = keep_span;
 	sink->step_device = keep_step_device;
 	sink->reached = keep_peak;
+}
+
+static int note_birth(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event)
+{
+	(void)process;
+	(void)event;
+	phase_use_born(((struct row_sink *)context)->use, live);
+	return 0;
+}
+
+void row_sink_use(struct row_sink *rows, struct analysis_sink *sink, struct phase_use *use)
+{
+	rows->use = use;
+	sink->born = note_birth;
 }
 
 /* ---- all of them ---- */

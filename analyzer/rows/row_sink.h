@@ -10,6 +10,7 @@
 #include "engine/analysis.h"
 #include "kept.h"
 #include "load_sums.h"
+#include "phase_use.h"
 
 struct row_freed_process {
 	uint8_t *node; /* by number, 1: it freed something */
@@ -37,6 +38,7 @@ struct row_sink {
 	int steps_alone;           /* instants are the ends of steps */
 	struct kept *kept;         /* the caller's; NULL: no moment is asked for */
 	struct analysis_sink rest; /* with `kept`: the calls that make rows */
+	struct phase_use *use;     /* the caller's; NULL: no figures of phases are asked for */
 };
 
 /* `sink`: the calls, with `rows` as their context. `sums` 1: lives as sums; a free that failed then ends the pass with -MT_E_BUSY. */
@@ -48,6 +50,9 @@ void row_sink_init(struct row_sink *rows, struct analysis_sink *sink, const stru
  * moment ends with -MT_E_BUSY.
  */
 void row_sink_keep(struct row_sink *rows, struct analysis_sink *sink, struct kept *kept, int alone);
+
+/* After row_sink_keep: `use` is told, too; it outlives the pass. */
+void row_sink_use(struct row_sink *rows, struct analysis_sink *sink, struct phase_use *use);
 
 /* After the last event: the rows that are left. 0 or an error. */
 int row_sink_finish(struct row_sink *rows);

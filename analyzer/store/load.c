@@ -132,10 +132,17 @@ static int take_facts(struct load_sink *load, struct analysis *analysis, const s
 	if (parts == LOAD_MOMENT)
 		taker.moment = &load->moment;
 	else if (load_has_sums(parts))
-		taker.detail = parts == LOAD_STEPS ? SUMS_STEPS : parts == LOAD_BATCHES ? SUMS_BATCHES : SUMS_ALL;
+		taker.detail = parts == LOAD_SUMS ? SUMS_ALL : parts == LOAD_BATCHES ? SUMS_BATCHES : SUMS_STEPS;
 	else
 		return 0;
+	taker.use = parts == LOAD_PHASES ? &load->use : NULL;
 	return facts_run_rows(analysis, input, inputs, rules, &taker);
+}
+
+/* Only what every step held asks for the steps that were let go. */
+static int has_let_go(enum load_parts parts)
+{
+	return parts <= LOAD_STEPS || parts >= LOAD_LIVES;
 }
 
 static int run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
@@ -174,12 +181,14 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error)
 		error = load_kept_store(&load.moment, db);
 	if (!error)
-		error = load_twins(db, analysis);
+		error = load_use_store(&load.use, db);
 	if (!error)
+		error = load_twins(db, analysis);
+	if (!error && has_let_go(parts))
 		error = load_let_go(db, analysis, input);
 	if (!error && parts > LOAD_MOMENT)
 		error = load_births(db, analysis);
-	if (!error && parts > LOAD_SUMS)
+	if (!error && parts >= LOAD_MOMENT)
 		error = load_handles(db);
 	load_sink_release(&load);
 	if (!error && !load_has_sums(parts))

@@ -12,6 +12,7 @@ enum load_parts {
 	LOAD_STEPS,   /* for reports that need only the ends of steps: LOAD_SUMS with fewer rows */
 	LOAD_BATCHES, /* for memana retained: LOAD_SUMS, in facts with fewer rows (rows/sums_instants.h) */
 	LOAD_SUMS,    /* for reports on instants: lives as sums (load_sums.h); birth_module and mapping are empty */
+	LOAD_PHASES, /* for memana phases: LOAD_SUMS, or, from facts, LOAD_STEPS and temp.phase_use (rows/phase_use.h) */
 	LOAD_MOMENT,  /* for memana oom: live memory at the moment that a pass kept (rows/kept.h); no birth_module */
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
 	LOAD_TIMELINE /* LOAD_LIVES with these tables: for the screen, advice, and database files */
@@ -20,7 +21,7 @@ enum load_parts {
 /* Whether lives are added up instead of kept. */
 static inline int load_has_sums(enum load_parts parts)
 {
-	return parts >= LOAD_STEPS && parts <= LOAD_SUMS;
+	return parts >= LOAD_STEPS && parts <= LOAD_PHASES;
 }
 
 /*

@@ -173,4 +173,5 @@ void load_sink_release(struct load_sink *load)
 	db_finish(load->forget);
 	kept_free(load->kept);
 	kept_moment_release(&load->moment);
+	free(load->use.row);
 }

@@ -28,6 +28,9 @@ int load_freed_store(const struct row_freed *freed, struct db *db);
 int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker);
 int load_kept_store(const struct kept_moment *moment, struct db *db);
 
+/* Writes the table temp.phase_use, if there are figures. 0 or an error of the database. */
+int load_use_store(const struct phase_use_list *use, struct db *db);
+
 /*
  * The table `resident`. Changes go into a temporary table as they come. They become stretches when every allocation has
  * its row.
@@ -90,6 +93,7 @@ struct load_sink {
 	struct db_stmt *forget;
 	struct kept *kept;         /* LOAD_MOMENT: the moment kept by the pass, else NULL */
 	struct kept_moment moment; /* moment of the facts or of the pass; empty otherwise */
+	struct phase_use_list use; /* LOAD_PHASES from facts; empty otherwise */
 };
 
 /*

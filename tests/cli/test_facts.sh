@@ -50,7 +50,7 @@ small() { # BYTES DETAIL TRACE
 }
 forms=("growth --json" "steps --json" "retained --json" "retained --from forward --to backward --json" "retained --step 7 --json" "phases --json")
 check "sums of micro-batches" small 200000 2 long.zst
-forms=("growth --json" "steps --json" "retained --json")
+forms=("growth --json" "steps --json" "phases --json" "retained --json")
 check "sums of steps" small 80000 1 long.zst
 forms=("growth --json" "retained --json")
 check "no sums of lives" small 1 0 long.zst

@@ -298,6 +298,7 @@ TEST(too_many_lives_leave_the_other_rows)
 	struct analysis analysis = { .process = &process, .processes = 1 };
 	struct kit_random random = { 5 };
 	struct facts_io io = { .writing = 1 }, from;
+	struct phase_use_list use = { 0 };
 	struct facts_rows rows;
 	int error = 0;
 	uint64_t *cell;
@@ -319,8 +320,8 @@ TEST(too_many_lives_leave_the_other_rows)
 		from = (struct facts_io){ .at = io.data, .end = io.data + io.size };
 		facts_kept_read(&from, &analysis, NULL);
 		CHECK(!io.error && !error && !from.error);
-		CHECK(facts_rows_are_there(&from, passes[pass].detail));
-		CHECK(!facts_rows_are_there(&from, passes[pass].detail + 1));
+		CHECK(facts_rows_are_there(&from, &(struct facts_taker){ .detail = passes[pass].detail, .use = &use }));
+		CHECK(!facts_rows_are_there(&from, &(struct facts_taker){ .detail = passes[pass].detail + 1 }));
 		CHECK_EQ(io.size > 1000, passes[pass].detail != SUMS_NONE);
 		free(io.data);
 	}
@@ -348,8 +349,9 @@ static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 	struct facts_place *place = facts_places(run);
 	struct row_freed freed = { 0 };
 	struct kept_moment moment = { 0 };
+	struct phase_use_list use = { 0 };
 	const struct facts_taker taker = { &maker, &freed, of_a_moment ? SUMS_NONE : SUMS_STEPS + detail++ % 3,
-					   of_a_moment ? &moment : NULL };
+					   of_a_moment ? &moment : NULL, &use };
 
 	CHECK(!analysis_settle(run));
 	facts_kept_read(io, run, taker.moment);
@@ -357,6 +359,7 @@ static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 		CHECK(facts_rows_read(io, run, place, &taker) <= 1);
 	row_freed_release(&freed);
 	kept_moment_release(&moment);
+	free(use.row);
 	free(place);
 }
 

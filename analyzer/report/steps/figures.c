@@ -32,7 +32,7 @@ static void add_lanes(struct growth_phase *row, const struct steps *steps, const
 
 	for (lane = steps->lane; lane < steps->lane + steps->count; lane++)
 		if (lane->device == device->id && lane->ended)
-			row->in_use += lane->row[lane->ended - 1].phase[phase];
+			row->in_use += steps_phase(&lane->row[lane->ended - 1], (uint32_t)phase);
 }
 
 static int by_growth(const void *a, const void *b)
@@ -319,7 +319,7 @@ int growth_answer_command(int argc, char **argv, const struct growth_answer *ans
 	};
 	const struct answer shared = {
 		.options = answer->limit_help ? options : options + 1,
-		.parts = answer->parts & GROWTH_PHASES ? LOAD_SUMS : LOAD_STEPS,
+		.parts = answer->parts & GROWTH_PHASES ? LOAD_PHASES : LOAD_STEPS,
 		.limit = answer->limit,
 		.text = print_figures,
 		.json = json_figures,

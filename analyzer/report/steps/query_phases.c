@@ -31,6 +31,7 @@ struct loading {
 	struct run *run; /* by process and first_seq */
 	size_t count, room;
 	struct left_table by_run, by_step;
+	int told; /* 1: facts told what each phase took, and left after a run (temp.phase_use) */
 };
 
 /* ---- bytes left by each run and each step ---- */
@@ -255,7 +256,7 @@ static int note_left(struct loading *loading, const struct db_stmt *stmt, struct
 	uint64_t bytes = (uint64_t)db_int(stmt, BYTES), sum;
 	int error = 0;
 
-	run = run_of(loading, process, db_int(stmt, ALLOC_SEQ), phase);
+	run = loading->told ? -1 : run_of(loading, process, db_int(stmt, ALLOC_SEQ), phase);
 	if (run >= 0 && is_there_after(stmt, SINCE_SEQ, UNTIL_SEQ, loading->run[run].last_seq)) {
 		error = add_left(&loading->by_run, run, process, device, bytes, &sum);
 		if (!error)
@@ -279,7 +280,7 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 
 	if (!row || db_int(stmt, BYTES) < 0 || db_int(stmt, ASLEEP) < 0)
 		return 0;
-	if (db_int(stmt, SINCE_SEQ) == db_int(stmt, ALLOC_SEQ)) {
+	if (!loading->told && db_int(stmt, SINCE_SEQ) == db_int(stmt, ALLOC_SEQ)) {
 		row->bytes += (uint64_t)db_int(stmt, BYTES) + (uint64_t)db_int(stmt, ASLEEP);
 		row->count += (uint64_t)db_int(stmt, ALLOCATIONS);
 	}
@@ -288,6 +289,20 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 		row->asleep_end += (uint64_t)db_int(stmt, ASLEEP);
 	}
 	return db_int(stmt, BYTES) ? note_left(loading, stmt, row, phase) : 0;
+}
+
+/* The pass has found these. */
+static int take_use(void *context, struct db_stmt *stmt)
+{
+	struct phases_device *device = find_device(((struct loading *)context)->phases, db_int(stmt, 0));
+	struct phases_row *row = device ? &device->row[finding_phase(db_text(stmt, 1))] : NULL;
+
+	if (!row)
+		return 0;
+	row->bytes = (uint64_t)db_int(stmt, 2);
+	row->count = (uint64_t)db_int(stmt, 3);
+	row->left_run = (uint64_t)db_int(stmt, 4);
+	return 0;
 }
 
 /* ---- places that are left, and the order of the phases ---- */
@@ -327,12 +342,17 @@ static const char left_sql[] =
  * Phases with the device's peak level that took no memory to reach it. After the peak, only memory taken since the peak
  * counts; before it, any memory.
  */
-static const char heirs_sql[] =
-	"SELECT phase_peak.device, phase_peak.phase FROM phase_peak JOIN peak USING (device, bytes) "
-	"JOIN device ON device.id = phase_peak.device WHERE phase_peak.phase <> peak.phase AND NOT EXISTS (SELECT 1 FROM allocation "
-	"WHERE allocation.device = phase_peak.device AND allocation.phase = phase_peak.phase "
+#define HEIRS                                                                                         \
+	"SELECT phase_peak.device, phase_peak.phase FROM phase_peak JOIN peak USING (device, bytes) " \
+	"JOIN device ON device.id = phase_peak.device WHERE phase_peak.phase <> peak.phase AND NOT EXISTS "
+
+static const char heirs_sql[] = HEIRS
+	"(SELECT 1 FROM allocation WHERE allocation.device = phase_peak.device AND allocation.phase = phase_peak.phase "
 	"AND (memory <> 'tensor' OR device.kind = 'cpu') AND alloc_time <= phase_peak.time "
 	"AND (phase_peak.time <= peak.time OR alloc_time > peak.time))";
+
+static const char heirs_told_sql[] = HEIRS
+	"(SELECT 1 FROM temp.phase_use AS use WHERE use.device = phase_peak.device AND use.phase = phase_peak.phase AND grew)";
 
 static int did_something(const struct phases_row *row)
 {
@@ -362,9 +382,18 @@ static void sort_rows(struct phases_device *device)
 	}
 }
 
+static int take_told(void *context, struct db_stmt *stmt)
+{
+	((struct loading *)context)->told = db_int(stmt, 0) != 0;
+	return 0;
+}
+
 static int load(struct loading *loading, struct db *db, int peaks_alone)
 {
-	static const struct {
+	static const char run_sql[] =
+		"SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq",
+			  use_sql[] = "SELECT device, phase, bytes, count, left_bytes FROM temp.phase_use";
+	const struct {
 		const char *sql;
 		int (*row)(void *context, struct db_stmt *stmt);
 	} question[] = {
@@ -375,11 +404,11 @@ static int load(struct loading *loading, struct db *db, int peaks_alone)
 		  "WHERE bytes > 0 AND number IS NOT NULL ORDER BY number",
 		  take_device },
 		{ "SELECT device, phase, bytes, time, step FROM phase_peak", take_peak },
-		{ heirs_sql, take_heir },
+		{ loading->told ? heirs_told_sql : heirs_sql, take_heir },
+		{ loading->told ? use_sql : run_sql, loading->told ? take_use : take_run },
 		{ "SELECT device, phase, count(*), sum(last_time - first_time) FROM phase_span "
 		  "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
 		  take_runs },
-		{ "SELECT process, first_seq, last_seq, phase FROM phase_span ORDER BY process, first_seq", take_run },
 		{ "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
 		  "alloc_seq, step, (process, device) IN temp.replaced, allocations FROM in_use_span",
 		  take_bytes },
@@ -400,7 +429,10 @@ int phases_load(struct phases *phases, struct db *db, int peaks_alone)
 	int error;
 
 	memset(phases, 0, sizeof(*phases));
-	error = load(&loading, db, peaks_alone);
+	error = answer_rows(db, "SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema WHERE name = 'phase_use')", NULL,
+			    take_told, &loading);
+	if (!error)
+		error = load(&loading, db, peaks_alone);
 	for (i = 0; i < phases->count; i++)
 		sort_rows(&phases->device[i]);
 	free(loading.run);

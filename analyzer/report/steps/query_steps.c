@@ -59,6 +59,14 @@ static struct steps_row *add_row(struct steps_lane *lane)
 	return row;
 }
 
+/* The text of the newest row; most rows have that of the row before. NULL: out of memory. */
+static char *closed_by(const struct steps_lane *lane, const char *text)
+{
+	char *before = lane->count > 1 ? lane->row[lane->count - 2].closed_by : NULL;
+
+	return before && !strcmp(before, text) ? before : strdup(text);
+}
+
 static int take_row(void *context, struct db_stmt *stmt)
 {
 	struct steps *steps = context;
@@ -70,20 +78,22 @@ static int take_row(void *context, struct db_stmt *stmt)
 	row = lane ? add_row(lane) : NULL;
 	if (!row)
 		return -MT_E_MEMORY;
+	row->closed_by = closed_by(lane, db_text(stmt, 11));
+	if (!row->closed_by)
+		return -MT_E_MEMORY;
 	row->step = row->first = db_int(stmt, 8);
 	row->ended = db_type(stmt, 10) != DB_NULL;
 	row->begin = db_int(stmt, 9);
 	row->end = row->ended ? db_int(stmt, 10) : db_int(stmt, 17);
-	mt_copy_text(row->closed_by, sizeof(row->closed_by), db_text(stmt, 11));
 	row->peak = (uint64_t)db_int(stmt, 12);
 	row->peak_time = db_int(stmt, 13);
-	mt_copy_text(row->own_phase, sizeof(row->own_phase), db_text(stmt, 14));
+	row->own_phase = mt_phase_name(finding_phase(db_text(stmt, 14)));
 	row->held = (uint64_t)db_int(stmt, 15);
 	row->slack = (uint64_t)db_int(stmt, 16);
 	row->peak_tensors = (uint64_t)db_int(stmt, 18);
 	row->peak_process = db_int(stmt, 19);
 	row->peak_pid = db_int(stmt, 20);
-	mt_copy_text(row->peak_phase, sizeof(row->peak_phase), db_text(stmt, 21));
+	row->peak_phase = mt_phase_name(finding_phase(db_text(stmt, 21)));
 	row->peak_rank = db_type(stmt, 22) == DB_NULL ? -1 : db_int(stmt, 22);
 	lane->ended += row->ended != 0;
 	return 0;
@@ -140,14 +150,29 @@ static int64_t difference(int64_t one, int64_t two)
 	return (int64_t)((uint64_t)one - (uint64_t)two);
 }
 
-static void add_bytes(struct steps_row *row, const struct db_stmt *stmt, int sign)
+/* Adds to row `at` of a lane's array, which is made with its first bytes. 0 or -MT_E_MEMORY. */
+static int add_part(const struct steps_lane *lane, int64_t **part, size_t at, int64_t bytes)
+{
+	if (!*part)
+		*part = calloc(lane->count, sizeof(**part));
+	if (!*part)
+		return -MT_E_MEMORY;
+	(*part)[at] = sum((*part)[at], bytes);
+	return 0;
+}
+
+static int add_bytes(struct steps_lane *lane, size_t at, const struct db_stmt *stmt, int sign)
 {
 	int64_t bytes = sign < 0 ? difference(0, db_int(stmt, 5)) : db_int(stmt, 5);
-	uint32_t category = mt_category_parse(db_text(stmt, 2)), phase = finding_phase(db_text(stmt, 7));
+	int error = at < lane->count ? 0 : 1;
 
-	row->category[category] = sum(row->category[category], bytes);
-	row->phase[phase] = sum(row->phase[phase], bytes);
-	row->asleep += (uint64_t)(sign < 0 ? difference(0, db_int(stmt, 6)) : db_int(stmt, 6));
+	if (!error)
+		error = add_part(lane, &lane->category[mt_category_parse(db_text(stmt, 2))], at, bytes);
+	if (!error)
+		error = add_part(lane, &lane->phase[finding_phase(db_text(stmt, 7))], at, bytes);
+	if (!error)
+		lane->row[at].asleep += (uint64_t)(sign < 0 ? difference(0, db_int(stmt, 6)) : db_int(stmt, 6));
+	return error < 0 ? error : 0;
 }
 
 /* Notes bytes at the steps where they come and go. They are added up later. */
@@ -160,11 +185,7 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 		return 0;
 	from = row_from(lane, db_int(stmt, 3));
 	to = db_type(stmt, 4) == DB_NULL ? lane->count : row_from(lane, db_int(stmt, 4));
-	if (from < lane->count)
-		add_bytes(&lane->row[from], stmt, 1);
-	if (to < lane->count)
-		add_bytes(&lane->row[to], stmt, -1);
-	return 0;
+	return add_bytes(lane, from, stmt, 1) || add_bytes(lane, to, stmt, -1) ? -MT_E_MEMORY : 0;
 }
 
 /* Whether the recording ended in this step before it did anything. */
@@ -183,43 +204,65 @@ static int is_higher(const struct steps_row *one, const struct steps_row *two)
 static void compare(struct steps_row *row, const struct steps_row *before)
 {
 	int64_t most = 0, grown;
-	int category;
+	uint32_t category;
 
 	row->change = before ? difference((int64_t)row->in_use, (int64_t)before->in_use) : COLUMN_NONE;
 	row->grown = -1;
 	for (category = 0; before && category < MT_CATEGORY_COUNT; category++) {
-		grown = difference(row->category[category], before->category[category]);
+		grown = difference(steps_category(row, category), steps_category(before, category));
 		if (grown > most) {
 			most = grown;
-			row->grown = category;
+			row->grown = (int8_t)category;
 		}
 	}
 }
 
 static void add_row_up(struct steps_row *row, const struct steps_row *before)
 {
-	int i;
+	uint32_t i;
 
 	row->asleep += before ? before->asleep : 0;
-	for (i = 0; i < MT_PHASE_COUNT; i++)
-		row->phase[i] = sum(row->phase[i], before ? before->phase[i] : 0);
-	for (i = 0; i < MT_CATEGORY_COUNT; i++) {
-		row->category[i] = sum(row->category[i], before ? before->category[i] : 0);
-		row->in_use += (uint64_t)row->category[i];
-	}
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		row->in_use += (uint64_t)steps_category(row, i);
 	/* Held memory is in use or in reserve. */
 	row->slack = row->held > row->in_use ? row->held - row->in_use : 0;
 	compare(row, before);
+}
+
+static void free_closed_by(const struct steps_lane *lane, size_t at)
+{
+	if (!at || lane->row[at].closed_by != lane->row[at - 1].closed_by)
+		free(lane->row[at].closed_by);
+}
+
+static void drop_last(struct steps_lane *lane)
+{
+	free_closed_by(lane, --lane->count);
+}
+
+/* Differences become bytes. */
+static void add_part_up(const struct steps_lane *lane, int64_t *part)
+{
+	size_t i;
+
+	for (i = 1; part && i < lane->count; i++)
+		part[i] = sum(part[i], part[i - 1]);
 }
 
 static void add_up(struct steps_lane *lane)
 {
 	size_t i;
 
+	for (i = 0; i < MT_PHASE_COUNT; i++)
+		add_part_up(lane, lane->phase[i]);
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		add_part_up(lane, lane->category[i]);
 	for (i = 0; i < lane->count; i++) {
+		lane->row[i].lane = lane;
+		lane->row[i].at = (uint32_t)i;
 		add_row_up(&lane->row[i], i ? &lane->row[i - 1] : NULL);
 		if (i && i + 1 == lane->count && is_empty(&lane->row[i])) {
-			lane->count--;
+			drop_last(lane);
 			break;
 		}
 		if (!lane->highest || is_higher(&lane->row[i], lane->highest))
@@ -301,12 +344,25 @@ int steps_load(struct steps *steps, struct db *db, const struct growth *growth)
 	return error;
 }
 
+static void release_lane(struct steps_lane *lane)
+{
+	size_t i;
+
+	for (i = 0; i < lane->count; i++)
+		free_closed_by(lane, i);
+	for (i = 0; i < MT_PHASE_COUNT; i++)
+		free(lane->phase[i]);
+	for (i = 0; i < MT_CATEGORY_COUNT; i++)
+		free(lane->category[i]);
+	free(lane->row);
+}
+
 void steps_release(struct steps *steps)
 {
 	size_t i;
 
 	for (i = 0; i < steps->count; i++)
-		free(steps->lane[i].row);
+		release_lane(&steps->lane[i]);
 	free(steps->lane);
 	memset(steps, 0, sizeof(*steps));
 }
@@ -329,8 +385,8 @@ static struct steps_row join_rows(const struct steps_row *from, const struct ste
 	joined.peak_process = highest->peak_process;
 	joined.peak_pid = highest->peak_pid;
 	joined.peak_rank = highest->peak_rank;
-	mt_copy_text(joined.peak_phase, sizeof(joined.peak_phase), highest->peak_phase);
-	mt_copy_text(joined.own_phase, sizeof(joined.own_phase), highest->own_phase);
+	joined.peak_phase = highest->peak_phase;
+	joined.own_phase = highest->own_phase;
 	return joined;
 }
 
@@ -352,18 +408,19 @@ struct steps_row *steps_thin(const struct steps_lane *lane, size_t most, size_t 
 
 /* ---- columns ---- */
 
-static void list_parts(struct doc *doc, const char *key, const char *what, const int64_t *bytes, uint32_t count,
+static void list_parts(struct doc *doc, const char *key, const char *what, const struct steps_row *row, uint32_t count,
+		       int64_t (*bytes)(const struct steps_row *row, uint32_t number),
 		       const char *(*name)(uint32_t number))
 {
 	uint32_t i;
 
 	doc_array(doc, key);
 	for (i = 0; i < count; i++) {
-		if (!bytes[i])
+		if (!bytes(row, i))
 			continue;
 		doc_object(doc, NULL);
 		doc_string(doc, what, name(i));
-		doc_int(doc, "bytes", bytes[i]);
+		doc_int(doc, "bytes", bytes(row, i));
 		doc_end(doc);
 	}
 	doc_end(doc);
@@ -371,13 +428,12 @@ static void list_parts(struct doc *doc, const char *key, const char *what, const
 
 static void list_categories(struct doc *doc, const char *key, const void *row)
 {
-	list_parts(doc, key, "category", ((const struct steps_row *)row)->category, MT_CATEGORY_COUNT,
-		   mt_category_name);
+	list_parts(doc, key, "category", row, MT_CATEGORY_COUNT, steps_category, mt_category_name);
 }
 
 static void list_phases(struct doc *doc, const char *key, const void *row)
 {
-	list_parts(doc, key, "phase", ((const struct steps_row *)row)->phase, MT_PHASE_COUNT, mt_phase_name);
+	list_parts(doc, key, "phase", row, MT_PHASE_COUNT, steps_phase, mt_phase_name);
 }
 
 /* "12 ", "14-26 "; "13*" for an unfinished step. */
