@@ -413,6 +413,13 @@ void stack_tree_read(struct stack_tree *tree, const struct stack_tree_source *so
 	tree->context = context;
 }
 
+void stack_tree_forget(struct stack_tree *tree)
+{
+	tuple_release(&tree->frame_numbers);
+	tuple_release(&tree->node_numbers);
+	tree->nodes = 0;
+}
+
 int stack_tree_load(struct stack_tree *tree, int64_t node, struct callstack *stack)
 {
 	if (tree->source)

@@ -94,8 +94,10 @@ static int load_places(struct ranks *ranks, struct db *db, struct symbols *symbo
 	uint32_t i;
 	int error = tree ? 0 : -MT_E_MEMORY;
 
-	for (i = 0; i < ranks->count && !error; i++)
+	for (i = 0; i < ranks->count && !error; i++) {
 		error = load_place(&ranks->rank[i], db, tree);
+		stack_tree_forget(tree);
+	}
 	stack_tree_free(tree);
 	return error;
 }

@@ -215,7 +215,7 @@ static int load_traces(struct report_input *input, enum load_parts parts)
 				: load_run(input->db, &input->analysis, source->input, source->inputs, source->rules,
 					   parts);
 	if (!error)
-		error = load_names(input->db);
+		error = load_names_of(input->db, &input->analysis);
 	return error ? error : db_commit(input->db);
 }
 

@@ -236,7 +236,7 @@ static int load_name(struct db_stmt *update, const struct db_stmt *frames, struc
 	return db_run(update);
 }
 
-int load_names(struct db *db)
+int load_names_of(struct db *db, const struct analysis *analysis)
 {
 	struct symbols *symbols = symbols_new();
 	struct db_stmt *frames = NULL, *update = NULL;
@@ -255,7 +255,12 @@ int load_names(struct db *db)
 	db_finish(frames);
 	db_finish(update);
 	if (!error && !more)
-		error = load_places(db, symbols);
+		error = load_places_of(db, symbols, analysis, NULL);
 	symbols_free(symbols);
 	return error ? error : more;
+}
+
+int load_names(struct db *db)
+{
+	return load_names_of(db, NULL);
 }

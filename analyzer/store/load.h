@@ -69,8 +69,9 @@ int load_run_at(struct db *db, struct analysis *analysis, const struct analysis_
 
 /*
  * Looks up the names of all native frames, and the places that follow from the names. The database then has them on
- * other machines, too. Returns 0 or -MT_E_x.
+ * other machines, too. `analysis`: that of the database, which is read faster; may be NULL. Returns 0 or -MT_E_x.
  */
+int load_names_of(struct db *db, const struct analysis *analysis);
 int load_names(struct db *db);
 
 /*
@@ -80,8 +81,8 @@ int load_names(struct db *db);
 int load_places(struct db *db, struct symbols *symbols);
 
 /*
- * The same after store_summary_of: places for the stacks of `own` sites and of failed requests. Helpers are still found
- * among all stacks.
+ * The same of an analysis (NULL: none). `own`, after store_summary_of: places for the stacks of `own` sites and of failed
+ * requests; helpers are still found among all stacks. NULL: as load_places.
  */
 int load_places_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own);
 

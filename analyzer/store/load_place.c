@@ -174,10 +174,14 @@ static int find_candidates(struct db *db, struct finder *finder)
 {
 	struct db_stmt *nodes = NULL;
 	struct callstack stack = { .count = 0 };
+	int64_t before = 0;
 	int error = db_prepare(db, &nodes, all_nodes), more = 0;
 
 	while (!error && (more = db_step(nodes)) == 1) {
-		error = stack_tree_load(finder->tree, db_int(nodes, 0), &stack);
+		if (db_int(nodes, 0) >> 32 != before >> 32)
+			stack_tree_forget(finder->tree);
+		before = db_int(nodes, 0);
+		error = stack_tree_load(finder->tree, before, &stack);
 		if (!error)
 			error = add_candidates(finder, db_int(nodes, 0), (uint8_t)db_int(nodes, 1), &stack);
 	}
@@ -272,6 +276,7 @@ static int find_of_process(struct finder *finder, const struct all_sites *all, u
 	size_t before;
 	int error = 0;
 
+	stack_tree_forget(finder->tree);
 	for (node = 1; node <= count && !error; node++) {
 		if (!(kinds[node] & NODE_IS_THERE))
 			continue;
@@ -288,12 +293,10 @@ static int find_of_process(struct finder *finder, const struct all_sites *all, u
 
 static int find_all(struct finder *finder, const struct all_sites *all)
 {
-	static const struct stack_tree_source source = { read_node, read_frame };
 	uint8_t **kinds = find_kinds(all);
 	uint32_t i;
 	int error = kinds ? 0 : -MT_E_MEMORY;
 
-	stack_tree_read(finder->tree, &source, all->analysis);
 	for (i = 0; i < all->analysis->processes && kinds; i++) {
 		if (!error)
 			error = find_of_process(finder, all, i, kinds[i]);
@@ -303,17 +306,20 @@ static int find_all(struct finder *finder, const struct all_sites *all)
 	return error;
 }
 
-/* `all` NULL: the candidates of the database. */
+/* Without an analysis the stacks are those of the database; without `own` the sites are. */
 static int make_candidates(struct db *db, struct finder *finder, const struct all_sites *all)
 {
+	static const struct stack_tree_source source = { read_node, read_frame };
 	int error = db_prepare(db, &finder->insert_place,
 			       "INSERT OR IGNORE INTO place_found VALUES (NULL, ?, ?, ?, ?)");
 
 	if (!error)
 		error = db_prepare(db, &finder->find_place,
 				   "SELECT id FROM place_found WHERE (function, file, line, place) = (?, ?, ?, ?)");
+	if (all->analysis)
+		stack_tree_read(finder->tree, &source, all->analysis);
 	if (!error)
-		error = all ? find_all(finder, all) : find_candidates(db, finder);
+		error = all->own ? find_all(finder, all) : find_candidates(db, finder);
 	db_finish(finder->insert_place);
 	db_finish(finder->find_place);
 	return error;
@@ -421,7 +427,7 @@ static int load_all(struct db *db, struct symbols *symbols, const struct all_sit
 
 int load_places(struct db *db, struct symbols *symbols)
 {
-	return load_all(db, symbols, NULL);
+	return load_places_of(db, symbols, NULL, NULL);
 }
 
 int load_places_of(struct db *db, struct symbols *symbols, const struct analysis *analysis, const uint8_t *own)

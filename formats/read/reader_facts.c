@@ -109,6 +109,7 @@ int mt_reader_facts(struct mt_reader *reader, uint64_t identity, uint8_t **data,
 	error = reader_file_wake(&reader->file);
 	if (!error)
 		error = find(reader, identity, data, size);
+	mt_unpacker_drop(reader->file.source.unpacker, 0); /* no event may ever be read */
 	mt_reader_sleep(reader);
 	if (!error) {
 		go_to_end(reader);

@@ -39,6 +39,7 @@ void reader_file_rest(struct reader_file *file, const char *path)
 	file->rests = path;
 	file->device = st.st_dev;
 	file->inode = st.st_ino;
+	mt_unpacker_drop(file->source.unpacker, 0);
 	reader_file_sleep(file);
 }
 

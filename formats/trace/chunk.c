@@ -185,11 +185,6 @@ struct mt_unpacker *mt_unpacker_new(int fd, uint64_t file_bytes)
 		return NULL;
 	unpacker->fd = fd;
 	unpacker->file_bytes = file_bytes;
-	unpacker->context = ZSTD_createDCtx();
-	if (!unpacker->context) {
-		mt_unpacker_free(unpacker);
-		return NULL;
-	}
 	return unpacker;
 }
 
@@ -365,6 +360,10 @@ int mt_unpacker_unpack(struct mt_unpacker *unpacker, struct mt_cursor *payload)
 	mt_buffer_clear(out);
 	if (mt_buffer_reserve(out, unpacker->payload_bytes))
 		return out->error;
+	if (!unpacker->context)
+		unpacker->context = ZSTD_createDCtx();
+	if (!unpacker->context)
+		return -MT_E_MEMORY;
 	unpacker->work += unpacker->payload_bytes;
 	got = ZSTD_decompressDCtx(unpacker->context, out->data, unpacker->payload_bytes, frame_data(unpacker),
 				  unpacker->frame_bytes);
@@ -398,6 +397,10 @@ void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep)
 	}
 	if (unpacker->payload.capacity > keep)
 		mt_buffer_release(&unpacker->payload);
+	if (keep)
+		return;
+	ZSTD_freeDCtx(unpacker->context);
+	unpacker->context = NULL;
 }
 
 void mt_payload_begin(struct mt_buffer *payload, uint32_t kind)

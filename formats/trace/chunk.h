@@ -89,7 +89,7 @@ size_t mt_unpacker_size(const struct mt_unpacker *unpacker);
 /* Bytes that were read, searched and unpacked so far: the cost of all calls. */
 uint64_t mt_unpacker_work(const struct mt_unpacker *unpacker);
 
-/* Drops the chunk found and unpacked last. Frees buffers of more than `keep` bytes. */
+/* Drops the chunk found and unpacked last. Frees buffers of more than `keep` bytes; 0: all that it has. */
 void mt_unpacker_drop(struct mt_unpacker *unpacker, size_t keep);
 
 /*

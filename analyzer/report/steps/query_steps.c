@@ -114,14 +114,21 @@ static const char rows_sql[] =
 
 /* ---- memory in use at the ends ---- */
 
+static int by_lane(const void *a, const void *b)
+{
+	const struct steps_lane *one = a, *two = b;
+
+	if (one->process != two->process)
+		return one->process < two->process ? -1 : 1;
+	return (one->device > two->device) - (one->device < two->device);
+}
+
+/* Lanes are in the order of rows_sql. */
 static struct steps_lane *find_lane(struct steps *steps, int64_t process, int64_t device)
 {
-	size_t i;
+	const struct steps_lane key = { .process = process, .device = device };
 
-	for (i = 0; i < steps->count; i++)
-		if (same_lane(&steps->lane[i], process, device))
-			return &steps->lane[i];
-	return NULL;
+	return steps->count ? bsearch(&key, steps->lane, steps->count, sizeof(key), by_lane) : NULL;
 }
 
 /* The first row of `step` or later. */
