@@ -154,6 +154,7 @@ TEST(diff_is_linear)
 /* ---- many processes, a GPU each ---- */
 
 #define PROCESSES 20
+#define STEPS_EACH 8 /* that ended; one more has begun */
 
 static void write_process(const char *path, uint32_t number)
 {
@@ -170,7 +171,8 @@ static void write_process(const char *path, uint32_t number)
 	for (i = 0; i < 10; i++)
 		builder_tensor_alloc(&m, 0x100000000ull + i * MIB, MIB);
 	builder_phase_end(&m);
-	builder_step(&m, 1);
+	for (i = 1; i <= STEPS_EACH; i++)
+		builder_step(&m, i);
 	builder_close(&m);
 }
 
@@ -225,6 +227,17 @@ static void ask_phases_left(struct run *run)
 		CHECK_EQ(phases.device[i].row[MT_PHASE_FORWARD].left->bytes, 10 * MIB);
 	}
 	phases_release(&phases);
+}
+
+static void ask_all_steps(struct run *run)
+{
+	struct growth_figures figures;
+
+	CHECK_EQ(growth_figures_load(&figures, run->db, GROWTH_STEPS), 0);
+	CHECK_EQ(figures.steps.count, run->analysis.processes);
+	CHECK_EQ(figures.steps.lane[run->analysis.processes - 1].ended, STEPS_EACH);
+	CHECK_EQ(figures.steps.lane[run->analysis.processes - 1].row[STEPS_EACH - 1].in_use, 10 * MIB);
+	growth_figures_release(&figures);
 }
 
 static void ask_ranks(struct run *run)
@@ -292,6 +305,11 @@ TEST(frag_is_linear_in_processes)
 TEST(replay_is_linear_in_processes)
 {
 	check_linear_in_processes(ask_replay);
+}
+
+TEST(steps_is_linear_in_processes)
+{
+	check_linear_in_processes(ask_all_steps);
 }
 
 TEST(phases_is_linear_in_processes)
