@@ -2,7 +2,8 @@
 # ranks.sh BUILD - how long an answer about very many ranks takes from the facts that their traces carry.
 #
 # RANKS traces (1024), each of RANK_EVENTS million events (1) and with a GPU of its own: two bytes an event of disk. RANK_FOLDER keeps them:
-# a folder that has them already is measured as it is. Figures are of this machine; the goal is ten seconds on two processors.
+# a folder that has them already is measured as it is. RANK_FULL=1: top from all events, too. Figures are of this machine; the goal is ten
+# seconds on two processors.
 set -eu
 build=$(cd "${1:-build}" && pwd)
 ranks=${RANKS:-1024} million=${RANK_EVENTS:-1}
@@ -31,9 +32,14 @@ if [ ! -e "$folder/rank$((ranks - 1)).zst" ]; then
 	wait
 fi
 
+# ask COMMAND...: its time and memory; a command that takes longer than RANK_SECONDS (100) ends
+ask() {
+	/usr/bin/time -f "%e s, %U + %S s CPU, %M KiB" -o "$folder.time" timeout "${RANK_SECONDS:-100}" "$build/memana" "$@" "$folder" >/dev/null ||
+		echo "no answer" >>"$folder.time"
+	printf '%-10s %s\n' "$1" "$(grep -v '^Command' "$folder.time" | paste -sd ' ')"
+	rm -f "$folder.time"
+}
 ulimit -n 1024
 echo "$ranks ranks of $million M events, $(du -sm "$folder" | cut -f 1) MiB"
-for command in top "top --full" growth steps; do
-	[ "$command" != "top --full" ] || [ "${RANK_FULL:-}" ] || continue
-	/usr/bin/time -f "$command %e s, %U + %S s CPU, %M KiB" "$build/memana" $command "$folder" >/dev/null
-done
+for command in top growth steps retained phases oom; do ask "$command"; done
+[ -z "${RANK_FULL:-}" ] || ask top --full

@@ -154,7 +154,7 @@ TEST(diff_is_linear)
 /* ---- many processes, a GPU each ---- */
 
 #define PROCESSES 20
-#define STEPS_EACH 8 /* that ended; one more has begun */
+#define STEPS_EACH 8 /* ended steps of a process, before one that has begun */
 
 static void write_process(const char *path, uint32_t number)
 {
