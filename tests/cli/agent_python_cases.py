@@ -258,6 +258,21 @@ def code_that_dies():
 
 
 @case
+def code_after_code():
+    """From one event to the next: another code at the same address, in the same frame, at the same instruction."""
+    def caller():
+        event()
+    last, again = None, 0
+    for number in range(100):
+        code = caller.__code__.replace(co_name="caller_%d" % number)
+        again += id(code) == last
+        last = id(code)
+        types.FunctionType(code, {"event": event})()
+        del code
+    assert again > 20, again
+
+
+@case
 def code_that_differs_in_lines_alone():
     """Same name, same file, same first line, same size."""
     for number in range(50):

@@ -11,6 +11,7 @@
 #include "agent/ring/hash_set.h"
 #include "memtrace/base.h"
 #include "memtrace/defs.h"
+#include "own_stack.h"
 #include "stack_python_impl.h"
 
 /*
@@ -70,8 +71,8 @@ struct step {
 };
 
 /*
- * 1: *step is a frame; 0: skip the frame; -1: end the walk. CPython's own tracebacks skip the same frames: since 3.11,
- * those whose arguments are not in place yet.
+ * 1: *step is a frame; 2: it is a generator's that is not entered; 0: skip the frame; -1: end the walk. CPython's own
+ * tracebacks skip the same frames: since 3.11, those whose arguments are not in place yet.
  */
 PYTHON_INLINE int look_at(const struct python_layout *at, struct python_codes *codes, const uint8_t *frame,
 			  struct step *step)
@@ -98,7 +99,7 @@ PYTHON_INLINE int look_at(const struct python_layout *at, struct python_codes *c
 	step->lasti = (uint32_t)offset;
 	if (USUALLY((uint64_t)(offset - first) <= INT32_MAX))
 		return 1;
-	return offset >= -2 && offset <= INT32_MAX && owner == PYTHON_OWNER_GENERATOR;
+	return offset >= -2 && offset <= INT32_MAX && owner == PYTHON_OWNER_GENERATOR ? 2 : 0;
 }
 
 /* `codes` NULL: the interpreter numbers its codes, but this one has no number. */
@@ -114,18 +115,16 @@ PYTHON_RARE uint64_t known_key(struct python_codes *codes, const uint8_t *code)
 #define SUM_FACTOR 0x9e3779b97f4a7c15ull
 
 /*
- * Adds a frame to the sum, on the way outwards. For a numbered code, address and number are enough: this runs for each
- * frame of each event. The key, which is the code's name in the log, is made for new stacks only.
+ * Returns the term of a frame in the sum. For a numbered code, address and number are enough: this runs for each frame of each
+ * event. The key, which is the code's name in the log, is made for new stacks only.
  */
-PYTHON_INLINE uint64_t add_step(uint64_t sum, const struct python_layout *at, struct python_codes *codes,
-				const struct step *step)
+PYTHON_INLINE uint64_t term_of(const struct python_layout *at, struct python_codes *codes, const struct step *step)
 {
 	uint64_t number = python_number(at, step->code);
 
 	if (USUALLY(number))
-		return sum * SUM_FACTOR + (uintptr_t)step->code + (number << 32 | step->lasti) * STEP_FACTOR;
-	return sum * SUM_FACTOR + (step->known ? step->known->key : known_key(codes, step->code)) +
-	       step->lasti * STEP_FACTOR;
+		return (uintptr_t)step->code + (number << 32 | step->lasti) * STEP_FACTOR;
+	return (step->known ? step->known->key : known_key(codes, step->code)) + step->lasti * STEP_FACTOR;
 }
 
 /* The key of struct python_frame. */
@@ -208,6 +207,9 @@ struct walk {
 	struct inner_call inner;
 	uint64_t calls, inner_sum; /* inner_sum: sum of the frames before the outer ones, if not all frames fit */
 	uint32_t depth, passed;    /* passed: frames that follow() skipped */
+	struct python_last *last;  /* NULL: the frames are stored */
+	uint32_t known;            /* levels of `last` that may be compared */
+	uint64_t marks;            /* python_calls.marks */
 	const uint8_t *frame;      /* next frame; NULL: the chain has ended */
 };
 
@@ -234,54 +236,222 @@ static __attribute__((noinline)) void leave_inner(struct walk *walk, int first, 
 	note_outer(&walk->outer, code, lasti);
 }
 
-/* Walks the frames that fit. `filled` 1: stores the frames as well, not only their sum. */
-PYTHON_INLINE void follow(struct walk *walk, struct python_stack *stack, const struct python_layout *at, int filled)
+/* Returns the frame's instruction as the frame has it: an address, or a number of units. */
+PYTHON_INLINE uint64_t instruction_word(const struct python_layout *at, const uint8_t *frame)
 {
-	uint64_t sum = 0, marks = atomic_load_explicit(&python_calls.marks, memory_order_relaxed);
-	uint32_t depth = walk->depth, inner = depth - walk->outer.size, count = 0, passed = 0;
-	struct python_codes *codes = walk->codes;
-	const uint8_t *frame = walk->frame;
-	struct step step;
-	int kind = 0;
+	return at->lasti_scale ? (uint32_t)python_int(frame, at->frame_instr) : python_word(frame, at->frame_instr);
+}
 
-	while (USUALLY(count < depth && python_is_plausible(frame))) {
-		kind = look_at(at, codes, frame, &step);
-		if (USUALLY(kind > 0)) {
-			if (RARELY(count >= inner))
-				leave_inner(walk, count == inner, sum, step.code, step.lasti);
-			if (filled)
-				fill(stack, count, codes, &step);
-			count++;
-			sum = add_step(sum, at, codes, &step);
-			if (RARELY(marks & python_mark(step.code) || walk->inner.frame))
-				note_call(walk, frame, step.code, count);
-		} else if (kind < 0 || ++passed + count >= STACK_PYTHON_WALK) {
+/* 1: the frame is what it was in the last walk. The code is alive as long as the frame has it. */
+PYTHON_INLINE int has_code(const struct python_level *level, const struct python_layout *at, const uint8_t *frame,
+			   const uint8_t *code)
+{
+	return python_code(at, frame) == code && instruction_word(at, frame) == level->instruction &&
+	       (at->code_version == PYTHON_NONE || python_number(at, code) == level->number);
+}
+
+/* The same, for all kinds of levels. `frame` is that of the level. */
+PYTHON_INLINE int is_same(const struct python_level *level, const struct python_layout *at, const uint8_t *frame)
+{
+	switch ((enum python_level_kind)level->kind) {
+	case LEVEL_FRAME:
+	case LEVEL_CALL:
+		return has_code(level, at, frame, level->code);
+	case LEVEL_SHIM:
+		return python_owner(at, frame) >= PYTHON_OWNER_SHIM;
+	default:
+		return 0;
+	}
+}
+
+/* How far a walk has come. */
+struct progress {
+	const uint8_t *frame;      /* the next one */
+	uint64_t sum;              /* hash of the frames before it */
+	uint32_t looked_at, count; /* frames before it, and those of them that are not skipped */
+};
+
+static inline void set_levels(struct python_last *last, uint32_t levels)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&last->count, levels, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* Passes the innermost frames that are what they were, up to a module's call. */
+PYTHON_INLINE void pass_plain(const struct python_last *last, const struct python_layout *at, struct progress *now)
+{
+	const struct python_level *level = last->level,
+				  *end = level + atomic_load_explicit(&last->count, memory_order_relaxed);
+	const uint8_t *frame = now->frame;
+
+	for (; level < end && frame == level->frame; level++) {
+		if (RARELY(!has_code(level, at, frame, level->plain)) &&
+		    !(level->kind == LEVEL_SHIM && is_same(level, at, frame)))
 			break;
-		}
 		frame = python_pointer(frame, at->frame_back);
 	}
-	walk->frame = kind < 0 ? NULL : frame;
-	walk->passed = passed;
-	stack->count = count;
-	stack->hash = sum;
+	now->frame = frame;
+	now->looked_at = (uint32_t)(level - last->level);
+	if (now->looked_at) {
+		now->sum = level[-1].sum;
+		now->count = level[-1].count;
+	}
+}
+
+/* Passes further frames that are what they were. */
+PYTHON_INLINE void pass_calls(struct walk *walk, const struct python_layout *at, struct progress *now)
+{
+	const struct python_level *level = &walk->last->level[now->looked_at], *end = walk->last->level + walk->known;
+
+	for (; level < end && now->frame == level->frame && is_same(level, at, now->frame); level++) {
+		if (level->kind == LEVEL_CALL || (walk->inner.frame && level->kind == LEVEL_FRAME))
+			note_call(walk, now->frame, level->code, level->count);
+		now->frame = python_pointer(now->frame, at->frame_back);
+		now->sum = level->sum;
+		now->count = level->count;
+		now->looked_at++;
+	}
+}
+
+/* Notes a frame that was looked at. */
+PYTHON_INLINE void put_level(const struct walk *walk, struct python_level *level, const struct python_layout *at,
+			     const uint8_t *frame, const struct step *step, int kind)
+{
+	enum python_level_kind as = LEVEL_ANEW;
+
+	level->frame = frame;
+	level->plain = PYTHON_NO_CODE;
+	if (python_owner(at, frame) >= PYTHON_OWNER_SHIM) {
+		as = LEVEL_SHIM;
+	} else if (kind == 1) {
+		level->code = step->code;
+		level->number = (uint32_t)python_number(at, step->code);
+		level->instruction = instruction_word(at, frame);
+		if (level->number || at->code_version == PYTHON_NONE)
+			as = walk->marks & python_mark(step->code) ? LEVEL_CALL : LEVEL_FRAME;
+		if (as == LEVEL_FRAME)
+			level->plain = step->code;
+	}
+	level->kind = (uint16_t)as;
+}
+
+/* As look_at(), and what the frame adds to the sum. `level`: of the frame; NULL: it has none. */
+PYTHON_INLINE int look_again(const struct walk *walk, const struct python_layout *at, const struct progress *now,
+			     struct python_level *level, struct step *step, uint64_t *term)
+{
+	int kind;
+
+	step->code = NULL;
+	if (level && now->looked_at < walk->known && now->frame == level->frame && is_same(level, at, now->frame)) {
+		step->code = level->code;
+		*term = level->term;
+		return level->kind != LEVEL_SHIM;
+	}
+	kind = look_at(at, walk->codes, now->frame, step);
+	*term = kind > 0 ? term_of(at, walk->codes, step) : 0;
+	if (level && kind >= 0)
+		put_level(walk, level, at, now->frame, step, kind);
+	return kind;
+}
+
+/* The level of the next frame; NULL: none, as of the frames that may be the outer ones. */
+PYTHON_INLINE struct python_level *next_level(const struct walk *walk, const struct progress *now, uint32_t inner)
+{
+	return now->looked_at < PYTHON_LEVELS && now->count < inner ? &walk->last->level[now->looked_at] : NULL;
+}
+
+/* Notes a frame for the next walk. */
+PYTHON_INLINE void end_level(struct python_level *level, const struct progress *now, uint64_t term)
+{
+	level->term = term;
+	level->sum = now->sum;
+	level->count = (uint16_t)now->count;
 }
 
 /*
- * As follow(), for the rows of the table: with offsets known to the compiler, because most of an event's cost is here.
+ * Walks the frames that fit. `filled` 1: stores the frames as well, not only their sum. If a signal handler jumps out,
+ * only levels that were passed before are compared in the next walk.
  */
-static void follow_known(struct walk *walk, struct python_stack *stack)
+PYTHON_INLINE void follow(struct walk *walk, struct python_stack *stack, const struct python_layout *at,
+			  struct progress now, int filled)
+{
+	uint32_t depth = walk->depth, inner = depth - walk->outer.size, levels = now.looked_at;
+	struct python_level *level = NULL;
+	struct step step = { NULL, NULL, 0 };
+	uint64_t term;
+	int kind = 0;
+
+	if (!filled)
+		set_levels(walk->last, levels);
+	for (; USUALLY(now.count < depth && python_is_plausible(now.frame)); now.looked_at++) {
+		level = filled ? NULL : next_level(walk, &now, inner);
+		kind = look_again(walk, at, &now, level, &step, &term);
+		if (USUALLY(kind > 0)) {
+			if (RARELY(now.count >= inner))
+				leave_inner(walk, now.count == inner, now.sum, step.code, step.lasti);
+			if (filled)
+				fill(stack, now.count, walk->codes, &step);
+			now.count++;
+			now.sum = now.sum * SUM_FACTOR + term;
+			if (RARELY(walk->marks & python_mark(step.code) || walk->inner.frame))
+				note_call(walk, now.frame, step.code, now.count);
+		} else if (kind < 0 || now.looked_at + 1 >= STACK_PYTHON_WALK) {
+			break;
+		}
+		if (level) {
+			end_level(level, &now, term);
+			levels++;
+		}
+		now.frame = python_pointer(now.frame, at->frame_back);
+	}
+	if (!filled)
+		set_levels(walk->last, levels);
+	walk->frame = kind < 0 ? NULL : now.frame;
+	walk->passed = now.looked_at - now.count;
+	stack->count = now.count;
+	stack->hash = now.sum;
+}
+
+/* Passes what is as it was and walks the rest, with offsets known to the compiler. */
+#define PYTHON_ROW(minor, ...)                                                                              \
+	static const struct python_layout at_##minor = { minor, __VA_ARGS__ };                              \
+                                                                                                            \
+	static __attribute__((noinline)) void follow_##minor(struct walk *walk, struct python_stack *stack, \
+							     struct progress now)                           \
+	{                                                                                                   \
+		pass_calls(walk, &at_##minor, &now);                                                        \
+		follow(walk, stack, &at_##minor, now, 0);                                                   \
+	}
+PYTHON_LAYOUT_LIST(PYTHON_ROW)
+#undef PYTHON_ROW
+
+static void follow_known(struct walk *walk, struct python_stack *stack, const struct progress *now)
 {
 	switch (python_found.usual) {
-#define PYTHON_ROW(minor, ...)                                                         \
-	case minor: {                                                                  \
-		static const struct python_layout at_##minor = { minor, __VA_ARGS__ }; \
-		follow(walk, stack, &at_##minor, 0);                                   \
-		break;                                                                 \
-	}
+#define PYTHON_ROW(minor, ...)                     \
+	case minor:                                \
+		follow_##minor(walk, stack, *now); \
+		break;
 		PYTHON_LAYOUT_LIST(PYTHON_ROW)
 #undef PYTHON_ROW
 	default:
-		follow(walk, stack, &python_found.at, 0);
+		follow(walk, stack, &python_found.at, *now, 0);
+	}
+}
+
+/* For each event: most of them have the stack of the event before. */
+static inline void pass_known(const struct python_last *last, struct progress *now)
+{
+	switch (python_found.usual) {
+#define PYTHON_ROW(minor, ...)                      \
+	case minor:                                 \
+		pass_plain(last, &at_##minor, now); \
+		break;
+		PYTHON_LAYOUT_LIST(PYTHON_ROW)
+#undef PYTHON_ROW
+	default:
+		break;
 	}
 }
 
@@ -296,7 +466,7 @@ static void put_outer(struct walk *walk, struct python_stack *stack, int filled)
 	stack->hash = walk->inner_sum;
 	for (i = 0; i < outer->size; i++) {
 		step = &outer->step[(outer->next + i) % outer->size];
-		stack->hash = add_step(stack->hash, &python_found.at, walk->codes, step);
+		stack->hash = stack->hash * SUM_FACTOR + term_of(&python_found.at, walk->codes, step);
 		if (filled)
 			fill(stack, stack->elided + i, walk->codes, step);
 	}
@@ -329,47 +499,100 @@ static __attribute__((noinline)) void follow_further(struct walk *walk, struct p
 		put_outer(walk, stack, filled);
 }
 
-/* 1: the interpreter was refused. */
-PYTHON_INLINE int take(struct python_stack *stack, uint32_t depth, int filled)
+/* The last walk on this stack. If it was one of other codes, calls or depth, nothing of it is compared. */
+static inline struct python_last *last_walk(const struct python_codes *codes, uint32_t depth)
 {
-	uint32_t stage = atomic_load_explicit(&python_found.stage, memory_order_acquire);
+	uint64_t stamp = codes ? codes->stamp : 0,
+		 marks = atomic_load_explicit(&python_calls.marks, memory_order_relaxed);
+	struct python_last *last = &((struct python_kept *)own_stack_kept())->last;
+
+	if (USUALLY(last->stamp == stamp && last->marks == marks && last->depth == depth))
+		return last;
+	set_levels(last, 0);
+	last->stamp = stamp;
+	last->marks = marks;
+	last->depth = depth;
+	return last;
+}
+
+/* `last` NULL: the frames are stored, and none is compared. */
+static __attribute__((noinline)) void walk_on(struct python_stack *stack, uint32_t depth, struct python_codes *codes,
+					      struct python_last *last, const struct progress *now)
+{
 	struct walk walk;
 
-	stack->count = stack->elided = 0;
-	stack->calls = stack->hash = 0;
-	if ((stage != PYTHON_STAGE_CHECKED && stage != PYTHON_STAGE_FOUND) || !depth)
-		return 0;
-	walk.frame = innermost_frame(stage == PYTHON_STAGE_CHECKED);
-	if (!walk.frame)
-		return 0;
-	if (RARELY(stage == PYTHON_STAGE_FOUND) && !python_check_frames(walk.frame))
-		return stack_python_state() == PYTHON_REFUSED;
-	walk.codes = NULL;
-	if (python_found.at.code_version == PYTHON_NONE)
-		walk.codes = python_codes_begin();
+	walk.frame = now->frame;
+	walk.codes = codes;
 	walk.depth = depth;
 	walk.outer.size = depth / 4;
 	walk.outer.next = 0;
 	walk.inner = (struct inner_call){ NULL, 0 };
 	walk.calls = 0;
-	if (filled)
-		follow(&walk, stack, &python_found.at, 1);
+	walk.last = last;
+	walk.known = last ? atomic_load_explicit(&last->count, memory_order_relaxed) : 0;
+	walk.marks = last ? last->marks : atomic_load_explicit(&python_calls.marks, memory_order_relaxed);
+	if (last)
+		follow_known(&walk, stack, now);
 	else
-		follow_known(&walk, stack);
+		follow(&walk, stack, &python_found.at, *now, 1);
 	if (walk.frame)
-		follow_further(&walk, stack, filled);
+		follow_further(&walk, stack, !last);
 	stack->calls = walk.calls + (RARELY(walk.inner.frame) ? hash_call(walk.inner.frame, walk.inner.number) : 0);
-	return 0;
+}
+
+/* Begins a walk at the innermost frame. NULL: there is none. *refused 1: the interpreter was refused. */
+static inline const uint8_t *begin_walk(struct python_stack *stack, uint32_t depth, int *refused)
+{
+	uint32_t stage = atomic_load_explicit(&python_found.stage, memory_order_acquire);
+	const uint8_t *frame;
+
+	*refused = 0;
+	stack->count = stack->elided = 0;
+	stack->calls = stack->hash = 0;
+	if ((stage != PYTHON_STAGE_CHECKED && stage != PYTHON_STAGE_FOUND) || !depth)
+		return NULL;
+	frame = innermost_frame(stage == PYTHON_STAGE_CHECKED);
+	if (USUALLY(stage == PYTHON_STAGE_CHECKED) || !frame || python_check_frames(frame))
+		return frame;
+	*refused = stack_python_state() == PYTHON_REFUSED;
+	return NULL;
 }
 
 int stack_python_walk(struct python_stack *stack, uint32_t depth)
 {
-	return take(stack, depth, 0);
+	struct progress now = { NULL, 0, 0, 0 };
+	struct python_codes *codes = NULL;
+	struct python_last *last;
+	int refused;
+
+	now.frame = begin_walk(stack, depth, &refused);
+	if (!now.frame)
+		return refused;
+	if (python_found.at.code_version == PYTHON_NONE)
+		codes = python_codes_begin();
+	last = last_walk(codes, depth);
+	pass_known(last, &now);
+	if (RARELY(now.frame)) {
+		walk_on(stack, depth, codes, last, &now);
+	} else {
+		stack->count = now.count;
+		stack->hash = now.sum;
+	}
+	return 0;
 }
 
 void stack_python_frames(struct python_stack *stack, uint32_t depth)
 {
-	take(stack, depth, 1);
+	struct progress now = { NULL, 0, 0, 0 };
+	struct python_codes *codes = NULL;
+	int refused;
+
+	now.frame = begin_walk(stack, depth, &refused);
+	if (!now.frame)
+		return;
+	if (python_found.at.code_version == PYTHON_NONE)
+		codes = python_codes_begin();
+	walk_on(stack, depth, codes, NULL, &now);
 }
 
 /* Turns the instances' numbers (frames walked before them) into indices. */
@@ -402,7 +625,7 @@ void stack_python_instances(const struct python_stack *stack, struct python_inst
 			break;
 		if (kind && call_of(codes, step.code))
 			python_note_instance(instances, frame, number);
-		number += (uint32_t)kind;
+		number += kind > 0;
 		frame = python_pointer(frame, python_found.at.frame_back);
 	}
 	place_instances(stack, instances, number);

@@ -156,11 +156,47 @@ struct python_known {
 #define PYTHON_KNOWN 512u
 #define PYTHON_PLACES 4u /* places for a code */
 
-/* The codes seen on one of the recorder's stacks, in own_stack_kept(). */
+/* The codes seen on one of the recorder's stacks. */
 struct python_codes {
 	uint64_t stamp; /* the count of dead code objects when this walk began; without a count: the number of the walk */
 	uint64_t walks, learnt;
 	struct python_known known[PYTHON_KNOWN];
+};
+
+/* LEVEL_CALL: a frame of a code that may be a module's call. LEVEL_ANEW: each walk looks at the frame. */
+enum python_level_kind { LEVEL_FRAME, LEVEL_CALL, LEVEL_SHIM, LEVEL_ANEW };
+
+/* A frame of the last walk on one of the recorder's stacks. */
+struct python_level {
+	const uint8_t *frame, *code;
+	const uint8_t *plain; /* code of a LEVEL_FRAME, else PYTHON_NO_CODE */
+	uint64_t instruction; /* as the frame has it */
+	uint64_t term;        /* its part of the hash */
+	uint64_t sum;         /* hash of the frames up to here */
+	uint32_t number;      /* python_number of the code */
+	uint16_t count;       /* frames up to here that are not skipped */
+	uint16_t kind;        /* enum python_level_kind */
+};
+
+#define PYTHON_NO_CODE ((const uint8_t *)1) /* equals no python_code */
+#define PYTHON_LEVELS 56u
+
+/*
+ * The last walk, from the innermost frame outwards. A frame that is at its address, with code and instruction as they
+ * were, adds to the hash what it added then.
+ */
+struct python_last {
+	_Atomic uint32_t count; /* levels that may be compared */
+	uint32_t depth;         /* most frames of the stack */
+	uint64_t stamp;         /* as in struct python_codes; 0: codes have numbers */
+	uint64_t marks;         /* as in struct python_calls */
+	struct python_level level[PYTHON_LEVELS];
+};
+
+/* The content of own_stack_kept(). */
+struct python_kept {
+	struct python_last last;
+	struct python_codes codes;
 };
 
 /* A walk begins. The thread is on a stack of ours. */

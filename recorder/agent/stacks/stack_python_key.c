@@ -8,7 +8,7 @@
 
 typedef void dealloc_function(void *object);
 
-_Static_assert(sizeof(struct python_codes) <= OWN_STACK_KEPT_BYTES, "codes do not fit");
+_Static_assert(sizeof(struct python_kept) <= OWN_STACK_KEPT_BYTES, "codes do not fit");
 
 /*
  * Up to Python 3.11 code objects have no number. A code at a known address is known while no code object has died: a
@@ -43,7 +43,7 @@ void python_count_deaths(void)
 /* Without a count of deaths an entry is valid for one walk, because no code dies meanwhile. */
 struct python_codes *python_codes_begin(void)
 {
-	struct python_codes *codes = own_stack_kept();
+	struct python_codes *codes = &((struct python_kept *)own_stack_kept())->codes;
 
 	if (python_found.at.code_version == PYTHON_NONE &&
 	    atomic_load_explicit(dealloc_slot(), memory_order_relaxed) == count_death)
