@@ -682,12 +682,11 @@ static int is_over(uint32_t stage)
 void census_look(void)
 {
 	uint32_t stage = atomic_load_explicit(&census.stage, memory_order_acquire);
-	int saved = errno;
+	int saved;
 
-	if (is_over(stage) || !is_time_to_look())
+	if (is_over(stage) || !is_time_to_look() || !agent_is_recording())
 		return;
-	if (!agent_is_recording())
-		return;
+	saved = errno;
 	if (are_names_due())
 		agent_work(ask_for_names, NULL);
 	if (stage == IDLE)

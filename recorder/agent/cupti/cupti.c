@@ -446,13 +446,14 @@ static void end_rest(void)
 void cupti_look(void)
 {
 	uint64_t since, now;
-	int saved = errno;
+	int saved;
 
 	if (atomic_load_explicit(&resting, memory_order_relaxed) && !agent_is_paused())
 		end_rest();
 	since = atomic_load_explicit(&left_at, memory_order_relaxed);
 	if (!since && (atomic_load_explicit(&hold, memory_order_relaxed) != OURS || !agent_is_over()))
 		return;
+	saved = errno;
 	now = now_ns();
 	if (!atomic_load(&others) && now - since >= WAIT_NS) {
 		if (is_inside_callback())

@@ -100,11 +100,11 @@ static void *real(enum c10_symbol symbol)
  * names, because the recorder may hold the loader's lock. Then NULL: the program's own profiler misses one report, and
  * the thread does not hang.
  */
-static void *real_report(enum c10_symbol symbol)
+static inline void *real_report(enum c10_symbol symbol)
 {
-	if (!atomic_load_explicit(&originals[symbol].looked, memory_order_acquire) && agent_is_inside())
-		return NULL;
-	return real(symbol);
+	if (atomic_load_explicit(&originals[symbol].looked, memory_order_acquire))
+		return atomic_load_explicit(&originals[symbol].function, memory_order_relaxed);
+	return agent_is_inside() ? NULL : real(symbol);
 }
 
 /* ---- CPU tensors: asked for, or there is nothing else in this process ---- */

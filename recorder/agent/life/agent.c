@@ -43,9 +43,13 @@ struct agent_thread {
 	struct ring_writer writer;
 	const struct visit *visit; /* inside the recorder; NULL: it is not */
 	struct life_line *line;    /* it is counted there, as long as it is inside */
+	int *error;                /* its errno, from the first visit on: each call of libc for it takes 2 ns */
 };
 
 static __thread struct agent_thread thread;
+
+/* For what each event does: a call and its return cost more than the few instructions of such a function. */
+#define AGENT_INLINE static inline __attribute__((always_inline))
 
 uint64_t agent_now(void)
 {
@@ -68,7 +72,12 @@ int agent_has_cuda(void)
 	return atomic_load(&agent.cuda);
 }
 
-int agent_is_on(void)
+static __attribute__((noinline)) void stop(uint32_t word)
+{
+	life_change(word, LIFE_ON, pause_or_off());
+}
+
+AGENT_INLINE int is_on(void)
 {
 	uint32_t word = atomic_load_explicit(&life->word, memory_order_acquire);
 
@@ -76,8 +85,13 @@ int agent_is_on(void)
 		return 0;
 	if (!atomic_load_explicit(&agent.ring.header->stop, memory_order_relaxed))
 		return 1;
-	life_change(word, LIFE_ON, pause_or_off());
+	stop(word);
 	return 0;
+}
+
+int agent_is_on(void)
+{
+	return is_on();
 }
 
 /*
@@ -124,18 +138,22 @@ int agent_is_over(void)
 	return !thread.sealed && !agent_is_on() && life_state() == LIFE_OFF;
 }
 
+static __attribute__((noinline)) void begin_thread(uint64_t epoch)
+{
+	memset(&thread.writer, 0, sizeof(thread.writer));
+	thread.logged = 0;
+	thread.serial = atomic_fetch_add(&agent.threads, 1) + 1;
+	thread.tid = (uint32_t)syscall(SYS_gettid);
+	thread.epoch = epoch;
+}
+
 /* This thread in this life. */
-static struct agent_thread *this_thread(void)
+AGENT_INLINE struct agent_thread *this_thread(void)
 {
 	uint64_t epoch = atomic_load_explicit(&life->epoch, memory_order_relaxed);
 
-	if (thread.epoch != epoch) {
-		memset(&thread.writer, 0, sizeof(thread.writer));
-		thread.logged = 0;
-		thread.serial = atomic_fetch_add(&agent.threads, 1) + 1;
-		thread.tid = (uint32_t)syscall(SYS_gettid);
-		thread.epoch = epoch;
-	}
+	if (thread.epoch != epoch)
+		begin_thread(epoch);
 	return &thread;
 }
 
@@ -205,9 +223,9 @@ static void log_mark_thread(uint32_t serial, uint32_t tid)
 		hash_set_add(&agent.stacks.known, key);
 }
 
-static void append(struct agent_thread *me, struct ring_event *event, const struct ring_text *text)
+AGENT_INLINE void append(struct agent_thread *me, struct ring_event *event, const struct ring_text *text)
 {
-	if (!ring_claim(&agent.ring, &me->writer, me->tid))
+	if (!me->writer.slot && !ring_claim(&agent.ring, &me->writer, me->tid))
 		agent_count_lost(MT_LOSS_NO_SLOT);
 	else if (ring_append(&agent.ring, &me->writer, event, text))
 		agent_count_lost(MT_LOSS_RING_FULL);
@@ -279,9 +297,11 @@ void agent_replay_marks(void)
 
 /* ---- What hooks call ---- */
 
-static void begin_visit(struct visit *visit)
+AGENT_INLINE void begin_visit(struct visit *visit)
 {
-	visit->saved = errno;
+	if (!thread.error)
+		thread.error = &errno;
+	visit->saved = *thread.error;
 	visit->self = visit;
 	thread.visit = visit;
 	thread.line = life_enter(&thread);
@@ -324,27 +344,39 @@ static void forget_abandoned(void)
 	agent_count_lost(MT_LOSS_REENTRY); /* the event of that visit, maybe */
 }
 
-/* 1: this thread may not go on. */
-static int is_inside(const struct visit *visit)
+static __attribute__((noinline)) int is_still_inside(const struct visit *visit)
 {
-	int saved = errno, abandoned = thread.visit && was_abandoned(visit);
+	int saved = errno;
 
-	if (abandoned)
+	if (was_abandoned(visit))
 		forget_abandoned();
 	errno = saved;
 	return thread.visit != NULL;
 }
 
-/* 1: go on, and call leave(). `memory`: the process takes some. */
-static int enter(struct visit *visit, int memory)
+/* 1: this thread may not go on. */
+AGENT_INLINE int is_inside(const struct visit *visit)
+{
+	return thread.visit && is_still_inside(visit);
+}
+
+/* The state has been below ARMED. 1: it no longer is. */
+static __attribute__((noinline)) int comes_on(int memory)
 {
 	uint32_t state = life_state();
 
-	if (state < LIFE_ARMED && (state != LIFE_PAUSED || !pause_is_over(memory))) {
-		if (state == LIFE_OFF)
-			let_go();
+	if (state == LIFE_PAUSED && pause_is_over(memory))
+		return 1;
+	if (state == LIFE_OFF)
+		let_go();
+	return state >= LIFE_ARMED;
+}
+
+/* 1: go on, and call leave(). `memory`: the process takes some. */
+AGENT_INLINE int enter(struct visit *visit, int memory)
+{
+	if (life_state() < LIFE_ARMED && !comes_on(memory))
 		return 0;
-	}
 	if (thread.sealed || is_inside(visit)) {
 		agent_count_lost(thread.sealed ? MT_LOSS_SEALED : MT_LOSS_REENTRY);
 		return 0;
@@ -353,13 +385,13 @@ static int enter(struct visit *visit, int memory)
 	return 1;
 }
 
-static void leave(struct visit *visit)
+AGENT_INLINE void leave(struct visit *visit)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	life_leave(thread.line);
 	thread.visit = NULL;
 	visit->self = NULL;
-	errno = visit->saved;
+	*thread.error = visit->saved;
 }
 
 /* Whoever has memory on a GPU uses CUDA, also where the driver has not called us. */
@@ -379,7 +411,7 @@ void agent_memory(struct ring_event *event, enum stack_wish wish)
 	if (!enter(&visit, 1))
 		return;
 	note_cuda(event);
-	if (agent_is_on() || agent_start_or_wait())
+	if (is_on() || agent_start_or_wait())
 		hand_over(event, NULL, wish);
 	leave(&visit);
 }

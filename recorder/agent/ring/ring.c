@@ -407,19 +407,23 @@ static void notice_stuck(const struct ring *ring)
 		ring->on_stuck();
 }
 
-/* Reads the collector's cursor only after each half slot. */
-static int has_room(const struct ring *ring, struct ring_writer *writer, uint32_t need)
+/* Half of the slot is full, as of the collector's cursor that the writer knows. */
+static __attribute__((noinline)) int has_room_now(const struct ring *ring, struct ring_writer *writer, uint32_t need)
 {
 	uint64_t half = ring->header->slot_bytes / 2, before = writer->tail;
 
-	if (writer->head - writer->tail + need <= half)
-		return 1;
 	writer->tail = atomic_load_explicit(&writer->slot->tail, memory_order_acquire);
 	if (writer->tail == before && writer->head >= writer->noticed + half / 4) {
 		writer->noticed = writer->head;
 		notice_stuck(ring);
 	}
 	return writer->head - writer->tail + need <= ring->header->slot_bytes;
+}
+
+/* Reads the collector's cursor only after each half slot. */
+static inline int has_room(const struct ring *ring, struct ring_writer *writer, uint32_t need)
+{
+	return writer->head - writer->tail + need <= ring->header->slot_bytes / 2 || has_room_now(ring, writer, need);
 }
 
 /*
@@ -462,6 +466,8 @@ static void put_pad(struct ring_writer *writer, uint32_t at, uint32_t bytes)
 	pad->record = RING_PAD;
 }
 
+#define RING_INLINE static inline __attribute__((always_inline)) /* for what each event does */
+
 /* By single words: a wide load waits for the narrow stores that have just filled in the event. */
 static inline void copy_event(uint8_t *at, const struct ring_event *event)
 {
@@ -475,8 +481,8 @@ static inline void copy_event(uint8_t *at, const struct ring_event *event)
 	}
 }
 
-static void put_event(struct ring *ring, struct ring_writer *writer, uint8_t *at, struct ring_event *event,
-		      const struct ring_text *text)
+RING_INLINE void put_event(struct ring *ring, struct ring_writer *writer, uint8_t *at, struct ring_event *event,
+			   const struct ring_text *text)
 {
 	event->seq = atomic_fetch_add_explicit(&ring->header->next_seq, 1, memory_order_relaxed);
 	if (!event->time)
@@ -494,15 +500,15 @@ struct need {
 	uint32_t pad, bytes; /* pad: rest of the slot if the record does not fit there; bytes: the record */
 };
 
-static struct need need_of(const struct ring *ring, const struct ring_writer *writer, uint32_t bytes)
+static inline struct need need_of(const struct ring *ring, const struct ring_writer *writer, uint32_t bytes)
 {
 	uint32_t size = ring->header->slot_bytes, at = (uint32_t)(writer->head & (size - 1));
 
 	return (struct need){ bytes > size - at ? size - at : 0, bytes };
 }
 
-static void put(struct ring *ring, struct ring_writer *writer, const struct need *need, struct ring_event *event,
-		const struct ring_text *text)
+RING_INLINE void put(struct ring *ring, struct ring_writer *writer, const struct need *need, struct ring_event *event,
+		     const struct ring_text *text)
 {
 	uint32_t at = (uint32_t)(writer->head & (ring->header->slot_bytes - 1));
 
@@ -513,8 +519,8 @@ static void put(struct ring *ring, struct ring_writer *writer, const struct need
 	atomic_store_explicit(&writer->slot->head, writer->head, memory_order_release);
 }
 
-static int append_own(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
-		      const struct ring_text *text)
+static inline int append_own(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
+			     const struct ring_text *text)
 {
 	struct need need = need_of(ring, writer, event->bytes);
 
@@ -525,8 +531,8 @@ static int append_own(struct ring *ring, struct ring_writer *writer, struct ring
 }
 
 /* While it waits for room, the thread gives the slot to the others. */
-static int append_shared(struct ring *ring, struct ring_writer *writer, struct ring_event *event,
-			 const struct ring_text *text)
+static __attribute__((noinline)) int append_shared(struct ring *ring, struct ring_writer *writer,
+						   struct ring_event *event, const struct ring_text *text)
 {
 	uint32_t slot = (uint32_t)(writer->slot - ring->header->slot);
 	struct need need;
