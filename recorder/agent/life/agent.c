@@ -318,8 +318,9 @@ static int is_on_signal_stack(void)
 #define NEAR_BYTES (1 << 20) /* frames this near to each other lie on one stack */
 
 /*
- * The thread is at work in the recorder. 1: no longer, for a signal handler has left by siglongjmp, and the frame of that visit
- * is gone or lies below the caller's. `visit` is of the caller.
+ * The thread is at work in the recorder. 1: no longer, for a signal handler has left by siglongjmp. Then the frame of that visit
+ * is gone, or lies below the caller's, or the work was on a stack of ours while the caller is on the program's. `visit` is of
+ * the caller.
  */
 static int was_abandoned(const struct visit *visit)
 {
@@ -332,7 +333,7 @@ static int was_abandoned(const struct visit *visit)
 		return 0;
 	if (!readable_at((uintptr_t)old) || old->self != old)
 		return 1;
-	return above > 0 && above < NEAR_BYTES && !is_on_signal_stack();
+	return (above > 0 || own_stack_kept()) && above > -NEAR_BYTES && above < NEAR_BYTES && !is_on_signal_stack();
 }
 
 static void forget_abandoned(void)

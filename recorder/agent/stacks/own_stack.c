@@ -23,7 +23,8 @@ static struct {
 } stacks[STACKS];
 
 static __thread uint32_t usual; /* stack that this thread used last, plus 1; 0: none yet */
-static __thread uint32_t held;  /* stack that this thread is on, plus 1; 0: none */
+
+__thread uint8_t *own_stack_top;
 
 /* Makes a stack. The page below it is not accessible, so a too deep call cannot write into another stack. */
 static int make(uint32_t i)
@@ -81,7 +82,12 @@ static __attribute__((noinline)) uint32_t find(void)
 	return found;
 }
 
-void own_stack_switch(void *top, void (*work)(void *context), void *context) __attribute__((visibility("hidden")));
+/*
+ * Sets *current to `top` while `work` runs, and only while the stack pointer is on that stack: a signal handler never finds
+ * it set on the program's stack.
+ */
+void own_stack_switch(void *top, void (*work)(void *context), void *context, uint8_t **current)
+	__attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
 __asm__(".text\n"
@@ -95,8 +101,13 @@ __asm__(".text\n"
 	"	movq %rsp, %rbp\n"
 	"	.cfi_def_cfa_register %rbp\n"
 	"	movq %rdi, %rsp\n"
+	"	pushq (%rcx)\n"
+	"	pushq %rcx\n"
+	"	movq %rdi, (%rcx)\n"
 	"	movq %rdx, %rdi\n"
 	"	call *%rsi\n"
+	"	popq %rcx\n"
+	"	popq (%rcx)\n"
 	"	leave\n"
 	"	.cfi_def_cfa %rsp, 8\n"
 	"	ret\n"
@@ -116,8 +127,13 @@ __asm__(".text\n"
 	"	mov x29, sp\n"
 	"	.cfi_def_cfa_register x29\n"
 	"	mov sp, x0\n"
+	"	ldr x9, [x3]\n"
+	"	stp x3, x9, [sp, #-16]!\n"
+	"	str x0, [x3]\n"
 	"	mov x0, x2\n"
 	"	blr x1\n"
+	"	ldp x3, x9, [sp], #16\n"
+	"	str x9, [x3]\n"
 	"	mov sp, x29\n"
 	"	.cfi_def_cfa_register sp\n"
 	"	ldp x29, x30, [sp], #16\n"
@@ -131,22 +147,16 @@ __asm__(".text\n"
 
 int own_stack_call(void (*work)(void *context), void *context)
 {
-	uint32_t outer = held, i = usual - 1;
+	uint32_t i = usual - 1;
 
 	if (!usual || !take_free(i))
 		i = find();
 	if (i == STACKS)
 		return 0;
-	usual = held = i + 1;
-	own_stack_switch(stacks[i].top, work, context);
-	held = outer;
+	usual = i + 1;
+	own_stack_switch(stacks[i].top, work, context, &own_stack_top);
 	atomic_store_explicit(&stacks[i].state, FREE, memory_order_release);
 	return 1;
-}
-
-void *own_stack_kept(void)
-{
-	return held ? stacks[held - 1].top : NULL;
 }
 
 int own_stack_has(const void *address)
@@ -162,9 +172,12 @@ int own_stack_has(const void *address)
 
 void own_stack_abandoned(void)
 {
-	if (held)
-		atomic_store_explicit(&stacks[held - 1].state, FREE, memory_order_release);
-	held = 0;
+	uint32_t i;
+
+	for (i = 0; own_stack_top && i < STACKS; i++)
+		if (stacks[i].top == own_stack_top)
+			atomic_store_explicit(&stacks[i].state, FREE, memory_order_release);
+	own_stack_top = NULL;
 }
 
 void own_stack_forked(void)

@@ -16,6 +16,8 @@
 #ifndef RECORDER_OWN_STACK_H
 #define RECORDER_OWN_STACK_H
 
+#include <stdint.h>
+
 #define OWN_STACK_BYTES (128u << 10)
 #define OWN_STACK_HOOK_BYTES 4096u
 #define OWN_STACK_KEPT_BYTES (20u << 10)
@@ -26,12 +28,17 @@
  */
 int own_stack_call(void (*work)(void *context), void *context);
 
+extern __thread uint8_t *own_stack_top; /* end of the stack of ours that the thread is on; NULL: none */
+
 /*
  * Returns OWN_STACK_KEPT_BYTES of memory beside the current stack, zero at first. The memory is this thread's until the
  * work ends or is abandoned, and keeps its content for the next work on this stack. Mostly a thread gets its last stack
  * again. NULL: the thread is on no stack of the recorder.
  */
-void *own_stack_kept(void);
+static inline void *own_stack_kept(void)
+{
+	return own_stack_top;
+}
 
 /* 1: the address is in a stack of the recorder. */
 int own_stack_has(const void *address);
