@@ -679,14 +679,12 @@ static int is_over(uint32_t stage)
 	return stage == LOOKING || (stage == OFF && !atomic_load_explicit(&census.loaded, memory_order_relaxed));
 }
 
-void census_look(void)
+static __attribute__((noinline)) void look_now(uint32_t stage)
 {
-	uint32_t stage = atomic_load_explicit(&census.stage, memory_order_acquire);
-	int saved;
+	int saved = errno;
 
-	if (is_over(stage) || !is_time_to_look() || !agent_is_recording())
+	if (!agent_is_recording())
 		return;
-	saved = errno;
 	if (are_names_due())
 		agent_work(ask_for_names, NULL);
 	if (stage == IDLE)
@@ -694,6 +692,14 @@ void census_look(void)
 	else if (stage != OFF)
 		look_after(stage, now_ns() - atomic_load(&census.since));
 	errno = saved;
+}
+
+void census_look(void)
+{
+	uint32_t stage = atomic_load_explicit(&census.stage, memory_order_acquire);
+
+	if (!is_over(stage) && is_time_to_look())
+		look_now(stage);
 }
 
 void census_oom(void)

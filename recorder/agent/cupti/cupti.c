@@ -443,17 +443,16 @@ static void end_rest(void)
 		atomic_store(&left_at, now_ns() - WAIT_NS);
 }
 
-void cupti_look(void)
+static __attribute__((noinline)) void look_now(void)
 {
 	uint64_t since, now;
-	int saved;
+	int saved = errno;
 
 	if (atomic_load_explicit(&resting, memory_order_relaxed) && !agent_is_paused())
 		end_rest();
 	since = atomic_load_explicit(&left_at, memory_order_relaxed);
 	if (!since && (atomic_load_explicit(&hold, memory_order_relaxed) != OURS || !agent_is_over()))
 		return;
-	saved = errno;
 	now = now_ns();
 	if (!atomic_load(&others) && now - since >= WAIT_NS) {
 		if (is_inside_callback())
@@ -462,6 +461,14 @@ void cupti_look(void)
 			come_back();
 	}
 	errno = saved;
+}
+
+void cupti_look(void)
+{
+	if (atomic_load_explicit(&resting, memory_order_relaxed) ||
+	    atomic_load_explicit(&left_at, memory_order_relaxed) ||
+	    atomic_load_explicit(&hold, memory_order_relaxed) == OURS)
+		look_now();
 }
 
 /* 1: the subscription may be given up: --yield-cupti, or the recording is over. */

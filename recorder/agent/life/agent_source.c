@@ -51,12 +51,12 @@ static void note_unseen(void *context)
 	agent_place_unseen(&life_options, unseen->source, unseen->why);
 }
 
-void agent_source(enum mt_source source, enum mt_source_state state, const char *why)
+static __attribute__((noinline)) void change_source(enum mt_source source, enum mt_source_state state, const char *why)
 {
 	struct unseen unseen = { source, why };
 
-	if (atomic_load_explicit(&sources.source[source].state, memory_order_relaxed) == (uint32_t)state + 1 &&
-	    (state == MT_SOURCE_ON || !strcmp(sources.source[source].why, why)))
+	if (atomic_load(&sources.source[source].state) == (uint32_t)state + 1 &&
+	    !strcmp(sources.source[source].why, why))
 		return;
 	set_why(source, why);
 	atomic_store(&sources.source[source].state, (uint32_t)state + 1);
@@ -64,6 +64,14 @@ void agent_source(enum mt_source source, enum mt_source_state state, const char 
 		publish_source(source);
 	else if (state != MT_SOURCE_ON)
 		own_stack_call(note_unseen, &unseen);
+}
+
+/* Each event says that its source is on. */
+void agent_source(enum mt_source source, enum mt_source_state state, const char *why)
+{
+	if (state != MT_SOURCE_ON ||
+	    atomic_load_explicit(&sources.source[source].state, memory_order_relaxed) != MT_SOURCE_ON + 1)
+		change_source(source, state, why);
 }
 
 void agent_source_note(enum mt_source source, const char *why)

@@ -5,6 +5,9 @@
  *                                        │ code, instruction
  *                                        ▼
  *                                    PyCodeObject (its type must be PyCode_Type, else the walk ends)
+ *
+ * A walk follows each link of the chain. Frames that equal those of the last walk, from the inside on, add what they
+ * added then (struct python_last).
  */
 #include "stack_python.h"
 
@@ -246,8 +249,8 @@ PYTHON_INLINE uint64_t instruction_word(const struct python_layout *at, const ui
 PYTHON_INLINE int has_code(const struct python_level *level, const struct python_layout *at, const uint8_t *frame,
 			   const uint8_t *code)
 {
-	return python_code(at, frame) == code && instruction_word(at, frame) == level->instruction &&
-	       (at->code_version == PYTHON_NONE || python_number(at, code) == level->number);
+	return USUALLY(python_code(at, frame) == code) && USUALLY(instruction_word(at, frame) == level->instruction) &&
+	       USUALLY(at->code_version == PYTHON_NONE || python_number(at, code) == level->number);
 }
 
 /* The same, for all kinds of levels. `frame` is that of the level. */
@@ -286,9 +289,10 @@ PYTHON_INLINE void pass_plain(const struct python_last *last, const struct pytho
 	const uint8_t *frame = now->frame;
 
 	for (; level < end && frame == level->frame; level++) {
-		if (RARELY(!has_code(level, at, frame, level->plain)) &&
-		    !(level->kind == LEVEL_SHIM && is_same(level, at, frame)))
-			break;
+		if (RARELY(!has_code(level, at, frame, level->plain))) {
+			if (level->kind != LEVEL_SHIM || !is_same(level, at, frame))
+				break;
+		}
 		frame = python_pointer(frame, at->frame_back);
 	}
 	now->frame = frame;
