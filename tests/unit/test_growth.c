@@ -11,7 +11,7 @@
 #include "tui_kit.h"
 
 #define BATCHES 4
-#define STEPS_MOST 24
+#define STEPS_MOST 1024
 #define STRIDE (64 * MIB)
 #define RANKS_MOST 8
 
@@ -22,6 +22,8 @@ enum shape {
 	LEAK_HELPER,   /* made by a helper that others call, too, whose pieces go */
 	LEAK_LARGER,   /* a larger piece each time */
 	LEAK_THIRD,    /* with every third step */
+	LEAK_FIFTH,    /* with every fifth step, as an evaluation keeps its outputs */
+	LEAK_SMALL,    /* 2 KiB with every step, too little to see in few steps */
 	LEAK_SET_UP,   /* at a line that made 28 pieces in the first step */
 	LEAK_BESIDE,   /* at the line of the output that is replaced */
 	OUTPUT_LARGER, /* the last output, larger each time */
@@ -47,6 +49,9 @@ static const struct kind {
 	{ "helper", LEAK_HELPER, 6, 1, 1, GROWTH_GROWING, 2, 12 },
 	{ "larger", LEAK_LARGER, 6, 1, 1, GROWTH_GROWING, 7, 42 },
 	{ "third", LEAK_THIRD, 24, 1, 1, GROWTH_GROWING, 0, 16 },
+	{ "fifth", LEAK_FIFTH, 24, 1, 1, GROWTH_GROWING, 0, 8 },
+	{ "small", LEAK_SMALL, 1024, 1, 1, GROWTH_GROWING, 0, 2 },
+	{ "small-24", LEAK_SMALL, 24, 1, 1, GROWTH_STEADY, 0, 0 },
 	{ "set-up", LEAK_SET_UP, 6, 1, 1, GROWTH_GROWING, 2, 10 },
 	{ "beside", LEAK_BESIDE, 6, 1, 1, GROWTH_GROWING, 2, 12 },
 	{ "output", OUTPUT_LARGER, 6, 1, 0, GROWTH_STEADY, 0, 0 },
@@ -100,9 +105,11 @@ static void forward(struct program *program, enum shape shape, uint32_t step, ui
 	int last = batch + 1 == BATCHES;
 
 	if ((shape == LEAK_STEP && last) || shape == LEAK_BATCH || (shape == LEAK_THIRD && last && step % 3 == 0) ||
-	    (shape == GROWS_TO_HALF && last && step <= 4) || (shape == CACHE_FILLS && last && step <= 4) ||
-	    (shape == LEAK_BESIDE && last))
+	    (shape == LEAK_FIFTH && last && step % 5 == 0) || (shape == GROWS_TO_HALF && last && step <= 4) ||
+	    (shape == CACHE_FILLS && last && step <= 4) || (shape == LEAK_BESIDE && last))
 		keep(program, "keep", 77, 2 * MIB);
+	if (shape == LEAK_SMALL && last)
+		keep(program, "keep", 77, 2048);
 	if (shape == LEAK_HELPER && last)
 		keep(program, "helper", 60, 2 * MIB);
 	if (shape == LEAK_LARGER && last)

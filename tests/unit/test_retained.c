@@ -32,6 +32,27 @@ TEST(what_is_kept_of_every_part_grows)
 	CHECK(!growth_find(kept, held, 6, 2, &growth));
 }
 
+/* An evaluation keeps its outputs: the same number of steps lies between two of them. */
+TEST(what_is_kept_at_equal_distances_grows)
+{
+	uint64_t kept[45] = { 0 }, held[45] = { 0 };
+	struct growth_run growth;
+	uint32_t i;
+
+	kept[10] = kept[20] = kept[30] = kept[40] = 6;
+	for (i = 1; i < 45; i++)
+		held[i] = held[i - 1] + kept[i];
+	CHECK(grows(kept, held, 45, &growth));
+	CHECK_EQ(growth.first, 10);
+	CHECK_EQ(growth.parts, 31);
+	CHECK_EQ(growth.bytes, 24);
+	CHECK_EQ(growth_covers(&growth), 40);
+	CHECK(!grows(kept, held, 39, &growth)); /* three of them, far apart */
+	kept[20] = 0;
+	kept[13] = 6;
+	CHECK(!grows(kept, held, 45, &growth));
+}
+
 TEST(what_stays_or_is_replaced_does_not)
 {
 	static const uint64_t weights[] = { 8, 0, 0, 0, 0, 0 }, weights_held[] = { 8, 8, 8, 8, 8, 8 };

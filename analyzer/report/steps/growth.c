@@ -13,6 +13,14 @@
 
 /* ---- the rule ---- */
 
+static void add_part(struct growth_run *run, const uint64_t *kept, uint32_t part)
+{
+	run->growing++;
+	run->parts = part + 1 - run->first;
+	run->kept += kept[part];
+	run->most = kept[part] > run->most ? kept[part] : run->most;
+}
+
 /* Finds the longest run of parts that ends late. Returns 1 if it is long enough. */
 static int find_run(const uint64_t *kept, uint32_t parts, uint64_t threshold, struct growth_run *found)
 {
@@ -29,15 +37,36 @@ static int find_run(const uint64_t *kept, uint32_t parts, uint64_t threshold, st
 		}
 		many++;
 		last = i;
-		run.parts = i + 1 - run.first;
-		run.kept += kept[i];
-		run.most = kept[i] > run.most ? kept[i] : run.most;
+		add_part(&run, kept, i);
 		if (many > most && i + 1 + parts / GROWTH_LATE >= judged) {
 			*found = run;
 			most = many;
 		}
 	}
 	return most >= GROWTH_PARTS || (most && most + 1 >= GROWTH_PARTS && !found->first && kept[judged] > threshold);
+}
+
+/* Finds the parts with one distance, back from the newest one that kept bytes. Returns 1 if they are enough, and end late. */
+static int find_period(const uint64_t *kept, uint32_t parts, uint64_t threshold, struct growth_run *found)
+{
+	uint32_t judged = parts - 1, first = 0, last = 0, many = 0, period = 0, gap, i;
+
+	for (i = judged; i-- > 0;) {
+		if (kept[i] <= threshold)
+			continue;
+		gap = first - i;
+		if (many == 1)
+			period = gap;
+		if (many > 1 && (gap > period + period / GROWTH_GAP || gap + period / GROWTH_GAP < period))
+			break;
+		last = many++ ? last : i;
+		first = i;
+	}
+	*found = (struct growth_run){ .first = first };
+	for (i = first; i <= last; i++)
+		if (kept[i] > threshold)
+			add_part(found, kept, i);
+	return many > GROWTH_PARTS && last + parts / GROWTH_LATE >= judged;
 }
 
 /*
@@ -66,11 +95,18 @@ int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint
 {
 	uint64_t more;
 
-	if (parts < GROWTH_PARTS || !find_run(kept, parts, threshold, run) || !still_grows(kept, held, parts))
+	if (parts < GROWTH_PARTS ||
+	    (!find_run(kept, parts, threshold, run) && !find_period(kept, parts, threshold, run)) ||
+	    !still_grows(kept, held, parts))
 		return 0;
 	more = rise(kept, held, run->first, run->first + run->parts - 1);
 	run->bytes = more < run->kept ? more : run->kept;
 	return run->bytes >= run->kept / 2;
+}
+
+uint32_t growth_covers(const struct growth_run *run)
+{
+	return run->growing > 1 ? run->parts + (run->parts - run->growing) / (run->growing - 1) : run->parts;
 }
 
 int growth_parts_begin(struct growth_parts *all, uint32_t parts, uint64_t threshold)
@@ -173,15 +209,17 @@ static int take_run(struct growing *growing, struct growth_run *run)
 		run->bytes -= growing->at.kept[0] < run->bytes ? growing->at.kept[0] : 0;
 		run->first++;
 		run->parts--;
+		run->growing--;
 	}
 	if (missing <= growing->at.parts / GROWTH_GAP + 1 && last > growing->at.threshold) {
 		run->bytes += last < run->most + run->most / 2 ? last : run->most;
 		run->parts += missing;
+		run->growing++;
 	}
 	for (i = run->first, place->count = 0; i < run->first + run->parts; i++)
 		place->count += growing->at.count[i];
 	place->bytes = run->bytes;
-	place->each = run->bytes / run->parts;
+	place->each = run->bytes / growth_covers(run);
 	place->parts = run->parts;
 	place->of = growing->at.parts;
 	place->first = run->first + (uint32_t)growing->first_step;
@@ -385,7 +423,7 @@ static const char lanes_sql[] =
 static const char places_sql[] =
 	"SELECT site.device, site.process, pid, ifnull(first_node, 0) AS first_node, site.phase, category, min(site.node), it.step, "
 	"until_step, sum(bytes), first_step, last_step, max(4096, ifnull((SELECT bytes / 100000 FROM peak "
-	"WHERE peak.device = site.device), 0)), rank, sum(count) FROM outlived_step AS it JOIN site ON site.id = it.site "
+	"WHERE peak.device = site.device), 0)) * 100 / max(100, last_step - first_step), rank, sum(count) FROM outlived_step AS it JOIN site ON site.id = it.site "
 	"JOIN process ON process.id = site.process JOIN steps_ended ON steps_ended.process = site.process "
 	"LEFT JOIN temp.same_place AS same ON same.node = site.node "
 	"WHERE last_step > first_step AND (site.memory = 'tensor' OR NOT site.tensors_inside) "

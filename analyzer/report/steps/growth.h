@@ -14,14 +14,15 @@
  *
  * A place is a line of the user's code in one phase of one process on one device. A place grows when
  *  - it kept more than a threshold in GROWTH_PARTS parts or more. Gaps between them are at most a GROWTH_GAP-th of all
- *    parts. The last part does not count, because its bytes may still be freed. It counts if the first part counts;
+ *    parts. Equal gaps may be longer, if there are more than GROWTH_PARTS such parts. The last part does not count,
+ *    because its bytes may still be freed. It counts if the first part counts;
  *  - its held bytes rose over these parts by at least half of the kept bytes: the other bytes replaced freed ones;
  *  - its held bytes rose in the same way over the last GROWTH_LATE-th of the parts, so the growth has not ended.
  * By steps, bytes that are freed by the end of the next step (the last output) are not held. The threshold is a hundred
- * thousandth of the device's peak, at least 4 KiB.
+ * thousandth of the device's peak, at least 4 KiB; of more than a hundred steps, in proportion less.
  *
  * `bytes` is the sum of the kept bytes of these parts and of the last part, without a first step that sets things up.
- * `each` is `bytes` divided by the number of parts. A process, a GPU and the run grow by the sums over their places.
+ * `each` is `bytes` divided by growth_covers(). A process, a GPU and the run grow by the sums over their places.
  */
 #ifndef MEMANA_GROWTH_H
 #define MEMANA_GROWTH_H
@@ -44,6 +45,7 @@
 
 struct growth_run {
 	uint32_t first, parts; /* first part, from 0; number of parts, gaps included */
+	uint32_t growing;      /* number of parts, gaps left out */
 	uint64_t kept, bytes;  /* bytes kept of these parts; rise of the held bytes over them */
 	uint64_t most;         /* most bytes kept of one part */
 };
@@ -53,6 +55,9 @@ struct growth_run {
  * beginning and the bytes; else 0.
  */
 int growth_find(const uint64_t *kept, const uint64_t *held, uint32_t parts, uint64_t threshold, struct growth_run *run);
+
+/* Number of parts that the run's bytes are for: the gap after the newest of them is like the gaps before it. */
+uint32_t growth_covers(const struct growth_run *run);
 
 /* The figures of one place, part by part, while its rows come in. */
 struct growth_parts {

@@ -268,7 +268,7 @@ static int judge(struct growing *growing)
 		return 0;
 	growing->key.replaced = run.kept - run.bytes;
 	growing->key.bytes = run.bytes;
-	growing->key.each = run.bytes / run.parts;
+	growing->key.each = run.bytes / growth_covers(&run);
 	growing->key.parts = run.parts;
 	growing->key.of = growing->at.parts - 1;
 	growing->key.first = run.first;
