@@ -3,7 +3,7 @@
  * distinctive frame inside of the line (callstack_inner_frame).
  *
  * The line is the innermost frame of the user's own code. A helper that all parts of a program use is passed over for
- * the next frame outwards; in a module without names, for its next address. Such a line allocates while the model is
+ * the next frame outwards that tells these apart; in a module without names, for its next address. Such a line allocates while the model is
  * set up, while the model works, and in the optimizer: it identifies none of them. Forward and backward, rollout and
  * log-probs run the same lines, and are one kind of work here.
  */
@@ -43,8 +43,9 @@ static const char *const finish[] = { fill_lines, "DROP TABLE place_found", "DRO
 struct candidates {
 	int64_t node;
 	uint32_t at[LEVELS];  /* rows of the places to choose from, innermost first */
-	uint8_t count, level; /* number of entries of `at`; index of the entry that is chosen so far */
+	uint8_t count, level; /* number of entries of `at`; index of the entry that is looked at */
 	uint8_t kinds;        /* bits, see all_nodes */
+	uint8_t best, least;  /* index of the first entry whose stacks did the fewest kinds of work; that number */
 	uint8_t own;          /* 1: it gets a row */
 };
 
@@ -327,24 +328,26 @@ static int make_candidates(struct db *db, struct finder *finder, const struct al
 
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
 
-static int is_helper(uint8_t kinds)
-{
-	return (kinds & (kinds - 1)) != 0;
-}
-
 /*
- * Moves one frame outwards where the stacks of a line did more than one kind of work. `kinds` has a zeroed entry for
- * each place.
+ * Looks at the next frame outwards where the stacks of a line did more than one kind of work, and keeps the frame with the
+ * fewest kinds: a loop in one line has no caller that tells its kinds apart. `kinds` has a zeroed entry for each place.
  */
 static void step_out(struct finder *finder, uint8_t *kinds)
 {
 	struct candidates *stack;
+	int count;
 
 	for (stack = finder->stack; stack < finder->stack + finder->stacks; stack++)
 		kinds[stack->at[stack->level]] |= stack->kinds;
-	for (stack = finder->stack; stack < finder->stack + finder->stacks; stack++)
-		if (stack->level + 1 < stack->count && is_helper(kinds[stack->at[stack->level]]))
+	for (stack = finder->stack; stack < finder->stack + finder->stacks; stack++) {
+		count = __builtin_popcount(kinds[stack->at[stack->level]]);
+		if (!stack->level || count < stack->least) {
+			stack->best = stack->level;
+			stack->least = (uint8_t)count;
+		}
+		if (stack->level + 1 < stack->count && count > 1)
 			stack->level++;
+	}
 }
 
 static int choose(struct finder *finder)
@@ -355,7 +358,7 @@ static int choose(struct finder *finder)
 
 	if (!kinds)
 		return -MT_E_MEMORY;
-	for (level = 1; level < LEVELS; level++) {
+	for (level = 0; level < LEVELS; level++) {
 		memset(kinds, 0, places);
 		step_out(finder, kinds);
 	}
@@ -374,9 +377,9 @@ static int store_rows(struct db_stmt *insert, const struct finder *finder, uint8
 	int error = 0;
 
 	for (stack = finder->stack; stack < end; stack++)
-		used[stack->at[stack->level]] |= stack->own;
+		used[stack->at[stack->best]] |= stack->own;
 	for (stack = finder->stack; stack < end && !error; stack++) {
-		at = stack->at[stack->level];
+		at = stack->at[stack->best];
 		if (!used[at] || (used[at] == USED_TOLD && !stack->own))
 			continue;
 		used[at] = USED_TOLD;

@@ -544,6 +544,30 @@ TEST(a_place_is_the_line_that_tells_something)
 	run_close(&run);
 }
 
+/* A loop in one line sets up, works and steps. Its caller does not tell these apart, and is not the place. */
+TEST(a_place_is_inside_of_callers_that_tell_nothing)
+{
+	static const char *const phases[] = { "init", "forward", "optimizer" };
+	const char *path = run_path(test_dir(), "loop.zst");
+	struct builder m;
+	struct run run;
+	uint32_t caller, i;
+
+	builder_open(&m, path, 100, -1);
+	caller = builder_python(&m, 0, "<module>", "/home/me/train.py", 10);
+	m.stack = builder_python(&m, caller, "main", "/home/me/train.py", 8);
+	for (i = 0; i < MT_ARRAY_SIZE(phases); i++) {
+		builder_phase(&m, phases[i]);
+		builder_driver_alloc(&m, SEGMENT + i * 2 * MIB, MIB);
+		builder_phase_end(&m);
+	}
+	builder_close(&m);
+	run_open_one(&run, path, 0);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM place WHERE place = 'train.py:8'"), 1);
+	CHECK_EQ(ask(&run, "SELECT count(*) FROM place WHERE place <> 'train.py:8'"), 0);
+	run_close(&run);
+}
+
 /* Gives one of the two sites of a place, the "min" or the "max" of their numbers, other bytes and another word. */
 static void retell_site(struct db *db, const char *which, uint64_t bytes, const char *known)
 {
