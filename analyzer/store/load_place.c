@@ -3,9 +3,9 @@
  * distinctive frame inside of the line (callstack_inner_frame).
  *
  * The line is the innermost frame of the user's own code. A helper that all parts of a program use is passed over for
- * the next frame outwards that tells these apart; in a module without names, for its next address. Such a line allocates while the model is
- * set up, while the model works, and in the optimizer: it identifies none of them. Forward and backward, rollout and
- * log-probs run the same lines, and are one kind of work here.
+ * the next frame outwards that tells these apart; in a module without names, for its next address. Such a line allocates
+ * while the model is set up, while the model works, and in the optimizer: it identifies none of them. Forward and
+ * backward, rollout and log-probs run the same lines, and are one kind of work here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -329,8 +329,8 @@ static int make_candidates(struct db *db, struct finder *finder, const struct al
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 /*
- * Looks at the next frame outwards where the stacks of a line did more than one kind of work, and keeps the frame with the
- * fewest kinds: a loop in one line has no caller that tells its kinds apart. `kinds` has a zeroed entry for each place.
+ * Looks at the next frame outwards where the stacks of a line did more than one kind of work. Keeps the frame with the
+ * fewest kinds: no caller of a loop in one line tells them apart. `kinds` has a zeroed entry for each place.
  */
 static void step_out(struct finder *finder, uint8_t *kinds)
 {

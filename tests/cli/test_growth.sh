@@ -30,6 +30,14 @@ while read -r name state bytes; do
 done <kinds.txt
 for name in step batch backward third all-ranks; do check "$name: so does advise" advised "$name" True; done
 
+# The causes of a peak: what much later steps need as well is no growth, and nothing more than before.
+causes() { # NAME LIST
+	"$memana" oom --json "$1".0.zst >oom.json && json oom.json \
+		"[c['id'] for c in d['causes'] if c['id'] in ('grows', 'more_than_before')] == $2"
+}
+check "oom: a store that is full does not grow" causes store "[]"
+check "oom: a leak does" causes step "['grows']"
+
 check "check: a leak breaks a limit" status 1 "$memana" check --growth 1MiB step.0.zst
 check "check: an output that is replaced does not" status 0 "$memana" check --growth 0 output.0.zst
 check "one place with its ranks" bash -c '"$0" steps --json all-ranks.?.zst >all.json' "$memana"

@@ -30,6 +30,7 @@ enum shape {
 	OUTPUT_LAST_2, /* the last two outputs */
 	GROWS_TO_HALF, /* a leak that has come to its end */
 	CACHE_FILLS,   /* a cache of four pieces */
+	STORE_FILLS,   /* a store of six pieces of 20 MiB */
 	NOTHING,
 };
 
@@ -59,6 +60,7 @@ static const struct kind {
 	{ "last-two", OUTPUT_LAST_2, 6, 1, 0, GROWTH_STEADY, 0, 0 },
 	{ "half", GROWS_TO_HALF, 8, 1, 0, GROWTH_STEADY, 0, 0 },
 	{ "cache", CACHE_FILLS, 8, 1, 0, GROWTH_STEADY, 0, 0 },
+	{ "store", STORE_FILLS, 24, 1, 0, GROWTH_STEADY, 0, 0 },
 	{ "nothing", NOTHING, 6, 1, 0, GROWTH_STEADY, 0, 0 },
 	{ "nothing-4", NOTHING, 4, 1, 0, GROWTH_STEADY, 0, 0 },
 	{ "one-rank", LEAK_STEP, 6, 4, 1, GROWTH_GROWING, 2, 12 },
@@ -108,6 +110,8 @@ static void forward(struct program *program, enum shape shape, uint32_t step, ui
 	    (shape == LEAK_FIFTH && last && step % 5 == 0) || (shape == GROWS_TO_HALF && last && step <= 4) ||
 	    (shape == CACHE_FILLS && last && step <= 4) || (shape == LEAK_BESIDE && last))
 		keep(program, "keep", 77, 2 * MIB);
+	if (shape == STORE_FILLS && last && step <= 6)
+		keep(program, "keep", 77, 20 * MIB);
 	if (shape == LEAK_SMALL && last)
 		keep(program, "keep", 77, 2048);
 	if (shape == LEAK_HELPER && last)

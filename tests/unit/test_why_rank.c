@@ -91,6 +91,28 @@ TEST(a_part_of_a_better_one_is_no_row)
 	CHECK_EQ(candidate[1].within, 0);
 }
 
+/* Bytes that came since the step before are a part of what grows, however few. Another detector's part has a row. */
+TEST(a_part_of_growth_is_no_row)
+{
+	static const enum mt_cause better[] = { MT_CAUSE_GROWS, MT_CAUSE_TWICE };
+	struct candidate_part part[] = { { 1, 800 }, { 2, 200 }, { 2, 200 } };
+	struct candidate candidate[2];
+	struct find find = { .scene = &scene, .candidate = candidate, .candidates = MT_ARRAY_SIZE(candidate) };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(better); i++) {
+		candidate[0] = (struct candidate){
+			.cause = better[i], .bytes = 1000, .fits = 1, .part = part, .parts = 2
+		};
+		candidate[1] = (struct candidate){
+			.cause = MT_CAUSE_MORE_THAN_BEFORE, .bytes = 200, .part = part + 2, .parts = 1
+		};
+		rank_all(&find);
+		CHECK_EQ(candidate[0].cause, better[i]);
+		CHECK_EQ(candidate[1].within, better[i] == MT_CAUSE_GROWS ? 0 : SCENE_NONE);
+	}
+}
+
 static struct candidate request_of(enum mt_cause cause, uint64_t bytes, int doubt)
 {
 	struct candidate candidate = { .cause = cause, .freed_high = bytes, .bytes = bytes, .within = SCENE_NONE };

@@ -85,13 +85,10 @@ static struct rounds count_rounds(const struct member *from, const struct member
 /* ---- whether it grows ---- */
 
 /* A start or a capture makes many pieces once. A backward shows several starts; a capture runs backwards itself. */
-static int comes_in_one_start(const struct scene *scene, const struct member *from, const struct member *to)
+static int comes_in_one_start(const struct scene *scene, const struct scene_site *site)
 {
-	const struct scene_site *site = from->site;
-
-	return from->block->step == to[-1].block->step &&
-	       (site->category == MT_CATEGORY_GRAPHS ||
-		(mt_phase_is_early(site->phase) && !scene->process[site->process].backward_end));
+	return site->category == MT_CATEGORY_GRAPHS ||
+	       (mt_phase_is_early(site->phase) && !scene->process[site->process].backward_end);
 }
 
 /* An evaluation that concatenates its outputs after each batch: the newest piece is the largest. */
@@ -105,10 +102,9 @@ static int are_equal(const struct member *from, const struct member *to)
 {
 	const struct member *it;
 
-	for (it = from; it < to; it++)
-		if (it->block->bytes != from->block->bytes)
-			return 0;
-	return 1;
+	for (it = from; it < to && it->block->bytes == from->block->bytes;)
+		it++;
+	return it == to;
 }
 
 static int grows_by_time(const struct member *from, const struct member *to)
@@ -123,13 +119,14 @@ static int grows_by_time(const struct member *from, const struct member *to)
 static void take_series(struct find *find, const struct member *from, const struct member *to)
 {
 	const struct rounds rounds = count_rounds(from, to);
+	int steps = from->block->step != to[-1].block->step;
 	int by_rounds = rounds.count >= ROUNDS && from->site->category != MT_CATEGORY_OPTIMIZER_STATE &&
-			!comes_in_one_start(find->scene, from, to);
+			(steps || !comes_in_one_start(find->scene, from->site));
 	int by_length = !by_rounds && grows_by_concatenation(from->site);
 	uint64_t bytes, times = by_rounds ? rounds.count : by_length ? from->site->made : (uint64_t)(to - from);
 	const struct member *it;
 
-	if (!by_rounds && !by_length && !grows_by_time(from, to))
+	if ((steps && find->scene->peak.is_usual) || (!by_rounds && !by_length && !grows_by_time(from, to)))
 		return;
 	for (it = from; it < to; it++) {
 		bytes = it->block->bytes;

@@ -115,7 +115,8 @@ static int is_within(const struct candidate *candidate, const struct candidate *
 	if (!candidate->parts || !better->parts || better->process != candidate->process)
 		return 0;
 	return (shared >= better->bytes / 100 * WITHIN && shared >= candidate->bytes / 100 * TOLD) ||
-	       (candidate->cause == MT_CAUSE_LARGEST && shared >= candidate->bytes / 100 * WITHIN);
+	       ((candidate->cause == MT_CAUSE_LARGEST || better->cause == MT_CAUSE_GROWS) &&
+		shared >= candidate->bytes / 100 * WITHIN);
 }
 
 /* A run of a thousand ranks has a thousand candidates of each cause. Keep the best RANKED_MAX. */

@@ -54,7 +54,8 @@ static int take_peak(struct scene *scene, const struct db_stmt *row, void *conte
 	scene->peak = (struct scene_peak){ .bytes = (uint64_t)db_int(row, 8),
 					   .used = (uint64_t)db_int(row, 9),
 					   .phase = scene_phase(db_text(row, 10)),
-					   .steps = db_int(row, 11) };
+					   .steps = db_int(row, 11),
+					   .is_usual = db_int(row, 12) };
 	return 0;
 }
 
@@ -62,10 +63,12 @@ static int find_peak(struct scene *scene)
 {
 	return scene_each(
 		scene,
+		"SELECT *, EXISTS (SELECT 1 FROM step_device AS later WHERE later.device = it.id AND "
+		"later.step > it.step + run_steps / 4 AND later.peak_bytes >= it.bytes * 0.95) FROM ("
 		"SELECT device.id, number, kind, ifnull(total_bytes, 0), peak.time, peak.process, peak.seq, peak.step, peak.bytes, "
 		"(SELECT ifnull(max(used_bytes), 0) FROM gpu_sample WHERE gpu_sample.device = device.id) AS used, peak.phase, "
-		"(SELECT ifnull(max(steps), 0) FROM process) FROM peak JOIN device ON device.id = peak.device ORDER BY "
-		"kind = 'cpu', ifnull(max(peak.bytes, used) * 1.0 / nullif(total_bytes, 0), 0) DESC, peak.bytes DESC, number LIMIT 1",
+		"(SELECT ifnull(max(steps), 0) FROM process) AS run_steps FROM peak JOIN device ON device.id = peak.device ORDER BY "
+		"kind = 'cpu', ifnull(max(peak.bytes, used) * 1.0 / nullif(total_bytes, 0), 0) DESC, peak.bytes DESC, number LIMIT 1) AS it",
 		NULL, 0, take_peak, NULL);
 }
 
@@ -77,12 +80,11 @@ struct earlier {
 	size_t count;
 };
 
-static int take_earlier(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_earlier(struct scene *scene MT_UNUSED, const struct db_stmt *row, void *context)
 {
 	struct earlier *earlier = context;
 	void *grown = scene_room(earlier->at, earlier->count, sizeof(*earlier->at));
 
-	(void)scene;
 	if (!grown)
 		return -MT_E_MEMORY;
 	earlier->at = grown;
@@ -194,12 +196,11 @@ static int find_step_before(struct scene *scene, struct scene_moments *moments)
 /* ---- other ranks ---- */
 
 /* Another rank's peak in the request's step, on another device; without this peak, the end of that rank's recording. */
-static int take_peer(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_peer(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	uint32_t index = scene_process_of(scene, db_int(row, 0));
 	struct scene_process *process = &scene->process[index == SCENE_NONE ? 0 : index];
 
-	(void)context;
 	if (index == SCENE_NONE || process->is_peer || scene->peers == SCENE_PEERS)
 		return 0;
 	process->is_peer = 1;
@@ -238,7 +239,7 @@ int scene_find_moments(struct scene *scene, struct scene_moments *moments)
 	moments->kept = error == 1;
 	if (!error)
 		error = find_before(scene, moments);
-	if (!error && !scene->request.has_before)
+	if (!error && !scene->request.has_before && !scene->peak.is_usual)
 		error = find_step_before(scene, moments);
 	return error < 0 ? error : find_peers(scene);
 }

@@ -4,9 +4,8 @@
 #include "rows/kept.h"
 #include "scene_impl.h"
 
-static int take_name(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_name(struct scene *scene MT_UNUSED, const struct db_stmt *row, void *context)
 {
-	(void)scene;
 	*(int *)context = db_int(row, 0) != 0;
 	return 0;
 }
@@ -24,7 +23,7 @@ static int take_moment(struct scene *scene, const struct db_stmt *row, void *con
 	kept->there = 1;
 	kept->matches = request->device == db_int(row, 0) && request->when.seq == db_int(row, 1) &&
 			request->when.process == db_int(row, 5);
-	if (db_int(row, 2) == KEPT_NO_BEFORE)
+	if (db_int(row, 2) == KEPT_NO_BEFORE || scene->peak.is_usual)
 		return 0;
 	kept->moments->has[SCENE_BEFORE] = 1;
 	request->has_before = db_int(row, 2) == KEPT_SAME_PLACE ? SCENE_SAME_PLACE : SCENE_STEP_BEFORE;
@@ -47,12 +46,11 @@ int scene_take_kept(struct scene *scene, struct scene_moments *moments)
 	return kept.matches ? 1 : -MT_E_BUSY;
 }
 
-static int take_sum(struct scene *scene, const struct db_stmt *row, void *context)
+static int take_sum(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
 	uint32_t index = scene_site_of(scene, db_int(row, 0));
 	struct scene_site *site;
 
-	(void)context;
 	if (index == SCENE_NONE)
 		return -MT_E_CORRUPT;
 	site = &scene->site[index];
