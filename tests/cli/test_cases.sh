@@ -31,6 +31,17 @@ for case in ace-1396 isaaclab-173 allennlp-3499 minimind-758 mochiwrapper-73 meg
 	check "$case: the first cause, and its action" first
 done
 
+# The name of the script says nothing about its functions: the causes and their actions are as before.
+causes_of() { # SCRIPT
+	mkdir "$1" && sed "s/ train\.py:/ $1:/" "$SRC/tests/cases/nanogpt-236.case" >"$1.case" &&
+		"$BUILD/cases/make_case" "$1.case" "$1" && "$memana" oom --json "$1"/*.zst |
+		python3 -c 'import json, sys; print([(c["id"], c["action_id"], c["bytes"]) for c in json.load(sys.stdin)["causes"]])'
+}
+script_names() {
+	causes_of train.py >told && [ -s told ] && causes_of train_ref.py | diff told - && causes_of my_ema.py | diff told -
+}
+check "the script's name is no evidence" script_names
+
 # The part that a person reads before the details. tests/golden/pages has some of them: UPDATE_PAGES=1 writes those anew.
 page_of() {
 	mkdir "$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/$1.case" "$1" && "$memana" oom "$1"/*.zst | sed '/^More: /,$d' >"$1.page" &&

@@ -94,7 +94,7 @@ static int take_frame(struct scene *scene, const struct db_stmt *row, void *cont
 	frame->native = !strcmp(db_text(row, 5), "native");
 	frame->elided = !strcmp(db_text(row, 5), "elided");
 	callstack_learn(frame);
-	added->tags = mt_why_tags(scene->why, frame->function, frame->file, frame->module);
+	added->tags = mt_why_tags(scene->why, frame->function, db_text(row, 6), frame->module);
 	return 0;
 }
 
@@ -127,13 +127,15 @@ static int take_node(struct scene *scene, const struct db_stmt *row, void *conte
 	return 0;
 }
 
+/* The name of a program's own script tells of all that it does, and of no function. */
 int scene_load_stacks(struct scene *scene)
 {
-	int error =
-		scene_each(scene,
-			   "SELECT frame.id, ifnull(function, ''), ifnull(file, ''), ifnull(line, 0), ifnull(path, ''), kind "
-			   "FROM frame LEFT JOIN elf_file ON elf_file.id = frame.elf_file ORDER BY frame.id",
-			   NULL, 0, take_frame, NULL);
+	int error = scene_each(
+		scene,
+		"SELECT frame.id, ifnull(function, ''), ifnull(file, ''), ifnull(line, 0), ifnull(path, ''), kind, "
+		"iif(file IN (SELECT file FROM frame JOIN stack_node ON frame = frame.id WHERE parent IS NULL AND "
+		"function = '<module>'), '', ifnull(file, '')) FROM frame LEFT JOIN elf_file ON elf_file.id = frame.elf_file ORDER BY frame.id",
+		NULL, 0, take_frame, NULL);
 
 	return error ? error
 		     : scene_each(scene, "SELECT id, ifnull(parent, 0), frame FROM stack_node ORDER BY id", NULL, 0,
