@@ -211,8 +211,10 @@ void why_say_cause(struct sentence *sentence, const struct why *why, const struc
 	char *first = sentence->text + sentence->size;
 	int of_place = !strncmp(form, place, sizeof(place) - 1), has_stack = candidate->node != SCENE_NONE;
 
-	/* Bytes without a recorded stack are named by their process. */
-	if (of_place && !has_stack) {
+	/* Bytes without a recorded stack, and bytes of another process than the requesting one, are named by their process. */
+	if (of_place && (!has_stack || candidate->process != why->scene.request.process)) {
+		if (has_stack && say_place(sentence, why, candidate))
+			say(sentence, " of ");
 		say_process(sentence, why, candidate);
 		form += sizeof(place) - 1;
 	}

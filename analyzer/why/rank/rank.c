@@ -119,13 +119,6 @@ static int is_within(const struct candidate *candidate, const struct candidate *
 		shared >= candidate->bytes / 100 * WITHIN);
 }
 
-/* A run of a thousand ranks has a thousand candidates of each cause. Keep the best RANKED_MAX. */
-static void cut(struct find *find)
-{
-	while (find->candidates > RANKED_MAX)
-		free(find->candidate[--find->candidates].part);
-}
-
 static void note_within(struct find *find)
 {
 	size_t i, k;
@@ -147,6 +140,8 @@ void rank_all(struct find *find)
 		set_key(find->scene, &find->candidate[i]);
 	if (find->candidates)
 		qsort(find->candidate, find->candidates, sizeof(*find->candidate), order);
-	cut(find);
+	/* A run of a thousand ranks has a thousand rows of each cause: keep the best. */
+	while (find->candidates > RANKED_MAX)
+		free(find->candidate[--find->candidates].part);
 	note_within(find);
 }
