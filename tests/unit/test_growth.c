@@ -23,6 +23,7 @@ enum shape {
 	LEAK_LARGER,   /* a larger piece each time */
 	LEAK_THIRD,    /* with every third step */
 	LEAK_FIFTH,    /* with every fifth step, as an evaluation keeps its outputs */
+	LEAK_SECOND,   /* with every second step, and more in the first */
 	LEAK_SMALL,    /* 2 KiB with every step, too little to see in few steps */
 	LEAK_SET_UP,   /* at a line that made 28 pieces in the first step */
 	LEAK_BESIDE,   /* at the line of the output that is replaced */
@@ -51,6 +52,7 @@ static const struct kind {
 	{ "larger", LEAK_LARGER, 6, 1, 1, GROWTH_GROWING, 7, 42 },
 	{ "third", LEAK_THIRD, 24, 1, 1, GROWTH_GROWING, 0, 16 },
 	{ "fifth", LEAK_FIFTH, 24, 1, 1, GROWTH_GROWING, 0, 8 },
+	{ "second", LEAK_SECOND, 20, 1, 1, GROWTH_GROWING, 1, 18 },
 	{ "small", LEAK_SMALL, 1024, 1, 1, GROWTH_GROWING, 0, 2 },
 	{ "small-24", LEAK_SMALL, 24, 1, 1, GROWTH_STEADY, 0, 0 },
 	{ "set-up", LEAK_SET_UP, 6, 1, 1, GROWTH_GROWING, 2, 10 },
@@ -110,6 +112,8 @@ static void forward(struct program *program, enum shape shape, uint32_t step, ui
 	    (shape == LEAK_FIFTH && last && step % 5 == 0) || (shape == GROWS_TO_HALF && last && step <= 4) ||
 	    (shape == CACHE_FILLS && last && step <= 4) || (shape == LEAK_BESIDE && last))
 		keep(program, "keep", 77, 2 * MIB);
+	if (shape == LEAK_SECOND && last && step % 2)
+		keep(program, "keep", 77, (step == 1 ? 4 : 2) * MIB);
 	if (shape == STORE_FILLS && last && step <= 6)
 		keep(program, "keep", 77, 20 * MIB);
 	if (shape == LEAK_SMALL && last)
@@ -261,6 +265,24 @@ TEST(all_reports_agree_on_what_grows)
 		check_reports(&run, &kinds[i]);
 		run_close(&run);
 	}
+}
+
+TEST(the_remedy_depends_on_what_grows)
+{
+	const uint32_t category[] = { MT_CATEGORY_WEIGHTS, MT_CATEGORY_GRAPHS, MT_CATEGORY_ACTIVATIONS };
+	struct sentence said[MT_ARRAY_SIZE(category)] = { 0 };
+	struct growth_list none = { 0 };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(category); i++) {
+		struct growth_place place = { .bytes = MIB, .category = mt_category_name(category[i]) };
+		struct growth_list steps = { &place, 1, 1 };
+
+		growth_say_remedy(&said[i], &steps, &none);
+	}
+	CHECK(strcmp(said[0].text, said[1].text));
+	CHECK(strcmp(said[0].text, said[2].text));
+	CHECK(strcmp(said[1].text, said[2].text));
 }
 
 /* The screen has a summary of its own, and names that come later. */

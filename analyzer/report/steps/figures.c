@@ -149,13 +149,14 @@ void growth_say_state(struct sentence *sentence, const struct growth_figures *fi
 	const struct steps_lane *lane = growth_worst_lane(figures);
 
 	if (!lane)
-		sentence_say(sentence, "%s",
-			     !text_known.history ? answer_no_history
-			     : text_known.snapshot
-				     ? "No step ended in this snapshot: its history has no optimizer that ran and was "
-				       "left. memana phases and memana retained look inside the one step it has."
-				     : "No ended step was recorded. memrec --step-mark PATTERN says what one step is; "
-				       "memana info lists what was recorded.");
+		sentence_say(
+			sentence, "%s",
+			!text_known.history ? answer_no_history
+			: text_known.snapshot
+				? "No step ended in this snapshot: its history has no optimizer that ran and was "
+				  "left. memana phases and memana retained look inside the one step it has."
+				: "No ended step was recorded. memana oom tells what requests keep without steps. "
+				  "memrec --step-mark PATTERN says what one step is; memana info lists what was recorded.");
 	else if (lane->state == GROWTH_GROWING)
 		growth_say(sentence, &figures->growth, 0);
 	else

@@ -207,9 +207,11 @@ static int take_run(struct growing *growing, struct growth_run *run)
 	place->replaced = run->kept - run->bytes;
 	if (sets_up(growing->at.kept, run)) {
 		run->bytes -= growing->at.kept[0] < run->bytes ? growing->at.kept[0] : 0;
-		run->first++;
-		run->parts--;
 		run->growing--;
+		do {
+			run->first++;
+			run->parts--;
+		} while (run->parts > 1 && growing->at.kept[run->first] <= growing->at.threshold);
 	}
 	if (missing <= growing->at.parts / GROWTH_GAP + 1 && last > growing->at.threshold) {
 		run->bytes += last < run->most + run->most / 2 ? last : run->most;

@@ -163,29 +163,35 @@ void growth_say(struct sentence *sentence, const struct growth *growth, int64_t 
 	say_rest(sentence, growth, at);
 }
 
-/* Whether most of the growing bytes were allocated during the capture of CUDA graphs. */
-static int is_of_graphs(const struct growth_list *steps, const struct growth_list *batches)
+/* Whether most of the growing bytes have one of these categories. `set`: bits, by enum mt_category. */
+static int is_mostly(const struct growth_list *steps, const struct growth_list *batches, unsigned set)
 {
 	const struct growth_list *const lists[] = { steps, batches };
-	const char *graphs = mt_category_name(MT_CATEGORY_GRAPHS);
 	uint64_t bytes = 0, all = 0;
 	size_t i, k;
 
 	for (k = 0; k < MT_ARRAY_SIZE(lists); k++)
 		for (i = 0; i < lists[k]->count; i++) {
 			all += lists[k]->place[i].bytes;
-			bytes += strcmp(lists[k]->place[i].category, graphs) ? 0 : lists[k]->place[i].bytes;
+			bytes += set >> mt_category_parse(lists[k]->place[i].category) & 1 ? lists[k]->place[i].bytes
+											   : 0;
 		}
 	return bytes > all / 2;
 }
 
 void growth_say_remedy(struct sentence *sentence, const struct growth_list *steps, const struct growth_list *batches)
 {
-	if (is_of_graphs(steps, batches))
+	const unsigned model = 1u << MT_CATEGORY_WEIGHTS | 1u << MT_CATEGORY_OPTIMIZER_STATE;
+
+	if (is_mostly(steps, batches, 1u << MT_CATEGORY_GRAPHS))
 		sentence_say(sentence,
 			     "%s while CUDA graphs are captured: capture fewer or none, or take a later version of the library that "
 			     "captures them; where the code that keeps it is yours, drop the reference.",
 			     steps->count ? " It comes" : ",");
+	else if (is_mostly(steps, batches, model))
+		sentence_say(sentence,
+			     "%s parts are added to a model or its optimizer, or models are made and not freed.",
+			     steps->count ? " No knob fixes this:" : ": no knob fixes this;");
 	else
 		sentence_say(sentence,
 			     "%s drop the reference (keep a detached number instead of the tensor, or delete it before the "
