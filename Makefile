@@ -79,7 +79,7 @@ NOP_OBJ := $(NOP_SRC:%.c=$(B)/agent/%.o)
 # Each file here makes each link slower. Libraries and tests have ordinary objects. `make LTO=` turns the copy off, as do SAN, DEBUG and a compiler without it.
 HOT_SRC := $(wildcard formats/ledger/*.c formats/import/*.c formats/base/addrmap.c analyzer/engine/stream*.c \
 	$(addprefix formats/trace/,decoder.c defs.c encoder.c) formats/ring/emitter.c formats/write/writer.c \
-	$(addprefix formats/phase/,phase.c phase_loss.c phase_marks.c phase_stack.c phase_steps.c) \
+	$(addprefix formats/phase/,phase.c phase_known.c phase_loss.c phase_marks.c phase_stack.c phase_steps.c) \
 	$(addprefix analyzer/label/,attribution.c category.c category_sizes.c census.c) analyzer/device/gpu_total.c analyzer/engine/outlived.c \
 	$(addprefix analyzer/rows/,kept.c load_sums.c row_sink.c))
 LTO ?= $(if $(SAN)$(DEBUG),,$(shell echo 'int main(void) { return 0; }' | $(CC) -flto=auto -x c - -o /dev/null 2>/dev/null && echo -flto=auto))

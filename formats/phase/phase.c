@@ -15,6 +15,7 @@ struct mt_tracker *mt_tracker_new(const struct mt_rules *rules, const struct mt_
 	memset(tracker, 0, offsetof(struct mt_tracker, range));
 	tracker->rules = rules;
 	tracker->defs = defs;
+	tracker->changes = 1;
 	for (role = 0; role < ROLES; role++)
 		for (part = 0; part < PARTS; part++)
 			tracker->category[role][part] = (uint8_t)mt_rules_category(rules, (enum mt_role)role,
@@ -57,6 +58,7 @@ static uint32_t thread_of(struct mt_tracker *tracker, const struct mt_event *eve
 	if (thread->known || !def)
 		return (uint32_t)event->thread;
 	thread->known = 1;
+	tracker->changes++;
 	thread->is_main = (def->flags & MT_THREAD_MAIN) != 0;
 	thread->is_autograd = (def->flags & MT_THREAD_AUTOGRAD) || !strncmp(mt_defs_string(tracker->defs, def->name),
 									    "pt_autograd_", strlen("pt_autograd_"));
@@ -195,12 +197,13 @@ static uint32_t deciding_frame(const struct mt_label *label, const struct stack_
 	return label->part == stack->part ? stack->part_frame : 0;
 }
 
-static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, const struct stack_state *stack,
-			const struct mark_state *marks, struct mt_label *label)
+static enum forward_use label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node,
+				    const struct stack_state *stack, const struct mark_state *marks,
+				    struct mt_label *label)
 {
 	struct track_thread *thread = &tracker->thread[id];
 	int autograd = thread->is_autograd || thread->windows;
-	int alone, guessed, helped;
+	int alone, guessed, helped, reads_forward;
 
 	label_own(label, marks, stack);
 	if (autograd)
@@ -212,7 +215,8 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, 
 		label_inherited(label, tracker, thread, !stack->python, alone);
 	if (thread->is_autograd && !label->category && window_captures(tracker))
 		label->category = MT_CATEGORY_GRAPHS;
-	if (!autograd && tracker_is_loss(tracker, thread, node, stack, label))
+	reads_forward = !autograd && tracker_may_be_loss(stack, label);
+	if (reads_forward && tracker_is_loss(tracker, thread, node, stack, label))
 		label->part = MT_PART_FORWARD;
 	guessed = !(label->role | label->part) && !tracker->begun;
 	if (guessed)
@@ -225,6 +229,9 @@ static void label_event(struct mt_tracker *tracker, uint32_t id, uint64_t node, 
 		tracker->begun = 1;
 	if (label->part)
 		tracker_loss_note(tracker, thread, stack, label);
+	if (reads_forward || label->part == MT_PART_BACKWARD || label->part == MT_PART_OPTIMIZER)
+		return FORWARD_READ;
+	return tracker_sets_forward(stack, label) ? FORWARD_SET : FORWARD_UNUSED;
 }
 
 /* 1: the stack's role is that of an inner frame and gives way to the thread's role, whose frame may be missing. */
@@ -284,13 +291,13 @@ static int is_past_backward(const struct track_thread *thread, const struct stac
 	       (stack->part == MT_PART_FORWARD || stack->part == MT_PART_OPTIMIZER);
 }
 
-void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps,
-		      struct mt_label *label)
+static enum forward_use follow_event(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread,
+				     int follow_steps, struct mt_label *label)
 {
-	uint32_t thread = thread_of(tracker, event);
 	struct stack_state mended;
 	const struct stack_state *stack = stack_of(tracker, event, thread, &mended);
 	struct mark_state marks = { 0 };
+	enum forward_use use;
 
 	*label = (struct mt_label){ 0 };
 	if (tracker->steps.due)
@@ -301,7 +308,7 @@ void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, 
 		tracker_window_lost(tracker, thread);
 	if (tracker->ranges || tracker->thread[thread].marks)
 		marks = tracker_marks(tracker, thread);
-	label_event(tracker, thread, event->stack, stack, &marks, label);
+	use = label_event(tracker, thread, event->stack, stack, &marks, label);
 	if (tracker_is_memory(event->kind))
 		tracker->thread[thread].last_role = label->role;
 	if (tracker_is_memory(event->kind) && tells_work(&tracker->thread[thread], stack, &marks))
@@ -316,4 +323,20 @@ void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, 
 		label->step_closed = 1;
 	}
 	label->step = tracker->steps.ended + 1;
+	return use;
+}
+
+void mt_tracker_event(struct mt_tracker *tracker, const struct mt_event *event, int follow_steps,
+		      struct mt_label *label)
+{
+	struct track_state before;
+	enum forward_use use;
+	uint32_t thread;
+
+	if (known_take(tracker, event, follow_steps, label))
+		return;
+	thread = thread_of(tracker, event);
+	known_begin(tracker, thread, &before);
+	use = follow_event(tracker, event, thread, follow_steps, label);
+	known_end(tracker, event, thread, follow_steps, &before, use, label);
 }

@@ -7,10 +7,13 @@
  *       └──────────────> phase.c       puts both together into a label; phase_loss.c: between a forward and its backward
  *                           └────────> phase_steps.c   counts steps by labels and marks
  *                                           └────────> phase_roles.c   and by the roles of RL frameworks
+ *
+ *     phase_known.c   labels of events that change nothing, kept per thread and stack
  */
 #ifndef FORMATS_PHASE_IMPL_H
 #define FORMATS_PHASE_IMPL_H
 
+#include <stddef.h>
 #include "memtrace/phase.h"
 #include "rules/rules.h"
 
@@ -94,32 +97,46 @@ struct trainer {
 
 /* The state of phase_roles.c. A thread is its id plus 1; 0: none. */
 struct track_roles {
-	struct trainer trainer[TRAINERS_MAX];
-	uint32_t trainers;
 	uint32_t update_thread;  /* thread of the weight update that ends the step */
 	uint32_t sleep_thread;   /* thread that puts the engine to sleep, which ends the step */
 	uint8_t updates, sleeps; /* 1: weight updates were seen; 1: an engine that sleeps was seen */
 	uint8_t awake, rolled,
 		renewed; /* since the last end: the engine woke up; a rollout ran; new weights came after it */
+	uint32_t trainers;
+	struct trainer trainer[TRAINERS_MAX];
 };
 
 /* The sources of ends of steps; a later one beats the earlier ones. */
 enum step_source { STEP_BY_WINDOW, STEP_BY_OPTIMIZER, STEP_BY_ROLES, STEP_BY_MARK, STEP_BY_RANGE, STEP_BY_API };
 
 struct track_steps {
-	char pattern[256]; /* "": auto */
 	uint32_t ended;
 	enum step_source source;
-	struct track_roles roles;
 	int backward, work; /* happened since the last end */
 	int inside;         /* 1: the optimizer is running; the step ends with the next event outside */
 	uint32_t inside_thread;
 	int optimizer_seen, stacks_seen, mark_seen;
-	uint32_t windows;            /* number of closed windows since another source ended a step */
-	uint32_t range_thread;       /* thread whose step ranges count; 0: none yet */
-	int due;                     /* 1: the step has ended: the next event is the first one of the next step */
+	uint32_t windows;      /* number of closed windows since another source ended a step */
+	uint32_t range_thread; /* thread whose step ranges count; 0: none yet */
+	int due;               /* 1: the step has ended: the next event is the first one of the next step */
+	struct track_roles roles;
+	/* From here on: nothing that decides about a memory event. */
+	char pattern[256];           /* "": auto */
 	char due_why[320], why[320]; /* reasons, with at most 256 bytes of a name */
 };
+
+/* The label of the events of a thread with a stack, as long as no event changes the tracker. */
+struct known_label {
+	uint64_t key;     /* thread and stack */
+	uint64_t changes; /* the tracker's `changes`, and `follow_steps`; 0: empty */
+	uint32_t needs;   /* the thread's `forward` that the label depends on, or ANY_FORWARD */
+	uint32_t leaves;  /* the thread's `forward` after the event, or ANY_FORWARD: as before */
+	struct mt_label label;
+};
+
+#define ANY_FORWARD UINT32_MAX
+
+#define KNOWN_LABELS 256u
 
 #define COUNT_ONE(...) +1
 enum { ROLES = 0 MT_ROLE_LIST(COUNT_ONE), PARTS = 0 MT_PART_LIST(COUNT_ONE) };
@@ -133,14 +150,17 @@ struct mt_tracker {
 	struct rule_match *name;     /* by string id; the same */
 	struct track_thread *thread; /* by thread id */
 	size_t nodes, frames, names, threads;
-	uint32_t ranges;                /* used entries of `range` */
-	uint32_t main_thread;           /* thread id, 0: not seen */
-	uint32_t window_thread;         /* id plus 1 of the thread with the newest open backward window; 0: none */
-	uint32_t work_thread;           /* id plus 1 of the newest thread with work for helpers; 0: none */
-	uint32_t span_thread;           /* id plus 1 of the newest thread in a role function; 0: none */
-	uint64_t serial;                /* for marks and windows */
-	int begun;                      /* something other than init has run */
 	uint8_t category[ROLES][PARTS]; /* the rules' answer for role and part alone */
+	uint64_t changes;               /* events that changed the state; from 1 */
+	struct known_label known[KNOWN_LABELS];
+	/* From here to the used entries of steps.roles.trainer: the state. */
+	uint32_t ranges;        /* used entries of `range` */
+	uint32_t main_thread;   /* thread id, 0: not seen */
+	uint32_t window_thread; /* id plus 1 of the thread with the newest open backward window; 0: none */
+	uint32_t work_thread;   /* id plus 1 of the newest thread with work for helpers; 0: none */
+	uint32_t span_thread;   /* id plus 1 of the newest thread in a role function; 0: none */
+	uint64_t serial;        /* for marks and windows */
+	int begun;              /* something other than init has run */
 	struct track_steps steps;
 	struct mark range[MARKS_MAX]; /* process-wide, oldest first; last and not cleared: few processes touch it */
 };
@@ -166,6 +186,63 @@ static inline int tracker_is_memory(uint32_t kind)
 static inline int role_is_of_the_loop(uint8_t role)
 {
 	return role != MT_ROLE_NONE && role != MT_ROLE_INIT && role != MT_ROLE_OTHER;
+}
+
+/*
+ * phase_known.c. A memory event that leaves the state as it was gets a label that holds for the next event of its
+ * thread and stack, until an event changes the state.
+ */
+#define STATE_BEGIN offsetof(struct mt_tracker, ranges)
+#define STATE_END offsetof(struct mt_tracker, steps.roles.trainer)
+
+/* Whether an event set or read the `forward` of its thread. */
+enum forward_use { FORWARD_UNUSED, FORWARD_SET, FORWARD_READ };
+
+/* The state that a memory event of one thread may change. */
+struct track_state {
+	struct track_thread thread;
+	char rest[STATE_END - STATE_BEGIN];
+	struct trainer trainer[TRAINERS_MAX];
+};
+
+void known_begin(const struct mt_tracker *tracker, uint32_t thread, struct track_state *before);
+void known_end(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread, int follow,
+	       struct track_state *before, enum forward_use use, const struct mt_label *label);
+
+static inline struct known_label *known_slot(struct mt_tracker *tracker, const struct mt_event *event)
+{
+	uint64_t hash = (event->stack ^ event->thread << 20) * 0x9e3779b97f4a7c15ull;
+
+	return &tracker->known[(hash >> 40) % KNOWN_LABELS];
+}
+
+static inline uint64_t known_key(const struct mt_event *event)
+{
+	return event->thread << 32 | (event->stack & UINT32_MAX);
+}
+
+static inline uint64_t known_changes(const struct mt_tracker *tracker, int follow)
+{
+	return tracker->changes << 1 | (follow != 0);
+}
+
+/* Takes an event with a known label. 1: done; 0: its label is not known. */
+static inline int known_take(struct mt_tracker *tracker, const struct mt_event *event, int follow,
+			     struct mt_label *label)
+{
+	const struct known_label *known = known_slot(tracker, event);
+	struct track_thread *thread;
+
+	if (known->key != known_key(event) || known->changes != known_changes(tracker, follow) ||
+	    !tracker_is_memory(event->kind) || (event->thread | event->stack) > UINT32_MAX)
+		return 0;
+	thread = &tracker->thread[event->thread];
+	if (known->needs != ANY_FORWARD && known->needs != thread->forward)
+		return 0;
+	if (known->leaves != ANY_FORWARD)
+		thread->forward = known->leaves;
+	*label = known->label;
+	return 1;
 }
 
 /* phase_stack.c: computes the state of a node that is not known yet. */
@@ -202,6 +279,24 @@ static inline struct mark_state tracker_marks(const struct mt_tracker *tracker, 
 }
 
 struct mark_state tracker_process_marks(const struct mt_tracker *tracker); /* for threads without marks */
+
+static inline int role_may_train(uint8_t role)
+{
+	return role == MT_ROLE_NONE || role == MT_ROLE_TRAIN;
+}
+
+/* 1: an event of a forward that a function calls: it becomes the thread's `forward`, whatever that was. */
+static inline int tracker_sets_forward(const struct stack_state *stack, const struct mt_label *label)
+{
+	return label->part == MT_PART_FORWARD && stack->part == MT_PART_FORWARD && stack->caller &&
+	       role_may_train(label->role);
+}
+
+/* 1: whether the event is between a forward and its backward depends on the thread's `forward`. */
+static inline int tracker_may_be_loss(const struct stack_state *stack, const struct mt_label *label)
+{
+	return !label->part && !label->category && role_may_train(label->role) && stack->python;
+}
 
 /*
  * phase_loss.c. Notes a labelled event. tracker_is_loss: 1: an event without a part is between a forward and its

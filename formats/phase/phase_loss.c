@@ -62,17 +62,12 @@ static uint64_t common_function(const struct mt_tracker *tracker, uint32_t a, ui
 	return 0;
 }
 
-static int may_train(uint8_t role)
-{
-	return role == MT_ROLE_NONE || role == MT_ROLE_TRAIN;
-}
-
 void tracker_loss_note(struct mt_tracker *tracker, struct track_thread *thread, const struct stack_state *stack,
 		       const struct mt_label *label)
 {
 	switch (label->part) {
 	case MT_PART_FORWARD:
-		if (stack->part == MT_PART_FORWARD && stack->caller && may_train(label->role))
+		if (tracker_sets_forward(stack, label))
 			thread->forward = stack->caller;
 		break;
 	case MT_PART_BACKWARD:
@@ -93,7 +88,7 @@ int tracker_is_loss(const struct mt_tracker *tracker, const struct track_thread 
 	uint64_t function = 0;
 	const struct mt_node *def;
 
-	if (!at || label->part || label->category || !may_train(label->role) || !stack->python)
+	if (!at || !tracker_may_be_loss(stack, label))
 		return 0;
 	if (thread->loop && runs(tracker, (uint32_t)node, thread->loop))
 		return 1;

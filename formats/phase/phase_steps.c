@@ -277,6 +277,7 @@ int mt_tracker_finish(struct mt_tracker *tracker)
 	struct track_steps *steps = &tracker->steps;
 	const char *why;
 
+	tracker->changes++;
 	if (tracker_step_due(tracker, 1))
 		return 1;
 	why = steps->source <= STEP_BY_ROLES || steps->pattern[0] ? finished(steps) : NULL;
