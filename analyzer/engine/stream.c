@@ -318,6 +318,7 @@ int stream_finish(struct stream *stream)
 int stream_init(struct stream *stream, const struct mt_rules *rules)
 {
 	stream->rules = rules;
+	stream->own = &stream->analysis->process[stream->process];
 	stream->turn = stream->alive = INT64_MIN;
 	stream->time = analysis_time(stream_process(stream), stream_process(stream)->info->start_monotonic);
 	memset(stream->device_of, 0xff, sizeof(stream->device_of));

@@ -40,6 +40,7 @@ struct stream {
 	struct analysis *analysis;
 	const struct analysis_sink *sink; /* never NULL */
 	uint32_t process;                 /* index into analysis->process */
+	struct analysis_process *own;     /* the entry of `process`; the array stays in its place */
 	const struct mt_rules *rules;
 	struct mt_tracker *tracker;
 	struct mt_ledger *ledger;
@@ -117,10 +118,10 @@ struct stream {
 
 static inline struct analysis_process *stream_process(const struct stream *stream)
 {
-	return &stream->analysis->process[stream->process];
+	return stream->own;
 }
 
-/* 0 or -MT_E_MEMORY. `stream` is zeroed; release it in any case. */
+/* 0 or -MT_E_MEMORY. Only analysis, process and sink of `stream` are set. Release it in any case. */
 int stream_init(struct stream *stream, const struct mt_rules *rules);
 void stream_release(struct stream *stream);
 

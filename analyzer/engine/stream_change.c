@@ -193,9 +193,10 @@ static void note_totals(struct stream *stream, const struct mt_event *event, con
 /* The enum mt_kind of the memory that this event brings to life, if it holds bytes; else 0. */
 static uint32_t kind_of_birth(const struct mt_event *event)
 {
+	const uint32_t births = 1u << MT_TENSOR_ALLOC | 1u << MT_DRIVER_ALLOC | 1u << MT_VMM_CREATE;
 	uint64_t kind = event->kind == MT_LIVE ? event->value : event->kind;
 
-	return kind == MT_TENSOR_ALLOC || kind == MT_DRIVER_ALLOC || kind == MT_VMM_CREATE ? (uint32_t)kind : 0;
+	return kind < 32 && births >> kind & 1 ? (uint32_t)kind : 0;
 }
 
 /* A snapshot has requested sizes, and the sum of the blocks. Older memory is told one by one. */

@@ -327,7 +327,9 @@ int stream_sample_held(struct stream *stream, const struct mt_event *event)
 
 	while (stream->moved_count && !error) {
 		id = stream->moved[--stream->moved_count];
-		gpu = stream->no_gpu[id] ? NULL : gpu_total_of(stream, id);
+		if (stream->no_gpu[id])
+			continue;
+		gpu = stream->gpu[id] ? stream->gpu[id] : gpu_total_of(stream, id);
 		if (!gpu)
 			continue;
 		held = mt_ledger_held(stream->ledger, id);
