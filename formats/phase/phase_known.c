@@ -30,14 +30,19 @@ void known_begin(const struct mt_tracker *tracker, uint32_t thread, struct track
 		memcpy(before->trainer, tracker->steps.roles.trainer, trainer_bytes(tracker));
 }
 
+/* Bytes between members count, too: where they differ, one label is not kept. */
+static int are_same(const void *a, const void *b, size_t size)
+{
+	return !memcmp(a, b, size);
+}
+
 /* 1: nothing but `forward` has changed. The number of trainers is in `rest`. */
 static int is_same(struct mt_tracker *tracker, uint32_t thread, struct track_state *before)
 {
 	before->thread.forward = tracker->thread[thread].forward;
-	return !memcmp(&before->thread, &tracker->thread[thread], sizeof(before->thread)) &&
-	       !memcmp(before->rest, rest_of(tracker), sizeof(before->rest)) &&
-	       (!tracker->steps.roles.trainers ||
-		!memcmp(before->trainer, tracker->steps.roles.trainer, trainer_bytes(tracker)));
+	return are_same(&before->thread, &tracker->thread[thread], sizeof(before->thread)) &&
+	       are_same(before->rest, rest_of(tracker), sizeof(before->rest)) &&
+	       are_same(before->trainer, tracker->steps.roles.trainer, trainer_bytes(tracker));
 }
 
 /* 1: the meaning of thread and stack cannot change by definitions that follow. */
