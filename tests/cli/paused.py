@@ -352,7 +352,7 @@ def controller_is_killed():
 def collector_of(run):
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
-            words = open(path).read().split("\0")
+            words = open(path, errors="replace").read().split("\0")
         except OSError:
             continue
         if words[1:2] == ["--collect"] and "/%d.ring" % run.pid in words[2] and os.path.abspath("rings") in words[2]:
