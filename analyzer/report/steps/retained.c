@@ -200,7 +200,7 @@ static int make_instants(struct db *db, const struct retained_question *question
 
 /*
  * The memory at a phase's peak, by the phase that allocated it. CROSS JOIN makes SQLite pass over the allocations once.
- * Few of them were alive at a moment: the index tells this before sites and spans are looked up.
+ * Few of them were alive at a moment: the index tells this before sites and spans are looked up. Two numbers sort faster than six columns.
  */
 static int make_crossings(struct db *db, const struct retained_question *question)
 {
@@ -214,12 +214,13 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 	if (question->to)
 		snprintf(to, sizeof(to), " AND instant.phase = '%s'", question->to);
 	snprintf(sql, sizeof(sql),
-		 "CREATE TEMP TABLE crossing AS SELECT allocation.device AS device, process, instant.phase AS alive, "
-		 "ifnull(node, 0) AS node, allocation.phase AS phase, category, sum(bytes) AS bytes, sum(allocations) AS count "
-		 "FROM in_use_span AS allocation CROSS JOIN temp.instant ON %s AND " ALIVE_AT(
+		 "CREATE TEMP TABLE crossing AS SELECT site.device AS device, process, instant.phase AS alive, ifnull(node, 0) "
+		 "AS node, site.phase AS phase, category, sum(bytes) AS bytes, sum(count) AS count FROM (SELECT instant.rowid "
+		 "AS at, site, sum(bytes) AS bytes, sum(allocations) AS count FROM in_use_span AS allocation CROSS JOIN temp.instant ON %s AND " ALIVE_AT(
 			 "instant.time", "at_process",
 			 "instant.seq") " AND instant.phase <> allocation.phase "
-					"WHERE bytes AND EXISTS (SELECT 1 FROM temp.instant WHERE %s)%s%s GROUP BY 1, 2, 3, 4, 5, 6",
+					"WHERE bytes AND EXISTS (SELECT 1 FROM temp.instant WHERE %s)%s%s GROUP BY 1, 2) "
+					"JOIN temp.instant ON instant.rowid = at JOIN site ON site.id = site GROUP BY 1, 2, 3, 4, 5, 6",
 		 lives, lives, from, to);
 	return error ? error : db_execute(db, sql);
 }
