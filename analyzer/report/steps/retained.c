@@ -394,7 +394,7 @@ static int find_stays(struct retained *retained, struct db *db)
 		db,
 		"SELECT category, sum(bytes) FILTER (WHERE step <= first), sum(bytes) FILTER (WHERE step > first), "
 		"sum(asleep) "
-		"FROM temp.kept AS kept JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step "
+		"FROM temp.kept AS kept CROSS JOIN (SELECT process, min(step) AS first, max(step) AS last FROM step "
 		"GROUP BY process) AS span USING (process) WHERE since <= last AND (gone IS NULL OR gone > last) "
 		"GROUP BY category",
 		stays_row, retained);
