@@ -192,6 +192,18 @@ void callstack_learn(struct callstack_frame *frame)
 	frame->learned = learned;
 }
 
+struct tuple callstack_key(const struct callstack_frame *frame)
+{
+	return (struct tuple){ { tuple_text(frame->function), tuple_text(frame->file), tuple_text(frame->module),
+				 (uint64_t)frame->native << 1 | (uint64_t)frame->elided } };
+}
+
+int callstack_is_alike(const struct callstack_frame *one, const struct callstack_frame *two)
+{
+	return one->native == two->native && one->elided == two->elided && !strcmp(one->function, two->function) &&
+	       !strcmp(one->file, two->file) && !strcmp(one->module, two->module);
+}
+
 static int has(const struct callstack_frame *frame, enum trait trait)
 {
 	return frame->learned ? (frame->learned & 1u << trait) != 0 : is_so[trait](frame);

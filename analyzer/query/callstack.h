@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/symbol.h"
+#include "base/tuple.h"
 #include "database/db.h"
 
 /* A frame. The maker of the frame owns its strings. Strings are never NULL; "" and 0: unknown. */
@@ -36,6 +37,13 @@ void callstack_release(struct callstack *stack);
 
 /* Adds a frame. The frame stays its owner's. Returns 0 or -MT_E_MEMORY. */
 int callstack_append(struct callstack *stack, const struct callstack_frame *frame);
+
+/*
+ * Frames with the same words are alike: callstack_learn tells the same of them. The key is the same for frames that are alike, and
+ * rarely for others.
+ */
+struct tuple callstack_key(const struct callstack_frame *frame);
+int callstack_is_alike(const struct callstack_frame *one, const struct callstack_frame *two);
 
 /* Stores the answers of the questions below in the frame: names are long, and the questions come often. */
 void callstack_learn(struct callstack_frame *frame);

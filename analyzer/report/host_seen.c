@@ -94,10 +94,11 @@ static int take_rise(void *context, struct db_stmt *stmt)
 int host_rose(struct host_rise *rise, struct db *db)
 {
 	static const char sql[] =
-		"SELECT (SELECT rss_bytes FROM host_sample WHERE process = own.process AND rss_bytes IS NOT NULL ORDER BY time DESC LIMIT 1) - "
-		"(SELECT rss_bytes FROM host_sample WHERE process = own.process AND rss_bytes IS NOT NULL ORDER BY time LIMIT 1), "
-		"(SELECT max(cgroup_bytes) - min(cgroup_bytes) FROM host_sample WHERE rss_bytes IS NOT NULL AND time >= (SELECT max(first) FROM (SELECT "
-		"min(time) AS first FROM host_sample GROUP BY process))) FROM (SELECT DISTINCT process FROM host_sample) AS own";
+		"SELECT newest.rss_bytes - oldest.rss_bytes, (SELECT max(cgroup_bytes) - min(cgroup_bytes) FROM host_sample "
+		"WHERE rss_bytes IS NOT NULL AND time >= (SELECT max(first) FROM (SELECT min(time) AS first FROM host_sample GROUP BY process))) "
+		"FROM (SELECT process, rss_bytes, max(time) FROM host_sample WHERE rss_bytes IS NOT NULL GROUP BY process) AS newest "
+		"JOIN (SELECT process, rss_bytes, min(time) FROM host_sample WHERE rss_bytes IS NOT NULL GROUP BY process) AS oldest "
+		"USING (process)";
 	const int64_t none[ANSWER_PARAMETERS] = { 0 };
 
 	*rise = (struct host_rise){ 0 };

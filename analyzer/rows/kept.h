@@ -26,6 +26,7 @@
 
 #define KEPT_WINDOW 65536u /* deaths of one process, of 72 bytes each */
 #define KEPT_WINDOWS 4u    /* most windows of a run of several processes */
+#define KEPT_PEERS 8u      /* most other ranks that memana oom compares the moment with */
 
 /* A place in the order of all events of the run. */
 struct kept_when {

@@ -11,8 +11,11 @@
 #include "report/steps/query_phases.h"
 #include "report/steps/query_steps.h"
 #include "report/steps/retained.h"
+#include "report/top_host.h"
+#include "rows/kept.h"
 #include "run_kit.h"
 #include "trace_builder.h"
+#include "why/page/why.h"
 
 #define FEW 300
 #define TIMES 4 /* as much more in the larger run */
@@ -163,7 +166,7 @@ static void write_process(const char *path, uint32_t number)
 	uint64_t i;
 
 	snprintf(uuid, sizeof(uuid), "GPU-of-%u", number);
-	builder_open_on(&m, path, 1000 + number, -1, (80 << 10) * MIB);
+	builder_open_on(&m, path, 1000 + number, (int)number, (80 << 10) * MIB);
 	m.device = builder_device(&m, MT_DEVICE_CUDA, 1, "Test GPU", uuid, (80 << 10) * MIB);
 	builder_phase(&m, "forward");
 	m.stack = builder_python(&m, 0, "forward", "/home/me/model.py", 31);
@@ -171,8 +174,16 @@ static void write_process(const char *path, uint32_t number)
 	for (i = 0; i < 10; i++)
 		builder_tensor_alloc(&m, 0x100000000ull + i * MIB, MIB);
 	builder_phase_end(&m);
-	for (i = 1; i <= STEPS_EACH; i++)
+	for (i = 1; i <= STEPS_EACH; i++) {
 		builder_step(&m, i);
+		builder_event(&m, (struct mt_event){ .kind = MT_GPU_SAMPLE,
+						     .device = m.device,
+						     .size = 21 * MIB,
+						     .offset = 21 * MIB,
+						     .value = (80 << 10) * MIB,
+						     .flags = 1 });
+		builder_event(&m, (struct mt_event){ .kind = MT_HOST_SAMPLE, .size = i * MIB, .value = i * MIB });
+	}
 	builder_close(&m);
 }
 
@@ -260,6 +271,21 @@ static void ask_growth(struct run *run)
 	growth_release(&growth);
 }
 
+static void ask_why(struct run *run)
+{
+	struct host_sum host;
+	struct why why;
+
+	CHECK_EQ(why_load(&why, run->db, 0), 0);
+	CHECK_EQ(why.scene.processes, run->analysis.processes);
+	CHECK_EQ(why.scene.peers, KEPT_PEERS);
+	CHECK_EQ(why.scene.peak.used, 21 * MIB);
+	CHECK_EQ(host_sum(&host, run->db), 0);
+	CHECK_EQ(host.processes, run->analysis.processes);
+	CHECK_EQ(host.own_rose, run->analysis.processes * (STEPS_EACH - 1) * MIB);
+	why_release(&why);
+}
+
 static void open_processes(struct run *run, uint32_t count_of_traces)
 {
 	static char name[TIMES * PROCESSES][32], *paths[TIMES * PROCESSES];
@@ -325,6 +351,11 @@ TEST(ranks_is_linear_in_processes)
 TEST(growth_is_linear_in_processes)
 {
 	check_linear_in_processes(ask_growth);
+}
+
+TEST(why_is_linear_in_processes)
+{
+	check_linear_in_processes(ask_why);
 }
 
 /* ---- the database of `memana top` grows with what top shows, not with the stacks of the trace ---- */
@@ -430,6 +461,43 @@ TEST(frag_prepares_each_statement_once)
 TEST(phases_prepares_each_statement_once)
 {
 	check_prepared(ask_phases_left);
+}
+
+/* ---- what the words of a frame tell is learned once, however many ranks have it ---- */
+
+static uint64_t searches;
+
+/* In place of the library's: patterns and kinds of frames search all words for parts. */
+char *strstr(const char *text, const char *part)
+{
+	size_t size = strlen(part);
+
+	__atomic_add_fetch(&searches, 1, __ATOMIC_RELAXED);
+	while (*text && strncmp(text, part, size) != 0)
+		text++;
+	return *text || !size ? (char *)(uintptr_t)text : NULL;
+}
+
+static uint64_t searches_of_processes(uint32_t count_of_traces)
+{
+	uint64_t before;
+	struct run run;
+
+	open_processes(&run, count_of_traces);
+	before = searches;
+	ask_why(&run);
+	run_close(&run);
+	return searches - before;
+}
+
+TEST(why_learns_equal_frames_once)
+{
+	uint64_t few = searches_of_processes(PROCESSES), more = searches_of_processes(TIMES * PROCESSES);
+
+	printf("# %d processes: %llu searches, %d: %llu\n", PROCESSES, (unsigned long long)few, TIMES * PROCESSES,
+	       (unsigned long long)more);
+	CHECK(few > 0);
+	CHECK(2 * more < 3 * few);
 }
 
 /* ---- many processes with the same number, each of a host of its own, as containers have them ---- */

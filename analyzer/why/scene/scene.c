@@ -3,7 +3,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
-#include "rows/same_call.h"
+#include "rows/kept.h"
 #include "scene_impl.h"
 
 /* ---- the request ---- */
@@ -66,8 +66,9 @@ static int find_peak(struct scene *scene)
 		"SELECT *, EXISTS (SELECT 1 FROM step_device AS later WHERE later.device = it.id AND "
 		"later.step > it.step + run_steps / 4 AND later.peak_bytes >= it.bytes * 0.95) FROM ("
 		"SELECT device.id, number, kind, ifnull(total_bytes, 0), peak.time, peak.process, peak.seq, peak.step, peak.bytes, "
-		"(SELECT ifnull(max(used_bytes), 0) FROM gpu_sample WHERE gpu_sample.device = device.id) AS used, peak.phase, "
-		"(SELECT ifnull(max(steps), 0) FROM process) AS run_steps FROM peak JOIN device ON device.id = peak.device ORDER BY "
+		"ifnull(most, 0) AS used, peak.phase, (SELECT ifnull(max(steps), 0) FROM process) AS run_steps "
+		"FROM peak JOIN device ON device.id = peak.device LEFT JOIN (SELECT device AS sampled, max(used_bytes) AS most "
+		"FROM gpu_sample GROUP BY device) ON sampled = device.id ORDER BY "
 		"kind = 'cpu', ifnull(max(peak.bytes, used) * 1.0 / nullif(total_bytes, 0), 0) DESC, peak.bytes DESC, number LIMIT 1) AS it",
 		NULL, 0, take_peak, NULL);
 }
@@ -83,14 +84,11 @@ struct earlier {
 static int take_earlier(struct scene *scene MT_UNUSED, const struct db_stmt *row, void *context)
 {
 	struct earlier *earlier = context;
-	void *grown = scene_room(earlier->at, earlier->count, sizeof(*earlier->at));
+	struct place_call *call = scene_add(&earlier->at, &earlier->count, sizeof(*call));
 
-	if (!grown)
-		return -MT_E_MEMORY;
-	earlier->at = grown;
-	earlier->at[earlier->count].seq = db_int(row, 0);
-	earlier->at[earlier->count++].time = db_int(row, 1);
-	return 0;
+	if (call)
+		*call = (struct place_call){ .seq = db_int(row, 0), .time = db_int(row, 1) };
+	return call ? 0 : -MT_E_MEMORY;
 }
 
 static int find_earlier(struct scene *scene, struct earlier *earlier)
@@ -201,7 +199,7 @@ static int take_peer(struct scene *scene, const struct db_stmt *row, void *conte
 	uint32_t index = scene_process_of(scene, db_int(row, 0));
 	struct scene_process *process = &scene->process[index == SCENE_NONE ? 0 : index];
 
-	if (index == SCENE_NONE || process->is_peer || scene->peers == SCENE_PEERS)
+	if (index == SCENE_NONE || process->is_peer || scene->peers == KEPT_PEERS)
 		return 0;
 	process->is_peer = 1;
 	process->peer = (struct alive_moment){ .time = db_int(row, 1),

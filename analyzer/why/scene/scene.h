@@ -26,7 +26,6 @@
 #include "report/failed/failures.h"
 
 #define SCENE_NONE UINT32_MAX /* no such index */
-#define SCENE_PEERS 8         /* largest number of other ranks that are compared */
 
 /* The moments at which each site's bytes are summed. */
 enum scene_at { SCENE_NOW, SCENE_BEFORE, SCENE_PEER, SCENE_ATS };
@@ -244,9 +243,6 @@ static inline int scene_is_weights(const struct scene_site *site)
 
 /* Returns the newest span of the process that began at or before `time`; else NULL. */
 const struct scene_span *scene_span_at(const struct scene *scene, uint32_t process, int64_t time);
-
-/* Returns `array` with room for one more item of `size` zero bytes; the array may move. NULL: out of memory, and the array is unchanged. */
-void *scene_room(void *array, size_t count, size_t size);
 
 /* Adds an item of `size` zero bytes to the array at *array and returns the item. NULL: out of memory, and nothing has changed. */
 void *scene_add(void *array, size_t *count, size_t size);

@@ -167,7 +167,7 @@ int scene_load_hosts(struct scene *scene)
 		error = scene_each(
 			scene,
 			"SELECT process, rss_bytes, cgroup_bytes, ifnull(cgroup_limit_bytes, cgroup_bytes + available_bytes), time, "
-			"verdict IS NOT NULL, (SELECT count(DISTINCT other.boot_id) FROM process AS other WHERE other.boot_id < it.boot_id) "
+			"verdict IS NOT NULL, dense_rank() OVER (ORDER BY boot_id) "
 			"FROM host_memory JOIN process AS it ON it.id = process ORDER BY process",
 			NULL, 0, take_host, NULL);
 

@@ -1,14 +1,9 @@
 /* The moment that a pass kept for the scene (rows/kept.h): its reference, and the sums of lives that were over. */
 #include <string.h>
 #include "memtrace/error.h"
+#include "report/answer.h"
 #include "rows/kept.h"
 #include "scene_impl.h"
-
-static int take_name(struct scene *scene MT_UNUSED, const struct db_stmt *row, void *context)
-{
-	*(int *)context = db_int(row, 0) != 0;
-	return 0;
-}
 
 struct kept_row {
 	struct scene_moments *moments;
@@ -36,8 +31,9 @@ static int take_moment(struct scene *scene, const struct db_stmt *row, void *con
 int scene_take_kept(struct scene *scene, struct scene_moments *moments)
 {
 	struct kept_row kept = { .moments = moments };
-	int has = 0, error = scene_each(scene, "SELECT count(*) FROM temp.sqlite_schema WHERE name = 'kept_moment'",
-					NULL, 0, take_name, &has);
+	int has = 0,
+	    error = answer_flag(scene->db, "SELECT count(*) FROM temp.sqlite_schema WHERE name = 'kept_moment'", NULL,
+				&has);
 
 	if (!error && has)
 		error = scene_each(scene, "SELECT * FROM temp.kept_moment", NULL, 0, take_moment, &kept);

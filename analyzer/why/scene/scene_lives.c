@@ -46,18 +46,17 @@ static int is_there(const struct life *life, const struct scene_process *process
 
 static int add_block(struct scene *scene, uint32_t site, const struct life *life)
 {
-	struct scene_block *grown = scene_room(scene->block, scene->blocks, sizeof(*grown));
+	struct scene_block *block = scene_add(&scene->block, &scene->blocks, sizeof(*block));
 
-	if (!grown)
+	if (!block)
 		return -MT_E_MEMORY;
-	scene->block = grown;
-	grown[scene->blocks++] = (struct scene_block){ .site = site,
-						       .seq = life->seq,
-						       .time = life->time,
-						       .step = life->step,
-						       .bytes = life->bytes,
-						       .asleep = life->asleep,
-						       .count = (uint32_t)life->count };
+	*block = (struct scene_block){ .site = site,
+				       .seq = life->seq,
+				       .time = life->time,
+				       .step = life->step,
+				       .bytes = life->bytes,
+				       .asleep = life->asleep,
+				       .count = (uint32_t)life->count };
 	return 0;
 }
 

@@ -1,28 +1,21 @@
 /* Bytes that the driver counts beyond recorded calls, and the largest bytes of each phase. */
 #include <string.h>
 #include "memtrace/error.h"
+#include "report/answer.h"
 #include "scene_impl.h"
 
-static int take_context(struct scene *scene MT_UNUSED, const struct db_stmt *row, void *context)
-{
-	struct scene_process *process = context;
-
-	process->context = (uint64_t)db_int(row, 0);
-	process->unexplained = (uint64_t)db_int(row, 1);
-	process->has_context = 1;
-	return 0;
-}
-
 /* The newest sample gives context and unexplained bytes of a process. */
-static int of_process(struct scene *scene, struct scene_process *process)
+static int take_context(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
 {
-	const int64_t parameter[] = { process->id, scene->request.device };
+	uint32_t index = scene_process_of(scene, db_int(row, 0));
+	struct scene_process *process = &scene->process[index == SCENE_NONE ? 0 : index];
 
-	return scene_each(
-		scene,
-		"SELECT max(0, process_bytes - recorded_bytes), max(0, ifnull(unexplained_bytes, 0)) FROM gpu_sample WHERE "
-		"process = ?1 AND device = ?2 AND process_bytes IS NOT NULL AND recorded_bytes IS NOT NULL ORDER BY time DESC LIMIT 1",
-		parameter, 2, take_context, process);
+	if (index == SCENE_NONE || process->has_context)
+		return 0;
+	process->has_context = 1;
+	process->context = (uint64_t)db_int(row, 1);
+	process->unexplained = (uint64_t)db_int(row, 2);
+	return 0;
 }
 
 /* Sums up the recorded bytes at each sample, to subtract them from the used bytes. */
@@ -84,29 +77,25 @@ static int load_samples(struct scene *scene, const struct scene_moments *moments
 	return error;
 }
 
-static int take_most_held(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
-{
-	struct scene_request *request = &scene->request;
-	uint64_t held = (uint64_t)db_int(row, 0), rest = request->total > held ? request->total - held : 0;
-
-	if (held && rest < request->outside_before)
-		request->outside_before = rest;
-	return 0;
-}
-
 /* A sample may be older than a peak of recorded calls. At this peak, outside bytes had at most the rest of the device. */
 static int bound_outside(struct scene *scene)
 {
-	const int64_t parameter[] = { scene->request.device, scene->request.when.time };
+	struct scene_request *request = &scene->request;
+	const int64_t parameter[ANSWER_PARAMETERS] = { request->device, request->when.time };
+	uint64_t held = 0, rest;
+	int error = answer_bytes(scene->db,
+				 "SELECT ifnull(max(bytes), 0) FROM phase_peak WHERE device = ?1 AND time < ?2",
+				 parameter, &held);
 
-	return scene_each(scene, "SELECT ifnull(max(bytes), 0) FROM phase_peak WHERE device = ?1 AND time < ?2",
-			  parameter, 2, take_most_held, NULL);
+	rest = request->total > held ? request->total - held : 0;
+	if (held && rest < request->outside_before)
+		request->outside_before = rest;
+	return error;
 }
 
 int scene_load_outside(struct scene *scene, const struct scene_moments *moments)
 {
 	struct scene_request *request = &scene->request;
-	size_t i;
 	int error = load_samples(scene, moments);
 
 	if (request->failure && request->total && request->free >= 0 &&
@@ -114,9 +103,11 @@ int scene_load_outside(struct scene *scene, const struct scene_moments *moments)
 		request->outside = request->total - (uint64_t)request->free - scene->held;
 	if (!error && request->failure && request->outside)
 		error = bound_outside(scene);
-	for (i = 0; i < scene->processes && !error; i++)
-		error = of_process(scene, &scene->process[i]);
-	return error;
+	return error ? error
+		     : scene_each(scene,
+				  "SELECT process, max(0, process_bytes - recorded_bytes), max(0, ifnull(unexplained_bytes, 0)) FROM gpu_sample "
+				  "WHERE device = ?1 AND process_bytes IS NOT NULL AND recorded_bytes IS NOT NULL ORDER BY time DESC",
+				  &request->device, 1, take_context, NULL);
 }
 
 /* Once the request fits, the largest peak of another phase is the next limit. */

@@ -117,15 +117,12 @@ int scene_load_processes(struct scene *scene)
 				   NULL, 0, take_span, NULL);
 	for (i = 0; i < scene->processes; i++)
 		number_rounds(&scene->process[i], &scene->span[scene->process[i].first_span]);
-	if (!error && oom)
-		return scene_each(scene, "SELECT process, held_bytes, slack_bytes FROM oom_holder WHERE oom = ?1", &oom,
-				  1, take_holder, NULL);
-	if (!error)
-		error = scene_each(scene,
-				   "SELECT process, sum(bytes), sum(CASE category WHEN 'allocator slack' THEN bytes ELSE 0 END) "
-				   "FROM peak_part WHERE device = ?1 GROUP BY process",
-				   &scene->request.device, 1, take_holder, NULL);
-	return error;
+	return error ? error
+		     : scene_each(scene,
+				  oom ? "SELECT process, held_bytes, slack_bytes FROM oom_holder WHERE oom = ?1"
+				      : "SELECT process, sum(bytes), sum(CASE category WHEN 'allocator slack' THEN bytes ELSE 0 END) "
+					"FROM peak_part WHERE device = ?1 GROUP BY process",
+				  oom ? &oom : &scene->request.device, 1, take_holder, NULL);
 }
 
 /* ---- sites ---- */

@@ -1,5 +1,6 @@
 /* Loads the call stacks as one tree, with the tags of their frames. */
 #include <string.h>
+#include "base/tuple.h"
 #include "memtrace/error.h"
 #include "scene_impl.h"
 
@@ -22,7 +23,8 @@ uint32_t scene_find(const void *array, size_t count, size_t size, int64_t id)
 	return low < count && found == id ? (uint32_t)low : SCENE_NONE;
 }
 
-void *scene_room(void *array, size_t count, size_t size)
+/* The array with room for one more item. NULL: out of memory. */
+static void *make_room(void *array, size_t count, size_t size)
 {
 	char *grown = array;
 
@@ -40,7 +42,7 @@ void *scene_add(void *array, size_t *count, size_t size)
 	char *grown;
 
 	memcpy(&grown, array, sizeof(grown));
-	grown = scene_room(grown, *count, size);
+	grown = make_room(grown, *count, size);
 	if (!grown)
 		return NULL;
 	memcpy(array, &grown, sizeof(grown));
@@ -76,25 +78,46 @@ const char *scene_keep(struct scene *scene, const char *text)
 
 /* ---- frames ---- */
 
-static int take_frame(struct scene *scene, const struct db_stmt *row, void *context MT_UNUSED)
+/* Learns what the words tell. `file`: as the tags know it. Returns 0 or -MT_E_MEMORY. */
+static int learn(struct scene *scene, struct scene_frame *added, const struct callstack_frame *words, const char *file)
 {
-	struct scene_frame *added = scene_add(&scene->frame, &scene->frames, sizeof(*added));
-	struct callstack_frame *frame;
+	struct callstack_frame *frame = &added->frame;
 
-	if (!added)
-		return -MT_E_MEMORY;
-	frame = &added->frame;
-	added->id = db_int(row, 0);
-	frame->function = scene_keep(scene, db_text(row, 1));
-	frame->file = scene_keep(scene, db_text(row, 2));
-	frame->module = scene_keep(scene, db_text(row, 4));
+	*frame = *words;
+	frame->function = scene_keep(scene, words->function);
+	frame->file = scene_keep(scene, words->file);
+	frame->module = scene_keep(scene, words->module);
 	if (!frame->function || !frame->file || !frame->module)
 		return -MT_E_MEMORY;
-	frame->line = (unsigned)db_int(row, 3);
-	frame->native = !strcmp(db_text(row, 5), "native");
-	frame->elided = !strcmp(db_text(row, 5), "elided");
 	callstack_learn(frame);
-	added->tags = mt_why_tags(scene->why, frame->function, db_text(row, 6), frame->module);
+	added->tags = mt_why_tags(scene->why, frame->function, file, frame->module);
+	return 0;
+}
+
+/* Ranks of one program have the same words: what these tell is learned once. */
+static int take_frame(struct scene *scene, const struct db_stmt *row, void *known)
+{
+	struct scene_frame *added = scene_add(&scene->frame, &scene->frames, sizeof(*added));
+	const char *kind = db_text(row, 5);
+	const struct callstack_frame words = { .function = db_text(row, 1),
+					       .file = db_text(row, 2),
+					       .module = db_text(row, 4),
+					       .native = !strcmp(kind, "native"),
+					       .elided = !strcmp(kind, "elided") };
+	const struct tuple key = callstack_key(&words);
+	uint32_t same = tuple_find(known, &key);
+	int error = added ? 0 : -MT_E_MEMORY;
+
+	if (!error && same != TUPLE_NONE && callstack_is_alike(&words, &scene->frame[same].frame))
+		*added = scene->frame[same];
+	else if (!error)
+		error = learn(scene, added, &words, db_text(row, 6));
+	if (!error && same == TUPLE_NONE)
+		error = tuple_add(known, &key, (uint32_t)(added - scene->frame));
+	if (error)
+		return error;
+	added->id = db_int(row, 0);
+	added->frame.line = (unsigned)db_int(row, 3);
 	return 0;
 }
 
@@ -130,13 +153,15 @@ static int take_node(struct scene *scene, const struct db_stmt *row, void *conte
 /* The name of a program's own script tells of all that it does, and of no function. */
 int scene_load_stacks(struct scene *scene)
 {
+	struct tuple_table known = { 0 };
 	int error = scene_each(
 		scene,
 		"SELECT frame.id, ifnull(function, ''), ifnull(file, ''), ifnull(line, 0), ifnull(path, ''), kind, "
 		"iif(file IN (SELECT file FROM frame JOIN stack_node ON frame = frame.id WHERE parent IS NULL AND "
 		"function = '<module>'), '', ifnull(file, '')) FROM frame LEFT JOIN elf_file ON elf_file.id = frame.elf_file ORDER BY frame.id",
-		NULL, 0, take_frame, NULL);
+		NULL, 0, take_frame, &known);
 
+	tuple_release(&known);
 	return error ? error
 		     : scene_each(scene, "SELECT id, ifnull(parent, 0), frame FROM stack_node ORDER BY id", NULL, 0,
 				  take_node, NULL);
