@@ -47,7 +47,8 @@ void oom_say_failure(struct sentence *sentence, const char *what, const struct o
 		sentence_say(sentence, ", %s%s free", strcmp(it->free_by, "bound") ? "" : "at most ",
 			     text_bytes(size, (uint64_t)it->free));
 	if (it->free >= 0 && (uint64_t)it->free >= it->requested)
-		sentence_say(sentence, strcmp(it->free_by, "bound")
-					       ? " around that time, but not to be had then, or not in one piece"
-					       : " by the recorded calls: memory without a recorded call has some of it");
+		sentence_say(sentence,
+			     strcmp(it->free_by, "bound")
+				     ? " around that time, but not to be had then, or not in one piece"
+				     : " by the recorded calls: memory without a recorded call has some of it");
 }
