@@ -102,10 +102,11 @@ struct analysis_device {
 	const char *name, *uuid, *boot_id;
 	uint64_t total; /* bytes that programs can have, by the most trusted source; 0: unknown */
 	enum analysis_total total_by;
-	uint64_t defined; /* total of its definition, bytes; 0: unknown */
-	int used;         /* 1: an event used the device */
-	int64_t turn;     /* turn in which the device was made known: see merge.h */
-	uint32_t *user;   /* the processes that use it */
+	uint64_t defined;   /* total of its definition, bytes; 0: unknown */
+	int used;           /* 1: an event used the device */
+	uint64_t most_used; /* the most bytes that NVML counted, of all programs; 0: no sample */
+	int64_t turn;       /* turn in which the device was made known: see merge.h */
+	uint32_t *user;     /* the processes that use it */
 	uint32_t users;
 	uint64_t tensors_now; /* bytes that tensors fill */
 	struct {

@@ -173,6 +173,8 @@ static int judged(struct stream *stream, uint32_t id, const struct gpu_total *gp
 	if (number == STREAM_NO_DEVICE)
 		return -MT_E_MEMORY;
 	device = &stream->analysis->device[number];
+	if (gpu->judged.used > device->most_used)
+		device->most_used = gpu->judged.used;
 	if (gpu->is_settled) {
 		show_peaks(device, gpu_totals_of(stream, device), gpu);
 		serve_waiting(stream, id, &gpu->parts);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "facts_join.h"
 #include "facts_kept.h"
+#include "facts_peers.h"
 #include "facts_rows.h"
 #include "facts_state.h"
 #include "memtrace/error.h"
@@ -205,22 +206,35 @@ static int read_all(const struct reading *reading)
 	return taken;
 }
 
+/* The moment of one process is in its facts. 1; 0: none was kept; or an error. */
+static int find_moment(const struct reading *reading, struct kept_moment *moment)
+{
+	int found = 1;
+
+	if (reading->run->processes > 1)
+		found = facts_peers(reading->run, reading->input, moment);
+	return found > 0 ? (int)moment->there : found;
+}
+
 /* 1; 0: a process has no rows, or no moment was kept, and nothing was told; or an error. */
 static int tell_rows(const struct reading *reading, const struct facts_taker *taker)
 {
+	struct kept_moment *own = reading->run->processes == 1 ? taker->moment : NULL;
 	struct facts_place *place;
 	uint32_t i;
 	int told = 1;
 
 	for (i = 0; i < reading->run->processes; i++) {
-		facts_kept_read(&reading->io[i], reading->run, taker->moment);
+		facts_kept_read(&reading->io[i], reading->run, own);
 		if (reading->io[i].error)
 			return reading->io[i].error;
 		if (!facts_rows_are_there(&reading->io[i], taker))
 			return 0;
 	}
-	if (taker->moment && !taker->moment->there)
-		return 0;
+	if (taker->moment)
+		told = find_moment(reading, taker->moment);
+	if (told <= 0)
+		return told;
 	place = facts_places(reading->run);
 	if (!place)
 		return -MT_E_MEMORY;
@@ -274,7 +288,7 @@ static int from_facts(struct analysis *analysis, const struct analysis_input *in
 	uint32_t i;
 	int taken;
 
-	if (!may_have_facts(input, inputs, rules) || (taker->moment && inputs != 1))
+	if (!may_have_facts(input, inputs, rules))
 		return 0;
 	taken = read_run(&reading, inputs, taker);
 	if (taken > 0)

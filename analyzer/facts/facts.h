@@ -19,8 +19,8 @@ struct facts_taker {
 	const struct row_maker *maker; /* NULL: no rows are asked for */
 	struct row_freed *freed;       /* the stacks that freed something */
 	enum sums_detail detail;       /* lives have it, as sums; SUMS_NONE: none are asked for */
-	struct kept_moment *moment;    /* NULL: it is not asked for; the moment of one process */
-	struct phase_use_list *use;    /* NULL: figures of phases are not asked for; the caller frees its rows */
+	struct kept_moment *moment; /* NULL: it is not asked for; of several processes it needs events (facts_peers.h) */
+	struct phase_use_list *use; /* NULL: figures of phases are not asked for; the caller frees its rows */
 };
 
 /*

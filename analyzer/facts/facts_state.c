@@ -77,6 +77,7 @@ static const struct facts_member device_members[] = {
 	D(total_by),
 	D(defined),
 	D(used),
+	D(most_used),
 	D(turn),
 	D(tensors_now),
 	D(peak.bytes),

@@ -41,6 +41,11 @@ struct kept *kept_new(const struct analysis *analysis, uint32_t failure)
 	return kept;
 }
 
+void kept_only(struct kept *kept, uint32_t process)
+{
+	kept->only = process + 1;
+}
+
 void kept_free(struct kept *kept)
 {
 	if (kept)
@@ -497,7 +502,9 @@ void kept_step(struct kept *kept, uint32_t process, uint32_t device, uint32_t st
 
 static double fullness(const struct analysis_device *device)
 {
-	return device->total ? (double)device->peak.bytes / (double)device->total : -1;
+	uint64_t most = device->peak.bytes > device->most_used ? device->peak.bytes : device->most_used;
+
+	return device->total ? (double)most / (double)device->total : 0;
 }
 
 int kept_is_fuller(const struct analysis *analysis, uint32_t one, uint32_t other)
@@ -511,6 +518,8 @@ int kept_is_fuller(const struct analysis *analysis, uint32_t one, uint32_t other
 		return fullness(a) > fullness(b);
 	if (a->peak.bytes != b->peak.bytes)
 		return a->peak.bytes > b->peak.bytes;
+	if (a->known != b->known || a->index != b->index) /* as devices are numbered (store.c) */
+		return a->known != b->known ? a->known : a->index < b->index;
 	return one < other;
 }
 
@@ -538,7 +547,8 @@ void kept_reached(struct kept *kept, uint32_t device, int oom)
 	const struct analysis_oom *failed = oom ? &analysis->oom[analysis->ooms - 1] : NULL;
 	struct kept_at *peak = &kept->at[KEPT_PEAK];
 
-	if (!process_of(kept, 0) || (kept->failure && (!oom || analysis->ooms != kept->failure)))
+	if (!process_of(kept, 0) || (kept->failure && (!oom || analysis->ooms != kept->failure)) ||
+	    !kept_may_be(kept, of))
 		return;
 	if (oom)
 		set_moment(kept, &kept->at[failed->kind == MT_TENSOR_OOM ? KEPT_TENSOR_OOM : KEPT_DRIVER_FAIL], device,

@@ -93,6 +93,9 @@ struct kept;
 struct kept *kept_new(const struct analysis *analysis, uint32_t failure);
 void kept_free(struct kept *kept); /* NULL is fine */
 
+/* Before the pass: the moment is of this process, which shares no device. */
+void kept_only(struct kept *kept, uint32_t process);
+
 /*
  * As the calls of struct analysis_sink. Out of memory nothing is kept. `free_node`: the stack that freed it, 0: none. `slept`: its pages
  * went or came.
@@ -109,6 +112,12 @@ void kept_reached(struct kept *kept, uint32_t device, int oom);
 /* No moment of this run can be kept. */
 void kept_give_up(struct kept *kept);
 int kept_has_given_up(const struct kept *kept);
+
+/*
+ * After all events: the event that makes the moment, the newest failed request or the peak. 1; 0: no device was used. *when: only
+ * the process and the number.
+ */
+int kept_asked(const struct analysis *analysis, struct kept_when *when);
 
 /* After the last call: fills *moment, which the caller releases. 0 or -MT_E_MEMORY. */
 int kept_find(const struct kept *kept, struct kept_moment *moment);

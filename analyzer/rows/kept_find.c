@@ -31,32 +31,51 @@ static const struct analysis_oom *failure_of(const struct kept *kept)
 	return analysis->ooms ? &analysis->oom[analysis->ooms - 1] : NULL;
 }
 
-static uint32_t fullest(const struct analysis *analysis)
+static uint32_t fullest(const struct kept *kept)
 {
+	const struct analysis *analysis = kept->analysis;
 	uint32_t found = UINT32_MAX, i;
 
 	for (i = 0; i < analysis->devices; i++)
-		if (analysis->device[i].used && (found == UINT32_MAX || kept_is_fuller(analysis, i, found)))
+		if (analysis->device[i].used && kept_may_be(kept, &analysis->device[i]) &&
+		    (found == UINT32_MAX || kept_is_fuller(analysis, i, found)))
 			found = i;
 	return found;
+}
+
+/* The event that makes the moment, and its device. 0: there is none. */
+static int asked(const struct kept *kept, struct kept_when *when, uint32_t *device)
+{
+	const struct analysis *analysis = kept->analysis;
+	const struct analysis_oom *oom = failure_of(kept);
+
+	*device = oom ? oom->device : fullest(kept);
+	if (*device >= analysis->devices)
+		return 0;
+	when->process = oom ? oom->process : analysis->device[*device].peak.process;
+	when->seq = oom ? oom->seq : analysis->device[*device].peak.seq;
+	return 1;
+}
+
+int kept_asked(const struct analysis *analysis, struct kept_when *when)
+{
+	uint32_t device;
+
+	return asked(&(struct kept){ .analysis = analysis }, when, &device);
 }
 
 /* The moment that memana oom will ask for; KEPT_MOMENTS: it was not noted, or was given up. */
 static int choose(const struct kept *kept)
 {
-	const struct analysis *analysis = kept->analysis;
 	const struct analysis_oom *oom = failure_of(kept);
-	uint32_t device = oom ? oom->device : fullest(analysis);
 	int which = !oom ? KEPT_PEAK : oom->kind == MT_TENSOR_OOM ? KEPT_TENSOR_OOM : KEPT_DRIVER_FAIL;
 	const struct kept_at *at = &kept->at[which];
-	uint64_t seq;
-	uint32_t process;
+	struct kept_when when;
+	uint32_t device;
 
-	if (!at->set || at->device != device || device >= analysis->devices)
+	if (!asked(kept, &when, &device) || !at->set || at->device != device)
 		return KEPT_MOMENTS;
-	seq = oom ? oom->seq : analysis->device[device].peak.seq;
-	process = oom ? oom->process : analysis->device[device].peak.process;
-	return at->when.seq == seq && at->when.process == process ? which : KEPT_MOMENTS;
+	return at->when.seq == when.seq && at->when.process == when.process ? which : KEPT_MOMENTS;
 }
 
 /* ---- the reference ---- */

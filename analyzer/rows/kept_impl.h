@@ -82,6 +82,7 @@ struct kept_list {
 struct kept {
 	const struct analysis *analysis;
 	uint32_t failure;       /* the request that is asked for; 0: the newest */
+	uint32_t only;          /* the process that makes the moment, from 1; 0: any */
 	int none;               /* nothing can be kept */
 	size_t window;          /* deaths */
 	struct kept_life *life; /* by death: the newest, and those that a moment needs */
@@ -166,6 +167,12 @@ static inline const struct kept_deaths *kept_deaths_at(const struct kept_slot *s
 						       enum kept_which which)
 {
 	return slot->epoch[which] == kept->at[which].epoch ? &slot->was[which] : &slot->now;
+}
+
+/* Whether the moment may be of the device. */
+static inline int kept_may_be(const struct kept *kept, const struct analysis_device *device)
+{
+	return !kept->only || device->user[0] == kept->only - 1;
 }
 
 /* Whether the fullest of two devices is the first, as memana oom has it. */

@@ -92,6 +92,18 @@ ranks() {
 }
 eight() { ranks eight 0=0 1=1 2=2 3=3 4=4 5=5 6=6 7=7 && same eight; }
 check "eight ranks with a GPU each" eight
+# The last one comes nearest to the limit of its GPU: it is compared with eight of the others.
+twelve() {
+	local rank
+	mkdir twelve
+	for rank in {0..11}; do
+		RANK=$rank WORLD_SIZE=12 STANDIN_GPUS=12 STANDIN_MEM=$((rank < 11 ? 90 : 40))GiB CUDA_VISIBLE_DEVICES=$rank "$memrec" -o "twelve/rank%r.zst" -- \
+			"$BUILD/samples/rl_step" --steps $((2 + rank % 3)) >/dev/null 2>&1 || return 1
+	done
+	[ "$("$BUILD/tests/unit/test_facts" --write twelve | wc -l)" = 12 ] && same --all twelve || return 1
+	"$memana" oom --all twelve >page && grep -q "GPU 11" page
+}
+check "twelve ranks, of which one is fullest" twelve
 shared() { ranks shared 0=3 1=3 && same shared; }
 check "two ranks on one GPU" shared
 

@@ -5,6 +5,7 @@
 #include "facts/facts_rows.h"
 #include "facts/facts_state.h"
 #include "facts_kit.h"
+#include "trace_builder.h"
 #include "trace_kit.h"
 
 /* All traces of the folder that can have facts get them. */
@@ -446,6 +447,139 @@ TEST(facts_have_the_moment_of_memana_oom)
 	for (i = 1; i < moment.lives && moment.life[i].gone_seq > moment.seq; i++)
 		CHECK(moment.life[i].seq > moment.life[i - 1].seq);
 	kept_moment_release(&moment);
+}
+
+/* ---- the same of many ranks ---- */
+
+#define RANKS 12u
+#define FAILING 11u /* its request fails */
+#define EARLY 10u   /* begins first, and is not compared */
+
+/* Two lives, of which one is over; a GPU of its own. */
+static void write_rank(const char *path, uint32_t rank)
+{
+	char uuid[32];
+	struct builder m;
+
+	builder_start = BUILDER_START + (rank == EARLY ? 0 : 1000000u * (RANKS - rank));
+	snprintf(uuid, sizeof(uuid), "GPU-of-%u", rank);
+	builder_open(&m, path, 100 + rank, (int)rank);
+	m.device = builder_device(&m, MT_DEVICE_CUDA, rank, "Test GPU", uuid, 1024 * MIB);
+	m.stack = builder_python(&m, 0, "hidden_states", "model.py", 7);
+	builder_phase(&m, "forward");
+	builder_driver_alloc(&m, 0x10000000, 64 * MIB);
+	builder_tensor_alloc(&m, 0x10000000, MIB);
+	builder_tensor_alloc(&m, 0x10000000 + MIB, (1 + rank) * MIB);
+	builder_tensor_free(&m, 0x10000000, MIB);
+	if (rank == FAILING)
+		builder_event(&m, (struct mt_event){ .kind = MT_TENSOR_OOM,
+						     .device = m.device,
+						     .stack = m.stack,
+						     .size = 4096 * MIB });
+	builder_phase_end(&m);
+	builder_close(&m);
+	builder_start = BUILDER_START;
+}
+
+static void open_ranks(struct analysis_input input[RANKS])
+{
+	static char path[RANKS][32];
+	uint32_t i;
+
+	for (i = 0; i < RANKS; i++) {
+		snprintf(path[i], sizeof(path[i]), "rank%u.zst", i);
+		write_rank(path[i], i);
+		CHECK(facts_kit_seal(path[i]));
+		input[i] = (struct analysis_input){ .file = path[i] };
+		CHECK(!mt_reader_open(&input[i].reader, path[i]));
+	}
+}
+
+static void moment_of_all_events(struct analysis *analysis, const struct analysis_input *input,
+				 struct kept_moment *moment)
+{
+	struct load_allocation_raw row[2];
+	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
+	struct kept *kept = kept_new(analysis, 0);
+	struct analysis_sink sink;
+	struct row_sink rows;
+	uint32_t i;
+
+	for (i = 0; i < RANKS; i++)
+		mt_reader_rewind(input[i].reader);
+	row_sink_init(&rows, &sink, analysis, &maker, 0);
+	row_sink_keep(&rows, &sink, kept, 1);
+	CHECK(!analysis_run(analysis, input, RANKS, facts_kit_rules(), &sink));
+	CHECK(!kept_find(kept, moment));
+	row_sink_release(&rows);
+	kept_free(kept);
+}
+
+static int same_life(const struct kept_life *one, const struct kept_life *two)
+{
+	return one->site == two->site && one->seq == two->seq && one->time == two->time &&
+	       one->gone_seq == two->gone_seq && one->gone_time == two->gone_time && one->bytes == two->bytes;
+}
+
+static int same_sum(const struct kept_sum *one, const struct kept_sum *two)
+{
+	return one->site == two->site && one->died == two->died && one->home == two->home && one->made == two->made &&
+	       one->freed == two->freed && one->before_bytes == two->before_bytes;
+}
+
+/* `few` has what `all` has of the processes 0 .. KEPT_PEERS - 1 and FAILING, and nothing of others. */
+static void check_moments(const struct analysis *run, const struct kept_moment *few, const struct kept_moment *all)
+{
+	uint32_t i, k, process, lives = 0, sums = 0;
+
+	for (i = 0; i < all->lives; i++) {
+		process = run->attribution.site[all->life[i].site].key.process;
+		for (k = 0; k < few->lives && !same_life(&few->life[k], &all->life[i]); k++)
+			;
+		CHECK_EQ(k < few->lives, process < KEPT_PEERS || process == FAILING);
+		lives += k < few->lives;
+	}
+	for (i = 0; i < all->sums; i++) {
+		process = run->attribution.site[all->sum[i].site].key.process;
+		for (k = 0; k < few->sums && !same_sum(&few->sum[k], &all->sum[i]); k++)
+			;
+		CHECK_EQ(k < few->sums, process < KEPT_PEERS || process == FAILING);
+		sums += k < few->sums;
+	}
+	CHECK_EQ(lives, few->lives);
+	CHECK_EQ(sums, few->sums);
+	CHECK(few->lives >= 1 + KEPT_PEERS && few->sums >= 1 + KEPT_PEERS);
+}
+
+/* Facts tell which ranks are compared: no event of the others is read. */
+TEST(the_moment_of_many_ranks_needs_events_of_nine)
+{
+	struct load_allocation_raw row[2];
+	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
+	struct analysis_input input[RANKS];
+	struct kept_moment few = { 0 }, all = { 0 };
+	struct row_freed freed = { 0 };
+	struct analysis run = { 0 }, full = { 0 };
+	uint32_t i;
+
+	open_ranks(input);
+	CHECK_EQ(facts_run_rows(&run, input, RANKS, facts_kit_rules(),
+				&(struct facts_taker){ .maker = &maker, .freed = &freed, .moment = &few }),
+		 1);
+	moment_of_all_events(&full, input, &all);
+	CHECK(few.there && all.there);
+	CHECK_EQ(few.process, FAILING);
+	CHECK_EQ(few.process, all.process);
+	CHECK_EQ(few.device, all.device);
+	CHECK_EQ(few.seq, all.seq);
+	check_moments(&full, &few, &all);
+	row_freed_release(&freed);
+	kept_moment_release(&few);
+	kept_moment_release(&all);
+	analysis_release(&run);
+	analysis_release(&full);
+	for (i = 0; i < RANKS; i++)
+		mt_reader_free(input[i].reader);
 }
 
 /* The most detail of lives in the facts of the trace. */

@@ -236,4 +236,40 @@ TEST(the_newest_given_back_is_known_when_the_log_has_moved_on)
 	kept_free(kept);
 }
 
+/* Both GPUs have the same peak. The second has the lower number. */
+static uint32_t fullest(uint64_t used_of_first)
+{
+	static struct analysis_device pair[2];
+	struct kept *kept = begin();
+	struct kept_moment moment;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		pair[i] = (struct analysis_device){ .kind = MT_DEVICE_CUDA,
+						    .known = 1,
+						    .used = 1,
+						    .index = 1 - i,
+						    .total = 100,
+						    .peak = { .bytes = 50, .seq = 1 + i } };
+	pair[0].most_used = used_of_first;
+	analysis.device = pair;
+	analysis.devices = 2;
+	kept_reached(kept, 0, 0);
+	kept_reached(kept, 1, 0);
+	CHECK(!kept_find(kept, &moment));
+	CHECK(moment.there);
+	CHECK_EQ(moment.seq, 1 + moment.device);
+	i = moment.device;
+	kept_moment_release(&moment);
+	kept_free(kept);
+	return i;
+}
+
+TEST(the_moment_is_of_the_gpu_that_the_page_names)
+{
+	CHECK_EQ(fullest(0), 1);
+	CHECK_EQ(fullest(50), 1);
+	CHECK_EQ(fullest(60), 0);
+}
+
 TEST_MAIN()
