@@ -380,10 +380,11 @@ static int has_grown(const struct phase_use *use, uint32_t device, uint32_t phas
 static struct phase_use_row *row_of(const struct phase_use *use, struct phase_use_row *row, uint32_t source,
 				    uint32_t phase)
 {
-	const struct site *site = &use->analysis->attribution.site[source - SOURCE_SITE];
+	const struct site *site;
 
 	if (source < SOURCE_SITE)
 		return &row[source * MT_PHASE_COUNT + phase];
+	site = &use->analysis->attribution.site[source - SOURCE_SITE];
 	return site->tensors_seen ? NULL : &row[site->key.device * MT_PHASE_COUNT + phase];
 }
 

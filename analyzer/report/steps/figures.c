@@ -155,7 +155,7 @@ void growth_say_state(struct sentence *sentence, const struct growth_figures *fi
 			: text_known.snapshot
 				? "No step ended in this snapshot: its history has no optimizer that ran and was "
 				  "left. memana phases and memana retained look inside the one step it has."
-				: "No ended step was recorded. memana oom tells what requests keep without steps. "
+				: "No ended step was recorded. memana oom looks for memory that requests keep. "
 				  "memrec --step-mark PATTERN says what one step is; memana info lists what was recorded.");
 	else if (lane->state == GROWTH_GROWING)
 		growth_say(sentence, &figures->growth, 0);

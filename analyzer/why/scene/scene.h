@@ -154,7 +154,7 @@ struct scene_peak {
 	uint64_t bytes, used; /* bytes of recorded processes; largest use of the device by NVML, 0: no sample */
 	enum mt_phase phase;
 	int64_t steps; /* the run's */
-	int is_usual; /* 1: much later steps came as high: the peak is nothing new, and growth from step to step is over */
+	int is_usual;  /* 1: a step, a quarter of the run later or more, reached 95 % of the peak: no growth */
 };
 
 struct scene {
