@@ -35,7 +35,7 @@ static void print_done(const char *output, const struct mt_import_summary *summa
 	text_say("%s: %s, %s alive before, %s (memana top %s)\n", output, allocations, before, steps,
 		 text_word(output));
 	if (summary->snapshot & MT_SNAPSHOT_NO_HISTORY)
-		text_say("the snapshot has no history: it tells what was there, not when or by whom\n");
+		text_say("the snapshot has no history: it says what was allocated, not when or in which phase\n");
 	else if (summary->snapshot & MT_SNAPSHOT_NO_TIMES)
 		text_say("the snapshot has no times (PyTorch before 2.2): events are 1 us apart\n");
 	if (summary->unknown)

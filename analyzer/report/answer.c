@@ -189,8 +189,8 @@ int answer_traces(int argc, char **argv, int (*answer)(const struct source *sour
 /* ---- parts of reports ---- */
 
 const char answer_no_history[] =
-	"This PyTorch snapshot has no history: it says what was allocated when it was taken, not when, by whom, or in "
-	"which phase or step. memana top and memana frag tell what it has; for the rest, call "
+	"This PyTorch snapshot has no history: it says what was allocated when it was taken, not when, or in which "
+	"phase or step. memana top and memana frag tell what it has; for the rest, call "
 	"torch.cuda.memory._record_memory_history() before the model is built.";
 
 void answer_title(const struct text *text, const char *title)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "query/callstack.h"
+#include "report/peak_verdict.h"
 
 /* ---- text ---- */
 
@@ -30,8 +31,10 @@ static void say_peaks(struct sentence *sentence, const struct ranks *ranks)
 	}
 	sentence_say(sentence, "The highest peak of %u GPUs is %s (%s)", ranks->count, text_bytes(size, highest->bytes),
 		     ranks_name(name, highest));
-	if (strcmp(highest->phase, "other"))
-		sentence_say(sentence, ", in %s", highest->phase);
+	if (text_known.history) {
+		sentence_say(sentence, ", ");
+		peak_say_phase(sentence, highest->phase, 0, 0);
+	}
 	sentence_say(sentence, "; the median is %s, the least %s (%s).", text_bytes(median, ranks->median),
 		     text_bytes(least, lowest->bytes), ranks_name(name, lowest));
 }
@@ -63,7 +66,7 @@ static void say_sites(struct sentence *sentence, const struct ranks *ranks)
 		say_place(sentence, &ranks->rank[ranks->usual]);
 		sentence_say(sentence, ",");
 	} else {
-		sentence_say(sentence, " No one place is behind it:");
+		sentence_say(sentence, " The largest part is not by the same place on most of them:");
 	}
 	if (!highest->is_usual)
 		odd = highest;
@@ -113,8 +116,10 @@ void top_ranks_text(const struct text *text, const struct ranks *ranks, const ch
 	text_wrap(text, 0, 0, sentence.text);
 	text_style(text, TEXT_PLAIN);
 	text_print(text, "\n");
-	column_text(text, &ranks_phase_columns, ranks->phase, ranks->phases, sizeof(*ranks->phase));
-	text_print(text, "\n");
+	if (ranks->phases) {
+		column_text(text, &ranks_phase_columns, ranks->phase, ranks->phases, sizeof(*ranks->phase));
+		text_print(text, "\n");
+	}
 	if (ranks->count < TOP_RANKS_MANY)
 		return;
 	text_style(text, TEXT_DIM);
