@@ -363,8 +363,10 @@ bench-top: programs $(addprefix $(B)/tests/bench/,bench_format bench_driver benc
 bench-ranks: programs $(addprefix $(B)/tests/,bench/bench_format unit/test_facts)
 	@tests/bench/ranks.sh $(B)
 
+# The cost of answers: from facts, from all events, and on shapes with very many of one thing.
 .PHONY: bench-reports
-bench-reports: programs $(addprefix $(B)/tests/bench/,bench_format bench_shape bench_tui)
+bench-reports: programs standin samples $(addprefix $(B)/tests/,unit/test_facts bench/bench_format bench/bench_shape bench/bench_tui)
+	@tests/bench/facts.sh $(B)
 	@tests/bench/reports.sh $(B)
 	@tests/bench/shapes.py $(B)
 
