@@ -115,6 +115,7 @@ struct track_steps {
 	int backward, work; /* happened since the last end */
 	int inside;         /* 1: the optimizer is running; the step ends with the next event outside */
 	uint32_t inside_thread;
+	int in_backward; /* 1: the optimizer has run inside the running backward */
 	int optimizer_seen, stacks_seen, mark_seen;
 	uint32_t windows;      /* number of closed windows since another source ended a step */
 	uint32_t range_thread; /* thread whose step ranges count; 0: none yet */

@@ -7,7 +7,7 @@
  *     range named like a step              its end
  *     mark named like a step               its place
  *     role functions of a framework        see phase_roles.c
- *     optimizer                            the first event outside after events inside
+ *     optimizer                            the first event outside after events inside, or after its step was told
  *     backward window                      its end
  *
  * A new source takes over at its first report, and does not count a step that the earlier source has counted.
@@ -53,7 +53,7 @@ const char *mt_tracker_step_why(const struct mt_tracker *tracker)
 
 static void forget(struct track_steps *steps)
 {
-	steps->backward = steps->work = steps->inside = steps->due = 0;
+	steps->backward = steps->work = steps->inside = steps->in_backward = steps->due = 0;
 	roles_forget(&steps->roles);
 }
 
@@ -167,6 +167,39 @@ static void window_closed(struct mt_tracker *tracker, uint32_t thread)
 		end_with_next(steps, "backward window", "");
 }
 
+static void note_optimizer(struct track_steps *steps, uint32_t thread)
+{
+	steps->optimizer_seen = 1;
+	if (!steps->backward)
+		return; /* a further optimizer of a counted step */
+	steps->inside = 1;
+	steps->inside_thread = thread;
+}
+
+/* The framework tells of a step that may have allocated nothing. */
+static void optimizer_told(struct mt_tracker *tracker, uint32_t thread)
+{
+	struct track_steps *steps = &tracker->steps;
+
+	if (steps->source > STEP_BY_OPTIMIZER || is_in_span(tracker, thread))
+		return;
+	if (tracker->window_thread)
+		steps->in_backward = 1;
+	else
+		note_optimizer(steps, thread);
+}
+
+/* An optimizer that steps inside a backward takes one parameter of many: the step is over with the backward. */
+static void optimizer_left_backward(struct mt_tracker *tracker, uint32_t thread)
+{
+	struct track_steps *steps = &tracker->steps;
+
+	if (!steps->in_backward || tracker->window_thread)
+		return;
+	steps->in_backward = 0;
+	note_optimizer(steps, thread);
+}
+
 static void told(struct mt_tracker *tracker, const struct mt_event *event, uint32_t thread)
 {
 	struct track_steps *steps = &tracker->steps;
@@ -175,10 +208,14 @@ static void told(struct mt_tracker *tracker, const struct mt_event *event, uint3
 		steps->backward = 1;
 	if (steps->pattern[0])
 		return;
-	if (event->kind == MT_BACKWARD_END)
+	if (event->kind == MT_BACKWARD_END) {
 		window_closed(tracker, thread);
-	else if (event->kind == MT_STEP_MARK && counts(steps, STEP_BY_API))
+		optimizer_left_backward(tracker, thread);
+	} else if (event->kind == MT_OPTIMIZER_STEP) {
+		optimizer_told(tracker, thread);
+	} else if (event->kind == MT_STEP_MARK && counts(steps, STEP_BY_API)) {
 		end_with_next(steps, "memrec_step", "");
+	}
 }
 
 /* Ends a step when the thread leaves the function of --step-mark. A stack with left-out frames may still have it. */
@@ -231,15 +268,11 @@ static int follow_roles(struct mt_tracker *tracker, const struct mt_event *event
 	return ended;
 }
 
-/* Ends a step by the optimizer. One that works in place is not seen: zero_grad after a backward shows that it ran. */
+/* Ends a step by the optimizer. One that works in place may not be seen: zero_grad after a backward shows that it ran. */
 static int follow_optimizer(struct track_steps *steps, uint32_t thread, int inside, int clears, int follow)
 {
 	if (inside) {
-		steps->optimizer_seen = 1;
-		if (!steps->backward)
-			return 0; /* a further optimizer of a counted step */
-		steps->inside = 1;
-		steps->inside_thread = thread;
+		note_optimizer(steps, thread);
 		return 0;
 	}
 	if (steps->inside && steps->inside_thread != thread)
@@ -268,6 +301,10 @@ int tracker_step_event(struct mt_tracker *tracker, const struct mt_event *event,
 		return ended;
 	inside = stack->step == RULE_STEP_ENDS || marks->part == MT_PART_OPTIMIZER;
 	clears = stack->step == RULE_STEP_CLEARS;
+	if (tracker->window_thread && (inside || clears || steps->in_backward)) {
+		steps->in_backward |= inside;
+		return ended;
+	}
 	return follow_optimizer(steps, thread, inside, clears, follow) || ended;
 }
 

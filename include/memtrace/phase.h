@@ -189,9 +189,11 @@ void mt_tracker_free(struct mt_tracker *tracker);
  *    A process that only computes log-probs has no steps.
  *
  * 3. The optimizer, outside of role functions, once per backward: the step ends with the thread's first event outside
- *    the optimizer after events inside. An optimizer that works in place is not seen: then the step ends when gradients
- *    are thrown away (zero_grad) after a backward. Gradients may be accumulated over any number of passes. Each of
- *    several optimizers makes a step if it has its own backward, so a pair of them looks like two steps of one.
+ *    the optimizer after events inside, or after OPTIMIZER_STEP. Without OPTIMIZER_STEP (PyTorch before 2.0, no census) an
+ *    optimizer that works in place is not seen: then the step ends when gradients are thrown away (zero_grad) after a
+ *    backward. An optimizer that runs inside a backward ends the step with the backward. Gradients may be accumulated over
+ *    any number of passes. Each of several optimizers makes a step if it has its own backward, so a pair of them looks
+ *    like two steps of one.
  *
  * 4. The end of each backward window from the second on. With stacks, which show optimizers, from the 1024th on.
  */

@@ -544,6 +544,26 @@ static void make_later(const char *path)
 	build_release(&build);
 }
 
+static void make_optimizer(const char *path)
+{
+	static const uint8_t kinds[] = { MT_BACKWARD_BEGIN, MT_BACKWARD_END, MT_OPTIMIZER_STEP, MT_STEP, MT_END };
+	struct mt_event event = { .time = 98765432110000, .thread = 1 };
+	struct mt_writer *writer;
+	uint32_t i;
+
+	check(path, mt_writer_open(&writer, path, &process, NULL));
+	define(mt_writer_defs(writer));
+	for (i = 0; i < MT_ARRAY_SIZE(kinds); i++) {
+		event.kind = kinds[i];
+		event.seq++;
+		event.time += 1000;
+		event.value = kinds[i] == MT_STEP ? 1 : kinds[i] == MT_END ? MT_END_EXIT : 0;
+		event.name = kinds[i] == MT_STEP;
+		check("event", mt_writer_event(writer, &event, 1, 1));
+	}
+	check(path, mt_writer_close(writer, 1));
+}
+
 static const struct {
 	const char *name;
 	void (*make)(const char *path);
@@ -561,6 +581,7 @@ static const struct {
 	{ "v1-run", make_run },
 	{ "v1-nests", make_nests },
 	{ "v1-variants", make_variants },
+	{ "v1-optimizer", make_optimizer },
 };
 
 static void make_dump(const char *path, const char *text_path)

@@ -48,9 +48,9 @@ static void check_dump(const char *name)
 	free(got);
 }
 
-static const char *const good_files[] = { "v1-kinds", "v1-crash",   "v1-skip",    "v1-later", "v1-kinds-more",
-					  "v1-keep",  "v1-samples", "v1-census",  "v1-again", "v1-symbols",
-					  "v1-run",   "v1-nests",   "v1-variants" };
+static const char *const good_files[] = { "v1-kinds", "v1-crash",   "v1-skip",     "v1-later",    "v1-kinds-more",
+					  "v1-keep",  "v1-samples", "v1-census",   "v1-again",    "v1-symbols",
+					  "v1-run",   "v1-nests",   "v1-variants", "v1-optimizer" };
 
 TEST(good_files)
 {
@@ -91,6 +91,7 @@ TEST(the_files_have_everything)
 	look_for_kinds("v1-keep", seen);
 	look_for_kinds("v1-census", seen);
 	look_for_kinds("v1-nests", seen);
+	look_for_kinds("v1-optimizer", seen);
 	for (i = 0; i < sizeof(kit_kinds); i++)
 		CHECK(seen[kit_kinds[i]]);
 

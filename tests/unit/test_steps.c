@@ -661,6 +661,53 @@ TEST(optimizers_in_place)
 	teardown();
 }
 
+/* The framework tells of each step. Neither the optimizer nor zero_grad(set_to_none=False) allocates or frees anything. */
+TEST(optimizers_that_allocate_nothing)
+{
+	int i, pass;
+
+	setup(NULL);
+	for (i = 0; i < 3; i++) {
+		for (pass = 0; pass < 5; pass++)
+			micro_batch('m', MINE);
+		tell(MT_OPTIMIZER_STEP);
+	}
+	micro_batch('m', MINE);
+	expect("m|m|m|m", "optimizer");
+	teardown();
+}
+
+/* An optimizer of each parameter steps as soon as the gradient is there. */
+static void in_backward(const char *optimizer, int is_told)
+{
+	int i, parameter;
+
+	setup(NULL);
+	for (i = 0; i < 4; i++) {
+		work('m', MINE MODEL);
+		tell(MT_BACKWARD_BEGIN);
+		for (parameter = 0; parameter < 3; parameter++) {
+			on(autograd, 'b', "");
+			on(autograd, 'b', optimizer);
+			on(autograd, 'b', *optimizer ? ZERO_GRAD : "");
+			if (is_told)
+				send((struct mt_event){ .kind = MT_OPTIMIZER_STEP, .thread = autograd });
+		}
+		tell(MT_BACKWARD_END);
+	}
+	work('m', MINE MODEL);
+	expect("mb|mb|mb|mb|m", "optimizer");
+	teardown();
+	used = sent = 0;
+}
+
+TEST(optimizers_inside_a_backward)
+{
+	in_backward("hook /home/me/train.py\n" ADAM, 0);
+	in_backward("hook /home/me/train.py\n" ADAM, 1);
+	in_backward("", 1);
+}
+
 /* Each optimizer after a backward of its own is a step: they cannot be told from two steps of one. */
 TEST(two_optimizers)
 {

@@ -160,6 +160,7 @@ static object *call(const char *function, object *argument)
 static object *after_step(object *self MT_UNUSED, object *optimizer)
 {
 	atomic_store_explicit(&census.stepped, 1, memory_order_relaxed);
+	agent_follow(MT_OPTIMIZER_STEP);
 	return is_welcome() ? call("after_step", optimizer) : none();
 }
 
