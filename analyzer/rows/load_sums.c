@@ -38,7 +38,8 @@ static size_t place_of(const struct sum_table *table, const struct sum *key)
 	uint64_t hash = ((uint64_t)key->first.site << 32 | (key->interval ^ key->first.step << 16)) *
 			0x9e3779b97f4a7c15ull;
 
-	return (size_t)(hash >> 20) & (table->slots - 1);
+	/* The site is in the upper half: lower bits of the product know little of it. */
+	return (size_t)(hash >> 44) & (table->slots - 1);
 }
 
 /*
@@ -286,33 +287,37 @@ void load_sums_instant(struct load_sums *sums, uint32_t process, uint64_t seq)
 
 /* ---- deaths ---- */
 
-static int wait_for_instant(struct load_sums_process *of, int64_t device, const struct load_death *death)
+/* Room for one more waiting death. 0 or -MT_E_MEMORY. */
+static int wait_room(struct load_sums_process *of)
 {
 	size_t room = of->wait_room ? of->wait_room * 2 : 16;
-	struct sum *grown;
+	struct sum *grown = realloc(of->waiting, room * sizeof(*grown));
 
-	if (of->waits == of->wait_room) {
-		grown = realloc(of->waiting, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		of->waiting = grown;
-		of->wait_room = room;
-	}
-	of->waiting[of->waits++] = (struct sum){ .first = *death, .count = 1, .device = device };
+	if (!grown)
+		return -MT_E_MEMORY;
+	of->waiting = grown;
+	of->wait_room = room;
 	return 0;
 }
 
-int load_sums_gone(struct load_sums *sums, uint32_t process, int64_t device, const struct load_death *death)
+struct load_death *load_sums_gone(struct load_sums *sums, uint32_t process, int64_t device, uint64_t gone_seq)
 {
 	struct load_sums_process *of = process_of(sums, process);
+	struct sum *sum;
 
 	if (!of && !sums->error)
 		sums->error = -MT_E_MEMORY;
-	if (!sums->error && of->waits && (!death->gone_seq || of->waiting[0].first.gone_seq != death->gone_seq))
+	if (!sums->error && of->waits && (!gone_seq || of->waiting[0].first.gone_seq != gone_seq))
 		sums->error = settle_waiting(sums, process, of);
-	if (!sums->error)
-		sums->error = wait_for_instant(of, device, death);
-	return sums->error;
+	if (!sums->error && of->waits == of->wait_room)
+		sums->error = wait_room(of);
+	if (sums->error)
+		return NULL;
+	sum = &of->waiting[of->waits++];
+	sum->count = 1;
+	sum->device = device;
+	sum->first.gone_seq = gone_seq;
+	return &sum->first;
 }
 
 int load_sums_leave_out(struct load_sums *sums, uint32_t process, uint64_t seq)
@@ -320,13 +325,6 @@ int load_sums_leave_out(struct load_sums *sums, uint32_t process, uint64_t seq)
 	const struct tuple key = { { process, seq, 0, 0 } };
 
 	return load_sums_is_left_out(sums, process, seq) ? 0 : tuple_add(&sums->single, &key, 0);
-}
-
-int load_sums_is_left_out(const struct load_sums *sums, uint32_t process, uint64_t seq)
-{
-	const struct tuple key = { { process, seq, 0, 0 } };
-
-	return sums->single.used && tuple_find(&sums->single, &key) != TUPLE_NONE;
 }
 
 /* The rows of the process with this index. */

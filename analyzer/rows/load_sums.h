@@ -64,15 +64,21 @@ struct load_sums {
 	int error;                 /* the first: -MT_E_MEMORY, or one of the rows */
 };
 
-/* An allocation of the process is gone. `device` is the id of the site's. 0 or the error. */
-int load_sums_gone(struct load_sums *sums, uint32_t process, int64_t device, const struct load_death *death);
+/*
+ * An allocation of the process is gone at `gone_seq`. `device` is the id of the site's. Returns the place for all other figures of the
+ * death, to be filled before the next call: a copy of figures that were just written would wait for the writes. NULL: sums->error.
+ */
+struct load_death *load_sums_gone(struct load_sums *sums, uint32_t process, int64_t device, uint64_t gone_seq);
 
 /* After event `seq` of the process is an instant. An error is told by the next call. */
 void load_sums_instant(struct load_sums *sums, uint32_t process, uint64_t seq);
 
 /* The tensor born at `seq` is to have a row of its own; whether it is. */
 int load_sums_leave_out(struct load_sums *sums, uint32_t process, uint64_t seq);
-int load_sums_is_left_out(const struct load_sums *sums, uint32_t process, uint64_t seq);
+static inline int load_sums_is_left_out(const struct load_sums *sums, uint32_t process, uint64_t seq)
+{
+	return sums->single.used && tuple_find(&sums->single, &(struct tuple){ { process, seq, 0, 0 } }) != TUPLE_NONE;
+}
 
 /*
  * Fewer instants: load_sums_begin_again makes rows of all sums, and forgets the instants. Then come the new ones (load_sums_instant), some of

@@ -135,6 +135,11 @@ static const struct site *site_of(const struct phase_use *use, const struct mt_l
 									 : NULL;
 }
 
+static uint32_t source_of(const struct mt_live *live, const struct site *site)
+{
+	return is_tensor(live) ? site->key.device : SOURCE_SITE + (uint32_t)live->tag;
+}
+
 /* ---- what a run left ---- */
 
 /* The run that is over and in which event `seq` was. NULL: none. Most births are in one of the newest. */
@@ -212,17 +217,23 @@ static void note_death(struct phase_use *use, const struct waiting *death)
  * A death that tells no phase may be the end of its run, or inside of it: the next event that tells a phase says so. Deaths that
  * wait are after the newest of such events.
  */
-static void wait_for_phase(struct phase_use *use, const struct waiting *death)
+static void wait_for_phase(struct phase_use *use, const struct mt_live *live, uint64_t seq, const struct site *site)
 {
 	const struct analysis_process *process = &use->analysis->process[0];
+	struct waiting *death;
 
-	if (death->birth < process->phase_first || death->birth > process->phase_last)
+	if (live->seq < process->phase_first || live->seq > process->phase_last)
 		return;
 	if (use->told != process->phase_last)
 		use->deaths = 0;
 	use->told = process->phase_last;
 	ROOM_FOR(use, death, deaths, death_room, WAITING_MOST);
-	use->death[use->deaths++] = *death;
+	death = &use->death[use->deaths++];
+	death->birth = live->seq;
+	death->seq = seq;
+	death->bytes = live->size;
+	death->source = source_of(live, site);
+	death->phase = site->key.phase;
 }
 
 static int by_birth(const void *a, const void *b)
@@ -297,7 +308,6 @@ static struct total *total_of(struct phase_use *use, size_t site)
 void phase_use_gone(struct phase_use *use, const struct mt_live *live, const struct mt_event *event)
 {
 	const struct site *site = site_of(use, live);
-	struct waiting death = { .birth = live->seq, .seq = event ? event->seq : UINT64_MAX, .bytes = live->size };
 	struct total *total;
 
 	if (use->none || !site || !may_count(live))
@@ -307,12 +317,16 @@ void phase_use_gone(struct phase_use *use, const struct mt_live *live, const str
 		return;
 	total->bytes += live->size;
 	total->count++;
-	death.phase = site->key.phase;
-	death.source = is_tensor(live) ? site->key.device : SOURCE_SITE + (uint32_t)live->tag;
-	if (use->runs && live->seq <= use->run[use->runs - 1].last)
-		note_death(use, &death);
-	else if (event)
-		wait_for_phase(use, &death);
+	if (!use->runs || live->seq > use->run[use->runs - 1].last) {
+		if (event)
+			wait_for_phase(use, live, event->seq, site);
+		return;
+	}
+	note_death(use, &(struct waiting){ .birth = live->seq,
+					   .seq = event ? event->seq : UINT64_MAX,
+					   .bytes = live->size,
+					   .source = source_of(live, site),
+					   .phase = site->key.phase });
 }
 
 void phase_use_resident(struct phase_use *use, const struct mt_live *tensor, uint64_t bytes,

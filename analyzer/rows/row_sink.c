@@ -118,25 +118,27 @@ static int add_sum(void *context, uint32_t process, const struct mt_live *live, 
 {
 	struct row_sink *sink = context;
 	const struct analysis_process *owner = owner_of(sink, process);
-	struct load_death death = { .site = (uint32_t)live->tag,
-				    .step = live->step,
-				    .memory = memory_word(live),
-				    .tensors_inside = live->tensors_seen != 0,
-				    .bytes = live->size,
-				    .seq = live->seq,
-				    .time = analysis_time(owner, live->time),
-				    .by_step = makes_fuller(sink, live) };
+	struct load_death *death;
 
 	if (!is_summed(sink, process, live))
 		return add_life(context, process, live, event, step);
-	if (event) {
-		death.gone_seq = event->seq;
-		death.gone_time = told(analysis_time(owner, event->time));
-		death.gone_step = step;
-		death.home = sink->analysis->categories.home;
-	}
-	return load_sums_gone(&sink->sums, process,
-			      row_device_id(sink->analysis->attribution.site[live->tag].key.device), &death);
+	death = load_sums_gone(&sink->sums, process,
+			       row_device_id(sink->analysis->attribution.site[live->tag].key.device),
+			       event ? event->seq : 0);
+	if (!death)
+		return sink->sums.error;
+	death->site = (uint32_t)live->tag;
+	death->step = live->step;
+	death->memory = memory_word(live);
+	death->tensors_inside = live->tensors_seen != 0;
+	death->bytes = live->size;
+	death->seq = live->seq;
+	death->time = analysis_time(owner, live->time);
+	death->gone_time = event ? told(analysis_time(owner, event->time)) : 0;
+	death->gone_step = event ? step : 0;
+	death->home = event && sink->analysis->categories.home;
+	death->by_step = makes_fuller(sink, live);
+	return 0;
 }
 
 static void add_instant(void *context, uint32_t process, uint64_t seq)
