@@ -87,13 +87,20 @@ static uint64_t load(const uint8_t *at, size_t size)
 {
 	uint64_t value = 0;
 
-	memcpy(&value, at, size); /* x86-64: the lowest byte first */
+	if (size == sizeof(value)) /* a size that is known is no call */
+		memcpy(&value, at, sizeof(value));
+	else
+		memcpy(&value, at, size); /* x86-64: the lowest byte first */
 	return value;
 }
 
 static void store(struct facts_io *io, uint8_t *at, size_t size, uint64_t value)
 {
-	facts_check(io, size == sizeof(value) || !(value >> size * 8));
+	if (size == sizeof(value)) {
+		memcpy(at, &value, sizeof(value));
+		return;
+	}
+	facts_check(io, !(value >> size * 8));
 	memcpy(at, &value, size);
 }
 
