@@ -64,12 +64,12 @@ static inline uint32_t rank(const struct rangemap_node *node, uint64_t addr)
 	return blocks * BLOCK + rank_in(node->addr + blocks * BLOCK, addr);
 }
 
-/* Addresses from number `from` on have changed. */
-static inline void set_fences(struct rangemap_node *node, uint32_t from)
+/* Addresses from number `from` to number `to` have changed. */
+static inline void set_fences(struct rangemap_node *node, uint32_t from, uint32_t to)
 {
 	uint32_t i;
 
-	for (i = from / BLOCK; i < WIDTH / BLOCK; i++)
+	for (i = from / BLOCK; i <= to / BLOCK; i++)
 		node->fence[i] = node->addr[i * BLOCK + BLOCK - 1];
 }
 
@@ -139,7 +139,7 @@ static struct rangemap_node *new_node(struct rangemap *map)
 
 	node->count = 0;
 	memset(node->addr, 0xff, sizeof(node->addr)); /* NOWHERE */
-	set_fences(node, 0);
+	set_fences(node, 0, WIDTH - 1);
 	node->leaf.prev = node->leaf.next = NULL;
 	return node;
 }
@@ -155,7 +155,7 @@ static void insert_child(struct rangemap_node *node, uint32_t at, struct rangema
 	shift(node->addr, at, node->count, sizeof(node->addr[0]));
 	shift(node->child, at, node->count, sizeof(node->child[0]));
 	node->addr[at] = child->addr[0];
-	set_fences(node, at);
+	set_fences(node, at, node->count);
 	node->child[at] = child;
 	node->count++;
 }
@@ -179,8 +179,8 @@ static void split(struct rangemap *map, struct rangemap_node *parent, uint32_t a
 	left->count = half;
 	memcpy(right->addr, left->addr + half, right->count * sizeof(right->addr[0]));
 	memset(left->addr + half, 0xff, right->count * sizeof(left->addr[0])); /* NOWHERE */
-	set_fences(left, 0);
-	set_fences(right, 0);
+	set_fences(left, 0, WIDTH - 1);
+	set_fences(right, 0, WIDTH - 1);
 	if (is_leaf) {
 		memcpy(right->leaf.range, left->leaf.range + half, right->count * sizeof(right->leaf.range[0]));
 		link_after(left, right);
@@ -238,7 +238,7 @@ void rangemap_insert(struct rangemap *map, uint64_t addr, uint64_t end, void *va
 	shift(leaf->addr, i, leaf->count, sizeof(leaf->addr[0]));
 	shift(leaf->leaf.range, i, leaf->count, sizeof(leaf->leaf.range[0]));
 	leaf->addr[i] = addr;
-	set_fences(leaf, i);
+	set_fences(leaf, i, leaf->count);
 	leaf->leaf.range[i].end = end;
 	leaf->leaf.range[i].value = value;
 	leaf->count++;
@@ -267,7 +267,7 @@ static void remove_child(struct rangemap_node *node, uint32_t at)
 	node->count--;
 	unshift(node->addr, at, node->count, sizeof(node->addr[0]));
 	node->addr[node->count] = NOWHERE;
-	set_fences(node, at);
+	set_fences(node, at, node->count);
 	unshift(node->child, at, node->count, sizeof(node->child[0]));
 	node->addr[0] = 0;
 }
@@ -317,7 +317,7 @@ static void *take_out(struct rangemap *map, struct rangemap_node *leaf, uint32_t
 	map->count--;
 	unshift(leaf->addr, i, leaf->count, sizeof(leaf->addr[0]));
 	leaf->addr[leaf->count] = NOWHERE;
-	set_fences(leaf, i);
+	set_fences(leaf, i, leaf->count);
 	unshift(leaf->leaf.range, i, leaf->count, sizeof(leaf->leaf.range[0]));
 	map->newest.leaf = NULL;
 	return value;
