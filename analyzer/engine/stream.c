@@ -277,10 +277,9 @@ int stream_ready(struct stream *stream)
 	return stream->end != STREAM_OVER;
 }
 
-static int take_next(struct stream *stream)
+/* `time`: stream_next_time. */
+static int take_next(struct stream *stream, int64_t time)
 {
-	int64_t time = stream_next_time(stream);
-
 	if (time > stream->turn)
 		stream->turn = time;
 	stream->analysis->attribution.turn = stream->turn;
@@ -295,9 +294,13 @@ static int take_next(struct stream *stream)
 int stream_take(struct stream *stream, int64_t until, uint32_t most)
 {
 	int ready = 1, error;
+	int64_t time;
 
-	for (; ready > 0 && most && !stream->analysis->entangled && stream_next_time(stream) <= until; most--) {
-		error = take_next(stream);
+	for (; ready > 0 && most && !stream->analysis->entangled; most--) {
+		time = stream_next_time(stream);
+		if (time > until)
+			break;
+		error = take_next(stream, time);
 		if (error)
 			return error;
 		ready = stream->next < stream->count ? 1 : stream_ready(stream);
