@@ -78,7 +78,7 @@ static uint32_t place_of(const struct tally *tally, const struct cohort *key)
 	uint64_t hash = ((uint64_t)key->stack << 32 | key->step) * 0x9e3779b97f4a7c15ull;
 
 	hash ^= ((uint64_t)key->device << 16 | (uint64_t)key->phase << 1 | key->driver) * 0xbf58476d1ce4e5b9ull;
-	return (uint32_t)(hash >> 24) & (tally->slots - 1);
+	return (uint32_t)(hash >> 40) & (tally->slots - 1);
 }
 
 static uint32_t *find(const struct tally *tally, const struct cohort *key)
