@@ -78,7 +78,8 @@ NOP_OBJ := $(NOP_SRC:%.c=$(B)/agent/%.o)
 # Every event passes these files. The programs have a copy of them with link-time optimisation, which saves 8 % of the instructions of `top`.
 # Each file here makes each link slower. Libraries and tests have ordinary objects. `make LTO=` turns the copy off, as do SAN, DEBUG and a compiler without it.
 HOT_SRC := $(wildcard formats/ledger/*.c formats/import/*.c formats/base/addrmap.c analyzer/engine/stream*.c \
-	$(addprefix formats/trace/,decoder.c defs.c encoder.c) formats/ring/emitter.c formats/write/writer.c \
+	$(addprefix formats/trace/,decoder.c defs.c encoder.c) $(addprefix formats/ring/,emitter.c fold.c fold_before.c intake.c ring_read.c) \
+	$(addprefix formats/write/,writer.c writer_summary.c) formats/summary/tally.c formats/base/refusals.c \
 	$(addprefix formats/phase/,phase.c phase_known.c phase_loss.c phase_marks.c phase_stack.c phase_steps.c) \
 	$(addprefix analyzer/label/,attribution.c category.c category_sizes.c census.c) analyzer/device/gpu_total.c analyzer/engine/outlived.c \
 	$(addprefix analyzer/rows/,kept.c load_sums.c phase_use.c row_sink.c) formats/base/names.c)
