@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "facts_guess.h"
 #include "facts_join.h"
-#include "facts_kept.h"
 #include "facts_peers.h"
 #include "facts_rows.h"
 #include "facts_state.h"
@@ -126,7 +126,7 @@ struct reading {
 	const struct analysis_input *input;
 	const struct mt_rules *rules;
 	int has_rows;
-	struct facts_io *io; /* by process; behind the state, at the rows if it has them */
+	struct facts_io *io; /* by process; behind the state */
 };
 
 /* `text` has moved to `to`, if that is not NULL. Its bytes. */
@@ -184,6 +184,8 @@ static int read_one(struct facts_joining *joining, const struct reading *reading
 	io->error = analysis_begin(&one, input, 1, reading->rules);
 	if (!io->error)
 		facts_state(io, &one);
+	if (!io->error)
+		facts_guess_outlived(io, &one);
 	if (!io->error && !reading->has_rows)
 		io->error = keep_texts(&one, &reading->run->facts[number]);
 	taken = io->error ? io->error : facts_joining_add(joining, &one, number);
@@ -209,29 +211,24 @@ static int read_all(const struct reading *reading)
 /* The moment of one process is in its facts. 1; 0: none was kept; or an error. */
 static int find_moment(const struct reading *reading, struct kept_moment *moment)
 {
-	int found = 1;
+	int found;
 
-	if (reading->run->processes > 1)
-		found = facts_peers(reading->run, reading->input, moment);
+	if (reading->run->processes == 1)
+		return facts_rows_moment(reading->io[0], reading->run, moment);
+	found = facts_peers(reading->run, reading->input, moment);
 	return found > 0 ? (int)moment->there : found;
 }
 
 /* 1; 0: a process has no rows, or no moment was kept, and nothing was told; or an error. */
 static int tell_rows(const struct reading *reading, const struct facts_taker *taker)
 {
-	struct kept_moment *own = reading->run->processes == 1 ? taker->moment : NULL;
 	struct facts_place *place;
 	uint32_t i;
 	int told = 1;
 
-	for (i = 0; i < reading->run->processes; i++) {
-		facts_kept_read(&reading->io[i], reading->run, own);
-		if (reading->io[i].error)
-			return reading->io[i].error;
-		if (!facts_rows_are_there(&reading->io[i], taker))
-			return 0;
-	}
-	if (taker->moment)
+	for (i = 0; i < reading->run->processes && told > 0; i++)
+		told = facts_rows_are_there(reading->io[i], taker);
+	if (told > 0 && taker->moment)
 		told = find_moment(reading, taker->moment);
 	if (told <= 0)
 		return told;

@@ -114,7 +114,8 @@ static uint64_t unzigzag(uint64_t code)
 	return code >> 1 ^ (0 - (code & 1));
 }
 
-static void column(struct facts_io *io, uint8_t *rows, size_t size, size_t count, const struct facts_member *member)
+static void differences(struct facts_io *io, uint8_t *rows, size_t size, size_t count,
+			const struct facts_member *member)
 {
 	uint8_t *at = rows + member->offset;
 	uint64_t last = 0, value;
@@ -138,64 +139,91 @@ void facts_rows(struct facts_io *io, void *rows, size_t size, size_t count, cons
 	size_t i;
 
 	for (i = 0; i < members; i++)
-		column(io, rows, size, count, &member[i]);
+		differences(io, rows, size, count, &member[i]);
 }
 
-static size_t write_run(struct facts_io *io, const uint8_t *rows, size_t size, size_t count, size_t bytes,
-			uint64_t step)
+/* A column whose differences share their lowest bits has them without. */
+struct column {
+	uint8_t *at;
+	size_t size, bytes; /* of a row; of the member */
+	unsigned shift;
+};
+
+static uint64_t cell(const struct column *column, size_t row)
+{
+	return load(column->at + row * column->size, column->bytes);
+}
+
+/* The bits that all differences have as 0. */
+static unsigned common_bits(const struct column *column, size_t count)
+{
+	uint64_t last = 0, any = 0, value;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		value = cell(column, i);
+		any |= value - last;
+		last = value;
+	}
+	return any ? (unsigned)__builtin_ctzll(any) : 0;
+}
+
+static size_t write_run(struct facts_io *io, const struct column *column, size_t row, size_t count, uint64_t step)
 {
 	size_t same = 0;
 
-	while (same < count && same < FACTS_RUN_MOST &&
-	       load(rows + (same + 1) * size, bytes) - load(rows + same * size, bytes) == step)
+	while (same < count && same < FACTS_RUN_MOST && cell(column, row + same + 1) - cell(column, row + same) == step)
 		same++;
 	put(io, same);
 	return same;
 }
 
-static size_t read_run(struct facts_io *io, uint8_t *rows, size_t size, size_t count, size_t bytes, uint64_t step)
+static size_t read_run(struct facts_io *io, const struct column *column, size_t row, size_t count, uint64_t step)
 {
 	uint64_t same = get(io), i;
-	uint64_t value = load(rows, bytes);
+	uint64_t value = cell(column, row);
 
 	facts_check(io, same <= count && same <= FACTS_RUN_MOST);
 	for (i = 1; i <= same && !io->error; i++)
-		store(io, rows + i * size, bytes, value += step);
+		store(io, column->at + (row + i) * column->size, column->bytes, value += step);
 	return io->error ? 0 : (size_t)same;
 }
 
-/* As `column`. After a difference that equals the one before it comes how many more do. */
-static void column_of_runs(struct facts_io *io, uint8_t *rows, size_t size, size_t count,
-			   const struct facts_member *member)
+/* As `differences`. After a difference that equals the one before it comes how many more do. */
+static void column_of_runs(struct facts_io *io, const struct column *column, size_t count)
 {
-	uint8_t *at = rows + member->offset;
 	size_t i, same;
 	uint64_t step = 0, before, last = 0;
 
-	for (i = 0; i < count && !io->error; i += 1 + same, at += (1 + same) * size) {
+	for (i = 0; i < count && !io->error; i += 1 + same) {
 		before = step;
 		same = 0;
 		if (io->writing) {
-			step = load(at, member->size) - last;
-			put(io, zigzag(step));
+			step = cell(column, i) - last;
+			put(io, zigzag((uint64_t)((int64_t)step >> column->shift)));
 		} else {
-			step = unzigzag(get(io));
-			store(io, at, member->size, last + step);
+			step = unzigzag(get(io)) << column->shift;
+			store(io, column->at + i * column->size, column->bytes, last + step);
 		}
 		if (i && step == before)
-			same = (io->writing ? write_run(io, at, size, count - i - 1, member->size, step)
-					    : read_run(io, at, size, count - i - 1, member->size, step));
-		last = load(at + same * size, member->size);
+			same = (io->writing ? write_run(io, column, i, count - i - 1, step)
+					    : read_run(io, column, i, count - i - 1, step));
+		last = cell(column, i + same);
 	}
 }
 
 void facts_runs(struct facts_io *io, void *rows, size_t size, size_t count, const struct facts_member *member,
 		size_t members)
 {
+	struct column column = { .size = size };
 	size_t i;
 
-	for (i = 0; i < members; i++)
-		column_of_runs(io, rows, size, count, &member[i]);
+	for (i = 0; i < members && count; i++) {
+		column.at = (uint8_t *)rows + member[i].offset;
+		column.bytes = member[i].size;
+		column.shift = facts_count(io, io->writing ? common_bits(&column, count) : 0, 0, 63);
+		column_of_runs(io, &column, count);
+	}
 }
 
 void *facts_new_rows(struct facts_io *io, size_t size, size_t count)
@@ -214,6 +242,22 @@ void facts_array(struct facts_io *io, void **rows, size_t size, size_t count, co
 		*rows = facts_new_rows(io, size, count);
 	if (*rows && !io->error)
 		facts_rows(io, *rows, size, count, member, members);
+}
+
+void facts_run_array(struct facts_io *io, void **rows, size_t size, uint32_t *count, uint32_t most,
+		     const struct facts_member *member, size_t members)
+{
+	if (io->writing && *count > most)
+		fail(io, -MT_E_LIMIT);
+	*count = facts_count(io, *count, 0, most);
+	if (!io->writing) {
+		facts_check(io, *count * members <= (uint64_t)(io->end - io->at) * (FACTS_RUN_MOST + 1));
+		*rows = io->error || !*count ? NULL : facts_new_rows(io, size, *count);
+	}
+	if (io->error)
+		*count = 0;
+	if (*count)
+		facts_runs(io, *rows, size, *count, member, members);
 }
 
 void facts_bytes(struct facts_io *io, const uint8_t *bytes, size_t size)

@@ -12,7 +12,7 @@
 
 struct facts_io {
 	int writing;
-	int error;     /* 0, -MT_E_MEMORY or -MT_E_CORRUPT */
+	int error;     /* 0, -MT_E_MEMORY, -MT_E_LIMIT (writing) or -MT_E_CORRUPT */
 	uint8_t *data; /* writing: the caller frees */
 	size_t size, room;
 	const uint8_t *at, *end; /* reading */
@@ -40,7 +40,7 @@ void facts_rows(struct facts_io *io, void *rows, size_t size, size_t count, cons
 
 /*
  * The same, where equal differences in a row are counted: a row may take no byte at all. A column takes one byte for 256 rows at least
- * (FACTS_RUN_MOST). The caller limits `count`.
+ * (FACTS_RUN_MOST). Lowest bits that are 0 in all differences of a column are told once. The caller limits `count`.
  */
 #define FACTS_RUN_MOST 255u
 void facts_runs(struct facts_io *io, void *rows, size_t size, size_t count, const struct facts_member *member,
@@ -52,6 +52,10 @@ void *facts_new_rows(struct facts_io *io, size_t size, size_t count);
 /* facts_rows for an array that is allocated (calloc) when it is read; *rows is NULL before, and the owner's after, errors included. */
 void facts_array(struct facts_io *io, void **rows, size_t size, size_t count, const struct facts_member *member,
 		 size_t members);
+
+/* facts_runs for an array as of facts_array, with its count, which is at most `most`. *count is 0 after an error. */
+void facts_run_array(struct facts_io *io, void **rows, size_t size, uint32_t *count, uint32_t most,
+		     const struct facts_member *member, size_t members);
 
 /* A text of less than `most` bytes. Reading: a place in the bytes, which end it with NUL; "" on error. */
 const char *facts_text(struct facts_io *io, const char *text, uint32_t most);

@@ -33,39 +33,26 @@ static const struct facts_member mapping_members[] = {
 };
 #undef P
 
-/* A row takes a byte of each member in FACTS_RUN_MOST and one rows, or more. */
-static void *array(struct facts_io *io, void *rows, size_t size, uint32_t *count, const struct facts_member *member,
-		   size_t members)
-{
-	*count = facts_count(io, *count, 0, ROWS_MOST);
-	if (!io->writing) {
-		facts_check(io, *count * members <= (uint64_t)(io->end - io->at) * (FACTS_RUN_MOST + 1));
-		rows = io->error || !*count ? NULL : facts_new_rows(io, size, *count);
-	}
-	if (rows && !io->error)
-		facts_runs(io, rows, size, *count, member, members);
-	return rows;
-}
+#define ARRAY(io, rows, count, member) \
+	facts_run_array(io, (void **)&(rows), sizeof(*(rows)), &(count), ROWS_MOST, member, MT_ARRAY_SIZE(member))
 
 static void moment_rows(struct facts_io *io, struct kept_moment *moment)
 {
 	facts_rows(io, moment, sizeof(*moment), 1, moment_members, MT_ARRAY_SIZE(moment_members));
 	if (!moment->there)
 		return;
-	moment->life = array(io, moment->life, sizeof(*moment->life), &moment->lives, life_members,
-			     MT_ARRAY_SIZE(life_members));
-	moment->sum = array(io, moment->sum, sizeof(*moment->sum), &moment->sums, sum_members,
-			    MT_ARRAY_SIZE(sum_members));
-	moment->mapping = array(io, moment->mapping, sizeof(*moment->mapping), &moment->mappings, mapping_members,
-				MT_ARRAY_SIZE(mapping_members));
+	ARRAY(io, moment->life, moment->lives, life_members);
+	ARRAY(io, moment->sum, moment->sums, sum_members);
+	ARRAY(io, moment->mapping, moment->mappings, mapping_members);
 }
 
-void facts_kept_write(struct facts_io *io, struct kept_moment *moment)
+void facts_kept_write(struct facts_io *io, struct kept_moment *moment, struct facts_guess *guess)
 {
 	struct facts_io own = { .writing = 1 };
 
 	if (moment->lives > ROWS_MOST || moment->sums > ROWS_MOST || moment->mappings > ROWS_MOST)
 		kept_moment_release(moment);
+	facts_guess_kept(guess, FACTS_AWAY, moment);
 	moment_rows(&own, moment);
 	if (own.size > BYTES_MOST) {
 		kept_moment_release(moment);
@@ -93,7 +80,8 @@ static void check(struct facts_io *io, const struct analysis *analysis, const st
 		facts_check(io, moment->sum[i].site && moment->sum[i].site < sites);
 }
 
-void facts_kept_read(struct facts_io *io, const struct analysis *analysis, struct kept_moment *moment)
+void facts_kept_read(struct facts_io *io, const struct analysis *analysis, struct kept_moment *moment,
+		     struct facts_guess *guess)
 {
 	uint32_t size = facts_count(io, 0, 1, UINT32_MAX);
 	struct facts_io own = { .at = io->at, .end = io->at + size };
@@ -105,6 +93,8 @@ void facts_kept_read(struct facts_io *io, const struct analysis *analysis, struc
 		return;
 	moment_rows(&own, moment);
 	facts_check(&own, own.at == own.end);
+	if (!own.error)
+		facts_guess_kept(guess, FACTS_BACK, moment);
 	if (!own.error && moment->there)
 		check(&own, analysis, moment);
 	io->error = own.error;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "database/db.h"
 #include "facts_kept.h"
+#include "facts_lots.h"
 #include "facts_use.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
@@ -12,8 +13,6 @@
 
 size_t facts_rows_room = FACTS_ROWS_BYTES_MOST;
 
-#define LOT_ROWS 2048u
-#define CELLS_MOST 32u
 #define LIVES_FREE (256u << 10) /* bytes of lives that any trace may have */
 #define WORDS_MOST (1u << 20)
 #define CHANGES_MOST (1u << 22)
@@ -22,45 +21,6 @@ size_t facts_rows_room = FACTS_ROWS_BYTES_MOST;
 /* The first number of the bytes: 0, there are no rows; else 1, the detail of lives, and ROWS_USE where there are figures of phases. */
 #define ROWS_USE (SUMS_ALL + 1u)
 #define ROWS_FIRST (2 * ROWS_USE)
-
-/* ---- tables: all cells have 8 bytes ---- */
-
-enum cell { CELL_INTEGER, CELL_OPTIONAL, CELL_TEXT, CELL_TIME, CELL_PROCESS, CELL_DEVICE, CELL_SITE, CELL_DEFINITION };
-
-#define CELL(type, column) CELL_##type,
-#define CELLS(table) static const uint8_t cells_of_##table[] = { LOAD_COLUMNS_##table(CELL) };
-LOAD_TABLES(CELLS)
-#undef CELLS
-#undef CELL
-
-#define TABLE(table) [LOAD_##table] = { cells_of_##table, MT_ARRAY_SIZE(cells_of_##table) },
-static const struct {
-	const uint8_t *cell;
-	uint32_t cells;
-} tables[] = { LOAD_TABLES(TABLE) };
-#undef TABLE
-
-#define CHECK(table)                                                                                         \
-	_Static_assert(sizeof(struct load_##table) == sizeof(cells_of_##table) * sizeof(uint64_t) &&         \
-			       sizeof(cells_of_##table) <= CELLS_MOST && sizeof(char *) == sizeof(uint64_t), \
-		       "a row is its cells");
-LOAD_TABLES(CHECK)
-#undef CHECK
-
-static size_t row_size(uint32_t table)
-{
-	return tables[table].cells * sizeof(uint64_t);
-}
-
-static void lot_columns(struct facts_io *io, void *rows, uint32_t table, uint32_t count)
-{
-	struct facts_member member[CELLS_MOST];
-	uint32_t i;
-
-	for (i = 0; i < tables[table].cells; i++)
-		member[i] = (struct facts_member){ (uint16_t)(i * sizeof(uint64_t)), sizeof(uint64_t) };
-	facts_runs(io, rows, row_size(table), count, member, tables[table].cells);
-}
 
 /* ---- writing ---- */
 
@@ -125,9 +85,9 @@ static void number_texts(struct facts_rows *rows, uint32_t table, struct facts_l
 	const char *word;
 	uint32_t i, k;
 
-	for (i = 0; i < lot->rows; i++, cell += tables[table].cells)
-		for (k = 0; k < tables[table].cells; k++) {
-			if (tables[table].cell[k] != CELL_TEXT)
+	for (i = 0; i < lot->rows; i++, cell += facts_tables[table].cells)
+		for (k = 0; k < facts_tables[table].cells; k++) {
+			if (facts_tables[table].cell[k] != FACTS_CELL_TEXT)
 				continue;
 			memcpy(&word, &cell[k], sizeof(word));
 			cell[k] = word_number(rows, word ? word : "");
@@ -162,13 +122,10 @@ static void write_lot(struct facts_rows *rows, uint32_t table)
 	struct facts_lot *lot = &rows->lot[table];
 	int is_life = table == LOAD_allocation_raw;
 	struct facts_io *io = is_life ? &rows->lives : &rows->io;
-	uint64_t number = table;
 
 	if (lot->rows && !rows->none && !(is_life && !rows->detail)) {
 		number_texts(rows, table, lot);
-		facts_number(io, &number);
-		facts_count(io, lot->rows, 0, LOT_ROWS);
-		lot_columns(io, lot->row, table, lot->rows);
+		facts_lot_write(io, table, lot->row, lot->rows);
 	}
 	lot->written += lot->rows;
 	lot->rows = 0;
@@ -187,12 +144,12 @@ static void *new_row(void *context, enum load_table table, int *error)
 
 	*error = 0;
 	if (!lot->row)
-		lot->row = malloc(LOT_ROWS * row_size(table));
-	if (lot->rows == LOT_ROWS)
+		lot->row = malloc(FACTS_LOT_ROWS * facts_row_size(table));
+	if (lot->rows == FACTS_LOT_ROWS)
 		write_lot(rows, table);
 	if (!lot->row)
 		*error = -MT_E_MEMORY;
-	return lot->row ? (uint8_t *)lot->row + lot->rows++ * row_size(table) : NULL;
+	return lot->row ? (uint8_t *)lot->row + lot->rows++ * facts_row_size(table) : NULL;
 }
 
 /* The pass goes on without rows. */
@@ -229,14 +186,12 @@ static int add_change(void *context, const struct row_residence *change)
 static int thin_lot(struct facts_rows *rows, struct facts_io *io, struct load_allocation_raw *row)
 {
 	struct load_allocation_raw *single;
-	uint64_t table, number;
-	uint32_t count, i;
+	uint64_t number;
+	uint32_t table, count = facts_lot_begin(io, &table), i;
 	int error = 0;
 
-	facts_number(io, &table);
-	count = facts_count(io, 0, 0, LOT_ROWS);
 	memset(row, 0, count * sizeof(*row));
-	lot_columns(io, row, LOAD_allocation_raw, count);
+	facts_lot_rows(io, LOAD_allocation_raw, row, count);
 	for (i = 0; i < count && !io->error && !error; i++) {
 		memcpy(&number, &row[i].memory, sizeof(number));
 		row[i].memory = rows->word[number];
@@ -255,7 +210,7 @@ static int thin_lot(struct facts_rows *rows, struct facts_io *io, struct load_al
 static int thin(struct facts_rows *rows, uint64_t newest)
 {
 	struct load_sums *sums = &rows->rows.sums;
-	struct load_allocation_raw *row = malloc(LOT_ROWS * sizeof(*row));
+	struct load_allocation_raw *row = malloc(FACTS_LOT_ROWS * sizeof(*row));
 	struct facts_io old;
 	uint64_t *seq;
 	size_t count, i;
@@ -400,17 +355,6 @@ static void write_freed(struct facts_io *io, const struct row_freed *freed)
 		facts_rows(io, freed->process[0].node, 1, room, number8, 1);
 }
 
-static void write_kept(struct facts_io *io, struct kept *kept)
-{
-	struct kept_moment moment;
-	int error = kept_find(kept, &moment);
-
-	if (!io->error)
-		io->error = error;
-	facts_kept_write(io, &moment);
-	kept_moment_release(&moment);
-}
-
 /* The first number, and the figures of phases. 0: there are no rows. */
 static int write_first(struct facts_io *io, const struct facts_rows *rows)
 {
@@ -428,18 +372,10 @@ static int write_first(struct facts_io *io, const struct facts_rows *rows)
 	return !io->error;
 }
 
-void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
+static void write_rows(struct facts_io *io, struct facts_rows *rows, struct facts_guess *guess)
 {
 	uint32_t i;
 
-	write_kept(io, rows->kept);
-	rows->none |= row_sink_finish(&rows->rows) != 0;
-	for (i = 0; i < LOAD_TABLE_COUNT; i++)
-		write_lot(rows, i);
-	rows->due = rows->due ? 1 : 0; /* lives that came since are thinned, too */
-	fit(rows, INT64_MAX);
-	if (!write_first(io, rows))
-		return;
 	facts_count(io, rows->words, 1, WORDS_MOST);
 	for (i = 0; i < rows->words; i++)
 		facts_text(io, rows->word[i], WORD_MOST);
@@ -448,9 +384,55 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 	if (rows->changes)
 		facts_rows(io, rows->change, sizeof(*rows->change), rows->changes, change_members,
 			   MT_ARRAY_SIZE(change_members));
-	facts_bytes(io, rows->io.data, rows->io.size);
+	facts_lots_write(io, &rows->io, guess);
 	if (rows->detail)
-		facts_bytes(io, rows->lives.data, rows->lives.size);
+		facts_lots_write(io, &rows->lives, guess);
+}
+
+/* The last rows are in their lots then. */
+static void finish(struct facts_rows *rows)
+{
+	uint32_t i;
+
+	rows->none |= row_sink_finish(&rows->rows) != 0;
+	for (i = 0; i < LOAD_TABLE_COUNT; i++)
+		write_lot(rows, i);
+	rows->due = rows->due ? 1 : 0; /* lives that came since are thinned, too */
+	fit(rows, INT64_MAX);
+}
+
+/* Makes the guess from all that has times. 0 or an error. */
+static int begin_guess(const struct facts_rows *rows, const struct kept_moment *moment, struct facts_guess *guess)
+{
+	int error = facts_guess_init(guess, rows->analysis);
+
+	if (!error)
+		error = facts_guess_note_kept(guess, moment);
+	if (!error && !rows->none)
+		error = facts_lots_note(&rows->io, guess);
+	if (!error && !rows->none && rows->detail)
+		error = facts_lots_note(&rows->lives, guess);
+	return error;
+}
+
+void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
+{
+	struct facts_guess guess = { 0 };
+	struct kept_moment moment;
+	int error = kept_find(rows->kept, &moment);
+
+	finish(rows);
+	if (!error)
+		error = begin_guess(rows, &moment, &guess);
+	io->error = io->error ? io->error : error;
+	if (!io->error) {
+		facts_guess_write(io, &guess);
+		facts_kept_write(io, &moment, &guess);
+		if (write_first(io, rows))
+			write_rows(io, rows, &guess);
+	}
+	kept_moment_release(&moment);
+	facts_guess_release(&guess);
 }
 
 /* ---- reading ---- */
@@ -461,6 +443,7 @@ struct reading {
 	const struct facts_place *place;
 	const struct row_maker *maker;
 	const struct analysis *run;
+	struct facts_guess guess;
 	enum sums_detail detail; /* lives that are asked for have it */
 	struct sums_instants instants;
 	struct load_sums sums; /* lives between fewer instants than those of the facts */
@@ -530,24 +513,24 @@ static uint64_t text_cell(struct reading *reading, uint64_t cell)
 }
 
 /* An id of the process, which is alone in its facts, as that of the run. */
-static uint64_t place_cell(struct reading *reading, enum cell kind, uint64_t cell)
+static uint64_t place_cell(struct reading *reading, enum facts_cell kind, uint64_t cell)
 {
 	const struct facts_place *place = reading->place;
 
 	switch (kind) {
-	case CELL_TEXT:
+	case FACTS_CELL_TEXT:
 		return text_cell(reading, cell);
-	case CELL_TIME:
+	case FACTS_CELL_TIME:
 		return (int64_t)cell == DB_CELL_NULL ? cell : cell + (uint64_t)place->later;
-	case CELL_PROCESS:
+	case FACTS_CELL_PROCESS:
 		return (uint64_t)row_process_id(place->process);
-	case CELL_DEVICE:
+	case FACTS_CELL_DEVICE:
 		facts_check(reading->io, cell && cell <= place->devices);
 		return reading->io->error ? 0 : (uint64_t)row_device_id(place->device[cell - 1]);
-	case CELL_SITE:
+	case FACTS_CELL_SITE:
 		facts_check(reading->io, cell && cell <= place->sites);
 		return reading->io->error ? 0 : place->site[cell - 1];
-	case CELL_DEFINITION:
+	case FACTS_CELL_DEFINITION:
 		return (int64_t)cell == DB_CELL_NULL ? cell : (uint64_t)row_id(place->process, cell & UINT32_MAX);
 	default:
 		return cell;
@@ -559,8 +542,8 @@ static void place_row(struct reading *reading, uint32_t table, uint64_t *cell)
 	struct load_step_device *peak = table == LOAD_step_device ? (struct load_step_device *)cell : NULL;
 	uint32_t k;
 
-	for (k = 0; k < tables[table].cells; k++)
-		cell[k] = place_cell(reading, tables[table].cell[k], cell[k]);
+	for (k = 0; k < facts_tables[table].cells; k++)
+		cell[k] = place_cell(reading, facts_tables[table].cell[k], cell[k]);
 	if (!peak || peak->peak_seq)
 		return;
 	peak->peak_time -= reading->place->later; /* nothing was held: there is no peak */
@@ -618,7 +601,7 @@ static int tell_row(struct reading *reading, uint32_t table, const uint64_t *cel
 	}
 	row = reading->maker->row(reading->maker->context, (enum load_table)table, &error);
 	if (row)
-		memcpy(row, cell, row_size(table));
+		memcpy(row, cell, facts_row_size(table));
 	return error ? error : note_row(reading, table, cell);
 }
 
@@ -627,7 +610,7 @@ static int tell_lot(struct reading *reading, uint32_t table, uint64_t *cell, uin
 	int error = 0;
 	uint32_t i;
 
-	for (i = 0; i < rows && !reading->io->error && !error; i++, cell += tables[table].cells) {
+	for (i = 0; i < rows && !reading->io->error && !error; i++, cell += facts_tables[table].cells) {
 		place_row(reading, table, cell);
 		if (!reading->io->error)
 			error = tell_row(reading, table, cell);
@@ -638,34 +621,65 @@ static int tell_lot(struct reading *reading, uint32_t table, uint64_t *cell, uin
 static int read_lot(struct reading *reading)
 {
 	struct facts_io *io = reading->io;
-	uint64_t number, *cell;
-	uint32_t rows, table;
+	uint64_t *cell;
+	uint32_t table, rows = facts_lot_begin(io, &table);
 	int error = 0;
 
-	facts_number(io, &number);
-	facts_check(io, number < LOAD_TABLE_COUNT);
-	table = io->error ? 0 : (uint32_t)number;
-	rows = facts_count(io, 0, 0, LOT_ROWS);
 	reading->told[table] += rows;
 	facts_check(io, reading->told[table] <= FACTS_ROWS_MOST);
 	if (io->error)
 		return io->error;
-	cell = calloc((size_t)rows + 1, row_size(table));
+	cell = calloc((size_t)rows + 1, facts_row_size(table));
 	if (!cell)
 		return -MT_E_MEMORY;
-	lot_columns(io, cell, table, rows);
-	if (!io->error && (reading->detail || table != LOAD_allocation_raw))
+	facts_lot_rows(io, table, cell, rows);
+	if (!io->error && (reading->detail || table != LOAD_allocation_raw)) {
+		facts_guess_lot(&reading->guess, FACTS_BACK, table, cell, rows);
 		error = tell_lot(reading, table, cell, rows);
+	}
 	free(cell);
 	return io->error ? io->error : error;
 }
 
-int facts_rows_are_there(const struct facts_io *io, const struct facts_taker *taker)
+int facts_rows_are_there(struct facts_io io, const struct facts_taker *taker)
 {
-	uint32_t first = io->at < io->end ? *io->at : 0;
+	uint32_t first;
 
-	return first && first <= ROWS_FIRST && (first - 1) % ROWS_USE >= (uint32_t)taker->detail &&
-	       (!taker->use || first > ROWS_USE);
+	facts_guess_skip(&io);
+	facts_kept_read(&io, NULL, NULL, NULL);
+	first = facts_count(&io, 0, 0, ROWS_FIRST);
+	if (io.error)
+		return io.error;
+	return first && (first - 1) % ROWS_USE >= (uint32_t)taker->detail && (!taker->use || first > ROWS_USE);
+}
+
+int facts_rows_moment(struct facts_io io, const struct analysis *run, struct kept_moment *moment)
+{
+	struct facts_guess guess;
+
+	facts_guess_read(&io, &guess);
+	facts_kept_read(&io, run, moment, &guess);
+	facts_guess_release(&guess);
+	return io.error ? io.error : (int)moment->there;
+}
+
+/* Behind the guess and the moment. 0 or an error, of the bytes or of the maker. */
+static int read_rows(struct reading *reading, const struct facts_taker *taker)
+{
+	struct facts_io *io = reading->io;
+	int error;
+
+	read_words(reading);
+	read_freed(reading, taker->freed);
+	error = read_changes(reading);
+	while (!error && io->at < io->end)
+		error = read_lot(reading);
+	if (!error)
+		error = load_sums_finish(&reading->sums);
+	load_sums_release(&reading->sums);
+	sums_instants_release(&reading->instants);
+	free(reading->word);
+	return error;
 }
 
 int facts_rows_read(struct facts_io *io, const struct analysis *run, const struct facts_place *place,
@@ -678,22 +692,17 @@ int facts_rows_read(struct facts_io *io, const struct analysis *run, const struc
 				   .maker = taker->maker,
 				   .detail = taker->detail,
 				   .sums = { .maker = taker->maker, .first = place->process, .seen_alone = 1 } };
-	uint32_t first = facts_count(io, 0, 0, ROWS_FIRST);
-	int error;
+	uint32_t first;
+	int error = 0;
 
-	if (!first)
-		return io->error;
+	facts_guess_read(io, &reading.guess);
+	facts_kept_read(io, run, NULL, NULL);
+	first = facts_count(io, 0, 0, ROWS_FIRST);
 	if (first > ROWS_USE)
 		facts_use_read(io, place, taker->use);
-	read_words(&reading);
-	read_freed(&reading, taker->freed);
-	error = read_changes(&reading);
-	while (!error && io->at < io->end)
-		error = read_lot(&reading);
-	if (!error)
-		error = load_sums_finish(&reading.sums);
-	load_sums_release(&reading.sums);
-	sums_instants_release(&reading.instants);
-	free(reading.word);
-	return error ? error : 1;
+	if (first)
+		error = read_rows(&reading, taker);
+	facts_guess_release(&reading.guess);
+	error = error ? error : io->error;
+	return error ? error : first != 0;
 }

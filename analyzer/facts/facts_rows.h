@@ -55,11 +55,14 @@ struct facts_rows {
 int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis);
 void facts_rows_release(struct facts_rows *rows);
 
-/* After the last event, behind the state of the analysis: the moment that was kept, the figures of phases, and the rows. */
+/* After the last event, behind the state of the analysis: the guess, the moment that was kept, the figures of phases, and the rows. */
 void facts_rows_write(struct facts_io *io, struct facts_rows *rows);
 
-/* Behind the state of the analysis and the moment: whether there are rows, with all that the taker asks for. */
-int facts_rows_are_there(const struct facts_io *io, const struct facts_taker *taker);
+/* Behind the state of the analysis: whether there are rows, with all that the taker asks for. 1, 0, or an error of the bytes. */
+int facts_rows_are_there(struct facts_io io, const struct facts_taker *taker);
+
+/* The same place: the moment that a run of one process kept; release it in any case. 1; 0: none was kept; or an error of the bytes. */
+int facts_rows_moment(struct facts_io io, const struct analysis *run, struct kept_moment *moment);
 
 /*
  * The same place: tells the taker the rows, as of `place` in the run, and lives as sums between the instants that it asks for. 1; 0: there are

@@ -321,30 +321,6 @@ static void both_sizes_state(struct facts_io *io, struct categories *categories)
 	}
 }
 
-/* ---- what outlived its step ---- */
-
-static const struct facts_member outlived_members[] = {
-	FACTS_MEMBER(outlived_row, site),  FACTS_MEMBER(outlived_row, step),  FACTS_MEMBER(outlived_row, until),
-	FACTS_MEMBER(outlived_row, bytes), FACTS_MEMBER(outlived_row, count),
-};
-
-static void outlived_state(struct facts_io *io, struct analysis *analysis)
-{
-	struct outlived *outlived = &analysis->outlived;
-	struct outlived_row *row = io->writing ? outlived_sorted(outlived) : NULL;
-	uint32_t count = facts_count(io, (uint32_t)outlived->rows, MT_ARRAY_SIZE(outlived_members), ROWS_MOST), i;
-
-	if (io->writing && count && !row)
-		io->error = -MT_E_MEMORY;
-	ARRAY(io, row, count, outlived_members);
-	for (i = 0; !io->writing && i < count && !io->error; i++) {
-		facts_check(io, row[i].site && row[i].site < analysis->attribution.sites);
-		if (!io->error)
-			io->error = outlived_add(outlived, &row[i]);
-	}
-	free(row);
-}
-
 /* ---- failed requests, owners ---- */
 
 #define O(member) FACTS_MEMBER(analysis_oom, member)
@@ -554,7 +530,6 @@ void facts_state(struct facts_io *io, struct analysis *analysis)
 	devices_state(io, analysis);
 	sites_state(io, analysis);
 	both_sizes_state(io, &analysis->categories);
-	outlived_state(io, analysis);
 	ooms_state(io, analysis);
 	census_state(io, analysis, &process->census);
 	lives_state(io, analysis, &process->lives, &process->census);

@@ -46,7 +46,9 @@ static uint8_t *bytes_of(const char *path, int full, size_t *size)
 	struct facts_io io = { .writing = 1 };
 	struct analysis_input input = { .file = path };
 	struct mt_trace_state state;
+	struct outlived_row *outlived;
 	struct analysis analysis;
+	uint32_t rows;
 
 	CHECK(!mt_reader_open(&input.reader, path));
 	CHECK(!(full ? analysis_run(&analysis, &input, 1, facts_kit_rules(), NULL)
@@ -54,6 +56,10 @@ static uint8_t *bytes_of(const char *path, int full, size_t *size)
 	CHECK_EQ(analysis.facts != NULL, !full);
 	state = *mt_reader_state(input.reader);
 	facts_state(&io, &analysis);
+	outlived = outlived_sorted(&analysis.outlived);
+	rows = (uint32_t)analysis.outlived.rows;
+	facts_outlived(&io, &outlived, &rows);
+	free(outlived);
 	facts_number(&io, &state.events);
 	facts_number(&io, &state.file_bytes);
 	CHECK(state.complete && !state.error);
@@ -204,7 +210,7 @@ TEST(rows_as_runs_come_back)
 TEST(a_run_beyond_the_rows_is_damage)
 {
 	static struct run_row back[4];
-	const uint8_t bytes[] = { 2, 2, 5 };
+	const uint8_t bytes[] = { 0, 2, 2, 5 };
 	struct facts_io from = { .at = bytes, .end = bytes + sizeof(bytes) };
 
 	facts_runs(&from, back, sizeof(*back), 4, run_members, 1);
@@ -320,10 +326,11 @@ TEST(too_many_lives_leave_the_other_rows)
 		facts_rows_write(&io, &rows);
 		facts_rows_release(&rows);
 		from = (struct facts_io){ .at = io.data, .end = io.data + io.size };
-		facts_kept_read(&from, &analysis, NULL);
-		CHECK(!io.error && !error && !from.error);
-		CHECK(facts_rows_are_there(&from, &(struct facts_taker){ .detail = passes[pass].detail, .use = &use }));
-		CHECK(!facts_rows_are_there(&from, &(struct facts_taker){ .detail = passes[pass].detail + 1 }));
+		CHECK(!io.error && !error);
+		CHECK_EQ(facts_rows_are_there(from,
+					      &(struct facts_taker){ .detail = passes[pass].detail, .use = &use }),
+			 1);
+		CHECK_EQ(facts_rows_are_there(from, &(struct facts_taker){ .detail = passes[pass].detail + 1 }), 0);
 		CHECK_EQ(io.size > 1000, passes[pass].detail != SUMS_NONE);
 		free(io.data);
 	}
@@ -356,8 +363,7 @@ static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 					   of_a_moment ? &moment : NULL, &use };
 
 	CHECK(!analysis_settle(run));
-	facts_kept_read(io, run, taker.moment);
-	if (!io->error)
+	if (!of_a_moment || facts_rows_moment(*io, run, &moment) >= 0)
 		CHECK(facts_rows_read(io, run, place, &taker) <= 1);
 	row_freed_release(&freed);
 	kept_moment_release(&moment);
@@ -382,6 +388,8 @@ static void settle_made_up(const char *path, uint8_t *data, size_t size)
 	CHECK(!analysis_begin(&one, &input, 1, facts_kit_rules()));
 	facts_joining_init(&joining, &run);
 	facts_state(&io, &one);
+	if (!io.error)
+		facts_guess_outlived(&io, &one);
 	if (!io.error && facts_joining_add(&joining, &one, 0) == 1 && !facts_joining_end(&joining))
 		settle(&run, &io, size % 2);
 	facts_joining_release(&joining);
