@@ -117,7 +117,7 @@ static void find_lines(struct facts_io *io, struct facts_guess *guess)
 	guess->steps = end > guess->first_step ? end - guess->first_step : 0;
 }
 
-/* Bytes by line and step. Where steps are much more than rows, there are no levels. */
+/* Bytes by line and step. There are no levels if steps are much more than rows. */
 static void make_levels(struct facts_io *io, struct facts_guess *guess)
 {
 	const struct outlived_row *row = guess->outlived;
@@ -233,7 +233,7 @@ static void write_moments(struct facts_io *io, const struct facts_guess *guess)
 	}
 }
 
-/* Where blocks begin. The numbers of both columns are read in turns. */
+/* Finds the beginnings of blocks. Reads a number of each column in step. */
 static void read_places(struct facts_io *seqs, struct facts_io *highs, struct facts_guess *guess)
 {
 	struct facts_moment now = { 0 };
@@ -523,7 +523,7 @@ static void read_all(struct facts_io *io, struct facts_guess *guess)
 	facts_check(io, io->at == io->end);
 }
 
-/* What was written guesses as what is read. */
+/* A guess that was written is the guess that is read. */
 void facts_guess_write(struct facts_io *io, struct facts_guess *guess)
 {
 	struct facts_io own = { .writing = 1, .error = io->error }, back;

@@ -71,7 +71,7 @@ void facts_guess_outlived(struct facts_io *io, struct analysis *analysis);
 
 /* ---- both ways ---- */
 
-/* What outlived its step, by site, step and end. *row is NULL before it is read, and the caller's after. */
+/* Rows of what outlived its step, by site, step and end. *row is NULL before it is read, and the caller's after. */
 void facts_outlived(struct facts_io *io, struct outlived_row **row, uint32_t *rows);
 
 enum facts_way { FACTS_AWAY, FACTS_BACK };

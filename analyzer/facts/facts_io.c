@@ -145,7 +145,7 @@ void facts_rows(struct facts_io *io, void *rows, size_t size, size_t count, cons
 /* A column whose differences share their lowest bits has them without. */
 struct column {
 	uint8_t *at;
-	size_t size, bytes; /* of a row; of the member */
+	size_t size, bytes; /* size: of a row */
 	unsigned shift;
 };
 
