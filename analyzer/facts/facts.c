@@ -91,6 +91,11 @@ int mt_facts_take(struct mt_facts *facts, uint32_t most)
 	return taken ? taken : 1;
 }
 
+uint64_t mt_facts_taken(const struct mt_facts *facts)
+{
+	return facts->analysis.process[0].events;
+}
+
 /* A damaged trace is read anew: what is missing is told by the reader. */
 static int is_whole(const struct mt_facts *facts)
 {

@@ -4,6 +4,17 @@
 #include "memtrace/facts.h"
 #include "writer_impl.h"
 
+static uint64_t events_of(const struct mt_chunk_list *list)
+{
+	uint64_t events = 0;
+	uint32_t i;
+
+	for (i = 0; i < list->count; i++)
+		if (list->info[i].kind == MT_CHUNK_EVENTS)
+			events += list->info[i].events;
+	return events;
+}
+
 int writer_facts_payload(struct mt_writer *writer)
 {
 	struct mt_buffer of = { 0 };
@@ -11,7 +22,7 @@ int writer_facts_payload(struct mt_writer *writer)
 	uint64_t hash;
 	size_t size;
 	int some = !mt_file_hash(writer->fd, writer->end, &hash) &&
-		   writer->facts->make(writer->facts->context, writer->fd, &data, &size);
+		   writer->facts->make(writer->facts->context, writer->fd, events_of(&writer->list), &data, &size);
 
 	if (some) {
 		mt_buffer_put_u64(&of, writer->facts->identity);

@@ -32,6 +32,9 @@ void mt_facts_free(struct mt_facts *facts); /* NULL is fine */
 /* Takes at most about `most` events that are in the file. 1: there were some; 0: none; below 0: there will be no facts. */
 int mt_facts_take(struct mt_facts *facts, uint32_t most);
 
+/* The number of events that the pass has taken. */
+uint64_t mt_facts_taken(const struct mt_facts *facts);
+
 /* The file has all its events, and mt_facts_take gave 0. *data is freed by the caller. 0 or -MT_E_x: there are none. */
 int mt_facts_end(struct mt_facts *facts, uint8_t **data, size_t *size);
 
@@ -51,7 +54,7 @@ int mt_reader_facts(struct mt_reader *reader, uint64_t identity, uint8_t **data,
 struct mt_facts_maker {
 	uint64_t identity;
 	void *context;
-	int (*make)(void *context, int fd, uint8_t **data, size_t *size); /* fd: of the trace */
+	int (*make)(void *context, int fd, uint64_t events, uint8_t **data, size_t *size); /* of the trace */
 };
 
 #endif

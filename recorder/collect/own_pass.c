@@ -13,6 +13,7 @@
 #define TAKEN_AT_ONCE 65536u
 #define LATE_MOST (1u << 25)  /* events that are taken when the program is gone: as long as a reader would take later */
 #define LATE_HURRY (1u << 20) /* the same where somebody wants the collector to be gone */
+#define BEHIND (1u << 20)     /* events that are taken without a pause before the pass hastens */
 #define NICE 5
 #define WAIT_NS 50000000 /* for the collector to write more */
 
@@ -56,22 +57,42 @@ static void begin_again(struct own_pass *pass)
 	begin(pass);
 }
 
+static void go_slowly(struct own_pass *pass)
+{
+	pass->hastens = 0;
+	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
+}
+
+/* A thread cannot raise its own priority. It ends, and the collector starts another one. */
+static int is_to_hasten(const struct own_pass *pass)
+{
+	return !pass->hastens && pass->run >= BEHIND;
+}
+
 static void *follow(void *context)
 {
 	struct own_pass *pass = context;
 	int taken = 1;
 
-	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
-	begin(pass);
-	while (pass->facts && !pass->stop && taken >= 0) {
+	if (!pass->hastens)
+		go_slowly(pass);
+	if (!pass->rules)
+		begin(pass);
+	while (pass->facts && !pass->stop && taken >= 0 && !is_to_hasten(pass)) {
 		taken = mt_facts_take(pass->facts, TAKEN_AT_ONCE);
-		if (!taken)
+		pass->run += TAKEN_AT_ONCE;
+		if (!taken) {
+			pass->run = 0;
+			if (pass->hastens)
+				go_slowly(pass);
 			wait_for_more();
+		}
 		if (pass->keeps)
 			begin_again(pass);
 	}
 	if (taken < 0)
 		give_up(pass);
+	pass->behind = pass->facts && is_to_hasten(pass);
 	return NULL;
 }
 
@@ -84,16 +105,18 @@ static void join(struct own_pass *pass)
 }
 
 /* The name may have become that of another trace: facts are of the file that is written. */
-static int make(void *context, int fd, uint8_t **data, size_t *size)
+static int make(void *context, int fd, uint64_t events, uint8_t **data, size_t *size)
 {
 	struct own_pass *pass = context;
 	struct stat written;
-	uint32_t late = 0, most = pass->hurry ? LATE_HURRY : LATE_MOST;
+	uint64_t most = pass->hurry ? LATE_HURRY : LATE_MOST, late = 0;
 	int taken = 1;
 
 	join(pass);
 	if (pass->keeps)
 		begin_again(pass);
+	if (pass->facts && events > mt_facts_taken(pass->facts) + most)
+		return 0; /* the pass would end without facts after all that time */
 	while (pass->facts && taken > 0 && late < most) {
 		taken = mt_facts_take(pass->facts, TAKEN_AT_ONCE);
 		late += TAKEN_AT_ONCE;
@@ -113,17 +136,28 @@ void own_pass_begin(struct own_pass *pass, struct mt_fold *fold, const char *tra
 }
 
 /* Signals are for the collector's own thread. */
-void own_pass_tick(struct own_pass *pass, uint64_t events)
+static void start(struct own_pass *pass)
 {
 	sigset_t all, before;
 
-	if (!pass->trace || pass->began || events < EVENTS_LEAST)
-		return;
-	pass->began = 1;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pass->threaded = !pthread_create(&pass->thread, NULL, follow, pass);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void own_pass_tick(struct own_pass *pass, uint64_t events)
+{
+	if (pass->trace && !pass->began && events >= EVENTS_LEAST) {
+		pass->began = 1;
+		start(pass);
+	}
+	if (!pass->behind)
+		return;
+	pthread_join(pass->thread, NULL); /* it has ended */
+	pass->behind = 0;
+	pass->hastens = 1;
+	start(pass);
 }
 
 void own_pass_end(struct own_pass *pass)

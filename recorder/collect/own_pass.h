@@ -1,7 +1,7 @@
 /*
  * own_pass.h - the collector's own pass over the trace that it writes (memtrace/facts.h), in a thread that reads the
- * file. The ring is emptied as fast as without the pass. The thread has a lower priority than the collector. When a flight recorder
- * lets go of the older half of its file, the pass begins anew.
+ * file. The ring is emptied as fast as without the pass. The thread has a lower priority than the collector, but for a pass that is a million
+ * events behind. When a flight recorder lets go of the older half of its file, the pass begins anew.
  */
 #ifndef RECORDER_OWN_PASS_H
 #define RECORDER_OWN_PASS_H
@@ -21,6 +21,9 @@ struct own_pass {
 	int threaded;
 	pthread_t thread;
 	_Atomic int stop;
+	_Atomic int behind;     /* the thread has ended, for one that hastens */
+	int hastens;            /* the thread's: it has the collector's priority until it has caught up */
+	uint64_t run;           /* the thread's: events since it had caught up */
 	int hurry;              /* the caller's: the end is not to wait */
 	struct mt_rules *rules; /* the thread's, as `facts`, until it was joined */
 	struct mt_facts *facts; /* NULL: given up */

@@ -19,13 +19,14 @@ static inline struct mt_rules *facts_kit_rules(void)
 
 static int facts_kit_is_untrue; /* 1: the next facts say something else */
 
-static inline int facts_kit_make(void *context, int fd, uint8_t **data, size_t *size)
+static inline int facts_kit_make(void *context, int fd, uint64_t events, uint8_t **data, size_t *size)
 {
 	struct mt_facts *facts = mt_facts_new(context, facts_kit_rules());
 	int taken = fd >= 0;
 
 	while (facts && taken > 0)
 		taken = mt_facts_take(facts, 100);
+	CHECK(!facts || taken || mt_facts_taken(facts) <= events);
 	taken = facts && !taken && !mt_facts_end(facts, data, size);
 	mt_facts_free(facts);
 	if (taken && facts_kit_is_untrue)
