@@ -54,7 +54,8 @@ int mt_reader_facts(struct mt_reader *reader, uint64_t identity, uint8_t **data,
 struct mt_facts_maker {
 	uint64_t identity;
 	void *context;
-	int (*make)(void *context, int fd, uint64_t events, uint8_t **data, size_t *size); /* of the trace */
+	/* fd, events: of the trace. */
+	int (*make)(void *context, int fd, uint64_t events, uint8_t **data, size_t *size);
 };
 
 #endif
