@@ -180,23 +180,30 @@ static void settle(struct facts_guess *guess)
 	}
 }
 
-static int note(struct facts_guess *guess, uint64_t seq, uint64_t time)
+/* Room for one more note: at most half of it stays taken. 0 or -MT_E_MEMORY. */
+static int make_room(struct facts_guess *guess)
 {
 	size_t room = guess->note_room ? guess->note_room * 2 : 4096;
 	struct facts_moment *grown;
 
+	settle(guess);
+	if (guess->note_room && guess->notes <= guess->note_room / 2)
+		return 0;
+	grown = realloc(guess->noted, room * sizeof(*grown));
+	if (!grown)
+		return -MT_E_MEMORY;
+	guess->noted = grown;
+	guess->note_room = room;
+	return 0;
+}
+
+static int note(struct facts_guess *guess, uint64_t seq, uint64_t time)
+{
 	if (seq == (uint64_t)DB_CELL_NULL || !is_passed(guess, seq) ||
 	    (guess->notes && guess->noted[guess->notes - 1].seq == seq))
 		return 0;
-	if (guess->notes == 2 * MOMENTS_MOST)
-		settle(guess);
-	if (guess->notes == guess->note_room) {
-		grown = realloc(guess->noted, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		guess->noted = grown;
-		guess->note_room = room;
-	}
+	if (guess->notes == guess->note_room && make_room(guess))
+		return -MT_E_MEMORY;
 	guess->noted[guess->notes++] = (struct facts_moment){ seq, time };
 	return 0;
 }
