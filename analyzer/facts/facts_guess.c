@@ -10,8 +10,8 @@
 #define OUTLIVED_MOST (1u << 24)
 #define SITES_MOST (1u << 26)
 #define LEVELS_FREE 65536u
-#define BLOCK 64u  /* moments */
-#define CACHED 64u /* blocks */
+#define BLOCK 64u   /* moments */
+#define CACHED 256u /* blocks */
 
 /* ---- what outlived its step ---- */
 
@@ -285,29 +285,40 @@ static void read_moments(struct facts_io *io, struct facts_guess *guess)
 	io->at += guess->moments;
 	guess->place = facts_new_rows(io, sizeof(*guess->place), guess->moments / BLOCK + 1);
 	guess->cache = facts_new_rows(io, sizeof(*guess->cache), CACHED);
-	guess->end = io->end;
 	if (!io->error)
 		read_places(&seqs, io, guess);
 	facts_check(io, !seqs.error);
+}
+
+/* A number of a column that was read to its end before: it is within its bounds. */
+static inline uint64_t next_number(const uint8_t **at)
+{
+	uint64_t value = *(*at)++;
+	unsigned shift;
+
+	if (value < 0x80)
+		return value;
+	value &= 0x7f;
+	for (shift = 7;; shift += 7) {
+		value |= (uint64_t)(**at & 0x7f) << shift;
+		if (!(*(*at)++ & 0x80))
+			return value;
+	}
 }
 
 static const struct facts_moments_block *block_of(struct facts_guess *guess, uint32_t number)
 {
 	const struct facts_moments_place *place = &guess->place[number];
 	struct facts_moments_block *block = &guess->cache[number % CACHED];
-	struct facts_io seqs = { .at = place->seqs, .end = guess->lows };
-	struct facts_io highs = { .at = place->highs, .end = guess->end };
+	const uint8_t *seqs = place->seqs, *highs = place->highs;
 	struct facts_moment now = place->before;
-	uint64_t seq, high;
 	uint32_t i;
 
 	if (block->number == number + 1)
 		return block;
 	for (i = 0; i < BLOCK && number * BLOCK + i < guess->moments; i++) {
-		facts_number(&seqs, &seq);
-		facts_number(&highs, &high);
-		now.seq += seq;
-		now.time += high << 8 | guess->lows[number * BLOCK + i];
+		now.seq += next_number(&seqs);
+		now.time += next_number(&highs) << 8 | guess->lows[number * BLOCK + i];
 		block->moment[i] = now;
 	}
 	block->number = number + 1;

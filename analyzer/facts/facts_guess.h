@@ -40,9 +40,9 @@ struct facts_guess {
 	uint64_t steps, *level;     /* by number of line and step: bytes that outlived it; NULL: they are not known */
 	struct facts_moment *noted; /* writing */
 	size_t notes, note_room;
-	uint64_t sieve;            /* writing: bits of a number of the event that are to be 0 */
-	uint32_t moments, block;   /* block: that was found last */
-	const uint8_t *lows, *end; /* in the bytes, by moment; of the bytes */
+	uint64_t sieve;          /* writing: bits of a number of the event that are to be 0 */
+	uint32_t moments, block; /* block: that was found last */
+	const uint8_t *lows;     /* in the bytes, by moment */
 	struct facts_moments_place *place;
 	struct facts_moments_block *cache;
 	uint8_t *own; /* the bytes that were written */
