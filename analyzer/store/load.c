@@ -104,7 +104,7 @@ static int load_indices(struct db *db)
 		"CREATE INDEX allocation_device ON allocation_raw (device, process)",
 		"CREATE INDEX named_moment_device ON named_moment (device, name, process)",
 		"CREATE INDEX site_process ON site (process, device)",
-		"CREATE INDEX step_process ON step (process)",
+		"CREATE INDEX step_process ON step (process, step)",
 		"CREATE INDEX phase_span_process ON phase_span (process, first_time)",
 	};
 	struct db_stmt *stmt;
