@@ -325,6 +325,7 @@ void analysis_release(struct analysis *analysis)
 	free(analysis->owner);
 	free(analysis->site_known);
 	free(analysis->facts);
+	free(analysis->shared);
 	memset(analysis, 0, sizeof(*analysis));
 }
 

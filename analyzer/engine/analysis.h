@@ -315,6 +315,11 @@ struct analysis_site {
 	uint32_t site;
 };
 
+/* Ids of rows for the definitions of processes, see store/store_shared.h. One block with its arrays. */
+struct analysis_shared {
+	int64_t **node, **frame; /* by process and number */
+};
+
 /* Callers may read the fields. */
 struct analysis {
 	struct analysis_process *process;
@@ -337,12 +342,13 @@ struct analysis {
 	struct outlived outlived; /* by site of the attribution */
 	struct analysis_modules modules;
 	const struct mt_rules *rules;
-	uint8_t **facts;          /* by process: storage of some strings here; NULL: none */
-	int followed;             /* 1: the traces are still being written */
-	int sequential;           /* 1: processes are read one after the other, see merge.h */
-	int entangled;            /* 1: this order was wrong; the analysis is void */
-	struct mt_ahead *ahead;   /* while the traces are read */
-	struct progress progress; /* while the traces are read */
+	uint8_t **facts;                /* by process: storage of some strings here; NULL: none */
+	struct analysis_shared *shared; /* NULL: processes share no row */
+	int followed;                   /* 1: the traces are still being written */
+	int sequential;                 /* 1: processes are read one after the other, see merge.h */
+	int entangled;                  /* 1: this order was wrong; the analysis is void */
+	struct mt_ahead *ahead;         /* while the traces are read */
+	struct progress progress;       /* while the traces are read */
 };
 
 /* One trace of the run. */

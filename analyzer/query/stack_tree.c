@@ -17,6 +17,8 @@ struct tree_frame {
 #define NO_NODE UINT32_MAX /* as a number of a node: no node */
 #define NOT_READ (UINT32_MAX - 1)
 
+#define NODES_KEPT (1u << 16) /* nodes of all processes: what they share stays */
+
 struct tree_node {
 	int64_t parent_id;
 	uint32_t parent; /* number of the parent; NO_NODE; NOT_READ */
@@ -413,8 +415,10 @@ void stack_tree_read(struct stack_tree *tree, const struct stack_tree_source *so
 	tree->context = context;
 }
 
-void stack_tree_forget(struct stack_tree *tree)
+void stack_tree_trim(struct stack_tree *tree)
 {
+	if (tree->nodes < NODES_KEPT)
+		return;
 	tuple_release(&tree->frame_numbers);
 	tuple_release(&tree->node_numbers);
 	tree->nodes = 0;

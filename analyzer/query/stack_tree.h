@@ -28,8 +28,8 @@ struct stack_tree_source {
 };
 void stack_tree_read(struct stack_tree *tree, const struct stack_tree_source *source, const void *context);
 
-/* No node or frame that was read is asked for by its id once more, as after the last stack of a process. Frames stay. */
-void stack_tree_forget(struct stack_tree *tree);
+/* The next stacks are of another process: forgets the nodes if they are many. Frames stay. */
+void stack_tree_trim(struct stack_tree *tree);
 
 void stack_tree_free(struct stack_tree *tree); /* frees all frames, too; NULL is allowed */
 

@@ -4,6 +4,7 @@
 #include "answer.h"
 #include "memtrace/base.h"
 #include "memtrace/phase.h"
+#include "store/load.h"
 
 #define SEEN_MAX 3   /* largest number of processes that are named */
 #define SEEN_ROSE 16 /* room for processes */
@@ -47,7 +48,8 @@ static int take_process(void *context, struct db_stmt *stmt)
  */
 static const char place_sql[] =
 	"SELECT ifnull(function, ''), ifnull(place, ''), phase FROM (SELECT * FROM (SELECT alloc_seq AS seq, node, phase FROM allocation "
-	"WHERE process = ?1 ORDER BY alloc_seq DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT free_seq, free_node, "
+	"WHERE process = ?1 ORDER BY alloc_seq DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT free_seq, "
+	"ifnull((SELECT shared FROM temp.freed_as AS own WHERE own.node = free_node), free_node), "
 	"(SELECT span.phase FROM phase_span AS span WHERE span.process = ?1 AND span.first_seq <= free_seq "
 	"ORDER BY span.first_seq DESC LIMIT 1) FROM allocation WHERE process = ?1 AND memory = 'device' AND free_node IS NOT NULL "
 	"ORDER BY free_seq DESC LIMIT 1)) LEFT JOIN place USING (node) ORDER BY seq DESC LIMIT 1";
@@ -110,9 +112,11 @@ int host_seen_say(struct sentence *sentence, struct db *db)
 	const int64_t most[ANSWER_PARAMETERS] = { SEEN_MAX };
 	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
 	struct seens seens = { .share = SEEN_SHARE };
-	int error = answer_rows(db, processes_sql, most, take_process, &seens), said = 0;
+	int error = db_execute(db, LOAD_FREED_AS), said = 0;
 	size_t i;
 
+	if (!error)
+		error = answer_rows(db, processes_sql, most, take_process, &seens);
 	for (i = 0; i < seens.count && !error; i++) {
 		parameter[0] = seens.seen[i].process;
 		error = answer_rows(db, place_sql, parameter, take_place, &seens.seen[i]);

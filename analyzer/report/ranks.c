@@ -96,7 +96,7 @@ static int load_places(struct ranks *ranks, struct db *db, struct symbols *symbo
 
 	for (i = 0; i < ranks->count && !error; i++) {
 		error = load_place(&ranks->rank[i], db, tree);
-		stack_tree_forget(tree);
+		stack_tree_trim(tree);
 	}
 	stack_tree_free(tree);
 	return error;

@@ -7,6 +7,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "store.h"
+#include "store_shared.h"
 
 /* Named moments as rows: the moments at which reports show live memory. */
 
@@ -129,6 +130,7 @@ static int take_facts(struct load_sink *load, struct analysis *analysis, const s
 		      uint32_t inputs, const struct mt_rules *rules, enum load_parts parts)
 {
 	struct facts_taker taker = { .maker = &load->maker, .freed = &load->sink.freed };
+	int found;
 
 	if (parts == LOAD_MOMENT)
 		taker.moment = &load->moment;
@@ -137,7 +139,18 @@ static int take_facts(struct load_sink *load, struct analysis *analysis, const s
 	else
 		return 0;
 	taker.use = parts == LOAD_PHASES ? &load->use : NULL;
-	return facts_run_rows(analysis, input, inputs, rules, &taker);
+	if (parts == LOAD_ENDS || parts == LOAD_PHASES)
+		load->spans.analysis = analysis;
+	found = facts_run_rows(analysis, input, inputs, rules, &taker);
+	if (!found)
+		load->spans.analysis = NULL;
+	return found;
+}
+
+/* The screen and database files have the stacks of each process. */
+static int is_report(enum load_parts parts)
+{
+	return parts > LOAD_HISTORY && parts < LOAD_TIMELINE;
 }
 
 /* Only what every step held asks for the steps that were let go. */
@@ -171,18 +184,22 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = load_kept_rows(&load.moment, analysis, &load.maker);
 	if (!error)
 		error = load_sink_finish(&load);
+	if (!error && is_report(parts))
+		error = store_share(analysis);
 	if (!error)
 		error = store_summary(db, analysis, 1);
 	if (!error && parts == LOAD_TIMELINE)
 		error = load_timeline_store(&load.timeline, db);
 	if (!error)
-		error = load_freed_store(&load.sink.freed, db);
+		error = load_freed_store(&load.sink.freed, analysis, db);
 	if (!error)
 		error = load_resident_finish(&load.resident, 1);
 	if (!error)
 		error = load_kept_store(&load.moment, db);
 	if (!error)
 		error = load_use_store(&load.use, db);
+	if (!error)
+		error = load_spans_store(&load.spans, db);
 	if (!error)
 		error = load_twins(db, analysis);
 	if (!error && has_let_go(parts))

@@ -9,10 +9,11 @@
 /* The parts of the database that a command needs. */
 enum load_parts {
 	LOAD_HISTORY, /* a long run whose moves the caller keeps (struct load_watch): steps, phases and samples, no allocation */
+	LOAD_ENDS, /* for memana growth: LOAD_STEPS; from facts, phase_span has the processes that share a device alone */
 	LOAD_STEPS,   /* for reports that need only the ends of steps: LOAD_SUMS with fewer rows */
 	LOAD_BATCHES, /* for memana retained: LOAD_SUMS, in facts with fewer rows (rows/sums_instants.h) */
 	LOAD_SUMS,    /* for reports on instants: lives as sums (load_sums.h); birth_module and mapping are empty */
-	LOAD_PHASES, /* for memana phases: LOAD_SUMS, or, from facts, LOAD_STEPS and temp.phase_use (rows/phase_use.h) */
+	LOAD_PHASES, /* for memana phases: LOAD_SUMS, or, from facts, LOAD_ENDS, temp.phase_use (rows/phase_use.h) and temp.phase_run */
 	LOAD_MOMENT,  /* for memana oom: live memory at the moment that a pass kept (rows/kept.h); no birth_module */
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
 	LOAD_TIMELINE /* LOAD_LIVES with these tables: for the screen, advice, and database files */
@@ -21,7 +22,7 @@ enum load_parts {
 /* Whether lives are added up instead of kept. */
 static inline int load_has_sums(enum load_parts parts)
 {
-	return parts >= LOAD_STEPS && parts <= LOAD_PHASES;
+	return parts >= LOAD_ENDS && parts <= LOAD_PHASES;
 }
 
 /*
@@ -30,6 +31,9 @@ static inline int load_has_sums(enum load_parts parts)
  */
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules, enum load_parts parts);
+
+/* Nodes of allocation.free_node that processes share, and their rows (store_shared.h). It is empty where no load filled it. */
+#define LOAD_FREED_AS "CREATE TEMP TABLE IF NOT EXISTS freed_as (node INTEGER PRIMARY KEY, shared INTEGER)"
 
 /* Fills the table `named_moment`. If lives are sums, the table stays empty. Returns 0 or -MT_E_x. */
 int load_moments(struct db *db, const struct analysis *analysis);

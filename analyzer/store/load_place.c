@@ -16,6 +16,7 @@
 #include "query/callstack.h"
 #include "query/stack_tree.h"
 #include "store.h"
+#include "store_shared.h"
 
 #define LEVELS 5    /* largest number of helpers that call one another */
 #define USED_TOLD 2 /* the place has a row */
@@ -180,7 +181,7 @@ static int find_candidates(struct db *db, struct finder *finder)
 
 	while (!error && (more = db_step(nodes)) == 1) {
 		if (db_int(nodes, 0) >> 32 != before >> 32)
-			stack_tree_forget(finder->tree);
+			stack_tree_trim(finder->tree);
 		before = db_int(nodes, 0);
 		error = stack_tree_load(finder->tree, before, &stack);
 		if (!error)
@@ -211,6 +212,14 @@ static uint8_t kind_of(uint8_t phase)
 						 : 8;
 }
 
+/* The bits of the node's row. */
+static uint8_t *kinds_of(uint8_t **kinds, const struct analysis *analysis, uint32_t process, uint32_t node)
+{
+	int64_t id = store_node_id(analysis, process, node);
+
+	return &kinds[id >> 32][(uint32_t)id];
+}
+
 /* Returns the bits of all_nodes by process and node. The caller frees them. NULL: out of memory. */
 static uint8_t **find_kinds(const struct all_sites *all)
 {
@@ -227,15 +236,16 @@ static uint8_t **find_kinds(const struct all_sites *all)
 	for (i = 1; i < analysis->attribution.sites && !error; i++) {
 		site = &analysis->attribution.site[i];
 		if (site->key.process < analysis->processes)
-			kinds[site->key.process][site->key.stack] |= (uint8_t)(kind_of(site->key.phase) |
-									       NODE_IS_THERE |
-									       (all->own[i] ? NODE_IS_OWN : 0));
+			*kinds_of(kinds, analysis, site->key.process,
+				  site->key.stack) |= (uint8_t)(kind_of(site->key.phase) | NODE_IS_THERE |
+								(all->own[i] ? NODE_IS_OWN : 0));
 	}
 	for (i = 0; i < analysis->ooms && !error; i++)
 		if (analysis->oom[i].process < analysis->processes &&
 		    analysis->oom[i].stack <=
 			    mt_defs_count(analysis->process[analysis->oom[i].process].defs, MT_DEF_NODE))
-			kinds[analysis->oom[i].process][analysis->oom[i].stack] |= NODE_IS_THERE | NODE_IS_OWN;
+			*kinds_of(kinds, analysis, analysis->oom[i].process, analysis->oom[i].stack) |= NODE_IS_THERE |
+													NODE_IS_OWN;
 	for (i = 0; i < analysis->processes && error && kinds; i++)
 		free(kinds[i]);
 	if (error)
@@ -250,8 +260,8 @@ static void read_node(const void *context, int64_t id, int64_t *parent, int64_t 
 	uint32_t process = (uint32_t)(id >> 32);
 	const struct mt_node *node = mt_defs_node(analysis->process[process].defs, (uint32_t)id);
 
-	*parent = store_id(process, node->parent);
-	*frame = store_id(process, node->frame);
+	*parent = store_node_id(analysis, process, node->parent);
+	*frame = store_frame_id(analysis, process, node->frame);
 }
 
 /* Reads a frame for stack_tree_read. Native frames, and frames with a module, are read from their rows: their names may be stored elsewhere. */
@@ -277,7 +287,7 @@ static int find_of_process(struct finder *finder, const struct all_sites *all, u
 	size_t before;
 	int error = 0;
 
-	stack_tree_forget(finder->tree);
+	stack_tree_trim(finder->tree);
 	for (node = 1; node <= count && !error; node++) {
 		if (!(kinds[node] & NODE_IS_THERE))
 			continue;

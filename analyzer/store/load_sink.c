@@ -3,12 +3,83 @@
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
+#include "memtrace/phase.h"
+#include "store.h"
 
 /* ---- rows ---- */
 
+static int make_sums(struct load_spans *spans)
+{
+	const struct analysis *analysis = spans->analysis;
+	uint32_t i, user;
+
+	spans->sum = calloc((size_t)analysis->processes * MT_PHASE_COUNT, sizeof(*spans->sum));
+	spans->shares = calloc(analysis->processes, 1);
+	if (!spans->sum || !spans->shares)
+		return -MT_E_MEMORY;
+	for (i = 0; i < analysis->devices; i++)
+		for (user = 0; user < analysis->device[i].users; user++)
+			spans->shares[analysis->device[i].user[user]] |= analysis->device[i].users > 1;
+	return 0;
+}
+
+/* Adds the newest stretch to its sum. Its process and phase are right: the facts were placed in the run. */
+static int add_span(struct load_sink *load)
+{
+	struct load_spans *spans = &load->spans;
+	const struct load_phase_span *row = &spans->row;
+	int phase, error = spans->has_row && !spans->sum ? make_sums(spans) : 0;
+	struct load_span_sum *sum;
+	void *own;
+
+	if (error || !spans->has_row)
+		return error;
+	spans->has_row = 0;
+	phase = mt_phase_parse(row->phase, strlen(row->phase));
+	sum = &spans->sum[(row->process - 1) * MT_PHASE_COUNT + (phase < 0 ? MT_PHASE_OTHER : phase)];
+	sum->runs++;
+	sum->time = (int64_t)((uint64_t)sum->time + (uint64_t)row->last_time - (uint64_t)row->first_time);
+	if (!spans->shares[row->process - 1])
+		return 0;
+	own = load_rows_new(&load->rows, LOAD_phase_span, &error);
+	if (own)
+		memcpy(own, row, sizeof(*row));
+	return error;
+}
+
 static void *new_row(void *context, enum load_table table, int *error)
 {
-	return load_rows_new(&((struct load_sink *)context)->rows, table, error);
+	struct load_sink *load = context;
+
+	if (table != LOAD_phase_span || !load->spans.analysis)
+		return load_rows_new(&load->rows, table, error);
+	*error = add_span(load);
+	load->spans.has_row = !*error;
+	return *error ? NULL : &load->spans.row;
+}
+
+int load_spans_store(const struct load_spans *spans, struct db *db)
+{
+	struct db_stmt *stmt = NULL;
+	size_t i, count = spans->sum ? (size_t)spans->analysis->processes * MT_PHASE_COUNT : 0;
+	int error = 0;
+
+	if (!spans->analysis)
+		return 0;
+	error = db_execute(db, "CREATE TEMP TABLE phase_run (process INTEGER, phase TEXT, runs INTEGER, time INTEGER)");
+	if (!error)
+		error = db_prepare(db, &stmt, "INSERT INTO temp.phase_run VALUES (?, ?, ?, ?)");
+	for (i = 0; i < count && !error; i++) {
+		if (!spans->sum[i].runs)
+			continue;
+		db_bind(stmt, 1, store_process_id((uint32_t)(i / MT_PHASE_COUNT)));
+		db_bind_text(stmt, 2, mt_phase_name((uint32_t)(i % MT_PHASE_COUNT)));
+		db_bind(stmt, 3, spans->sum[i].runs);
+		db_bind(stmt, 4, spans->sum[i].time);
+		error = db_run(stmt);
+	}
+	db_finish(stmt);
+	return error;
 }
 
 /* Removes the row of a death. The row is among the newest rows, or not written yet. */
@@ -134,7 +205,7 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	memset(load, 0, sizeof(*load));
 	load->maker = (struct row_maker){ load, new_row, forget, add_residence };
 	row_sink_init(&load->sink, sink, analysis, &load->maker, load_has_sums(parts));
-	load->sink.steps_alone = parts == LOAD_STEPS;
+	load->sink.steps_alone = parts == LOAD_ENDS || parts == LOAD_STEPS;
 	load->sink.sums.seen_alone = parts < LOAD_SUMS;
 	sink->quiet = watch && watch->quiet;
 	sink->batch = tell_batch;
@@ -160,6 +231,8 @@ int load_sink_finish(struct load_sink *load)
 
 	if (!error)
 		error = row_sink_finish(&load->sink);
+	if (!error)
+		error = add_span(load);
 	return error ? error : load_rows_drain(&load->rows);
 }
 
@@ -174,4 +247,6 @@ void load_sink_release(struct load_sink *load)
 	kept_free(load->kept);
 	kept_moment_release(&load->moment);
 	free(load->use.row);
+	free(load->spans.sum);
+	free(load->spans.shares);
 }

@@ -18,8 +18,11 @@
  */
 int load_twins(struct db *db, const struct analysis *analysis);
 
-/* Writes the stacks that freed memory into the table temp.freed (node): the table `place` needs them. Returns 0 or an error of the database. */
-int load_freed_store(const struct row_freed *freed, struct db *db);
+/*
+ * Writes the stacks that freed memory into the table temp.freed (node): the table `place` needs them. temp.freed_as (node, shared) has the rows of
+ * those that processes share (store_shared.h). Returns 0 or an error of the database.
+ */
+int load_freed_store(const struct row_freed *freed, const struct analysis *analysis, struct db *db);
 
 /*
  * Write the moment that a pass kept (rows/kept.h): its lives as rows, and the tables temp.kept_moment and temp.kept_sum. Without a moment, the tables
@@ -82,9 +85,24 @@ struct load_at {
 
 /* ---- the sink ---- */
 
+/*
+ * Stretches of phases of the facts as sums by process and phase: a run of many processes has millions of them. Those of a process that shares a
+ * device are rows, too.
+ */
+struct load_spans {
+	const struct analysis *analysis; /* NULL: each stretch is a row */
+	struct load_span_sum {
+		int64_t runs, time; /* ns */
+	} * sum;                    /* by process and phase; NULL: none came */
+	uint8_t *shares;            /* by process, 1: it shares a device */
+	struct load_phase_span row; /* the newest one, which its maker may still fill in */
+	int has_row;
+};
+
 struct load_sink {
 	struct row_sink sink; /* first member: the context of the sink's callbacks */
 	struct row_maker maker;
+	struct load_spans spans;
 	const struct load_watch *watch; /* NULL: no watcher */
 	struct load_rows rows;          /* drain before any other use of the database */
 	struct load_resident resident;
@@ -119,6 +137,9 @@ int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const str
  * moment.
  */
 int load_sink_find(struct load_sink *load);
+
+/* Writes the table temp.phase_run (process, phase, runs, time), if stretches are sums. After load_sink_finish. 0 or an error of the database. */
+int load_spans_store(const struct load_spans *spans, struct db *db);
 
 /* Writes all rows but those from `freed` and `resident`, after the last event. Returns 0 or an error. */
 int load_sink_finish(struct load_sink *load);

@@ -7,6 +7,7 @@
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "store_shared.h"
 
 /* ---- processes ---- */
 
@@ -328,7 +329,7 @@ static int store_ooms(struct db *db, const struct analysis *analysis)
 			db_bind_null(stmt, 10);
 		db_bind_text(stmt, 11, mt_phase_name(oom->phase));
 		db_bind(stmt, 12, oom->step);
-		store_bind_id(stmt, 13, store_id(oom->process, oom->stack));
+		store_bind_id(stmt, 13, store_node_id(analysis, oom->process, oom->stack));
 		db_bind_text(stmt, 14, mt_role_name(oom->role));
 		db_bind_text(stmt, 15, mt_category_name(oom->category));
 		db_bind(stmt, 16, oom->had);
@@ -388,7 +389,7 @@ static int store_site(struct db_stmt *stmt, const struct analysis *analysis, uin
 
 	bind_site(stmt, analysis, number);
 	db_bind(stmt, 1, number);
-	store_bind_id(stmt, 4, store_id(site->key.process, site->key.stack));
+	store_bind_id(stmt, 4, store_node_id(analysis, site->key.process, site->key.stack));
 	db_bind_text(stmt, 10, evidence_text(evidence, sizeof(evidence), analysis, number));
 	db_bind_text(stmt, 11, evidence_decided_by(decided_by, sizeof(decided_by), analysis, number));
 	store_bind_id(stmt, 13, evidence_vocabulary(analysis, number, &element));

@@ -1,6 +1,7 @@
 /* Writes the definitions that events refer to: modules, frames, the stack tree, threads. */
 #include "rows/row_id.h"
 #include "store.h"
+#include "store_shared.h"
 
 #include <stdlib.h>
 #include "base/demangle.h"
@@ -63,6 +64,21 @@ static void need(uint8_t *needed, uint8_t kind)
 		*needed = kind;
 }
 
+/* The need of the node's row, or of the frame's, which may be those of a process before. */
+static uint8_t *need_of_node(struct needed *needed, const struct analysis *analysis, uint32_t process, uint32_t node)
+{
+	int64_t id = store_node_id(analysis, process, node);
+
+	return &needed[id >> 32].node[(uint32_t)id];
+}
+
+static uint8_t *need_of_frame(struct needed *needed, const struct analysis *analysis, uint32_t process, uint32_t frame)
+{
+	int64_t id = store_frame_id(analysis, process, frame);
+
+	return &needed[id >> 32].frame[(uint32_t)id];
+}
+
 /*
  * Notes the needs of all stacks; `needed` is an array by process. All stacks need the frames that are not plain, to find helpers. load_place.c reads
  * plain frames itself.
@@ -74,42 +90,44 @@ static void need_stacks(struct needed *needed, const struct analysis *analysis, 
 
 	for (i = 1; i < analysis->attribution.sites; i++) {
 		site = &analysis->attribution.site[i];
-		if (site->key.process < analysis->processes)
-			need(&needed[site->key.process].node[site->key.stack], !own || own[i] ? NEED_ROW : NEED_FRAMES);
+		if (site->key.process < analysis->processes && site->key.stack)
+			need(need_of_node(needed, analysis, site->key.process, site->key.stack),
+			     !own || own[i] ? NEED_ROW : NEED_FRAMES);
 	}
 	for (i = 0; i < analysis->ooms; i++) {
 		process = analysis->oom[i].process;
-		if (process < analysis->processes &&
+		if (process < analysis->processes && analysis->oom[i].stack &&
 		    analysis->oom[i].stack <= mt_defs_count(analysis->process[process].defs, MT_DEF_NODE))
-			needed[process].node[analysis->oom[i].stack] = NEED_ROW;
+			*need_of_node(needed, analysis, process, analysis->oom[i].stack) = NEED_ROW;
 	}
 }
 
-/* A node needs its frame and its parent. The parent has a smaller id. A frame needs its module. */
-static void need_closure(struct needed *needed, const struct mt_defs *defs)
+/* A node needs its frame and its parent: of its process a smaller id, or of a process before. A frame needs its module. */
+static void need_closure(struct needed *needed, const struct analysis *analysis, uint32_t process)
 {
+	const struct mt_defs *defs = analysis->process[process].defs;
+	const struct needed *own = &needed[process];
 	const struct mt_node *node;
-	const struct mt_frame *frame;
 	uint32_t i;
 
 	for (i = mt_defs_count(defs, MT_DEF_NODE); i; i--) {
 		node = mt_defs_node(defs, i);
-		if (needed->node[i]) {
-			need(&needed->node[node->parent], needed->node[i]);
-			frame = mt_defs_frame(defs, node->frame);
-			if (needed->node[i] == NEED_ROW || !store_frame_is_plain(frame))
-				needed->frame[node->frame] = NEED_ROW;
-		}
+		if (!own->node[i])
+			continue;
+		if (node->parent)
+			need(need_of_node(needed, analysis, process, node->parent), own->node[i]);
+		if (node->frame &&
+		    (own->node[i] == NEED_ROW || !store_frame_is_plain(mt_defs_frame(defs, node->frame))))
+			*need_of_frame(needed, analysis, process, node->frame) = NEED_ROW;
 	}
-	for (i = mt_defs_count(defs, MT_DEF_FRAME); i; i--) {
-		frame = mt_defs_frame(defs, i);
-		if (needed->frame[i])
-			needed->module[frame->module] = NEED_ROW;
-	}
+	for (i = mt_defs_count(defs, MT_DEF_FRAME); i; i--)
+		if (own->frame[i])
+			own->module[mt_defs_frame(defs, i)->module] = NEED_ROW;
 }
 
-static int store_module(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+static int store_module(struct db_stmt *stmt, const struct analysis *analysis, uint32_t process, uint32_t id)
 {
+	const struct mt_defs *defs = analysis->process[process].defs;
 	const struct mt_module *module = mt_defs_module(defs, id);
 
 	db_bind(stmt, 1, store_id(process, id));
@@ -131,8 +149,9 @@ static char *plain_name(const struct mt_defs *defs, const struct mt_frame *frame
 	return frame->symbol ? demangle(mt_defs_string(defs, frame->symbol)) : NULL;
 }
 
-static int store_frame(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+static int store_frame(struct db_stmt *stmt, const struct analysis *analysis, uint32_t process, uint32_t id)
 {
+	const struct mt_defs *defs = analysis->process[process].defs;
 	static const char *const kinds[] = {
 		[MT_FRAME_PYTHON] = "python", [MT_FRAME_NATIVE] = "native", [MT_FRAME_ELIDED] = "elided"
 	};
@@ -157,19 +176,20 @@ static int store_frame(struct db_stmt *stmt, const struct mt_defs *defs, uint32_
 	return error;
 }
 
-static int store_node(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+static int store_node(struct db_stmt *stmt, const struct analysis *analysis, uint32_t process, uint32_t id)
 {
-	const struct mt_node *node = mt_defs_node(defs, id);
+	const struct mt_node *node = mt_defs_node(analysis->process[process].defs, id);
 
 	db_bind(stmt, 1, store_id(process, id));
-	store_bind_id(stmt, 2, store_id(process, node->parent));
-	db_bind(stmt, 3, store_id(process, node->frame));
+	store_bind_id(stmt, 2, store_node_id(analysis, process, node->parent));
+	db_bind(stmt, 3, store_frame_id(analysis, process, node->frame));
 	store_bind_id(stmt, 4, store_id(process, node->nest));
 	return db_run(stmt);
 }
 
-static int store_instance(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+static int store_instance(struct db_stmt *stmt, const struct analysis *analysis, uint32_t process, uint32_t id)
 {
+	const struct mt_defs *defs = analysis->process[process].defs;
 	const struct mt_instance *instance = mt_defs_instance(defs, id);
 
 	db_bind(stmt, 1, store_id(process, id));
@@ -179,8 +199,9 @@ static int store_instance(struct db_stmt *stmt, const struct mt_defs *defs, uint
 	return db_run(stmt);
 }
 
-static int store_nest(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+static int store_nest(struct db_stmt *stmt, const struct analysis *analysis, uint32_t process, uint32_t id)
 {
+	const struct mt_defs *defs = analysis->process[process].defs;
 	const struct mt_nest *nest = mt_defs_nest(defs, id);
 
 	db_bind(stmt, 1, store_id(process, id));
@@ -189,8 +210,9 @@ static int store_nest(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t
 	return db_run(stmt);
 }
 
-static int store_thread(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id)
+static int store_thread(struct db_stmt *stmt, const struct analysis *analysis, uint32_t process, uint32_t id)
 {
+	const struct mt_defs *defs = analysis->process[process].defs;
 	const struct mt_thread *thread = mt_defs_thread(defs, id);
 
 	db_bind(stmt, 1, store_id(process, id));
@@ -202,44 +224,45 @@ static int store_thread(struct db_stmt *stmt, const struct mt_defs *defs, uint32
 	return db_run(stmt);
 }
 
-typedef int store_definition(struct db_stmt *stmt, const struct mt_defs *defs, uint32_t process, uint32_t id);
+typedef int store_definition(struct db_stmt *stmt, const struct analysis *analysis, uint32_t process, uint32_t id);
 
-/* Stores all definitions of one kind, or those that `needed` marks. */
-static int store_kind(struct db *db, const char *sql, store_definition *store, const struct mt_defs *defs,
-		      enum mt_def kind, uint32_t process, const uint8_t *needed)
+/* Stores all definitions of one kind: those that `needed` marks (NULL: all), and of these the ones with an id of their own (NULL: all). */
+static int store_kind(struct db *db, const char *sql, store_definition *store, const struct analysis *analysis,
+		      enum mt_def kind, uint32_t process, const uint8_t *needed, const int64_t *ids)
 {
 	struct db_stmt *stmt;
-	uint32_t id, count = mt_defs_count(defs, kind);
+	uint32_t id, count = mt_defs_count(analysis->process[process].defs, kind);
 	int error = db_prepare(db, &stmt, sql);
 
 	for (id = 1; id <= count && !error; id++)
-		if (!needed || needed[id] == NEED_ROW)
-			error = store(stmt, defs, process, id);
+		if ((!needed || needed[id] == NEED_ROW) && (!ids || ids[id] == store_id(process, id)))
+			error = store(stmt, analysis, process, id);
 	db_finish(stmt);
 	return error;
 }
 
-static int store_process_definitions(struct db *db, const struct mt_defs *defs, uint32_t process,
+static int store_process_definitions(struct db *db, const struct analysis *analysis, uint32_t process,
 				     const struct needed *needed, int everything)
 {
-	int error = store_kind(db, "INSERT INTO elf_file VALUES (?, ?, ?, ?, ?, ?, ?)", store_module, defs,
-			       MT_DEF_MODULE, process, needed->module);
+	const struct analysis_shared *shared = analysis->shared;
+	int error = store_kind(db, "INSERT INTO elf_file VALUES (?, ?, ?, ?, ?, ?, ?)", store_module, analysis,
+			       MT_DEF_MODULE, process, needed->module, NULL);
 
 	if (!error)
-		error = store_kind(db, "INSERT INTO frame VALUES (?, ?, ?, ?, ?, ?, ?)", store_frame, defs,
-				   MT_DEF_FRAME, process, needed->frame);
+		error = store_kind(db, "INSERT INTO frame VALUES (?, ?, ?, ?, ?, ?, ?)", store_frame, analysis,
+				   MT_DEF_FRAME, process, needed->frame, shared ? shared->frame[process] : NULL);
 	if (!error)
-		error = store_kind(db, "INSERT INTO stack_node VALUES (?, ?, ?, ?)", store_node, defs, MT_DEF_NODE,
-				   process, needed->node);
+		error = store_kind(db, "INSERT INTO stack_node VALUES (?, ?, ?, ?)", store_node, analysis, MT_DEF_NODE,
+				   process, needed->node, shared ? shared->node[process] : NULL);
 	if (!error && everything)
-		error = store_kind(db, "INSERT INTO module_instance VALUES (?, ?, ?, ?)", store_instance, defs,
-				   MT_DEF_INSTANCE, process, NULL);
+		error = store_kind(db, "INSERT INTO module_instance VALUES (?, ?, ?, ?)", store_instance, analysis,
+				   MT_DEF_INSTANCE, process, NULL, NULL);
 	if (!error && everything)
-		error = store_kind(db, "INSERT INTO module_call VALUES (?, ?, ?, NULL)", store_nest, defs, MT_DEF_NEST,
-				   process, NULL);
+		error = store_kind(db, "INSERT INTO module_call VALUES (?, ?, ?, NULL)", store_nest, analysis,
+				   MT_DEF_NEST, process, NULL, NULL);
 	if (!error)
-		error = store_kind(db, "INSERT INTO thread VALUES (?, ?, ?, ?, ?, ?)", store_thread, defs,
-				   MT_DEF_THREAD, process, NULL);
+		error = store_kind(db, "INSERT INTO thread VALUES (?, ?, ?, ?, ?, ?)", store_thread, analysis,
+				   MT_DEF_THREAD, process, NULL, NULL);
 	return error;
 }
 
@@ -253,11 +276,10 @@ int store_definitions(struct db *db, const struct analysis *analysis, int everyt
 		error = needed_init(&needed[i], analysis->process[i].defs);
 	if (!error && !everything)
 		need_stacks(needed, analysis, own);
-	for (i = 0; i < analysis->processes && !error; i++) {
-		if (!everything)
-			need_closure(&needed[i], analysis->process[i].defs);
-		error = store_process_definitions(db, analysis->process[i].defs, i, &needed[i], everything);
-	}
+	for (i = analysis->processes; i && !everything && !error; i--)
+		need_closure(needed, analysis, i - 1);
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = store_process_definitions(db, analysis, i, &needed[i], everything);
 	for (i = 0; i < analysis->processes && needed; i++)
 		needed_release(&needed[i]);
 	free(needed);

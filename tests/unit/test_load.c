@@ -20,14 +20,17 @@ struct loaded {
 	struct db *db;
 };
 
-static void load(struct loaded *loaded, char *const *paths, uint32_t count)
+static void load_parts(struct loaded *loaded, char *const *paths, uint32_t count, enum load_parts parts)
 {
 	memset(loaded, 0, sizeof(*loaded));
 	CHECK_EQ(source_open(&loaded->source, paths, count), 0);
 	CHECK_EQ(db_create(&loaded->db, NULL, schema_sql), 0);
-	CHECK_EQ(load_run(loaded->db, &loaded->analysis, loaded->source.input, count, loaded->source.rules,
-			  LOAD_TIMELINE),
-		 0);
+	CHECK_EQ(load_run(loaded->db, &loaded->analysis, loaded->source.input, count, loaded->source.rules, parts), 0);
+}
+
+static void load(struct loaded *loaded, char *const *paths, uint32_t count)
+{
+	load_parts(loaded, paths, count, LOAD_TIMELINE);
 }
 
 static void release(struct loaded *loaded)
@@ -180,6 +183,59 @@ static void write_many(const char *path)
 			builder_step(&m, i / 1000 + 1);
 	}
 	builder_close(&m);
+}
+
+/* ---- stacks of several processes ---- */
+
+/* main() calls `function`, which allocates `bytes` and frees them in a stack of its own. */
+static void write_rank(const char *path, int rank, const char *function, uint64_t bytes)
+{
+	struct builder m;
+	uint32_t outer;
+
+	builder_open(&m, path, 100 + (uint32_t)rank, rank);
+	m.device = builder_device(&m, MT_DEVICE_CUDA, (uint32_t)rank, "Test GPU", rank ? "GPU-1" : "GPU-0", 1 << 30);
+	builder_python(&m, 0, "unlike", rank ? "one.py" : "zero.py", 1); /* ids differ from here on */
+	outer = builder_python(&m, 0, "main", "train.py", 1);
+	m.stack = builder_python(&m, outer, function, "model.py", 2);
+	builder_tensor_alloc(&m, HERE, bytes);
+	end_with(&m, "drop",
+		 (struct mt_event){ .kind = MT_TENSOR_FREE, .device = m.device, .addr = HERE, .size = bytes });
+	builder_close(&m);
+}
+
+#define NODES "SELECT count(*) FROM stack_node"
+#define SITES                                                                                                      \
+	"SELECT site.process, inner.function, outer.function FROM site JOIN stack_node AS leaf ON leaf.id = node " \
+	"JOIN frame AS inner ON inner.id = leaf.frame JOIN stack_node AS root ON root.id = leaf.parent "           \
+	"JOIN frame AS outer ON outer.id = root.frame ORDER BY site.process"
+
+/* Reports have one row for what processes have in common, and files have rows for each process. */
+TEST(stacks_that_processes_share)
+{
+	char rank0[] = "rank0.zst", rank1[] = "rank1.zst", *paths[] = { rank0, rank1 };
+	struct loaded loaded;
+
+	write_rank(paths[0], 0, "forward", 4096);
+	write_rank(paths[1], 1, "forward", 8192);
+	load_parts(&loaded, paths, 2, LOAD_LIVES);
+	CHECK_STR(rows(&loaded, NODES), "5; "); /* unlike twice, main, forward, drop */
+	CHECK_STR(rows(&loaded, SITES), "1 forward main; 2 forward main; ");
+	CHECK_STR(rows(&loaded, "SELECT count(DISTINCT node) FROM site"), "1; ");
+	CHECK_STR(rows(&loaded,
+		       "SELECT bytes, function FROM allocation JOIN temp.freed_as AS own ON own.node = free_node "
+		       "JOIN stack_node ON stack_node.id = shared JOIN frame ON frame.id = frame"),
+		  "8192 drop; ");
+	release(&loaded);
+	load_parts(&loaded, paths, 2, LOAD_TIMELINE);
+	CHECK_STR(rows(&loaded, NODES), "8; ");
+	CHECK_STR(rows(&loaded, "SELECT count(DISTINCT node) FROM site"), "2; ");
+	release(&loaded);
+	write_rank(paths[1], 1, "backward", 8192);
+	load_parts(&loaded, paths, 2, LOAD_LIVES);
+	CHECK_STR(rows(&loaded, NODES), "6; ");
+	CHECK_STR(rows(&loaded, SITES), "1 forward main; 2 backward main; ");
+	release(&loaded);
 }
 
 TEST(every_row_arrives_in_order)

@@ -178,7 +178,7 @@ int cmd_check(int argc, char **argv)
 		return status;
 	if (limits.options.help)
 		return command_help("check", own_options, notes);
-	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind), LOAD_STEPS);
+	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind), LOAD_ENDS);
 	if (!status)
 		status = answer(&check, input.db);
 	else

@@ -320,7 +320,7 @@ int growth_answer_command(int argc, char **argv, const struct growth_answer *ans
 	};
 	const struct answer shared = {
 		.options = answer->limit_help ? options : options + 1,
-		.parts = answer->parts & GROWTH_PHASES ? LOAD_PHASES : LOAD_STEPS,
+		.parts = answer->parts & GROWTH_PHASES ? LOAD_PHASES : LOAD_ENDS,
 		.limit = answer->limit,
 		.text = print_figures,
 		.json = json_figures,

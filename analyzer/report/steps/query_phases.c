@@ -406,7 +406,7 @@ static int load(struct loading *loading, struct db *db, int peaks_alone)
 		{ "SELECT device, phase, bytes, time, step FROM phase_peak", take_peak },
 		{ loading->told ? heirs_told_sql : heirs_sql, take_heir },
 		{ loading->told ? use_sql : run_sql, loading->told ? take_use : take_run },
-		{ "SELECT device, phase, count(*), sum(last_time - first_time) FROM phase_span "
+		{ "SELECT device, phase, sum(runs), sum(time) FROM temp.phase_run "
 		  "JOIN (SELECT DISTINCT process, device FROM site) USING (process) GROUP BY device, phase",
 		  take_runs },
 		{ "SELECT process, device, phase, bytes, asleep_bytes, since_seq, until_seq, since_step, until_step, "
@@ -417,6 +417,10 @@ static int load(struct loading *loading, struct db *db, int peaks_alone)
 	int error = find_replaced(db);
 	size_t i;
 
+	if (!error)
+		error = db_execute(db,
+				   "CREATE TEMP TABLE IF NOT EXISTS phase_run AS SELECT process, phase, count(*) AS runs, "
+				   "sum(last_time - first_time) AS time FROM phase_span GROUP BY process, phase");
 	for (i = 0; i < (peaks_alone ? QUESTIONS_PEAKS : MT_ARRAY_SIZE(question)) && !error; i++)
 		error = answer_rows(db, question[i].sql, NULL, question[i].row, loading);
 	return error;

@@ -16,6 +16,7 @@
 #include "source/source.h"
 #include "store/load.h"
 #include "store/store.h"
+#include "store/store_shared.h"
 #include "top.h"
 #include "top_at.h"
 
@@ -185,11 +186,13 @@ static size_t most_sites(const struct top_options *options)
 	return options->limit > PLACES_SITES_MAX ? (size_t)options->limit : PLACES_SITES_MAX;
 }
 
-static int store(struct db *db, const struct analysis *analysis, struct symbols *symbols, size_t most)
+static int store(struct db *db, struct analysis *analysis, struct symbols *symbols, size_t most)
 {
 	uint8_t *own = store_choose(analysis, most);
-	int error = own ? store_summary_of(db, analysis, own) : -MT_E_MEMORY;
+	int error = own ? store_share(analysis) : -MT_E_MEMORY;
 
+	if (!error)
+		error = store_summary_of(db, analysis, own);
 	if (!error)
 		error = load_places_of(db, symbols, analysis, own);
 	free(own);

@@ -3,6 +3,7 @@
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "scene_impl.h"
+#include "store/load.h"
 
 #define RATE_STEPS 3 /* fewer steps can be a start, a warm-up and a single step */
 #define MUCH 8       /* divisor: a rise below 1/8 of the resident bytes is noise */
@@ -134,7 +135,8 @@ static int look_at(struct scene *scene, struct scene_host *host)
 	return scene_each(
 		scene,
 		"SELECT node, time FROM (SELECT * FROM (SELECT alloc_seq AS seq, node, alloc_time AS time FROM allocation WHERE process = ?1 "
-		"ORDER BY alloc_seq DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT free_seq, free_node, free_time FROM allocation WHERE "
+		"ORDER BY alloc_seq DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT free_seq, "
+		"ifnull((SELECT shared FROM temp.freed_as AS own WHERE own.node = free_node), free_node), free_time FROM allocation WHERE "
 		"process = ?1 AND memory = 'device' AND free_node IS NOT NULL ORDER BY free_seq DESC LIMIT 1)) ORDER BY seq DESC LIMIT 1",
 		&process, 1, take_place, host);
 }
@@ -172,6 +174,8 @@ int scene_load_hosts(struct scene *scene)
 			NULL, 0, take_host, NULL);
 
 	is_full = scene_host_is_full(scene);
+	if (is_full && !error)
+		error = db_execute(scene->db, LOAD_FREED_AS);
 	for (i = 0; i < scene->hosts && is_full && !error; i++)
 		error = look_at(scene, &scene->host[i]);
 	if (scene->hosts)
