@@ -139,8 +139,9 @@ static int take_facts(struct load_sink *load, struct analysis *analysis, const s
 	else
 		return 0;
 	taker.use = parts == LOAD_PHASES ? &load->use : NULL;
-	if (parts == LOAD_ENDS || parts == LOAD_PHASES)
+	if (parts == LOAD_ENDS || parts == LOAD_PHASES || parts == LOAD_MOMENT)
 		load->spans.analysis = analysis;
+	load->spans.moment = taker.moment;
 	found = facts_run_rows(analysis, input, inputs, rules, &taker);
 	if (!found)
 		load->spans.analysis = NULL;

@@ -8,43 +8,113 @@
 
 /* ---- rows ---- */
 
-static int make_sums(struct load_spans *spans)
+static void find_moment(struct load_spans *spans)
+{
+	const struct analysis *analysis = spans->analysis;
+	const struct kept_moment *moment = spans->moment;
+	uint32_t i;
+
+	spans->time = analysis->device[moment->device].peak.time;
+	spans->step = analysis->device[moment->device].peak.step;
+	for (i = 0; i < analysis->ooms; i++) {
+		if (analysis->oom[i].process != moment->process || analysis->oom[i].seq != moment->seq)
+			continue;
+		spans->time = analysis->oom[i].time;
+		spans->step = analysis->oom[i].step;
+	}
+}
+
+static int begin_spans(struct load_spans *spans)
 {
 	const struct analysis *analysis = spans->analysis;
 	uint32_t i, user;
 
 	spans->sum = calloc((size_t)analysis->processes * MT_PHASE_COUNT, sizeof(*spans->sum));
-	spans->shares = calloc(analysis->processes, 1);
-	if (!spans->sum || !spans->shares)
+	spans->whole = calloc(analysis->processes, 1);
+	if (!spans->sum || !spans->whole)
 		return -MT_E_MEMORY;
 	for (i = 0; i < analysis->devices; i++)
 		for (user = 0; user < analysis->device[i].users; user++)
-			spans->shares[analysis->device[i].user[user]] |= analysis->device[i].users > 1;
+			spans->whole[analysis->device[i].user[user]] |= analysis->device[i].users > 1;
+	if (!spans->moment)
+		return 0;
+	spans->whole[spans->moment->process] = 1;
+	find_moment(spans);
 	return 0;
 }
 
-/* Adds the newest stretch to its sum. Its process and phase are right: the facts were placed in the run. */
+static int write_span(struct load_sink *load, const struct load_phase_span *row)
+{
+	int error;
+	void *own = load_rows_new(&load->rows, LOAD_phase_span, &error);
+
+	if (own)
+		memcpy(own, row, sizeof(*row));
+	return error;
+}
+
+/* Writes the newest stretch of a process before the moment: it tells phase and step of the process then. */
+static int end_process(struct load_sink *load)
+{
+	struct load_spans *spans = &load->spans;
+	int error = spans->newest.process ? write_span(load, &spans->newest) : 0;
+
+	spans->newest.process = 0;
+	spans->phases = 0;
+	spans->has_step = 0;
+	return error;
+}
+
+static int is_before(const struct load_spans *spans, const struct load_phase_span *row)
+{
+	int64_t process = store_process_id(spans->moment->process);
+
+	return row->first_time != spans->time ? row->first_time < spans->time : row->process < process;
+}
+
+/* A process has a row for each phase that it was in, for the step of the moment, and for the moment. */
+static int thin_span(struct load_sink *load, const struct load_phase_span *row, int phase)
+{
+	struct load_spans *spans = &load->spans;
+	int error = row->process != spans->process ? end_process(load) : 0;
+	int is_first = !(spans->phases >> phase & 1) || (row->step == spans->step && !spans->has_step);
+
+	_Static_assert(MT_PHASE_COUNT <= 32, "a phase is a bit");
+	spans->process = row->process;
+	spans->phases |= 1u << phase;
+	spans->has_step |= row->step == spans->step;
+	if (is_before(spans, row)) {
+		spans->newest = *row;
+		spans->newest.process = is_first ? 0 : row->process;
+	}
+	return is_first && !error ? write_span(load, row) : error;
+}
+
+static void add_to_sum(struct load_spans *spans, const struct load_phase_span *row, int phase)
+{
+	struct load_span_sum *sum = &spans->sum[(row->process - 1) * MT_PHASE_COUNT + phase];
+
+	sum->runs++;
+	sum->time = (int64_t)((uint64_t)sum->time + (uint64_t)row->last_time - (uint64_t)row->first_time);
+}
+
+/* Takes the newest stretch. Its process is one of the run, and those of one process come in the order of their events. */
 static int add_span(struct load_sink *load)
 {
 	struct load_spans *spans = &load->spans;
 	const struct load_phase_span *row = &spans->row;
-	int phase, error = spans->has_row && !spans->sum ? make_sums(spans) : 0;
-	struct load_span_sum *sum;
-	void *own;
+	int phase, error = spans->has_row && !spans->sum ? begin_spans(spans) : 0;
 
 	if (error || !spans->has_row)
 		return error;
 	spans->has_row = 0;
 	phase = mt_phase_parse(row->phase, strlen(row->phase));
-	sum = &spans->sum[(row->process - 1) * MT_PHASE_COUNT + (phase < 0 ? MT_PHASE_OTHER : phase)];
-	sum->runs++;
-	sum->time = (int64_t)((uint64_t)sum->time + (uint64_t)row->last_time - (uint64_t)row->first_time);
-	if (!spans->shares[row->process - 1])
-		return 0;
-	own = load_rows_new(&load->rows, LOAD_phase_span, &error);
-	if (own)
-		memcpy(own, row, sizeof(*row));
-	return error;
+	phase = phase < 0 ? MT_PHASE_OTHER : phase;
+	if (!spans->moment)
+		add_to_sum(spans, row, phase);
+	if (spans->whole[row->process - 1])
+		return write_span(load, row);
+	return spans->moment ? thin_span(load, row, phase) : 0;
 }
 
 static void *new_row(void *context, enum load_table table, int *error)
@@ -64,7 +134,7 @@ int load_spans_store(const struct load_spans *spans, struct db *db)
 	size_t i, count = spans->sum ? (size_t)spans->analysis->processes * MT_PHASE_COUNT : 0;
 	int error = 0;
 
-	if (!spans->analysis)
+	if (!spans->analysis || spans->moment)
 		return 0;
 	error = db_execute(db, "CREATE TEMP TABLE phase_run (process INTEGER, phase TEXT, runs INTEGER, time INTEGER)");
 	if (!error)
@@ -233,6 +303,8 @@ int load_sink_finish(struct load_sink *load)
 		error = row_sink_finish(&load->sink);
 	if (!error)
 		error = add_span(load);
+	if (!error)
+		error = end_process(load);
 	return error ? error : load_rows_drain(&load->rows);
 }
 
@@ -248,5 +320,5 @@ void load_sink_release(struct load_sink *load)
 	kept_moment_release(&load->moment);
 	free(load->use.row);
 	free(load->spans.sum);
-	free(load->spans.shares);
+	free(load->spans.whole);
 }

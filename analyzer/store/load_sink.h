@@ -86,17 +86,24 @@ struct load_at {
 /* ---- the sink ---- */
 
 /*
- * Stretches of phases of the facts as sums by process and phase: a run of many processes has millions of them. Those of a process that shares a
- * device are rows, too.
+ * Stretches of phases of the facts: a run of many processes has millions of them. They become sums by process and phase; or, for memana oom, a few
+ * rows of each process. Of the process that asked, and of processes that share a device, each is a row.
  */
 struct load_spans {
-	const struct analysis *analysis; /* NULL: each stretch is a row */
+	const struct analysis *analysis;  /* NULL: each stretch is a row */
+	const struct kept_moment *moment; /* of memana oom: no sums; else NULL */
 	struct load_span_sum {
 		int64_t runs, time; /* ns */
 	} * sum;                    /* by process and phase; NULL: none came */
-	uint8_t *shares;            /* by process, 1: it shares a device */
+	uint8_t *whole;             /* by process, 1: each of its stretches is a row */
 	struct load_phase_span row; /* the newest one, which its maker may still fill in */
 	int has_row;
+	/* memana oom: */
+	int64_t time, step;            /* of the moment */
+	int64_t process;               /* whose stretches come */
+	uint32_t phases;               /* bits of its phases that have a row */
+	int has_step;                  /* 1: a stretch of that step has one */
+	struct load_phase_span newest; /* its newest one before the moment; process 0: it has a row, or there is none */
 };
 
 struct load_sink {
