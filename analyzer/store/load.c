@@ -139,9 +139,10 @@ static int take_facts(struct load_sink *load, struct analysis *analysis, const s
 	else
 		return 0;
 	taker.use = parts == LOAD_PHASES ? &load->use : NULL;
-	if (parts == LOAD_ENDS || parts == LOAD_PHASES || parts == LOAD_MOMENT)
+	if (parts != LOAD_STEPS && parts != LOAD_SUMS)
 		load->spans.analysis = analysis;
 	load->spans.moment = taker.moment;
+	load->spans.parts = parts;
 	found = facts_run_rows(analysis, input, inputs, rules, &taker);
 	if (!found)
 		load->spans.analysis = NULL;

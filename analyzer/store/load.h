@@ -10,9 +10,9 @@
 enum load_parts {
 	LOAD_HISTORY, /* a long run whose moves the caller keeps (struct load_watch): steps, phases and samples, no allocation */
 	LOAD_ENDS, /* for memana growth: LOAD_STEPS; from facts, phase_span has the processes that share a device alone */
-	LOAD_STEPS,   /* for reports that need only the ends of steps: LOAD_SUMS with fewer rows */
-	LOAD_BATCHES, /* for memana retained: LOAD_SUMS, in facts with fewer rows (rows/sums_instants.h) */
-	LOAD_SUMS,    /* for reports on instants: lives as sums (load_sums.h); birth_module and mapping are empty */
+	LOAD_STEPS, /* for reports that need only the ends of steps: LOAD_SUMS with fewer rows */
+	LOAD_BATCHES, /* for memana retained: LOAD_SUMS; from facts, with fewer rows (rows/sums_instants.h) and temp.batch_begin */
+	LOAD_SUMS, /* for reports on instants: lives as sums (load_sums.h); birth_module and mapping are empty */
 	LOAD_PHASES, /* for memana phases: LOAD_SUMS, or, from facts, LOAD_ENDS, temp.phase_use (rows/phase_use.h) and temp.phase_run */
 	LOAD_MOMENT,  /* for memana oom: live memory at the moment that a pass kept (rows/kept.h); no birth_module */
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */

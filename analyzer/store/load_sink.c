@@ -60,6 +60,7 @@ static int end_process(struct load_sink *load)
 	int error = spans->newest.process ? write_span(load, &spans->newest) : 0;
 
 	spans->newest.process = 0;
+	spans->forward = -1;
 	spans->phases = 0;
 	spans->has_step = 0;
 	return error;
@@ -76,18 +77,42 @@ static int is_before(const struct load_spans *spans, const struct load_phase_spa
 static int thin_span(struct load_sink *load, const struct load_phase_span *row, int phase)
 {
 	struct load_spans *spans = &load->spans;
-	int error = row->process != spans->process ? end_process(load) : 0;
-	int is_first = !(spans->phases >> phase & 1) || (row->step == spans->step && !spans->has_step);
+	int is_first = !(spans->phases >> phase & 1) || (spans->moment && row->step == spans->step && !spans->has_step);
 
 	_Static_assert(MT_PHASE_COUNT <= 32, "a phase is a bit");
-	spans->process = row->process;
 	spans->phases |= 1u << phase;
 	spans->has_step |= row->step == spans->step;
-	if (is_before(spans, row)) {
+	if (spans->moment && is_before(spans, row)) {
 		spans->newest = *row;
 		spans->newest.process = is_first ? 0 : row->process;
 	}
-	return is_first && !error ? write_span(load, row) : error;
+	return is_first ? write_span(load, row) : 0;
+}
+
+static int add_batch(struct load_spans *spans, const struct load_phase_span *row)
+{
+	size_t room = spans->batch_room ? spans->batch_room * 2 : 1024;
+	struct load_batch *more;
+
+	if (spans->batches == spans->batch_room) {
+		more = realloc(spans->batch, room * sizeof(*more));
+		if (!more)
+			return -MT_E_MEMORY;
+		spans->batch = more;
+		spans->batch_room = room;
+	}
+	spans->batch[spans->batches++] = (struct load_batch){ (uint32_t)row->process, (uint32_t)row->step,
+							      (uint64_t)row->first_seq };
+	return 0;
+}
+
+static int note_batch(struct load_spans *spans, const struct load_phase_span *row, int phase)
+{
+	int begins = phase == MT_PHASE_FORWARD && spans->forward != row->step;
+
+	if (phase == MT_PHASE_FORWARD || phase == MT_PHASE_BACKWARD)
+		spans->forward = phase == MT_PHASE_FORWARD ? row->step : -1;
+	return begins ? add_batch(spans, row) : 0;
 }
 
 static void add_to_sum(struct load_spans *spans, const struct load_phase_span *row, int phase)
@@ -110,11 +135,18 @@ static int add_span(struct load_sink *load)
 	spans->has_row = 0;
 	phase = mt_phase_parse(row->phase, strlen(row->phase));
 	phase = phase < 0 ? MT_PHASE_OTHER : phase;
-	if (!spans->moment)
+	if (row->process != spans->process)
+		error = end_process(load);
+	spans->process = row->process;
+	if (!error && spans->parts == LOAD_BATCHES)
+		error = note_batch(spans, row, phase);
+	if (error)
+		return error;
+	if (spans->parts < LOAD_BATCHES || spans->parts == LOAD_PHASES)
 		add_to_sum(spans, row, phase);
 	if (spans->whole[row->process - 1])
 		return write_span(load, row);
-	return spans->moment ? thin_span(load, row, phase) : 0;
+	return spans->moment || spans->parts == LOAD_BATCHES ? thin_span(load, row, phase) : 0;
 }
 
 static void *new_row(void *context, enum load_table table, int *error)
@@ -128,15 +160,13 @@ static void *new_row(void *context, enum load_table table, int *error)
 	return *error ? NULL : &load->spans.row;
 }
 
-int load_spans_store(const struct load_spans *spans, struct db *db)
+static int store_sums(const struct load_spans *spans, struct db *db)
 {
 	struct db_stmt *stmt = NULL;
 	size_t i, count = spans->sum ? (size_t)spans->analysis->processes * MT_PHASE_COUNT : 0;
-	int error = 0;
+	int error = db_execute(db,
+			       "CREATE TEMP TABLE phase_run (process INTEGER, phase TEXT, runs INTEGER, time INTEGER)");
 
-	if (!spans->analysis || spans->moment)
-		return 0;
-	error = db_execute(db, "CREATE TEMP TABLE phase_run (process INTEGER, phase TEXT, runs INTEGER, time INTEGER)");
 	if (!error)
 		error = db_prepare(db, &stmt, "INSERT INTO temp.phase_run VALUES (?, ?, ?, ?)");
 	for (i = 0; i < count && !error; i++) {
@@ -150,6 +180,48 @@ int load_spans_store(const struct load_spans *spans, struct db *db)
 	}
 	db_finish(stmt);
 	return error;
+}
+
+/* Writes the micro-batches of one step, from `batch` to before `end`. */
+static int store_step(struct db_stmt *stmt, const struct load_batch *batch, const struct load_batch *end)
+{
+	const struct load_batch *at;
+	int error = 0;
+
+	for (at = batch; at < end && !error; at++) {
+		db_bind(stmt, 1, at->process);
+		db_bind(stmt, 2, at->step);
+		db_bind_unsigned(stmt, 3, at->seq);
+		db_bind(stmt, 4, at - batch + 1);
+		db_bind(stmt, 5, end - batch);
+		error = db_run(stmt);
+	}
+	return error;
+}
+
+static int store_batches(const struct load_spans *spans, struct db *db)
+{
+	const struct load_batch *batch = spans->batch, *end = batch + spans->batches, *next;
+	struct db_stmt *stmt = NULL;
+	int error = db_execute(db, "CREATE TEMP TABLE batch_begin (process INTEGER, step INTEGER, first_seq INTEGER, "
+				   "number INTEGER, batches INTEGER)");
+
+	if (!error)
+		error = db_prepare(db, &stmt, "INSERT INTO temp.batch_begin VALUES (?, ?, ?, ?, ?)");
+	for (; batch < end && !error; batch = next) {
+		for (next = batch; next < end && next->process == batch->process && next->step == batch->step; next++)
+			;
+		error = store_step(stmt, batch, next);
+	}
+	db_finish(stmt);
+	return error;
+}
+
+int load_spans_store(const struct load_spans *spans, struct db *db)
+{
+	if (!spans->analysis || spans->moment)
+		return 0;
+	return spans->parts == LOAD_BATCHES ? store_batches(spans, db) : store_sums(spans, db);
 }
 
 /* Removes the row of a death. The row is among the newest rows, or not written yet. */
@@ -321,4 +393,5 @@ void load_sink_release(struct load_sink *load)
 	free(load->use.row);
 	free(load->spans.sum);
 	free(load->spans.whole);
+	free(load->spans.batch);
 }

@@ -85,12 +85,19 @@ struct load_at {
 
 /* ---- the sink ---- */
 
+/* The first event of a micro-batch: of a forward that does not follow a forward of its step (report/steps/retained.h). */
+struct load_batch {
+	uint32_t process, step;
+	uint64_t seq;
+};
+
 /*
- * Stretches of phases of the facts: a run of many processes has millions of them. They become sums by process and phase; or, for memana oom, a few
- * rows of each process. Of the process that asked, and of processes that share a device, each is a row.
+ * Stretches of phases of the facts: a run of many processes has millions of them. They become sums by process and phase; and for memana oom, and for
+ * micro-batches, a few rows of each process. Of the process that asked, and of processes that share a device, each is a row.
  */
 struct load_spans {
-	const struct analysis *analysis;  /* NULL: each stretch is a row */
+	const struct analysis *analysis; /* NULL: each stretch is a row */
+	enum load_parts parts;
 	const struct kept_moment *moment; /* of memana oom: no sums; else NULL */
 	struct load_span_sum {
 		int64_t runs, time; /* ns */
@@ -104,6 +111,10 @@ struct load_spans {
 	uint32_t phases;               /* bits of its phases that have a row */
 	int has_step;                  /* 1: a stretch of that step has one */
 	struct load_phase_span newest; /* its newest one before the moment; process 0: it has a row, or there is none */
+	/* memana retained: */
+	struct load_batch *batch; /* in the order of the stretches */
+	size_t batches, batch_room;
+	int64_t forward; /* the step of the newest forward or backward, if it is a forward; -1: none */
 };
 
 struct load_sink {
@@ -145,7 +156,10 @@ int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const str
  */
 int load_sink_find(struct load_sink *load);
 
-/* Writes the table temp.phase_run (process, phase, runs, time), if stretches are sums. After load_sink_finish. 0 or an error of the database. */
+/*
+ * Writes the table temp.phase_run (process, phase, runs, time), or temp.batch_begin (process, step, first_seq, number, batches) of micro-batches by
+ * number, from 1. After load_sink_finish. 0 or an error of the database.
+ */
 int load_spans_store(const struct load_spans *spans, struct db *db);
 
 /* Writes all rows but those from `freed` and `resident`, after the last event. Returns 0 or an error. */

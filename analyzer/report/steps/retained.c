@@ -35,26 +35,32 @@ static int make_kept(struct db *db)
 			  " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8");
 }
 
-/* Finds the begin of each micro-batch in each step. Steps with only two or three are not judged. */
+/* The begin of each micro-batch in each step, as the facts of traces have it (store/load_sink.h). */
+static const char told_sql[] = "INSERT INTO temp.batch SELECT process, step, first_seq, number FROM temp.batch_begin "
+			       "WHERE (%lld = 0 OR step = %lld) AND batches > %d";
+
+static const char spans_sql[] =
+	"INSERT INTO temp.batch SELECT process, step, first_seq, number FROM (SELECT process, step, first_seq, "
+	"row_number() OVER (PARTITION BY process, step ORDER BY first_seq) AS number, "
+	"count(*) OVER (PARTITION BY process, step) AS batches FROM ("
+	"SELECT process, step, phase, first_seq, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) "
+	"AS before FROM phase_span WHERE phase IN ('forward', 'backward') AND (%lld = 0 OR step = %lld)) "
+	"WHERE phase = 'forward' AND before IS NOT 'forward') WHERE batches > %d";
+
+/* Steps with only two or three micro-batches are not judged. */
 static int make_batches(struct db *db, int64_t step)
 {
 	char sql[1024];
-	int error =
-		db_execute(db,
-			   "CREATE TEMP TABLE batch (process INTEGER, step INTEGER, first_seq INTEGER, number INTEGER, "
-			   "PRIMARY KEY (process, step, first_seq)) WITHOUT ROWID");
+	int told = 0,
+	    error = db_execute(db, "CREATE TEMP TABLE batch (process INTEGER, step INTEGER, first_seq INTEGER, "
+				   "number INTEGER, PRIMARY KEY (process, step, first_seq)) WITHOUT ROWID");
 
+	if (!error)
+		error = finding_rows(db, "SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema WHERE name = 'batch_begin')",
+				     take_flag, &told);
 	if (error)
 		return error;
-	snprintf(sql, sizeof(sql),
-		 "INSERT INTO temp.batch SELECT process, step, first_seq, number FROM (SELECT process, step, first_seq, "
-		 "row_number() OVER (PARTITION BY process, step ORDER BY first_seq) AS number, "
-		 "count(*) OVER (PARTITION BY process, step) AS batches FROM ("
-		 "SELECT process, step, phase, first_seq, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) "
-		 "AS before FROM phase_span WHERE phase IN ('forward', 'backward') AND (%lld = 0 OR step = %lld) AND (process, step) IN ("
-		 "SELECT process, step FROM phase_span WHERE phase = 'forward' GROUP BY process, step HAVING count(*) > %d)) "
-		 "WHERE phase = 'forward' AND before IS NOT 'forward') WHERE batches > %d",
-		 (long long)step, (long long)step, GROWTH_PARTS, GROWTH_PARTS);
+	snprintf(sql, sizeof(sql), told ? told_sql : spans_sql, (long long)step, (long long)step, GROWTH_PARTS);
 	return db_execute(db, sql);
 }
 
@@ -99,80 +105,6 @@ static int make_batch_steps(struct db *db)
 	return error ? error
 		     : db_execute(db, "INSERT INTO temp.batch_step SELECT process, step, max(first_seq), count(*), "
 				      "count(*) OVER (PARTITION BY process) FROM temp.batch GROUP BY process, step");
-}
-
-/*
- * CROSS JOIN makes SQLite read the allocations once, and look up the births of the few that are kept. A direct join would compare each allocation
- * with all micro-batches before it.
- */
-static int make_batch_kept(struct db *db)
-{
-	return db_execute(
-		db,
-		"CREATE TEMP TABLE batch_kept AS SELECT process, device, node, phase, category, step, number, batches, of_steps, "
-		"sum(bytes) AS bytes FROM (SELECT allocation.process AS process, device, ifnull(node, 0) AS node, phase, "
-		"category, allocation.step AS step, batches, of_steps, bytes, (SELECT number FROM temp.batch "
-		"WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
-		"ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use_span AS allocation CROSS JOIN temp.batch_step AS ends "
-		"ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
-		"AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) WHERE bytes AND (free_seq IS NULL OR "
-		"free_seq > (SELECT last_seq FROM temp.batch_step AS own WHERE own.process = allocation.process AND "
-		"own.step = allocation.step))) "
-		"WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7");
-}
-
-/* Finds the places that keep memory of several micro-batches of a step. Reads temp.same_place. */
-static int make_batch_keys(struct db *db)
-{
-	char sql[512];
-
-	snprintf(sql, sizeof(sql),
-		 "CREATE TEMP TABLE batch_key AS SELECT device, process, ifnull(first_node, 0) AS first_node, phase, category, step, "
-		 "min(kept.node) AS node, batches, of_steps FROM temp.batch_kept AS kept LEFT JOIN temp.same_place AS same "
-		 "USING (node) GROUP BY 1, 2, 3, 4, 5, 6 HAVING count(DISTINCT number) >= %d",
-		 GROWTH_PARTS);
-	return db_execute(db, sql);
-}
-
-/*
- * The bytes that these places held, as differences between micro-batches; 0 is before the first. All allocations of
- * such a place count, in any phase and category: their lives separate freed from kept memory.
- */
-static int make_batch_moves(struct db *db)
-{
-	static const char *const sql[] = {
-		"CREATE TEMP TABLE batch_site (site INTEGER PRIMARY KEY, first_node INTEGER)",
-		"INSERT INTO temp.batch_site SELECT id, ifnull(first_node, 0) FROM site LEFT JOIN temp.same_place AS same USING (node) "
-		"WHERE (device, process, ifnull(first_node, 0)) IN (SELECT device, process, first_node FROM temp.batch_key)",
-		/* Reads the allocations once, as above, and looks up the births of the freed ones. */
-		"CREATE TEMP TABLE batch_gone AS SELECT own.device AS device, own.process AS process, first_node, ends.step AS step, "
-		"ifnull((SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
-		"first_seq <= since_seq ORDER BY first_seq DESC LIMIT 1), 0) AS came, "
-		"(SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
-		"first_seq < until_seq ORDER BY first_seq DESC LIMIT 1) AS went, sum(bytes) AS bytes FROM in_use_span AS own "
-		"CROSS JOIN temp.batch_site AS place ON place.site = own.site CROSS JOIN temp.batch_step AS ends "
-		"ON ends.process = own.process AND ends.step = until_step AND until_seq <= last_seq WHERE bytes "
-		"GROUP BY 1, 2, 3, 4, 5, 6 HAVING went > came",
-		"INSERT INTO temp.batch_move SELECT process, step, first_node, device, number, sum(bytes) FROM ("
-		"SELECT device, process, ifnull(first_node, 0) AS first_node, step, number, bytes FROM temp.batch_kept "
-		"LEFT JOIN temp.same_place AS same USING (node) "
-		"UNION ALL SELECT device, process, first_node, step, came, bytes FROM temp.batch_gone "
-		"UNION ALL SELECT device, process, first_node, step, went, -bytes FROM temp.batch_gone) GROUP BY 1, 2, 3, 4, 5",
-		"CREATE INDEX temp.batch_move_of ON batch_move (process, step, first_node, device)"
-	};
-	size_t i;
-	int some = 0, error = make_batch_keys(db);
-
-	if (!error)
-		error = db_execute(
-			db,
-			"CREATE TEMP TABLE batch_move (process INTEGER, step INTEGER, first_node INTEGER, device INTEGER, "
-			"number INTEGER, bytes INTEGER)");
-	if (!error)
-		error = finding_rows(db, "SELECT EXISTS (SELECT 1 FROM temp.batch_key)", take_flag, &some);
-	for (i = 0; i < MT_ARRAY_SIZE(sql) && some && !error; i++)
-		error = db_execute(db, sql[i]);
-	return error;
 }
 
 /* Finds the moments of the question: the peaks of phases, or the newest begin of each phase in one step. */
@@ -227,99 +159,6 @@ static int make_crossings(struct db *db, const struct retained_question *questio
 
 /* ---- growth ---- */
 
-/* One place, while its rows come in. */
-struct growing {
-	struct growth_list *list;
-	struct growth_place key; /* the place */
-	struct growth_parts at;  /* micro-batches, after the memory before them */
-	int open;
-};
-
-static int add_growth(struct growth_list *list, const struct growth_place *growth)
-{
-	struct growth_place *last = list->count ? &list->place[list->count - 1] : NULL;
-
-	/* Whether the last place is the same place in another step. */
-	if (growth->steps && last && last->first_node == growth->first_node && last->device == growth->device &&
-	    last->process == growth->process && last->phase == growth->phase && last->category == growth->category) {
-		last->steps++;
-		if (growth->bytes > last->bytes) {
-			last->bytes = growth->bytes;
-			last->each = growth->each;
-			last->parts = growth->parts;
-			last->of = growth->of;
-			last->replaced = growth->replaced;
-			last->first = growth->first;
-			last->step = growth->step;
-		}
-		return 0;
-	}
-	return growth_list_add(list, growth) ? 0 : -MT_E_MEMORY;
-}
-
-/* Judges the place when all of its rows are in. The first part of micro-batches is the memory before them. */
-static int judge(struct growing *growing)
-{
-	struct growth_run run;
-
-	if (!growing->open)
-		return 0;
-	growing->open = 0;
-	if (!growth_parts_find(&growing->at, &run))
-		return 0;
-	growing->key.replaced = run.kept - run.bytes;
-	growing->key.bytes = run.bytes;
-	growing->key.each = run.bytes / growth_covers(&run);
-	growing->key.parts = run.parts;
-	growing->key.of = growing->at.parts - 1;
-	growing->key.first = run.first;
-	return add_growth(growing->list, &growing->key);
-}
-
-static int same_key(const struct growth_place *one, const struct growth_place *two)
-{
-	return one->device == two->device && one->process == two->process && one->first_node == two->first_node &&
-	       one->phase == two->phase && one->category == two->category && one->step == two->step;
-}
-
-static struct growth_place read_key(const struct db_stmt *row)
-{
-	return (struct growth_place){ .device = db_int(row, 0),
-				      .process = db_int(row, 1),
-				      .pid = db_int(row, 2),
-				      .first_node = db_int(row, 3),
-				      .phase = mt_phase_name(finding_phase(db_text(row, 4))),
-				      .category = mt_category_name(mt_category_parse(db_text(row, 5))),
-				      .node = db_int(row, 6),
-				      .rank = db_type(row, 14) == DB_NULL ? -1 : db_int(row, 14) };
-}
-
-static int batch_row(void *context, const struct db_stmt *row)
-{
-	struct growing *growing = context;
-	struct growth_place key = read_key(row);
-	int64_t number = db_int(row, 8), batches = db_int(row, 11);
-	int error = 0;
-
-	key.step = db_int(row, 7);
-	key.steps = 1;
-	key.steps_of = (uint32_t)db_int(row, 12);
-	if (batches < 1 || batches >= RETAINED_PARTS_MAX || number < 0 || number > batches)
-		return 0;
-	if (!growing->open || !same_key(&growing->key, &key)) {
-		error = judge(growing);
-		growing->key = key;
-		growing->open = 1;
-		if (!error)
-			error = growth_parts_begin(&growing->at, (uint32_t)batches + 1, (uint64_t)db_int(row, 13));
-	}
-	if (error || number >= growing->at.parts) /* only in a damaged database */
-		return error;
-	growing->at.kept[number] += (uint64_t)db_int(row, 9);
-	growing->at.held[number] += (uint64_t)db_int(row, 10); /* differences may wrap around; their sums are right */
-	return 0;
-}
-
 static int by_bytes(const void *a, const void *b)
 {
 	const struct growth_place *one = a, *two = b;
@@ -329,30 +168,13 @@ static int by_bytes(const void *a, const void *b)
 	return (one->first_node > two->first_node) - (one->first_node < two->first_node);
 }
 
-#define THRESHOLD "max(4096, ifnull((SELECT bytes / 100000 FROM peak WHERE peak.device = kept.device), 0))"
-
 static int find_batches(struct retained *retained, struct db *db)
 {
 	struct growth_list *list = &retained->batches;
-	static const char batches[] =
-		"SELECT device, kept.process, pid, first_node, kept.phase, category, node, kept.step, number, sum(kept), sum(moved), batches, "
-		"of_steps, " THRESHOLD
-		", rank FROM (SELECT key.*, number, bytes AS kept, 0 AS moved FROM temp.batch_kept AS own "
-		"LEFT JOIN temp.same_place AS same USING (node) JOIN temp.batch_key AS key ON key.device = own.device AND "
-		"key.process = own.process AND key.first_node = ifnull(same.first_node, 0) AND key.phase = own.phase AND "
-		"key.category = own.category AND key.step = own.step UNION ALL SELECT key.*, number, 0, bytes FROM temp.batch_key AS key "
-		"JOIN temp.batch_move AS move ON move.device = key.device AND move.process = key.process AND "
-		"move.first_node = key.first_node AND move.step = key.step) AS kept JOIN process ON process.id = kept.process "
-		"GROUP BY device, kept.process, first_node, kept.phase, category, kept.step, number "
-		"ORDER BY device, kept.process, first_node, kept.phase, category, kept.step, number";
-	struct growing growing = { .list = list };
-	int error = finding_rows(db, batches, batch_row, &growing);
+	int error = retained_find_batches(list, db);
 
-	if (!error)
-		error = judge(&growing);
 	if (list->count)
 		qsort(list->place, list->count, sizeof(*list->place), by_bytes);
-	growth_parts_release(&growing.at);
 	return error ? error : growth_table_make(&retained->batch_table, list, db);
 }
 
@@ -522,13 +344,9 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 	if (!error)
 		error = make_batch_steps(db);
 	if (!error)
-		error = make_batch_kept(db);
-	if (!error)
 		error = make_crossings(db, question);
 	if (!error)
 		error = finding_same_places(db);
-	if (!error)
-		error = make_batch_moves(db);
 	if (!error)
 		error = find_steps(retained, db);
 	if (!error)

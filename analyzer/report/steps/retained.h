@@ -71,6 +71,12 @@ void retained_release(struct retained *retained);
 /* Whether the step ended, or allocated memory before the recording ended. Returns 1, 0, or -MT_E_x. */
 int retained_has_step(struct db *db, int64_t step);
 
+/*
+ * retained_batches.c: the places that grow by micro-batches, each with its worst step, by device, process and place. Reads temp.batch, temp.batch_step
+ * and temp.same_place. Returns 0 or -MT_E_x.
+ */
+int retained_find_batches(struct growth_list *list, struct db *db);
+
 /* The verdict of `memana retained` and of the timeline's list. */
 
 /* Returns the verdict; `question` as for retained_load. The database has the names of places. */
