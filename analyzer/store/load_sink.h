@@ -93,12 +93,12 @@ struct load_batch {
 
 /*
  * Stretches of phases of the facts: a run of many processes has millions of them. They become sums by process and phase; and for memana oom, and for
- * micro-batches, a few rows of each process. Of the process that asked, and of processes that share a device, each is a row.
+ * micro-batches, a few rows of each process. The process that asked, and processes that share a device, have a row for each.
  */
 struct load_spans {
 	const struct analysis *analysis; /* NULL: each stretch is a row */
 	enum load_parts parts;
-	const struct kept_moment *moment; /* of memana oom: no sums; else NULL */
+	const struct kept_moment *moment; /* memana oom: there are no sums; else NULL */
 	struct load_span_sum {
 		int64_t runs, time; /* ns */
 	} * sum;                    /* by process and phase; NULL: none came */
@@ -106,8 +106,8 @@ struct load_spans {
 	struct load_phase_span row; /* the newest one, which its maker may still fill in */
 	int has_row;
 	/* memana oom: */
-	int64_t time, step;            /* of the moment */
-	int64_t process;               /* whose stretches come */
+	int64_t time, step;            /* those of the moment */
+	int64_t process;               /* its stretches come */
 	uint32_t phases;               /* bits of its phases that have a row */
 	int has_step;                  /* 1: a stretch of that step has one */
 	struct load_phase_span newest; /* its newest one before the moment; process 0: it has a row, or there is none */

@@ -37,7 +37,7 @@ struct batches {
 	struct db_stmt *kept, *gone; /* the rows that come; NULL: all are read */
 	struct kept_row next_kept;
 	struct gone_row next_gone;
-	struct kept_row *row; /* of one place and step */
+	struct kept_row *row; /* those of one place and step */
 	size_t rows, room;
 	uint64_t *moved; /* by micro-batch: differences of what the place held; they may wrap around */
 	size_t parts, moved_room;
