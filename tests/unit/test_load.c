@@ -2,6 +2,7 @@
 #include "store/load.h"
 
 #include "database/db.h"
+#include "facts_kit.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "source/source.h"
@@ -235,6 +236,74 @@ TEST(stacks_that_processes_share)
 	load_parts(&loaded, paths, 2, LOAD_LIVES);
 	CHECK_STR(rows(&loaded, NODES), "6; ");
 	CHECK_STR(rows(&loaded, SITES), "1 forward main; 2 backward main; ");
+	release(&loaded);
+}
+
+/* ---- stretches of phases from the facts of several processes ---- */
+
+static void write_phase(struct builder *m, const char *phase, uint64_t *address)
+{
+	builder_phase(m, phase);
+	builder_tensor_alloc(m, *address += 4096, 4096);
+	builder_phase_end(m);
+}
+
+/* Two steps: one of six micro-batches, and one that the recording ended in. The request of rank 0 fails there. */
+static void write_batches(const char *path, int rank)
+{
+	uint64_t address = HERE;
+	struct builder m;
+	int i;
+
+	builder_open(&m, path, 100 + (uint32_t)rank, rank);
+	m.device = builder_device(&m, MT_DEVICE_CUDA, (uint32_t)rank, "Test GPU", rank ? "GPU-1" : "GPU-0", 1 << 30);
+	m.stack = builder_python(&m, 0, "main", "train.py", 1);
+	write_phase(&m, "init", &address);
+	for (i = 0; i < 6; i++) {
+		write_phase(&m, "forward", &address);
+		write_phase(&m, "backward", &address);
+	}
+	builder_step(&m, 1);
+	write_phase(&m, "forward", &address);
+	write_phase(&m, "backward", &address);
+	builder_phase(&m, "forward");
+	builder_tensor_alloc(&m, address += 4096, 4096);
+	if (!rank)
+		builder_event(&m, (struct mt_event){
+					  .kind = MT_TENSOR_OOM, .device = m.device, .stack = m.stack, .size = 4096 });
+	builder_phase_end(&m);
+	builder_close(&m);
+	CHECK(facts_kit_seal(path));
+}
+
+#define SPANS(process) "SELECT step, phase FROM phase_span WHERE process = " #process " ORDER BY first_seq"
+
+TEST(stretches_of_phases_from_facts)
+{
+	char rank0[] = "batches0.zst", rank1[] = "batches1.zst", *paths[] = { rank0, rank1 };
+	struct loaded loaded;
+
+	write_batches(rank0, 0);
+	write_batches(rank1, 1);
+	load_parts(&loaded, paths, 2, LOAD_STEPS);
+	CHECK_STR(rows(&loaded, "SELECT process, count(*) FROM phase_span GROUP BY process"), "1 16; 2 16; ");
+	release(&loaded);
+	load_parts(&loaded, paths, 2, LOAD_ENDS);
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM phase_span"), "0; ");
+	CHECK_STR(rows(&loaded, "SELECT process, phase, runs FROM temp.phase_run ORDER BY 1, 3"),
+		  "1 init 1; 1 backward 7; 1 forward 8; 2 init 1; 2 backward 7; 2 forward 8; ");
+	release(&loaded);
+	load_parts(&loaded, paths, 2, LOAD_BATCHES);
+	CHECK_STR(rows(&loaded, "SELECT process, step, number, batches FROM temp.batch_begin WHERE number = batches"),
+		  "1 1 6 6; 1 2 2 2; 2 1 6 6; 2 2 2 2; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM temp.batch_begin JOIN allocation ON alloc_seq - 1 = first_seq "
+				"AND allocation.process = batch_begin.process AND phase <> 'forward'"),
+		  "0; ");
+	CHECK_STR(rows(&loaded, SPANS(2)), "1 init; 1 forward; 1 backward; ");
+	release(&loaded);
+	load_parts(&loaded, paths, 2, LOAD_MOMENT);
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM phase_span WHERE process = 1"), "16; ");
+	CHECK_STR(rows(&loaded, SPANS(2)), "1 init; 1 forward; 1 backward; 2 forward; 2 forward; ");
 	release(&loaded);
 }
 
