@@ -18,6 +18,12 @@ struct spot {
 	int64_t device, process, first_node, step;
 };
 
+/* A site, and the place that it is of. */
+struct batch_site {
+	int64_t id, device, process, first_node, node;
+	uint32_t phase, category;
+};
+
 /* A row of temp.batch_kept: the bytes that a micro-batch allocated in a phase. */
 struct kept_row {
 	struct spot spot;
@@ -34,6 +40,8 @@ struct gone_row {
 struct batches {
 	struct db *db;
 	struct growth_list *list;
+	struct batch_site *site; /* by id */
+	size_t sites, site_room;
 	struct db_stmt *kept, *gone; /* the rows that come; NULL: all are read */
 	struct kept_row next_kept;
 	struct gone_row next_gone;
@@ -59,24 +67,39 @@ static int order_of(const struct spot *one, const struct spot *two)
 
 /* ---- tables ---- */
 
+/* The order of places, by site. */
+static int make_order(struct db *db)
+{
+	int error =
+		db_execute(db,
+			   "CREATE TEMP TABLE batch_order (site INTEGER PRIMARY KEY, place INTEGER, first_node INTEGER)");
+
+	return error ? error
+		     : db_execute(db,
+				  "INSERT INTO temp.batch_order SELECT id, dense_rank() OVER (ORDER BY device, process, "
+				  "ifnull(first_node, 0)), ifnull(first_node, 0) FROM site LEFT JOIN temp.same_place USING (node)");
+}
+
 /*
  * CROSS JOIN makes SQLite read the allocations once, and look up the births of the few that are kept. A direct join would compare each allocation
- * with all micro-batches before it. A few numbers sort faster than the words of a place.
+ * with all micro-batches before it. Numbers sort faster than the words of a place.
  */
 static int make_kept(struct db *db)
 {
-	return db_execute(
-		db,
-		"CREATE TEMP TABLE batch_kept AS SELECT device, site.process AS process, ifnull(first_node, 0) AS first_node, step, "
-		"phase, iif(inside, 'allocator slack', category) AS category, number, ifnull(site.node, 0) AS node, bytes, batches, "
-		"of_steps FROM (SELECT site, inside, step, number, batches, of_steps, sum(bytes) AS bytes FROM ("
-		"SELECT site, tensors_inside AS inside, allocation.step AS step, batches, of_steps, bytes, (SELECT number FROM temp.batch "
-		"WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
-		"ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use_span AS allocation CROSS JOIN temp.batch_step AS ends "
-		"ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
-		"AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) WHERE bytes AND (free_seq IS NULL OR "
-		"free_seq > last_seq)) WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4) JOIN site ON site.id = site "
-		"LEFT JOIN temp.same_place AS same ON same.node = site.node ORDER BY 1, 2, 3, 4, 5, 6, 7");
+	int error = make_order(db);
+
+	return error ? error
+		     : db_execute(
+			       db,
+			       "CREATE TEMP TABLE batch_kept AS SELECT place, step, site, inside, number, sum(bytes) AS bytes, batches, "
+			       "of_steps FROM (SELECT place, allocation.site AS site, tensors_inside AS inside, allocation.step AS step, "
+			       "batches, of_steps, bytes, (SELECT number FROM temp.batch "
+			       "WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
+			       "ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use_span AS allocation CROSS JOIN temp.batch_step AS ends "
+			       "ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
+			       "AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) "
+			       "CROSS JOIN temp.batch_order AS own ON own.site = allocation.site WHERE bytes AND (free_seq IS NULL OR "
+			       "free_seq > last_seq)) WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5");
 }
 
 /*
@@ -87,8 +110,8 @@ static int make_gone(struct db *db)
 {
 	static const char *const sql[] = {
 		"CREATE TEMP TABLE batch_site (site INTEGER PRIMARY KEY, first_node INTEGER)",
-		"INSERT INTO temp.batch_site SELECT id, ifnull(first_node, 0) FROM site LEFT JOIN temp.same_place AS same USING (node) "
-		"WHERE (device, process, ifnull(first_node, 0)) IN (SELECT device, process, first_node FROM temp.batch_place)",
+		"INSERT INTO temp.batch_site SELECT site, first_node FROM temp.batch_order JOIN site ON site.id = site "
+		"WHERE (device, process, first_node) IN (SELECT device, process, first_node FROM temp.batch_place)",
 		"CREATE TEMP TABLE batch_gone AS SELECT own.device AS device, own.process AS process, first_node, ends.step AS step, "
 		"ifnull((SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
 		"first_seq <= since_seq ORDER BY first_seq DESC LIMIT 1), 0) AS came, "
@@ -108,9 +131,42 @@ static int make_gone(struct db *db)
 
 /* ---- rows in their order ---- */
 
-static struct spot read_spot(const struct db_stmt *stmt)
+static int take_site(void *context, const struct db_stmt *row)
 {
-	return (struct spot){ db_int(stmt, 0), db_int(stmt, 1), db_int(stmt, 2), db_int(stmt, 3) };
+	struct batches *batches = context;
+	size_t room = batches->site_room ? batches->site_room * 2 : 256;
+	struct batch_site *more;
+
+	if (batches->sites == batches->site_room) {
+		more = realloc(batches->site, room * sizeof(*more));
+		if (!more)
+			return -MT_E_MEMORY;
+		batches->site = more;
+		batches->site_room = room;
+	}
+	batches->site[batches->sites++] = (struct batch_site){ .id = db_int(row, 0),
+							       .device = db_int(row, 1),
+							       .process = db_int(row, 2),
+							       .first_node = db_int(row, 3),
+							       .node = db_int(row, 4),
+							       .phase = finding_phase(db_text(row, 5)),
+							       .category = mt_category_parse(db_text(row, 6)) };
+	return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct batch_site *one = a, *two = b;
+
+	return MT_ORDER(one->id, two->id);
+}
+
+static int find_sites(struct batches *batches)
+{
+	return finding_rows(batches->db,
+			    "SELECT id, device, process, first_node, ifnull(node, 0), phase, category FROM site "
+			    "JOIN temp.batch_order ON batch_order.site = site.id ORDER BY id",
+			    take_site, batches);
 }
 
 /* The next row of a table. After the last one *stmt is NULL. 0 or an error. */
@@ -129,17 +185,24 @@ static int next_kept(struct batches *batches)
 {
 	int error = step(&batches->kept);
 	const struct db_stmt *stmt = batches->kept;
+	const struct batch_site key = { .id = stmt ? db_int(stmt, 0) : 0 }, *site;
 
-	if (stmt)
-		batches->next_kept = (struct kept_row){ .spot = read_spot(stmt),
-							.phase = finding_phase(db_text(stmt, 4)),
-							.category = mt_category_parse(db_text(stmt, 5)),
-							.number = db_int(stmt, 6),
-							.node = db_int(stmt, 7),
-							.bytes = db_int(stmt, 8),
-							.batches = db_int(stmt, 9),
-							.of_steps = db_int(stmt, 10) };
-	return error;
+	if (!stmt || error)
+		return error;
+	site = bsearch(&key, batches->site, batches->sites, sizeof(key), by_id);
+	if (!site)
+		return -MT_E_CORRUPT;
+	batches->next_kept = (struct kept_row){
+		.spot = { site->device, site->process, site->first_node, db_int(stmt, 1) },
+		.phase = site->phase,
+		.category = db_int(stmt, 2) ? MT_CATEGORY_SLACK : site->category,
+		.number = db_int(stmt, 3),
+		.node = site->node,
+		.bytes = db_int(stmt, 4),
+		.batches = db_int(stmt, 5),
+		.of_steps = db_int(stmt, 6),
+	};
+	return 0;
 }
 
 static int next_gone(struct batches *batches)
@@ -148,18 +211,20 @@ static int next_gone(struct batches *batches)
 	const struct db_stmt *stmt = batches->gone;
 
 	if (stmt)
-		batches->next_gone = (struct gone_row){ .spot = read_spot(stmt),
-							.came = db_int(stmt, 4),
-							.went = db_int(stmt, 5),
-							.bytes = db_int(stmt, 6) };
+		batches->next_gone = (struct gone_row){
+			.spot = { db_int(stmt, 0), db_int(stmt, 1), db_int(stmt, 2), db_int(stmt, 3) },
+			.came = db_int(stmt, 4),
+			.went = db_int(stmt, 5),
+			.bytes = db_int(stmt, 6),
+		};
 	return error;
 }
 
 static int begin_kept(struct batches *batches)
 {
-	int error = db_prepare(batches->db, &batches->kept,
-			       "SELECT device, process, first_node, step, phase, category, number, node, bytes, batches, "
-			       "of_steps FROM temp.batch_kept ORDER BY rowid");
+	int error = db_prepare(
+		batches->db, &batches->kept,
+		"SELECT site, step, inside, number, bytes, batches, of_steps FROM temp.batch_kept ORDER BY rowid");
 
 	return error ? error : next_kept(batches);
 }
@@ -173,7 +238,17 @@ static int begin_gone(struct batches *batches)
 	return error ? error : next_gone(batches);
 }
 
-/* Takes all rows of the next place and step. 0 or an error. */
+static int by_kind(const void *a, const void *b)
+{
+	const struct kept_row *one = a, *two = b;
+
+	if (one->phase != two->phase)
+		return MT_ORDER(one->phase, two->phase);
+	return one->category != two->category ? MT_ORDER(one->category, two->category)
+					      : MT_ORDER(one->number, two->number);
+}
+
+/* Takes all rows of the next place and step, by phase, category and micro-batch. 0 or an error. */
 static int take_rows(struct batches *batches)
 {
 	const struct spot spot = batches->next_kept.spot;
@@ -193,6 +268,7 @@ static int take_rows(struct batches *batches)
 		batches->row[batches->rows++] = batches->next_kept;
 		error = next_kept(batches);
 	}
+	qsort(batches->row, batches->rows, sizeof(*batches->row), by_kind);
 	return error;
 }
 
@@ -433,6 +509,8 @@ int retained_find_batches(struct growth_list *list, struct db *db)
 	int some = 0, error = make_kept(db);
 
 	if (!error)
+		error = find_sites(&batches);
+	if (!error)
 		error = find_places(&batches, &some);
 	if (!error && some)
 		error = make_gone(db);
@@ -452,6 +530,7 @@ int retained_find_batches(struct growth_list *list, struct db *db)
 	db_finish(batches.gone);
 	growth_parts_release(&batches.at);
 	free(batches.row);
+	free(batches.site);
 	free(batches.moved);
 	return error;
 }
