@@ -2,12 +2,15 @@
  * bench_shape.c - traces that have very many of one thing.
  *
  *     bench_shape                   prints the table: name, N of bench-reports, N at full size, 1 for a folder of traces
- *     bench_shape SHAPE N OUT [PID] writes OUT, a trace, or a folder of N traces
+ *     bench_shape SHAPE N OUT [PID [PLACES]]
+ *                                   writes OUT, a trace, or a folder of N traces
  *
- * SHAPE_LIST is the table. A shape is one function, and N is how often its thing is there.
+ * SHAPE_LIST is the table. A shape is one function, and N is how often its thing is there. PLACES: of the shapes steps_sites (200).
  */
 #include <sys/stat.h>
 #include "shape_kit.h"
+
+#define PLACES 200
 
 /* X(name, N of bench-reports, N at full size, a folder of traces, the thing). Reports are tried on N, 2 N and 4 N. */
 #define SHAPE_LIST(X)                                                                     \
@@ -30,6 +33,9 @@
 	X(rise, 8000, 1000000, 0, "peaks, each in another phase")                         \
 	X(steps, 3000, 500000, 0, "steps that keep an allocation")                        \
 	X(steps_sites, 100, 10000, 0, "steps in which 200 places keep an allocation")     \
+	X(steps_sites_next, 100, 10000, 0, "the same, freed in the next step")            \
+	X(steps_sites_late, 100, 10000, 0, "the same, freed ten steps later")             \
+	X(steps_sites_tenth, 100, 10000, 0, "the same, but nine of ten are freed")        \
 	X(segments, 8000, 500000, 0, "segments that one tensor pins")                     \
 	X(pins, 4000, 500000, 0, "segments, each pinned from a place of its own")         \
 	X(segment, 15000, 1000000, 0, "blocks of one segment, every other one idle")      \
@@ -293,16 +299,40 @@ static void shape_steps(struct trace *trace, long n)
 	}
 }
 
-static void shape_steps_sites(struct trace *trace, long n)
+/* Each place makes an allocation in each step, and frees that of `after` steps ago, but each `keep`-th; 0: it frees none. */
+static void steps_of_sites(struct trace *trace, long n, long after, long keep)
 {
-	long i, j;
+	long places = trace->places, i, j;
 
-	segment(trace, BASE, (uint64_t)n * 200 * UNIT);
+	segment(trace, BASE, (uint64_t)(n * places) * UNIT);
 	for (i = 0; i < n; i++) {
-		for (j = 0; j < 200; j++)
-			tensor_from(trace, at(i * 200 + j), UNIT, place(trace, j), 1);
+		for (j = 0; j < places; j++) {
+			tensor_from(trace, at(i * places + j), UNIT, place(trace, j), 1);
+			if (after && i >= after && (!keep || (i - after) % keep))
+				tensor_free(trace, at((i - after) * places + j));
+		}
 		end_step(trace);
 	}
+}
+
+static void shape_steps_sites(struct trace *trace, long n)
+{
+	steps_of_sites(trace, n, 0, 0);
+}
+
+static void shape_steps_sites_next(struct trace *trace, long n)
+{
+	steps_of_sites(trace, n, 1, 0);
+}
+
+static void shape_steps_sites_late(struct trace *trace, long n)
+{
+	steps_of_sites(trace, n, 10, 0);
+}
+
+static void shape_steps_sites_tenth(struct trace *trace, long n)
+{
+	steps_of_sites(trace, n, 1, 10);
 }
 
 /* ---- memory of the driver ----------------------------------------------------------------------------------------- */
@@ -651,7 +681,7 @@ static const struct shape {
 #undef SHAPE_ROW
 };
 
-static void write_trace(const struct shape *shape, long n, const char *path, uint32_t pid)
+static void write_trace(const struct shape *shape, long n, const char *path, uint32_t pid, long places)
 {
 	struct mt_process process = { .pid = pid,
 				      .rank = -1,
@@ -664,7 +694,7 @@ static void write_trace(const struct shape *shape, long n, const char *path, uin
 				      .boot_id = "11111111-2222-3333-4444-555555555555",
 				      .command = "python train.py" };
 	struct mt_thread main_thread = { .tid = pid, .flags = MT_THREAD_MAIN };
-	struct trace trace = { .time = START, .tick = 1000 };
+	struct trace trace = { .time = START, .tick = 1000, .places = places };
 	int error = mt_writer_open(&trace.writer, path, &process, NULL);
 
 	if (error)
@@ -692,7 +722,7 @@ static void write_folder(const struct shape *shape, long n, const char *path)
 		die(path, -MT_E_SYSTEM);
 	for (i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "%s/trace.%ld.zst", path, i);
-		write_trace(shape, i, name, (uint32_t)(4000 + i));
+		write_trace(shape, i, name, (uint32_t)(4000 + i), PLACES);
 	}
 }
 
@@ -710,10 +740,11 @@ int main(int argc, char **argv)
 	if (argc == 1)
 		return 0;
 	if (shape == shapes + count || n < 1)
-		die("usage: bench_shape [SHAPE N OUT [PID]]", -MT_E_ARGUMENT);
+		die("usage: bench_shape [SHAPE N OUT [PID [PLACES]]]", -MT_E_ARGUMENT);
 	if (shape->folder)
 		write_folder(shape, n, argv[3]);
 	else
-		write_trace(shape, n, argv[3], argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 4000);
+		write_trace(shape, n, argv[3], argc > 4 ? (uint32_t)strtoul(argv[4], NULL, 10) : 4000,
+			    argc > 5 ? strtol(argv[5], NULL, 10) : PLACES);
 	return 0;
 }
