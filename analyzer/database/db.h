@@ -97,7 +97,7 @@ const void *db_blob(const struct db_stmt *stmt, int column, size_t *size);
 /* Schema.sql inside the program. */
 
 #define SCHEMA_APPLICATION_ID 0x6d656d61 /* "mema" */
-#define SCHEMA_VERSION 15                /* memana makes a database of another version again */
+#define SCHEMA_VERSION 16                /* memana makes a database of another version again */
 
 /* Ends in NUL. */
 extern const char schema_sql[];

@@ -159,7 +159,8 @@ CREATE TABLE site (
 
 CREATE TABLE outlived_step (
 	-- Sums of the memory that was still there when the step that made it had ended.
-	-- Memory that went in its own step is not here. Bytes count whether they are resident or not.
+	-- Memory that went in its own step is not here, and of memory that went in the next one only the first of a site, and that of the
+	-- last step. Bytes count whether they are resident or not. Steps are multiples of steps_ended.grain.
 	site INTEGER NOT NULL REFERENCES site,
 	step INTEGER NOT NULL,            -- in which it was allocated
 	until_step INTEGER,               -- in which it was freed; null: never
@@ -171,7 +172,8 @@ CREATE TABLE steps_ended (
 	-- The steps of a process that ended. No row: none did.
 	process INTEGER PRIMARY KEY REFERENCES process,
 	first_step INTEGER NOT NULL,
-	last_step INTEGER NOT NULL
+	last_step INTEGER NOT NULL,
+	grain INTEGER NOT NULL            -- steps that a row of outlived_step is for: 1; more where there would be too many rows
 );
 
 CREATE TABLE peak (

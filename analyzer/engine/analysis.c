@@ -304,6 +304,7 @@ void analysis_release(struct analysis *analysis)
 		free(analysis->device[i].step_peak);
 	}
 	for (i = 0; i < analysis->processes; i++) {
+		outlived_release(&analysis->process[i].outlived);
 		census_release(&analysis->process[i].census);
 		tellings_release(&analysis->process[i].tellings);
 		parameter_lives_release(&analysis->process[i].lives);
@@ -316,7 +317,6 @@ void analysis_release(struct analysis *analysis)
 	free(analysis->modules.alike);
 	attribution_release(&analysis->attribution);
 	categories_release(&analysis->categories);
-	outlived_release(&analysis->outlived);
 	free(analysis->process);
 	free(analysis->device);
 	tuple_release(&analysis->known_devices);

@@ -219,6 +219,7 @@ struct analysis_process {
 	int gpu_full; /* 1: one of its GPUs was almost full at the end */
 	struct analysis_loss loss[MT_LOSS_COUNT];
 	struct analysis_source source[MT_SOURCE_COUNT];
+	struct outlived outlived;      /* by site of the run's attribution */
 	struct census census;          /* framework's census of the whole trace */
 	uint64_t census_seq;           /* the newest event of a census */
 	struct tellings tellings;      /* names of the process's modules */
@@ -339,7 +340,6 @@ struct analysis {
 	struct attribution attribution;
 	struct analysis_site *site_known; /* cache of ANALYSIS_SITES_KNOWN entries for all processes */
 	struct categories categories;
-	struct outlived outlived; /* by site of the attribution */
 	struct analysis_modules modules;
 	const struct mt_rules *rules;
 	uint8_t **facts;                /* by process: storage of some strings here; NULL: none */

@@ -5,6 +5,9 @@
 #include "memtrace/error.h"
 
 #define ROOM_LEAST 256u
+#define DUE_LEAST 16384u /* rows: a smaller table is not made smaller */
+
+size_t outlived_most = OUTLIVED_MOST;
 
 static size_t place_of(const struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until)
 {
@@ -36,7 +39,9 @@ static int copy(struct outlived *to, size_t room, const struct outlived *from, c
 	uint32_t site;
 	size_t i;
 
-	*to = (struct outlived){ .room = room, .rows = from->rows, .row = calloc(room, sizeof(*to->row)) };
+	*to = *from;
+	to->room = room;
+	to->row = calloc(room, sizeof(*to->row));
 	if (!to->row)
 		return -MT_E_MEMORY;
 	for (i = 0; i < from->room; i++) {
@@ -63,21 +68,17 @@ static int replace(struct outlived *outlived, size_t room, const uint32_t *numbe
 	return 0;
 }
 
-int outlived_add(struct outlived *outlived, const struct outlived_row *more)
+/* Adds to a table that has room. */
+static void add(struct outlived *outlived, const struct outlived_row *more)
 {
-	struct outlived_row *row;
+	struct outlived_row *row = find(outlived, more->site, more->step, more->until);
 
-	if (outlived->rows * 2 >= outlived->room &&
-	    replace(outlived, outlived->room ? outlived->room * 2 : ROOM_LEAST, NULL))
-		return -MT_E_MEMORY;
-	row = find(outlived, more->site, more->step, more->until);
 	outlived->rows += !row->site;
 	row->site = more->site;
 	row->step = more->step;
 	row->until = more->until;
 	row->bytes += more->bytes;
 	row->count += more->count;
-	return 0;
 }
 
 void outlived_forget(struct outlived *outlived, uint32_t site, uint32_t step, uint32_t until, uint64_t bytes)
@@ -118,6 +119,76 @@ struct outlived_row *outlived_sorted(const struct outlived *outlived)
 			sorted[count++] = outlived->row[i];
 	qsort(sorted, count, sizeof(*sorted), by_key);
 	return sorted;
+}
+
+/* ---- fewer rows ---- */
+
+/*
+ * Whether the row does not count: its memory went by the end of the group of steps after its own, and that has ended. The first row of a site
+ * stays: it tells which of its kinds came first.
+ */
+static int is_replaced(const struct outlived_row *row, uint32_t grain, uint32_t ended)
+{
+	return row->until <= ended && row->until / grain <= (uint64_t)row->step / grain + 1;
+}
+
+/* Steps become groups. What went after the newest end of a step counts as what stays: its step has no group yet. */
+static void round_steps(struct outlived_row *row, uint32_t grain, uint32_t ended)
+{
+	row->step -= row->step % grain;
+	if (row->until <= ended)
+		row->until -= row->until % grain;
+}
+
+/* Makes the table anew of the sorted rows, with this grain. */
+static void refill(struct outlived *outlived, const struct outlived_row *sorted, size_t rows, uint32_t grain,
+		   uint32_t ended)
+{
+	struct outlived_row row;
+	uint32_t first_of = 0; /* the site whose first row was seen */
+	size_t i;
+
+	memset(outlived->row, 0, outlived->room * sizeof(*outlived->row));
+	outlived->rows = 0;
+	outlived->grain = grain;
+	for (i = 0; i < rows; i++) {
+		row = sorted[i];
+		if (row.until <= ended && row.site != first_of)
+			first_of = row.site;
+		else if (is_replaced(&row, grain, ended))
+			continue;
+		round_steps(&row, grain, ended);
+		add(outlived, &row);
+	}
+}
+
+int outlived_settle(struct outlived *outlived, uint32_t ended)
+{
+	struct outlived_row *sorted = outlived_sorted(outlived);
+	uint32_t grain = outlived_grain(outlived);
+	size_t rows = outlived->rows;
+
+	if (!sorted)
+		return rows ? -MT_E_MEMORY : 0;
+	refill(outlived, sorted, rows, grain, ended);
+	while (outlived->rows > outlived_most && ended / OUTLIVED_GROUPS >= 2 * grain)
+		refill(outlived, sorted, rows, grain *= 2, ended);
+	free(sorted);
+	outlived->due = outlived->rows > DUE_LEAST / 2 ? 2 * outlived->rows : DUE_LEAST;
+	return 0;
+}
+
+int outlived_add(struct outlived *outlived, const struct outlived_row *more, uint32_t ended)
+{
+	if (outlived->rows >= outlived->due && outlived->due && outlived_settle(outlived, ended))
+		return -MT_E_MEMORY;
+	if (!outlived->due)
+		outlived->due = DUE_LEAST;
+	if (outlived->rows * 4 >= outlived->room * 3 &&
+	    replace(outlived, outlived->room ? outlived->room * 2 : ROOM_LEAST, NULL))
+		return -MT_E_MEMORY;
+	add(outlived, more);
+	return 0;
 }
 
 void outlived_release(struct outlived *outlived)

@@ -113,17 +113,17 @@ static int reorder_devices(struct analysis *analysis, const uint32_t *number)
 static int reorder_by_old_number(struct analysis *analysis, const uint32_t *site)
 {
 	uint32_t *number = make_room(analysis->attribution.sites, sizeof(*number)), i;
-	int error;
+	int error = 0;
 
 	if (!number)
 		return -MT_E_MEMORY;
 	for (i = 1; i < analysis->attribution.sites; i++)
 		number[site[i]] = i;
-	for (i = 0; i < analysis->processes; i++) {
+	for (i = 0; i < analysis->processes && !error; i++) {
+		error = outlived_reorder(&analysis->process[i].outlived, number);
 		census_reorder(&analysis->process[i].census, number);
 		parameter_lives_reorder(&analysis->process[i].lives, &analysis->process[i].census, number);
 	}
-	error = outlived_reorder(&analysis->outlived, number);
 	free(number);
 	return error;
 }

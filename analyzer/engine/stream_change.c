@@ -51,11 +51,13 @@ int stream_outlived(struct stream *stream, const struct mt_live *live, uint32_t 
 	if (until <= live->step || !stream_holds_bytes(live) || !live->tag || live->tag > UINT32_MAX ||
 	    !is_in_use(live))
 		return 0;
-	return outlived_add(&stream->analysis->outlived, &(struct outlived_row){ .site = (uint32_t)live->tag,
-										 .step = live->step,
-										 .until = until,
-										 .bytes = live->size,
-										 .count = 1 });
+	return outlived_add(&stream_process(stream)->outlived,
+			    &(struct outlived_row){ .site = (uint32_t)live->tag,
+						    .step = live->step,
+						    .until = until,
+						    .bytes = live->size,
+						    .count = 1 },
+			    stream_process(stream)->last_step);
 }
 
 /* Notes a death in the phase and step of the birth, if the memory was part of the peak of its device. */
@@ -120,8 +122,8 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 		if (event->kind == MT_DRIVER_KEEP)
 			category_back(&stream->analysis->categories, change->born);
 		if (event->kind == MT_DRIVER_KEEP && change->born->tag <= UINT32_MAX)
-			outlived_forget(&stream->analysis->outlived, (uint32_t)change->born->tag, change->born->step,
-					label->step, change->born->size);
+			outlived_forget(&stream_process(stream)->outlived, (uint32_t)change->born->tag,
+					change->born->step, label->step, change->born->size);
 		if (event->kind == MT_DRIVER_KEEP && sink->back && !error)
 			error = sink->back(sink->context, stream->process, change->born);
 	}

@@ -95,6 +95,8 @@ int stream_over_tell(struct stream *stream)
 		error = stream_step_finish(stream);
 	if (!error)
 		error = mt_ledger_each(stream->ledger, note_survivor, stream);
+	if (!error)
+		error = outlived_settle(&stream_process(stream)->outlived, stream_process(stream)->last_step);
 	stream_settle_totals(stream, 0);
 	stream_process(stream)->balanced = mt_ledger_check(stream->ledger);
 	if (!error && stream->sink->gone)

@@ -7,7 +7,7 @@
 #include "memtrace/error.h"
 
 #define MOMENTS_MOST (1u << 20) /* a reader keeps 2 MB of them, and the bytes */
-#define OUTLIVED_MOST (1u << 24)
+#define OUTLIVES_MOST (1u << 24)
 #define SITES_MOST (1u << 26)
 #define LEVELS_FREE 65536u
 #define BLOCK 64u   /* moments */
@@ -22,7 +22,7 @@ static const struct facts_member outlived_members[] = {
 
 void facts_outlived(struct facts_io *io, struct outlived_row **row, uint32_t *rows)
 {
-	facts_run_array(io, (void **)row, sizeof(**row), rows, OUTLIVED_MOST, outlived_members,
+	facts_run_array(io, (void **)row, sizeof(**row), rows, OUTLIVES_MOST, outlived_members,
 			MT_ARRAY_SIZE(outlived_members));
 }
 
@@ -513,9 +513,11 @@ void facts_guess_kept(struct facts_guess *guess, enum facts_way way, struct kept
 
 int facts_guess_init(struct facts_guess *guess, const struct analysis *analysis)
 {
-	*guess = (struct facts_guess){ .outlived = outlived_sorted(&analysis->outlived) };
-	guess->outlives = guess->outlived ? (uint32_t)analysis->outlived.rows : 0;
-	return analysis->outlived.rows && !guess->outlived ? -MT_E_MEMORY : take_lines(guess, &analysis->attribution);
+	const struct outlived *outlived = &analysis->process[0].outlived;
+
+	*guess = (struct facts_guess){ .outlived = outlived_sorted(outlived) };
+	guess->outlives = guess->outlived ? (uint32_t)outlived->rows : 0;
+	return outlived->rows && !guess->outlived ? -MT_E_MEMORY : take_lines(guess, &analysis->attribution);
 }
 
 void facts_guess_release(struct facts_guess *guess)
@@ -597,7 +599,8 @@ void facts_guess_outlived(struct facts_io *io, struct analysis *analysis)
 	for (i = 0; i < rows && !own.error; i++) {
 		facts_check(&own, row[i].site && row[i].site < analysis->attribution.sites);
 		if (!own.error)
-			own.error = outlived_add(&analysis->outlived, &row[i]);
+			own.error = outlived_add(&analysis->process[0].outlived, &row[i],
+						 analysis->process[0].last_step);
 	}
 	free(row);
 	io->error = own.error;

@@ -252,19 +252,7 @@ static int move_sizes(const struct move *move)
 
 static int move_outlived(const struct move *move)
 {
-	const struct outlived *from = &move->one->outlived;
-	struct outlived_row row;
-	size_t i;
-	int error = 0;
-
-	for (i = 0; i < from->room && !error; i++) {
-		row = from->row[i];
-		if (!row.site)
-			continue;
-		row.site = move->site[row.site];
-		error = outlived_add(&move->run->outlived, &row);
-	}
-	return error;
+	return outlived_reorder(&move->one->process[0].outlived, move->site);
 }
 
 /* ---- failed requests ---- */

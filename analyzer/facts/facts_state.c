@@ -321,6 +321,13 @@ static void both_sizes_state(struct facts_io *io, struct categories *categories)
 	}
 }
 
+/* Its rows are read by facts_guess.c. */
+static void outlived_state(struct facts_io *io, struct outlived *outlived)
+{
+	outlived->grain = facts_count(io, outlived_grain(outlived), 0, 1u << 31);
+	facts_check(io, outlived->grain && is_power(outlived->grain));
+}
+
 /* ---- failed requests, owners ---- */
 
 #define O(member) FACTS_MEMBER(analysis_oom, member)
@@ -530,6 +537,7 @@ void facts_state(struct facts_io *io, struct analysis *analysis)
 	devices_state(io, analysis);
 	sites_state(io, analysis);
 	both_sizes_state(io, &analysis->categories);
+	outlived_state(io, &process->outlived);
 	ooms_state(io, analysis);
 	census_state(io, analysis, &process->census);
 	lives_state(io, analysis, &process->lives, &process->census);

@@ -534,26 +534,18 @@ static int store_ended(struct db_stmt *stmt, const struct analysis_process *proc
 	db_bind(stmt, 1, store_process_id(number));
 	db_bind(stmt, 2, (int64_t)process->last_step - process->steps + 1);
 	db_bind(stmt, 3, process->last_step);
+	db_bind(stmt, 4, outlived_grain(&process->outlived));
 	return db_run(stmt);
 }
 
-/* In a summary, only the growth report needs these rows. All sites that may grow are then `own`. */
-static int store_outlived(struct db *db, const struct analysis *analysis, const uint8_t *own)
+static int store_outlived_of(struct db_stmt *stmt, const struct analysis *analysis, const struct outlived *outlived,
+			     const uint8_t *own)
 {
-	struct outlived_row *row;
-	struct db_stmt *stmt;
+	struct outlived_row *row = outlived_sorted(outlived);
+	int error = row || !outlived->rows ? 0 : -MT_E_MEMORY;
 	size_t i;
-	int error;
 
-	if (!analysis->outlived.rows || (own && !store_any_can_grow(analysis)))
-		return 0;
-	row = outlived_sorted(&analysis->outlived);
-	error = row ? db_prepare(db, &stmt, "INSERT INTO outlived_step VALUES (?, ?, ?, ?, ?)") : -MT_E_MEMORY;
-	if (error) {
-		free(row);
-		return error;
-	}
-	for (i = 0; i < analysis->outlived.rows && !error; i++) {
+	for (i = 0; i < outlived->rows && !error; i++) {
 		if (!row[i].count || (own && !own[store_outlived_site(analysis, &row[i])]))
 			continue;
 		db_bind(stmt, 1, store_outlived_site(analysis, &row[i]));
@@ -563,8 +555,23 @@ static int store_outlived(struct db *db, const struct analysis *analysis, const 
 		db_bind_unsigned(stmt, 5, row[i].count);
 		error = db_run(stmt);
 	}
-	db_finish(stmt);
 	free(row);
+	return error;
+}
+
+/* In a summary, only the growth report needs these rows. All sites that may grow are then `own`. */
+static int store_outlived(struct db *db, const struct analysis *analysis, const uint8_t *own)
+{
+	struct db_stmt *stmt;
+	uint32_t i;
+	int error;
+
+	if (own && !store_any_can_grow(analysis))
+		return 0;
+	error = db_prepare(db, &stmt, "INSERT INTO outlived_step VALUES (?, ?, ?, ?, ?)");
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = store_outlived_of(stmt, analysis, &analysis->process[i].outlived, own);
+	db_finish(stmt);
 	return error;
 }
 
@@ -605,7 +612,7 @@ static int store_tables(struct db *db, const struct analysis *analysis, int ever
 	if (!error)
 		error = store_modules(db, analysis, everything, row);
 	if (!error)
-		error = for_each_process(db, analysis, "INSERT INTO steps_ended VALUES (?, ?, ?)", store_ended);
+		error = for_each_process(db, analysis, "INSERT INTO steps_ended VALUES (?, ?, ?, ?)", store_ended);
 	if (!error)
 		error = store_parameters(db, analysis);
 	return error;

@@ -163,12 +163,18 @@ int store_any_can_grow(const struct analysis *analysis)
 
 static void choose_growing(const struct analysis *analysis, uint8_t *own)
 {
-	const struct outlived_row *row = analysis->outlived.row, *end = row + analysis->outlived.room;
+	const struct outlived_row *row, *end;
+	uint32_t i;
 
-	for (; row < end; row++)
-		if (row->site && row->count &&
-		    store_can_grow(analysis, analysis->attribution.site[row->site].key.process))
-			own[store_outlived_site(analysis, row)] = 1;
+	for (i = 0; i < analysis->processes; i++) {
+		if (!store_can_grow(analysis, i))
+			continue;
+		row = analysis->process[i].outlived.row;
+		end = row + analysis->process[i].outlived.room;
+		for (; row < end; row++)
+			if (row->site && row->count)
+				own[store_outlived_site(analysis, row)] = 1;
+	}
 }
 
 /* Chooses the largest groups, or for `first` NULL the largest single sites. */

@@ -56,8 +56,8 @@ static uint8_t *bytes_of(const char *path, int full, size_t *size)
 	CHECK_EQ(analysis.facts != NULL, !full);
 	state = *mt_reader_state(input.reader);
 	facts_state(&io, &analysis);
-	outlived = outlived_sorted(&analysis.outlived);
-	rows = (uint32_t)analysis.outlived.rows;
+	outlived = outlived_sorted(&analysis.process[0].outlived);
+	rows = (uint32_t)analysis.process[0].outlived.rows;
 	facts_outlived(&io, &outlived, &rows);
 	free(outlived);
 	facts_number(&io, &state.events);

@@ -18,13 +18,17 @@ static struct site sites[] = { { .key = { .device = 0 } },
 
 static void begin(struct analysis *analysis)
 {
-	*analysis = (struct analysis){ .attribution = { .site = sites, .sites = 4 } };
+	static struct analysis_process process;
+
+	process = (struct analysis_process){ .last_step = 0 };
+	*analysis = (struct analysis){ .process = &process, .attribution = { .site = sites, .sites = 4 } };
 }
 
 static void outlive(struct analysis *analysis, uint32_t site, uint32_t step, uint32_t until, uint64_t bytes,
 		    uint64_t count)
 {
-	CHECK(!outlived_add(&analysis->outlived, &(struct outlived_row){ site, step, until, bytes, count }));
+	CHECK(!outlived_add(&analysis->process->outlived, &(struct outlived_row){ site, step, until, bytes, count },
+			    0));
 }
 
 /* Writes the guess, and reads it back into `back`. The caller frees the bytes. */
@@ -204,7 +208,7 @@ TEST(levels_of_steps_follow_from_what_outlived_them)
 	facts_guess_release(&guess);
 	facts_guess_release(&back);
 	free(bytes);
-	outlived_release(&analysis.outlived);
+	outlived_release(&analysis.process->outlived);
 }
 
 static struct load_allocation_raw life_of(int64_t site, int64_t step, int64_t until, int64_t bytes, int64_t count)
@@ -248,7 +252,7 @@ TEST(bytes_of_lives_follow_from_what_outlived_its_step)
 	facts_guess_kept(&guess, FACTS_BACK, &moment);
 	CHECK_EQ(life[1].bytes, 3001);
 	facts_guess_release(&guess);
-	outlived_release(&analysis.outlived);
+	outlived_release(&analysis.process->outlived);
 	free(to.data);
 }
 
@@ -295,7 +299,7 @@ TEST(made_up_guesses_are_refused_or_guess)
 	}
 	CHECK(refused > 5000);
 	facts_guess_release(&guess);
-	outlived_release(&analysis.outlived);
+	outlived_release(&analysis.process->outlived);
 	free(bytes);
 }
 

@@ -267,6 +267,53 @@ TEST(all_reports_agree_on_what_grows)
 	}
 }
 
+/* What grows when the newest step has a group of steps to itself, or shares it. */
+static void check_groups(const char *folder, enum shape shape, uint32_t steps, enum growth_state state)
+{
+	const struct kind kind = { "groups", shape, steps, 1, 1, state, 0, 0 };
+	struct growth growth[2];
+	const struct growth_place *place[2];
+	struct run run;
+	int i;
+
+	write_kind(folder, &kind);
+	for (i = 0; i < 2; i++) {
+		outlived_most = i ? 8 : OUTLIVED_MOST;
+		open_kind(&run, folder, &kind, 0);
+		if (state == GROWTH_GROWING)
+			CHECK_EQ(outlived_grain(&run.analysis.process[0].outlived), i ? steps / OUTLIVED_GROUPS : 1);
+		CHECK_EQ(growth_load(&growth[i], run.db), 0);
+		CHECK_EQ(growth[i].state, state);
+		CHECK_EQ(growth[i].table.rows, state == GROWTH_GROWING);
+		place[i] = growth[i].table.places.place;
+		run_close(&run);
+	}
+	if (state == GROWTH_GROWING) {
+		CHECK_EQ(place[0]->bytes, place[1]->bytes);
+		CHECK_EQ(place[0]->each, place[1]->each);
+		CHECK_EQ(place[0]->count, place[1]->count);
+		CHECK_EQ(place[0]->first, place[1]->first);
+		CHECK_EQ(place[0]->parts, place[1]->parts);
+		CHECK_EQ(place[0]->of, place[1]->of);
+	}
+	growth_release(&growth[0]);
+	growth_release(&growth[1]);
+}
+
+TEST(groups_of_steps_grow_as_steps_do)
+{
+	const char *folder = test_dir();
+
+	check_groups(folder, LEAK_STEP, 512, GROWTH_GROWING);
+	check_groups(folder, LEAK_STEP, 515, GROWTH_GROWING);
+	check_groups(folder, LEAK_SMALL, 512, GROWTH_GROWING);
+	check_groups(folder, LEAK_LARGER, 519, GROWTH_GROWING);
+	check_groups(folder, OUTPUT_LARGER, 512, GROWTH_STEADY);
+	check_groups(folder, OUTPUT_LAST_2, 513, GROWTH_STEADY);
+	check_groups(folder, CACHE_FILLS, 512, GROWTH_STEADY);
+	check_groups(folder, NOTHING, 515, GROWTH_STEADY);
+}
+
 TEST(the_remedy_depends_on_what_grows)
 {
 	const uint32_t category[] = { MT_CATEGORY_WEIGHTS, MT_CATEGORY_GRAPHS, MT_CATEGORY_ACTIVATIONS };

@@ -150,8 +150,8 @@ int growth_parts_find(struct growth_parts *all, struct growth_run *run)
 struct growing {
 	struct growth *growth;
 	struct growth_place key; /* the place */
-	struct growth_parts at;  /* steps */
-	int64_t first_step;
+	struct growth_parts at;  /* steps, or groups of `grain` steps */
+	int64_t first_step, last_step, grain;
 	uint64_t category[MT_CATEGORY_COUNT]; /* bytes made */
 	int64_t node[MT_CATEGORY_COUNT];
 	int open;
@@ -197,6 +197,29 @@ static int is_open_question(const struct growing *growing)
 	       growing->at.kept[1] > growing->at.threshold && growing->at.kept[2] > growing->at.threshold;
 }
 
+/* Groups of steps become steps. The first and the last group may have fewer than the others. */
+static void take_steps(struct growing *growing, const struct growth_run *run)
+{
+	struct growth_place *place = &growing->key;
+	int64_t grain = growing->grain, first = (growing->first_step / grain + run->first) * grain;
+	int64_t end = first + run->parts * grain;
+	int64_t before = growing->first_step > first ? growing->first_step - first : 0;
+	int64_t after = end > growing->last_step + 1 ? end - growing->last_step - 1 : 0;
+
+	place->first = (uint32_t)(first + before);
+	place->parts = (uint32_t)(run->parts * grain - before - after);
+	place->of = (uint32_t)(growing->last_step - growing->first_step + 1);
+	place->each = run->bytes / (uint64_t)(growth_covers(run) * grain - before - after);
+}
+
+/* The threshold of the last group, in proportion to its steps. */
+static uint64_t last_threshold(const struct growing *growing)
+{
+	uint64_t grain = (uint64_t)growing->grain;
+
+	return growing->at.threshold * ((uint64_t)growing->last_step % grain + 1) / grain;
+}
+
 static int take_run(struct growing *growing, struct growth_run *run)
 {
 	uint64_t last = growing->at.kept[growing->at.parts - 1];
@@ -213,7 +236,7 @@ static int take_run(struct growing *growing, struct growth_run *run)
 			run->parts--;
 		} while (run->parts > 1 && growing->at.kept[run->first] <= growing->at.threshold);
 	}
-	if (missing <= growing->at.parts / GROWTH_GAP + 1 && last > growing->at.threshold) {
+	if (missing <= growing->at.parts / GROWTH_GAP + 1 && last > last_threshold(growing)) {
 		run->bytes += last < run->most + run->most / 2 ? last : run->most;
 		run->parts += missing;
 		run->growing++;
@@ -221,10 +244,7 @@ static int take_run(struct growing *growing, struct growth_run *run)
 	for (i = run->first, place->count = 0; i < run->first + run->parts; i++)
 		place->count += growing->at.count[i];
 	place->bytes = run->bytes;
-	place->each = run->bytes / growth_covers(run);
-	place->parts = run->parts;
-	place->of = growing->at.parts;
-	place->first = run->first + (uint32_t)growing->first_step;
+	take_steps(growing, run);
 	take_category(growing);
 	return growth_list_add(&growing->growth->table.places, place) ? 0 : -MT_E_MEMORY;
 }
@@ -281,11 +301,12 @@ static int same_key(const struct growth_place *one, const struct growth_place *t
 
 /*
  * Counts an allocation made in `step` and freed in `gone`. An allocation that lives only to the end of the next step is
- * replaced, and not held.
+ * replaced, and not held. What is freed after the last end of a step, or never, is kept.
  */
 static void count_step(struct growing *growing, int64_t step, int64_t gone, uint64_t bytes, uint64_t count)
 {
-	int64_t last = growing->at.parts, made = step - growing->first_step, to = gone - growing->first_step;
+	int64_t grain = growing->grain, first = growing->first_step / grain, last = growing->at.parts;
+	int64_t made = step / grain - first, to = gone > growing->last_step ? INT64_MAX : gone / grain - first;
 
 	if (made >= last || to <= 0)
 		return;
@@ -315,19 +336,23 @@ static int take_row(void *context, const struct db_stmt *row)
 	struct growing *growing = context;
 	struct growth_place key = read_key(row);
 	int64_t first = db_int(row, 10), last = db_int(row, 11), step = finding_int(row, 7, 0, UINT32_MAX);
+	int64_t grain = finding_int(row, 15, 1, UINT32_MAX);
 	int64_t gone = db_type(row, 8) == DB_NULL ? INT64_MAX : finding_int(row, 8, 0, UINT32_MAX);
 	uint32_t category = mt_category_parse(db_text(row, 5));
 	int error = 0;
 
 	if (last < first || last > UINT32_MAX || first < 0)
 		return 0;
-	if (last - first >= STEPS_MAX)
-		first = last - STEPS_MAX + 1;
+	if (last / grain - first / grain >= STEPS_MAX)
+		first = last - (STEPS_MAX - 1) * grain;
 	if (!growing->open || !same_key(&growing->key, &key)) {
 		error = judge(growing);
 		growing->first_step = first;
+		growing->last_step = last;
+		growing->grain = grain;
 		if (!error)
-			error = begin(growing, &key, (uint32_t)(last - first + 1), (uint64_t)db_int(row, 12));
+			error = begin(growing, &key, (uint32_t)(last / grain - first / grain + 1),
+				      (uint64_t)db_int(row, 12));
 	}
 	if (error)
 		return error;
@@ -425,7 +450,7 @@ static const char lanes_sql[] =
 static const char places_sql[] =
 	"SELECT site.device, site.process, pid, ifnull(first_node, 0) AS first_node, site.phase, category, min(site.node), it.step, "
 	"until_step, sum(bytes), first_step, last_step, max(4096, ifnull((SELECT bytes / 100000 FROM peak "
-	"WHERE peak.device = site.device), 0)) * 100 / max(100, last_step - first_step), rank, sum(count) FROM outlived_step AS it JOIN site ON site.id = it.site "
+	"WHERE peak.device = site.device), 0)) * 100 / max(100, (last_step - first_step) / grain), rank, sum(count), grain FROM outlived_step AS it JOIN site ON site.id = it.site "
 	"JOIN process ON process.id = site.process JOIN steps_ended ON steps_ended.process = site.process "
 	"LEFT JOIN temp.same_place AS same ON same.node = site.node "
 	"WHERE last_step > first_step AND (site.memory = 'tensor' OR NOT site.tensors_inside) "
