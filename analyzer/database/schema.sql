@@ -159,8 +159,8 @@ CREATE TABLE site (
 
 CREATE TABLE outlived_step (
 	-- Sums of the memory that was still there when the step that made it had ended.
-	-- Memory that went in its own step is not here, and of memory that went in the next one only the first of a site, and that of the
-	-- last step. Bytes count whether they are resident or not. Steps are multiples of steps_ended.grain.
+	-- Memory that went in its own step is not here. Memory that went in the next step is here for the first such step of a site, and
+	-- for the last step. Bytes count whether they are resident or not. Steps are multiples of steps_ended.grain.
 	site INTEGER NOT NULL REFERENCES site,
 	step INTEGER NOT NULL,            -- in which it was allocated
 	until_step INTEGER,               -- in which it was freed; null: never

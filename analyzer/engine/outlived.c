@@ -132,7 +132,7 @@ static int is_replaced(const struct outlived_row *row, uint32_t grain, uint32_t 
 	return row->until <= ended && row->until / grain <= (uint64_t)row->step / grain + 1;
 }
 
-/* Steps become groups. What went after the newest end of a step counts as what stays: its step has no group yet. */
+/* Steps become groups. A death after the newest end of a step counts as none: its step has no group yet. */
 static void round_steps(struct outlived_row *row, uint32_t grain, uint32_t ended)
 {
 	row->step -= row->step % grain;

@@ -10,8 +10,8 @@
  * Growth is told from these sums alone (report/steps/growth.h). It does not count memory that the next step gives back. So of these rows
  * there are, for each site, the first, and those that may yet prove to stay.
  *
- * Room: OUTLIVED_MOST rows and twice as many for a moment. Where there would be more, steps are taken together, in groups of `grain`,
- * but into no less than OUTLIVED_GROUPS groups:
+ * Room: OUTLIVED_MOST rows and twice as many for a moment. For more rows steps are taken together, in groups of `grain`, but into no
+ * less than OUTLIVED_GROUPS groups:
  *
  *     grain 1   1 2 3 4 5 6 7 8       a row names a step
  *     grain 4   0 0 0 4 4 4 4 8       a row names the multiple of `grain` at or before the step
@@ -57,7 +57,7 @@ void outlived_forget(struct outlived *outlived, uint32_t site, uint32_t step, ui
 /* Gives sites new numbers: number[old] is the new one. Returns 0 or -MT_E_MEMORY: nothing has changed. */
 int outlived_reorder(struct outlived *outlived, const uint32_t *number);
 
-/* After the last row: leaves out what does not count, and chooses the grain. What it does depends on no order. 0 or -MT_E_MEMORY. */
+/* After the last row: leaves out rows that do not count, and chooses the grain. The result depends on no order. 0 or -MT_E_MEMORY. */
 int outlived_settle(struct outlived *outlived, uint32_t ended);
 
 /* The rows by site, step and end, in an array of `rows`. The caller frees. NULL: out of memory, or there are none. */

@@ -34,8 +34,13 @@ void stream_ends(struct stream *stream)
 
 /* ---- memory that was never freed ---- */
 
+struct survivor {
+	uint64_t seq;               /* of the birth */
+	const struct mt_live *live; /* the ledger's */
+};
+
 struct survivors {
-	struct mt_live *live;
+	struct survivor *one;
 	size_t count, room;
 };
 
@@ -44,13 +49,13 @@ static int collect_survivor(void *context, const struct mt_live *live)
 	struct survivors *survivors = context;
 
 	if (survivors->count < survivors->room)
-		survivors->live[survivors->count++] = *live;
+		survivors->one[survivors->count++] = (struct survivor){ live->seq, live };
 	return 0;
 }
 
 static int by_birth(const void *a, const void *b)
 {
-	const struct mt_live *one = a, *two = b;
+	const struct survivor *one = a, *two = b;
 
 	return one->seq < two->seq ? -1 : one->seq > two->seq;
 }
@@ -74,14 +79,14 @@ static int report_survivors(struct stream *stream)
 
 	if (!survivors.room)
 		return 0;
-	survivors.live = malloc(survivors.room * sizeof(*survivors.live));
-	if (!survivors.live)
+	survivors.one = malloc(survivors.room * sizeof(*survivors.one));
+	if (!survivors.one)
 		return -MT_E_MEMORY;
 	mt_ledger_each(stream->ledger, collect_survivor, &survivors);
-	qsort(survivors.live, survivors.count, sizeof(*survivors.live), by_birth);
+	qsort(survivors.one, survivors.count, sizeof(*survivors.one), by_birth);
 	for (i = 0; i < survivors.count && !error; i++)
-		error = stream_gone(stream, &survivors.live[i], NULL, 0);
-	free(survivors.live);
+		error = stream_gone(stream, survivors.one[i].live, NULL, 0);
+	free(survivors.one);
 	return error;
 }
 

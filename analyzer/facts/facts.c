@@ -213,6 +213,12 @@ static int read_all(const struct reading *reading)
 	return taken;
 }
 
+/* Lives are told in order of their steps alone. Categories are needed before. */
+static int is_folded(const struct facts_taker *taker)
+{
+	return taker->maker && taker->detail == SUMS_STEPS;
+}
+
 /* The moment of one process is in its facts. 1; 0: none was kept; or an error. */
 static int find_moment(const struct reading *reading, struct kept_moment *moment)
 {
@@ -224,26 +230,38 @@ static int find_moment(const struct reading *reading, struct kept_moment *moment
 	return found > 0 ? (int)moment->there : found;
 }
 
+/* The rows of all processes. 1 or an error. */
+static int tell_places(const struct reading *reading, const struct facts_taker *taker, struct facts_fold *fold)
+{
+	struct facts_place *place = facts_places(reading->run);
+	uint32_t i;
+	int told = place ? 1 : -MT_E_MEMORY;
+
+	if (told > 0 && fold && (analysis_settle(reading->run) || facts_fold_init(fold, reading->run, taker->maker)))
+		told = -MT_E_MEMORY;
+	for (i = 0; i < reading->run->processes && told > 0; i++)
+		told = facts_rows_read(&reading->io[i], reading->run, &place[i], taker, fold);
+	free(place);
+	return told;
+}
+
 /* 1; 0: a process has no rows, or no moment was kept, and nothing was told; or an error. */
 static int tell_rows(const struct reading *reading, const struct facts_taker *taker)
 {
-	struct facts_place *place;
+	struct facts_fold fold = { 0 };
 	uint32_t i;
-	int told = 1;
+	int told = 1, error = 0;
 
 	for (i = 0; i < reading->run->processes && told > 0; i++)
 		told = facts_rows_are_there(reading->io[i], taker);
 	if (told > 0 && taker->moment)
 		told = find_moment(reading, taker->moment);
-	if (told <= 0)
-		return told;
-	place = facts_places(reading->run);
-	if (!place)
-		return -MT_E_MEMORY;
-	for (i = 0; i < reading->run->processes && told > 0; i++)
-		told = facts_rows_read(&reading->io[i], reading->run, &place[i], taker);
-	free(place);
-	return told;
+	if (told > 0)
+		told = tell_places(reading, taker, is_folded(taker) ? &fold : NULL);
+	if (told > 0 && is_folded(taker))
+		error = facts_fold_finish(&fold);
+	facts_fold_release(&fold);
+	return error ? error : told;
 }
 
 static int read_run(struct reading *reading, uint32_t inputs, const struct facts_taker *taker)
@@ -258,7 +276,7 @@ static int read_run(struct reading *reading, uint32_t inputs, const struct facts
 		taken = read_all(reading);
 	if (!error && taken > 0 && taker->maker)
 		taken = tell_rows(reading, taker);
-	if (!error && taken > 0)
+	if (!error && taken > 0 && !is_folded(taker))
 		error = analysis_settle(reading->run);
 	free(reading->io);
 	return error ? error : taken;

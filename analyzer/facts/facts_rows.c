@@ -446,8 +446,9 @@ struct reading {
 	struct facts_guess guess;
 	enum sums_detail detail; /* lives that are asked for have it */
 	struct sums_instants instants;
-	struct load_sums sums; /* lives between fewer instants than those of the facts */
-	int summing;           /* 1: it knows its instants */
+	struct load_sums sums;   /* lives between fewer instants than those of the facts */
+	struct facts_fold *fold; /* the same for SUMS_STEPS */
+	int summing;             /* 1: it knows its instants */
 	const char **word;
 	uint32_t words, told[LOAD_TABLE_COUNT];
 };
@@ -594,6 +595,8 @@ static int tell_row(struct reading *reading, uint32_t table, const uint64_t *cel
 	void *row;
 
 	if (is_summed(reading, table, cell)) {
+		if (reading->fold)
+			return facts_fold_row(reading->fold, (const struct load_allocation_raw *)cell);
 		error = reading->summing ? 0 : begin_sums(reading);
 		return error ? error
 			     : load_sums_row(&reading->sums, reading->place->process,
@@ -683,7 +686,7 @@ static int read_rows(struct reading *reading, const struct facts_taker *taker)
 }
 
 int facts_rows_read(struct facts_io *io, const struct analysis *run, const struct facts_place *place,
-		    const struct facts_taker *taker)
+		    const struct facts_taker *taker, struct facts_fold *fold)
 {
 	struct reading reading = { .io = io,
 				   .run = run,
@@ -691,6 +694,7 @@ int facts_rows_read(struct facts_io *io, const struct analysis *run, const struc
 				   .place = place,
 				   .maker = taker->maker,
 				   .detail = taker->detail,
+				   .fold = fold,
 				   .sums = { .maker = taker->maker, .first = place->process, .seen_alone = 1 } };
 	uint32_t first;
 	int error = 0;

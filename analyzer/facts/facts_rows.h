@@ -14,6 +14,7 @@
 #define MEMANA_FACTS_ROWS_H
 
 #include "facts.h"
+#include "facts_fold.h"
 #include "facts_io.h"
 #include "facts_join.h"
 #include "rows/kept.h"
@@ -65,10 +66,10 @@ int facts_rows_are_there(struct facts_io io, const struct facts_taker *taker);
 int facts_rows_moment(struct facts_io io, const struct analysis *run, struct kept_moment *moment);
 
 /*
- * The same place: tells the taker the rows, as of `place` in the run, and lives as sums between the instants that it asks for. 1; 0: there are
- * none, and nothing was told; or an error, of the bytes or of the maker.
+ * The same place: tells the taker the rows, as of `place` in the run, and lives as sums between the instants that it asks for; `fold`, if
+ * not NULL, is told of these lives in place of the maker. 1; 0: there are none, and nothing was told; or an error, of the bytes or of the maker.
  */
 int facts_rows_read(struct facts_io *io, const struct analysis *run, const struct facts_place *place,
-		    const struct facts_taker *taker);
+		    const struct facts_taker *taker, struct facts_fold *fold);
 
 #endif

@@ -19,7 +19,7 @@ struct trace {
 	uint64_t seq, time, total, reserved;
 	uint64_t tick; /* ns from one event to the next */
 	uint64_t step;
-	long places; /* of the shapes steps_sites */
+	long places; /* in the shapes steps_sites */
 	uint32_t root, stack, device;
 };
 

@@ -364,7 +364,7 @@ static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 
 	CHECK(!analysis_settle(run));
 	if (!of_a_moment || facts_rows_moment(*io, run, &moment) >= 0)
-		CHECK(facts_rows_read(io, run, place, &taker) <= 1);
+		CHECK(facts_rows_read(io, run, place, &taker, NULL) <= 1);
 	row_freed_release(&freed);
 	kept_moment_release(&moment);
 	free(use.row);

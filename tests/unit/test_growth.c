@@ -267,7 +267,7 @@ TEST(all_reports_agree_on_what_grows)
 	}
 }
 
-/* What grows when the newest step has a group of steps to itself, or shares it. */
+/* The newest step has a group of steps to itself, or shares it. */
 static void check_groups(const char *folder, enum shape shape, uint32_t steps, enum growth_state state)
 {
 	const struct kind kind = { "groups", shape, steps, 1, 1, state, 0, 0 };

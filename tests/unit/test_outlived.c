@@ -104,7 +104,7 @@ TEST(more_places_than_rows_have_a_least_of_groups)
 	outlived_release(&outlived);
 }
 
-/* What goes in the step after the last end counts as what stays: with all groups it would be freed in the last one. */
+/* A death in the step after the last end counts as none: by groups it could be one of the last step. */
 TEST(what_goes_after_the_last_step_has_no_group)
 {
 	struct outlived outlived = { 0 };

@@ -301,7 +301,7 @@ static int same_key(const struct growth_place *one, const struct growth_place *t
 
 /*
  * Counts an allocation made in `step` and freed in `gone`. An allocation that lives only to the end of the next step is
- * replaced, and not held. What is freed after the last end of a step, or never, is kept.
+ * replaced, and not held. Memory that is freed after the last end of a step, or never, is kept.
  */
 static void count_step(struct growing *growing, int64_t step, int64_t gone, uint64_t bytes, uint64_t count)
 {
