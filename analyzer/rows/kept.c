@@ -469,15 +469,36 @@ void kept_span(struct kept *kept, uint32_t process, uint8_t phase, uint32_t step
 	note_begin(kept, of, step, time);
 }
 
+int kept_has_step_before(const struct kept *kept, const struct kept_at *at)
+{
+	return at->before_stays || !kept->steps_lost || kept->steps_lost + 1ull < at->step;
+}
+
+/* Whether a moment is compared with the step. */
+static int is_before_moment(const struct kept *kept, const struct kept_step *step)
+{
+	int which, is_before = 0;
+
+	for (which = 0; which < KEPT_MOMENTS; which++)
+		is_before |= kept->at[which].before_stays && kept->at[which].step == step->step + 1ull;
+	return is_before;
+}
+
+/* A peak in the beginning of a long run is compared with the step before, too. */
 static void let_go_steps(struct kept *kept)
 {
-	size_t i;
+	size_t i, stay = 0;
+	int which;
 
+	for (which = 0; which < KEPT_MOMENTS; which++)
+		kept->at[which].before_stays = kept->at[which].set && kept_has_step_before(kept, &kept->at[which]);
 	for (i = 0; i < STEPS_MOST / 2; i++)
-		if (kept->step[i].step > kept->steps_lost)
+		if (is_before_moment(kept, &kept->step[i]))
+			kept->step[stay++] = kept->step[i];
+		else if (kept->step[i].step > kept->steps_lost)
 			kept->steps_lost = kept->step[i].step;
-	kept->steps.count -= STEPS_MOST / 2;
-	memmove(kept->step, kept->step + STEPS_MOST / 2, kept->steps.count * sizeof(*kept->step));
+	memmove(kept->step + stay, kept->step + STEPS_MOST / 2, STEPS_MOST / 2 * sizeof(*kept->step));
+	kept->steps.count = stay + STEPS_MOST / 2;
 }
 
 void kept_step(struct kept *kept, uint32_t process, uint32_t device, uint32_t step,
@@ -528,6 +549,7 @@ static void set_moment(struct kept *kept, struct kept_at *at, uint32_t device, s
 	struct kept_when death;
 
 	at->set = 1;
+	at->before_stays = 0;
 	at->epoch++;
 	at->device = device;
 	at->when = when;

@@ -257,11 +257,6 @@ static const struct kept_step *highest_in(const struct kept *kept, uint32_t devi
 	return highest;
 }
 
-static int is_step_known(const struct kept *kept, uint32_t step)
-{
-	return !kept->steps_lost || kept->steps_lost < step;
-}
-
 /* 1; 0: the peak of the step before is not known. */
 static int find_step_before(struct finding *find)
 {
@@ -270,7 +265,7 @@ static int find_step_before(struct finding *find)
 
 	if (!find->at->step)
 		return 1;
-	if (!is_step_known(find->kept, before))
+	if (!kept_has_step_before(find->kept, find->at))
 		return 0;
 	step = highest_in(find->kept, find->at->device, before);
 	if (step && step->when.process == find->at->when.process)
@@ -349,7 +344,7 @@ static int find_peers(struct finding *find)
 {
 	const struct analysis *analysis = find->kept->analysis;
 	size_t most = 0, count = 0;
-	int known = is_step_known(find->kept, find->at->step);
+	int known = !find->kept->steps_lost || find->kept->steps_lost < find->at->step;
 	uint32_t i;
 
 	if (analysis->processes == 1)

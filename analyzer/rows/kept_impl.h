@@ -11,6 +11,7 @@ struct kept_at {
 	int set;
 	uint32_t epoch; /* number of its newest setting, from 1 */
 	uint32_t device, step;
+	int before_stays; /* 1: rows of the step before stay, however old */
 	struct kept_when when;
 	struct kept_when lost; /* deaths up to then may be missing from the log */
 };
@@ -98,13 +99,16 @@ struct kept {
 	struct kept_list spans;
 	struct kept_step *step; /* the newest */
 	struct kept_list steps;
-	uint32_t steps_lost; /* the highest number of a step of which rows are missing, 0: none */
+	uint32_t steps_lost; /* the highest number of a step of which rows are missing, 0: none; see before_stays */
 	struct kept_at at[KEPT_MOMENTS];
 	struct kept_slot *slot; /* a hash table */
 	size_t slots, used;
 	struct kept_process *process; /* those of the run, from the first call on; NULL before */
 	uint32_t processes;
 };
+
+/* Whether all rows of the step before the moment are there. */
+int kept_has_step_before(const struct kept *kept, const struct kept_at *at);
 
 /* Whether the mapping is there at the moment. */
 int kept_is_mapped(const struct kept *kept, const struct kept_mapping *mapping, const struct kept_when *when);

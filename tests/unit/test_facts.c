@@ -458,6 +458,31 @@ TEST(facts_have_the_moment_of_memana_oom)
 	kept_moment_release(&moment);
 }
 
+/* More steps than the pass has room for: the peak is in step 3, and is compared with step 2. */
+TEST(a_peak_in_the_beginning_of_many_steps_is_kept)
+{
+	const char *path = kit_path("steps.zst");
+	struct kept_moment moment;
+	struct builder m;
+	uint32_t step;
+
+	builder_open(&m, path, 100, -1);
+	m.stack = builder_python(&m, 0, "hidden_states", "model.py", 7);
+	for (step = 1; step <= 70000; step++) {
+		builder_phase(&m, "forward");
+		builder_tensor_alloc(&m, 0x10000000, (step == 3 ? 2 : 1) * MIB);
+		builder_tensor_free(&m, 0x10000000, (step == 3 ? 2 : 1) * MIB);
+		builder_phase_end(&m);
+		builder_step(&m, step);
+	}
+	builder_close(&m);
+	CHECK(facts_kit_seal(path));
+	moment = moment_of(path);
+	CHECK(moment.there && moment.before == KEPT_STEP_BEFORE && moment.before_seq && moment.before_seq < moment.seq);
+	CHECK(moment.lives && moment.life[0].step == 3 && moment.life[0].bytes == 2 * MIB);
+	kept_moment_release(&moment);
+}
+
 /* ---- the same of many ranks ---- */
 
 #define RANKS 12u
