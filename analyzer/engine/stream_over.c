@@ -35,7 +35,7 @@ void stream_ends(struct stream *stream)
 /* ---- memory that was never freed ---- */
 
 struct survivor {
-	uint64_t seq;               /* of the birth */
+	uint64_t seq;               /* its birth */
 	const struct mt_live *live; /* the ledger's */
 };
 

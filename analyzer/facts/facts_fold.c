@@ -182,7 +182,7 @@ static int make_row(const struct facts_fold *fold, const struct facts_fold_sum *
 	return 0;
 }
 
-/* What stays comes last: by alike sites, those of one step first. */
+/* Memory that stays comes last: by alike sites, sums of one step before sums of one site. */
 static int by_kind(const void *a, const void *b)
 {
 	const struct facts_fold_sum *one = a, *two = b;

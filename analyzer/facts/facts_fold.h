@@ -21,7 +21,7 @@
 
 struct facts_fold_sum {
 	uint32_t like;        /* first of the alike sites */
-	uint32_t kind;        /* of the rows */
+	uint32_t kind;        /* bits that its rows share */
 	uint32_t step, until; /* until UINT32_MAX: never freed */
 	uint32_t site;        /* sum of one site over all steps; 0: not */
 	const char *memory;
