@@ -9,6 +9,8 @@
 
 #define SUMS_MOST 16384u /* in one table, of 5 MiB then: births in all steps may end in one interval */
 
+#define ALLOCATIONS_MOST (1ull << 38) /* in a row: 2^24 rows make no sum of 0, which would be a free slot */
+
 /* The lives of one site that were born in one interval and are gone in the running one. */
 struct sum {
 	struct load_death first;
@@ -393,6 +395,8 @@ int load_sums_row(struct load_sums *sums, uint32_t process, const struct load_al
 
 	if (!of && !sums->error)
 		sums->error = -MT_E_MEMORY;
+	if (!sums->error && (!sum.count || sum.count > ALLOCATIONS_MOST))
+		sums->error = -MT_E_CORRUPT;
 	if (!sums->error)
 		sums->error = add_row(sums, process, of, &sum);
 	return sums->error;

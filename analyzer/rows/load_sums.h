@@ -82,7 +82,7 @@ static inline int load_sums_is_left_out(const struct load_sums *sums, uint32_t p
 
 /*
  * Fewer instants: load_sums_begin_again makes rows of all sums, and forgets the instants. Then come the new ones (load_sums_instant), some of
- * the old; then load_sums_row for all rows that were made, in their order. Each: 0 or the error.
+ * the old; then load_sums_row for all rows that were made, in their order. Each: 0 or the error; -MT_E_CORRUPT for a row of no allocation.
  */
 int load_sums_begin_again(struct load_sums *sums);
 int load_sums_row(struct load_sums *sums, uint32_t process, const struct load_allocation_raw *row);

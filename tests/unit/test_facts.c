@@ -1,6 +1,7 @@
 /* test_facts.c - an analysis from the facts of a trace is the analysis of the trace; other facts are none. */
 #include <dirent.h>
 #include <inttypes.h>
+#include "database/db.h"
 #include "facts/facts_kept.h"
 #include "facts/facts_rows.h"
 #include "facts/facts_state.h"
@@ -258,6 +259,26 @@ TEST(an_interval_of_very_many_births)
 }
 
 /* Rows of lives that no instant sees are left out. Others come to a row for each pair of intervals and steps. */
+TEST(a_row_of_no_allocation_is_damage)
+{
+	const int64_t counts[] = { 0, -1, INT64_MAX };
+	const struct load_allocation_raw one = {
+		.site = 1, .memory = "tensor", .free_seq = DB_CELL_NULL, .allocations = 1
+	};
+	struct load_sums sums;
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		struct load_allocation_raw row = one;
+
+		sums = (struct load_sums){ 0 };
+		row.allocations = counts[i];
+		CHECK_EQ(load_sums_row(&sums, 0, &one), 0);
+		CHECK_EQ(load_sums_row(&sums, 0, &row), -MT_E_CORRUPT);
+		load_sums_release(&sums);
+	}
+}
+
 TEST(fewer_instants_make_fewer_rows)
 {
 	static struct told told;
@@ -320,6 +341,7 @@ TEST(too_many_lives_leave_the_other_rows)
 			for (k = 0; k < sizeof(struct load_allocation_raw) / sizeof(*cell); k++)
 				cell[k] = kit_next(&random);
 			((struct load_allocation_raw *)cell)->memory = "tensor";
+			((struct load_allocation_raw *)cell)->allocations = 1;
 		}
 		memset(rows.maker.row(&rows, LOAD_mapping, &error), 0, sizeof(struct load_mapping));
 		io = (struct facts_io){ .writing = 1 };
