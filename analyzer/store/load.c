@@ -107,6 +107,7 @@ static int load_indices(struct db *db)
 		"CREATE INDEX site_process ON site (process, device)",
 		"CREATE INDEX step_process ON step (process, step)",
 		"CREATE INDEX phase_span_process ON phase_span (process, first_time)",
+		"CREATE INDEX span_by_seq ON phase_span (process, first_seq)",
 	};
 	struct db_stmt *stmt;
 	size_t i;

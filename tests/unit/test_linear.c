@@ -23,12 +23,12 @@
 	7 /* sorting takes a little more than in proportion; work that grows as the square would be 16 times as much */
 
 /* `steps` of `batches` micro-batches, each of which keeps one of its two tensors for good. */
-static void write_passes(const char *path, uint64_t steps, uint64_t batches)
+static void write_passes(const char *path, uint32_t pid, uint64_t steps, uint64_t batches)
 {
 	uint64_t step, batch, addr = 0x100000000ull;
 	struct builder m;
 
-	builder_open_on(&m, path, 1, -1, (80 << 10) * MIB);
+	builder_open_on(&m, path, pid, -1, (80 << 10) * MIB);
 	for (step = 1; step <= steps; step++) {
 		for (batch = 0; batch < batches; batch++, addr += 2 * MIB) {
 			builder_phase(&m, "forward");
@@ -100,7 +100,7 @@ static uint64_t work_of(uint64_t steps, uint64_t batches, question *ask)
 	uint64_t work = 0;
 	struct run run;
 
-	write_passes(paths[0], steps, batches);
+	write_passes(paths[0], 1, steps, batches);
 	memset(&run, 0, sizeof(run));
 	CHECK_EQ(source_open(&run.source, paths, 1), 0);
 	CHECK_EQ(db_create(&run.db, NULL, schema_sql), 0);
@@ -152,6 +152,44 @@ TEST(phases_is_linear)
 TEST(diff_is_linear)
 {
 	check_linear("diff", ask_diff);
+}
+
+/* ---- two processes that share a GPU ---- */
+
+/* Each step of the first has its peak at an event of the second. */
+static void ask_shared_steps(struct run *run)
+{
+	struct growth_figures figures;
+
+	CHECK_EQ(growth_figures_load(&figures, run->db, GROWTH_STEPS), 0);
+	CHECK_EQ(figures.steps.count, 2);
+	CHECK(figures.steps.lane[0].row[1].peak_process != figures.steps.lane[0].process);
+	growth_figures_release(&figures);
+}
+
+static uint64_t work_of_shared(uint64_t steps)
+{
+	char name[2][16] = { "one.zst", "two.zst" }, *paths[] = { name[0], name[1] };
+	uint64_t work = 0;
+	struct run run;
+
+	write_passes(paths[0], 1, steps, 1);
+	write_passes(paths[1], 2, steps, 1);
+	run_open(&run, paths, 2, 1);
+	CHECK_EQ(load_names(run.db), 0);
+	db_watch(run.db, count, &work);
+	ask_shared_steps(&run);
+	run_close(&run);
+	return work;
+}
+
+TEST(steps_is_linear_where_a_gpu_is_shared)
+{
+	uint64_t steps = work_of_shared(FEW), more = work_of_shared(TIMES * FEW);
+
+	printf("# %d steps %llu, %d %llu\n", FEW, (unsigned long long)steps, TIMES * FEW, (unsigned long long)more);
+	CHECK(steps > 10);
+	CHECK(more < ROUGHLY * steps);
 }
 
 /* ---- many processes, a GPU each ---- */

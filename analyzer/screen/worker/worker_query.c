@@ -37,7 +37,8 @@ int worker_query_prepare(struct db *db)
 {
 	int error = db_execute(db, "CREATE INDEX allocation_by_site ON allocation_raw (site)");
 
-	return error ? error : db_execute(db, "CREATE INDEX span_by_seq ON phase_span (process, first_seq)");
+	return error ? error
+		     : db_execute(db, "CREATE INDEX IF NOT EXISTS span_by_seq ON phase_span (process, first_seq)");
 }
 
 int worker_query_sites(struct db *db, worker_query_row *row, void *context)
