@@ -8,6 +8,9 @@
 #include "merge.h"
 #include "stream.h"
 
+/* Most tries to read groups of processes one after the other. The first devices are met early, and most groups known by the second. */
+#define TRIES_MOST 3u
+
 /* ---- clocks ---- */
 
 static int same_boot(const struct analysis_process *one, const struct analysis_process *two)
@@ -195,24 +198,73 @@ int analysis_begin(struct analysis *analysis, const struct analysis_input *input
 	return 0;
 }
 
+/* One try. The readers are at the beginning. 0 or an error. */
+static int run_once(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+		    const struct mt_rules *rules, const struct analysis_sink *sink, uint32_t *group)
+{
+	int error = analysis_begin(analysis, input, inputs, rules);
+
+	if (error || !inputs)
+		return error;
+	analysis->sequential = group != NULL;
+	analysis->group = group;
+	error = run(analysis, input, rules, sink);
+	analysis->group = NULL;
+	return error;
+}
+
+/* Whether another try with these groups can help: there are several, and more meet than before. */
+static int may_try(const uint32_t *group, uint32_t processes, uint32_t *groups)
+{
+	uint32_t now = 0, i;
+
+	for (i = 0; i < processes; i++)
+		now += group[i] == i;
+	if (now < 2 || now == *groups)
+		return 0;
+	*groups = now;
+	return 1;
+}
+
+static void throw_away(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs)
+{
+	uint32_t i;
+
+	analysis_release(analysis);
+	for (i = 0; i < inputs; i++)
+		mt_reader_rewind(input[i].reader);
+}
+
+/* 1; 0: the processes must be merged by time, and the readers are at the beginning; or an error. */
+static int run_in_groups(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
+			 const struct mt_rules *rules, const struct analysis_sink *sink)
+{
+	uint32_t *group = calloc((size_t)inputs + 1, sizeof(*group)), groups = 0, tries, i;
+	int done = group ? 0 : -MT_E_MEMORY, error;
+
+	for (i = 0; group && i < inputs; i++)
+		group[i] = i;
+	for (tries = 0; !done && tries < TRIES_MOST && may_try(group, inputs, &groups); tries++) {
+		error = run_once(analysis, input, inputs, rules, sink, group);
+		done = error ? error : 1;
+		if (!analysis->entangled)
+			continue;
+		throw_away(analysis, input, inputs);
+		done = 0;
+	}
+	free(group);
+	return done;
+}
+
 int analysis_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		 const struct mt_rules *rules, const struct analysis_sink *sink)
 {
 	static const struct analysis_sink nobody;
-	int error = analysis_begin(analysis, input, inputs, rules);
-	uint32_t i;
+	int done = sink ? 0 : run_in_groups(analysis, input, inputs, rules, &nobody);
 
-	if (error || !inputs)
-		return error;
-	analysis->sequential = sequential_possible(analysis, sink);
-	error = run(analysis, input, rules, sink ? sink : &nobody);
-	if (!analysis->entangled)
-		return error;
-	analysis_release(analysis);
-	for (i = 0; i < inputs; i++)
-		mt_reader_rewind(input[i].reader);
-	error = analysis_begin(analysis, input, inputs, rules);
-	return error ? error : run(analysis, input, rules, &nobody);
+	if (done)
+		return done < 0 ? done : 0;
+	return run_once(analysis, input, inputs, rules, sink ? sink : &nobody, NULL);
 }
 
 /* ---- a trace that is being written ---- */

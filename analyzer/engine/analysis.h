@@ -345,8 +345,9 @@ struct analysis {
 	uint8_t **facts;                /* by process: storage of some strings here; NULL: none */
 	struct analysis_shared *shared; /* NULL: processes share no row */
 	int followed;                   /* 1: the traces are still being written */
-	int sequential;                 /* 1: processes are read one after the other, see merge.h */
+	int sequential;                 /* 1: groups of processes are read one after the other, see merge.h */
 	int entangled;                  /* 1: this order was wrong; the analysis is void */
+	uint32_t *group;                /* while they are: by process, one of its group with a number as small or smaller */
 	struct mt_ahead *ahead;         /* while the traces are read */
 	struct progress progress;       /* while the traces are read */
 };

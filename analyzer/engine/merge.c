@@ -46,39 +46,67 @@ static int64_t turn_of_first(const struct waiting *heap, uint32_t count)
 	return second->time - (second->process < heap[0].process);
 }
 
-static int merge(struct waiting *heap, uint32_t count)
+/* Streams that are merged by time, as a heap; those that ended are gone from it. */
+struct merging {
+	struct waiting *heap;
+	uint32_t count;
+};
+
+static void begin_merging(const struct merging *merging)
 {
+	uint32_t i;
+
+	for (i = merging->count / 2; i > 0; i--)
+		sift(merging->heap, merging->count, i - 1);
+}
+
+/* Takes about `most` events. 1: there are more; 0: the end, or the analysis is entangled; or an error. */
+static int take_turn(struct merging *merging, uint32_t most)
+{
+	struct waiting *first = merging->heap;
+	const struct stream *stream;
+	uint64_t events;
 	int ready;
 
-	while (count) {
-		ready = stream_take(heap[0].stream, turn_of_first(heap, count), UINT32_MAX);
-		if (ready < 0)
-			return ready;
+	while (merging->count && most) {
+		stream = first->stream;
+		events = stream->own->events;
+		ready = stream_take(first->stream, turn_of_first(first, merging->count), most);
+		if (ready < 0 || stream->analysis->entangled)
+			return ready < 0 ? ready : 0;
+		events = stream->own->events - events + 1; /* an end or a gap counts, too */
+		most -= events < most ? (uint32_t)events : most;
 		if (ready)
-			heap[0].time = stream_next_time(heap[0].stream);
+			first->time = stream_next_time(first->stream);
 		else
-			heap[0] = heap[--count];
-		if (count)
-			sift(heap, count, 0);
+			*first = merging->heap[--merging->count];
+		if (merging->count)
+			sift(merging->heap, merging->count, 0);
 	}
-	return 0;
+	return merging->count > 0;
+}
+
+static struct waiting *make_waiting(struct stream **open, uint32_t count)
+{
+	struct waiting *waiting = calloc((size_t)count + 1, sizeof(*waiting));
+	uint32_t i;
+
+	for (i = 0; waiting && i < count; i++)
+		waiting[i] = (struct waiting){ stream_next_time(open[i]), open[i]->process, open[i] };
+	return waiting;
 }
 
 int merge_by_time(struct stream **open, uint32_t count)
 {
-	struct waiting *heap = calloc((size_t)count + 1, sizeof(*heap));
-	uint32_t i;
-	int error;
+	struct merging all = { make_waiting(open, count), count };
+	int ready = all.heap ? 1 : -MT_E_MEMORY;
 
-	if (!heap)
-		return -MT_E_MEMORY;
-	for (i = 0; i < count; i++)
-		heap[i] = (struct waiting){ stream_next_time(open[i]), open[i]->process, open[i] };
-	for (i = count / 2; i > 0; i--)
-		sift(heap, count, i - 1);
-	error = merge(heap, count);
-	free(heap);
-	return error;
+	if (all.heap)
+		begin_merging(&all);
+	while (ready > 0)
+		ready = take_turn(&all, UINT32_MAX);
+	free(all.heap);
+	return ready;
 }
 
 /* ---- in turns ---- */
@@ -90,20 +118,72 @@ int merge_by_time(struct stream **open, uint32_t count)
 #define TURN_FIRST 512u
 #define TURN_LONGEST (256u << 10)
 
+/* Cuts the streams, which are in the order of their groups, into groups. Their number. */
+static uint32_t cut_into_groups(struct merging *group, struct waiting *waiting, uint32_t count)
+{
+	const struct analysis *analysis = count ? waiting[0].stream->analysis : NULL;
+	uint32_t groups = 0, of, last = 0, i;
+
+	for (i = 0; i < count; i++) {
+		of = sequential_group(analysis, waiting[i].process);
+		if (!i || of != last)
+			group[groups++] = (struct merging){ &waiting[i], 0 };
+		group[groups - 1].count++;
+		last = of;
+	}
+	for (i = 0; i < groups; i++)
+		begin_merging(&group[i]);
+	return groups;
+}
+
+/* A turn of each group. A group that is entangled with another ends. 0 or an error. */
+static int take_turns(struct analysis *analysis, struct merging *group, uint32_t *groups, uint32_t most)
+{
+	uint32_t left = 0, i;
+	int entangled = 0, ready;
+
+	for (i = 0; i < *groups; i++) {
+		ready = take_turn(&group[i], most);
+		entangled |= analysis->entangled;
+		if (ready < 0 && !analysis->entangled)
+			return ready;
+		if (ready > 0)
+			group[left++] = group[i];
+		analysis->entangled = 0;
+	}
+	analysis->entangled = entangled;
+	*groups = left;
+	return 0;
+}
+
+static int by_group(const void *a, const void *b)
+{
+	const struct waiting *one = a, *two = b;
+	uint32_t of_one = sequential_group(one->stream->analysis, one->process),
+		 of_two = sequential_group(two->stream->analysis, two->process);
+
+	if (of_one != of_two)
+		return of_one < of_two ? -1 : 1;
+	return (one->process > two->process) - (one->process < two->process);
+}
+
 int merge_by_turns(struct stream **open, uint32_t count)
 {
-	uint32_t turn, i, left;
-	int ready;
+	struct waiting *waiting = make_waiting(open, count);
+	struct merging *group = calloc((size_t)count + 1, sizeof(*group));
+	uint32_t groups = 0, turn;
+	int error = waiting && group ? 0 : -MT_E_MEMORY;
 
-	for (turn = TURN_FIRST; count; turn = turn < TURN_LONGEST ? turn * 2 : turn) {
-		for (i = left = 0; i < count; i++) {
-			ready = stream_take(open[i], INT64_MAX, turn);
-			if (ready < 0 || open[i]->analysis->entangled)
-				return ready;
-			if (ready)
-				open[left++] = open[i];
-		}
-		count = left;
+	if (!error) {
+		qsort(waiting, count, sizeof(*waiting), by_group);
+		groups = cut_into_groups(group, waiting, count);
 	}
-	return 0;
+	for (turn = TURN_FIRST; groups && !error; turn = turn < TURN_LONGEST ? turn * 2 : turn) {
+		error = take_turns(open[0]->analysis, group, &groups, turn);
+		if (open[0]->analysis->entangled)
+			break;
+	}
+	free(waiting);
+	free(group);
+	return error;
 }

@@ -18,8 +18,8 @@
 int merge_by_time(struct stream **open, uint32_t count);
 
 /*
- * The same, in turns. If the analysis becomes entangled, the merge ends early with a meaningless result. Changes the
- * order of `open`.
+ * The same, group by group in turns (sequential_group). If the analysis becomes entangled, the merge ends early with a
+ * meaningless result, and the groups have grown.
  */
 int merge_by_turns(struct stream **open, uint32_t count);
 
@@ -35,11 +35,19 @@ int merge_following(struct stream *stream, uint32_t count);
  * depend on the others. They are then read in long turns. Sites, devices, owners and out-of-memory errors are numbered
  * as they appear, and get the numbers of a merge by time afterwards.
  *
- * Only the events tell which devices a process uses. Reading in turns is therefore a try. If two processes use one
- * device, the analysis is `entangled`: the caller throws it away and merges by time.
+ *     GPU 0   trainer 0, engine 0   a group: merged by time
+ *     GPU 1   trainer 1, engine 1   a group
+ *
+ * Only the events tell which devices a process uses. Reading in turns is therefore a try, at first with a group for
+ * each process. If processes of two groups use one device, the groups become one, and the analysis is `entangled`: the
+ * caller throws the analysis away. The next try has fewer groups; the last merges all processes by time. A sink needs
+ * events in order.
  */
 
-/* Whether reading in turns may be tried. A sink needs events in order. */
-int sequential_possible(const struct analysis *analysis, const struct analysis_sink *sink);
+/* The group of a process, by the number of one of its processes. */
+uint32_t sequential_group(const struct analysis *analysis, uint32_t process);
+
+/* Two processes use one device. 1: they are of one group; 0: their groups are one from now on. */
+int sequential_meet(struct analysis *analysis, uint32_t one, uint32_t other);
 
 #endif

@@ -4,9 +4,24 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-int sequential_possible(const struct analysis *analysis, const struct analysis_sink *sink)
+uint32_t sequential_group(const struct analysis *analysis, uint32_t process)
 {
-	return analysis->processes > 1 && !sink;
+	while (analysis->group[process] != process)
+		process = analysis->group[process];
+	return process;
+}
+
+/* Paths to a group's first process stay short: the smaller number wins, and `other` points to it from now on. */
+int sequential_meet(struct analysis *analysis, uint32_t one, uint32_t other)
+{
+	uint32_t first = sequential_group(analysis, one), second = sequential_group(analysis, other);
+
+	if (first == second)
+		return 1;
+	if (second < first)
+		first = second, second = sequential_group(analysis, one);
+	analysis->group[second] = analysis->group[one] = analysis->group[other] = first;
+	return 0;
 }
 
 /* A thing and the turn in which a process made it. Turns are merged by time, then in the order of the traces. */

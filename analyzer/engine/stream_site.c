@@ -6,6 +6,7 @@
 #include "label/owner.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "merge.h"
 
 /* ---- devices ---- */
 
@@ -168,7 +169,8 @@ static int touch_device(struct stream *stream, uint32_t number)
 	for (i = 0; i < stream->touched_count; i++)
 		if (stream->touched[i] == number)
 			return 0;
-	if (stream->analysis->sequential && device->users) {
+	if (stream->analysis->sequential && device->users &&
+	    !sequential_meet(stream->analysis, device->user[0], stream->process)) {
 		stream->analysis->entangled = 1;
 		return -MT_E_MEMORY; /* the event does not count */
 	}

@@ -1,4 +1,4 @@
-/* Processes that share no device are read one after the other, or from their facts: the figures are the same. */
+/* Groups of processes that share no device are read one after the other, or from their facts: the figures are the same. */
 #include "engine/merge.h"
 
 #include "engine/analysis.h"
@@ -49,7 +49,7 @@ static void make_places(struct process *process, uint32_t number)
 	}
 }
 
-static void open_process(struct process *process, const char *path, uint32_t number, int share)
+static void open_process(struct process *process, const char *path, uint32_t number, uint32_t share)
 {
 	char uuid[3][16];
 	uint32_t i;
@@ -57,7 +57,7 @@ static void open_process(struct process *process, const char *path, uint32_t num
 	memset(process, 0, sizeof(*process));
 	builder_open(&process->builder, path, 100 + number, (int)number);
 	for (i = 0; i < 3; i++) {
-		snprintf(uuid[i], sizeof(uuid[i]), "GPU-%u-%u", share && i == 2 ? 0 : number + 1, i);
+		snprintf(uuid[i], sizeof(uuid[i]), "GPU-%u-%u", i == 2 ? number - number % share : number, i);
 		process->device[i] = builder_device(&process->builder, MT_DEVICE_CUDA, number * 3 + i, "GPU", uuid[i],
 						    64 * MIB);
 	}
@@ -134,8 +134,8 @@ static const char *path_of(uint32_t number)
 	return path[number];
 }
 
-/* `share`: the third device is one and the same. */
-static void make_run(long seed, int share)
+/* The third device is the same of each `share` processes. */
+static void make_run(long seed, uint32_t share)
 {
 	struct process process;
 	uint32_t number, i;
@@ -316,7 +316,7 @@ TEST(sequential_is_the_same_as_by_time)
 	long seed;
 
 	for (seed = 1; seed <= ROUNDS; seed++) {
-		make_run(seed, 0);
+		make_run(seed, 1);
 		CHECK(same_both_ways(rules));
 	}
 	mt_rules_free(rules);
@@ -328,9 +328,23 @@ TEST(a_device_that_two_use_is_read_by_time)
 	long seed;
 
 	for (seed = 1; seed <= 5; seed++) {
-		make_run(seed, 1);
+		make_run(seed, PROCESSES);
 		CHECK(!same_both_ways(rules));
 	}
+	mt_rules_free(rules);
+}
+
+TEST(groups_that_share_devices_are_read_apart)
+{
+	struct mt_rules *rules = make_rules();
+	uint32_t share;
+	long seed;
+
+	for (share = 2; share < PROCESSES; share++)
+		for (seed = 1; seed <= ROUNDS; seed++) {
+			make_run(seed, share);
+			CHECK(same_both_ways(rules));
+		}
 	mt_rules_free(rules);
 }
 
@@ -418,7 +432,7 @@ TEST(facts_are_the_same_as_by_time)
 	long seed;
 
 	for (seed = 1; seed <= 6; seed++) {
-		make_run(seed, 0);
+		make_run(seed, 1);
 		CHECK(same_from_facts(rules));
 	}
 	mt_rules_free(rules);
@@ -428,7 +442,7 @@ TEST(facts_of_a_device_that_two_use_are_no_answer)
 {
 	struct mt_rules *rules = make_rules();
 
-	make_run(1, 1);
+	make_run(1, PROCESSES);
 	CHECK(!same_from_facts(rules));
 	mt_rules_free(rules);
 }
