@@ -8,7 +8,7 @@
 #include "merge.h"
 #include "stream.h"
 
-/* Most tries to read groups of processes one after the other. The first devices are met early, and most groups known by the second. */
+/* Most tries to read groups of processes one after the other. The first devices are met early, and most groups are known by the second. */
 #define TRIES_MOST 3u
 
 /* ---- clocks ---- */
@@ -166,7 +166,7 @@ static int run(struct analysis *analysis, const struct analysis_input *input, co
 	if (!error)
 		error = run_streams(analysis, stream, open);
 	end_reading(analysis);
-	if (!error && !sink->idle)
+	if (!error && !sink->idle && !analysis->entangled)
 		error = analysis_settle(analysis);
 	for (i = 0; stream && i < analysis->processes; i++)
 		stream_release(&stream[i]);
@@ -250,7 +250,7 @@ static int run_in_groups(struct analysis *analysis, const struct analysis_input 
 		if (!analysis->entangled)
 			continue;
 		throw_away(analysis, input, inputs);
-		done = 0;
+		done = sink->anew ? sink->anew(sink->context) : 0;
 	}
 	free(group);
 	return done;
@@ -260,11 +260,15 @@ int analysis_run(struct analysis *analysis, const struct analysis_input *input, 
 		 const struct mt_rules *rules, const struct analysis_sink *sink)
 {
 	static const struct analysis_sink nobody;
-	int done = sink ? 0 : run_in_groups(analysis, input, inputs, rules, &nobody);
+	int done = 0;
 
+	if (!sink)
+		sink = &nobody;
+	if (sink == &nobody || sink->anew)
+		done = run_in_groups(analysis, input, inputs, rules, sink);
 	if (done)
 		return done < 0 ? done : 0;
-	return run_once(analysis, input, inputs, rules, sink ? sink : &nobody, NULL);
+	return run_once(analysis, input, inputs, rules, sink, NULL);
 }
 
 /* ---- a trace that is being written ---- */
@@ -378,6 +382,8 @@ void analysis_release(struct analysis *analysis)
 	free(analysis->site_known);
 	free(analysis->facts);
 	free(analysis->shared);
+	free(analysis->renumbered.site);
+	free(analysis->renumbered.device);
 	memset(analysis, 0, sizeof(*analysis));
 }
 

@@ -251,6 +251,12 @@ struct analysis_sink {
 	/* Called before `idle`: the unfinished stretch of the phase that a process is in. */
 	int (*span_now)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 			const struct mt_event *last);
+	/*
+	 * All that was told is void, and the pass begins once more: 0 or an error. A sink with this call takes groups of processes that share no
+	 * device one after the other (merge.h); in a group the events are in order. Sites and devices then have numbers of the pass, and others
+	 * afterwards (`renumbered`). NULL: the events of all processes come in order.
+	 */
+	int (*anew)(void *context);
 	int quiet; /* 1: no progress line, and no thread that reads ahead (handing batches over costs a tenth) */
 	/*
 	 * Called before a batch of a process's events, with their number and their bytes in the file. Returns 0 or a
@@ -347,9 +353,13 @@ struct analysis {
 	int followed;                   /* 1: the traces are still being written */
 	int sequential;                 /* 1: groups of processes are read one after the other, see merge.h */
 	int entangled;                  /* 1: this order was wrong; the analysis is void */
-	uint32_t *group;                /* while they are: by process, one of its group with a number as small or smaller */
-	struct mt_ahead *ahead;         /* while the traces are read */
-	struct progress progress;       /* while the traces are read */
+	struct {
+		uint32_t *site, *device; /* the number by that of the pass; NULL: all have the same */
+		uint32_t sites;
+	} renumbered;
+	uint32_t *group;          /* while they are: by process, one of its group with a number as small or smaller */
+	struct mt_ahead *ahead;   /* while the traces are read */
+	struct progress progress; /* while the traces are read */
 };
 
 /* One trace of the run. */

@@ -40,8 +40,8 @@ int merge_following(struct stream *stream, uint32_t count);
  *
  * Only the events tell which devices a process uses. Reading in turns is therefore a try, at first with a group for
  * each process. If processes of two groups use one device, the groups become one, and the analysis is `entangled`: the
- * caller throws the analysis away. The next try has fewer groups; the last merges all processes by time. A sink needs
- * events in order.
+ * caller throws the analysis away. The next try has fewer groups; the last merges all processes by time. A sink takes
+ * part in this if it can begin anew.
  */
 
 /* The group of a process, by the number of one of its processes. */

@@ -4,24 +4,27 @@
 #include <string.h>
 #include "memtrace/error.h"
 
+/* Each look halves the way to the first process of the group. */
 uint32_t sequential_group(const struct analysis *analysis, uint32_t process)
 {
-	while (analysis->group[process] != process)
-		process = analysis->group[process];
+	uint32_t *group = analysis->group;
+
+	while (group[process] != process) {
+		group[process] = group[group[process]];
+		process = group[process];
+	}
 	return process;
 }
 
-/* Paths to a group's first process stay short: the smaller number wins, and `other` points to it from now on. */
 int sequential_meet(struct analysis *analysis, uint32_t one, uint32_t other)
 {
 	uint32_t first = sequential_group(analysis, one), second = sequential_group(analysis, other);
 
-	if (first == second)
-		return 1;
-	if (second < first)
-		first = second, second = sequential_group(analysis, one);
-	analysis->group[second] = analysis->group[one] = analysis->group[other] = first;
-	return 0;
+	if (first < second)
+		analysis->group[second] = first;
+	else
+		analysis->group[first] = second;
+	return first == second;
 }
 
 /* A thing and the turn in which a process made it. Turns are merged by time, then in the order of the traces. */
@@ -139,7 +142,9 @@ static int reorder_by_old_number(struct analysis *analysis, const uint32_t *site
 		census_reorder(&analysis->process[i].census, number);
 		parameter_lives_reorder(&analysis->process[i].lives, &analysis->process[i].census, number);
 	}
-	free(number);
+	free(analysis->renumbered.site);
+	analysis->renumbered.site = number;
+	analysis->renumbered.sites = analysis->attribution.sites;
 	return error;
 }
 
@@ -157,7 +162,8 @@ static int number_sites_and_devices(struct analysis *analysis)
 	if (!error)
 		error = reorder_devices(analysis, device);
 	free(site);
-	free(device);
+	free(analysis->renumbered.device);
+	analysis->renumbered.device = device;
 	return error;
 }
 

@@ -428,6 +428,14 @@ int row_sink_finish(struct row_sink *rows)
 	return rows->sums.maker ? load_sums_finish(&rows->sums) : 0;
 }
 
+void row_sink_anew(struct row_sink *rows)
+{
+	struct load_sums sums = { .maker = rows->sums.maker, .seen_alone = rows->sums.seen_alone };
+
+	row_sink_release(rows);
+	rows->sums = sums;
+}
+
 void row_sink_release(struct row_sink *rows)
 {
 	load_sums_release(&rows->sums);

@@ -57,6 +57,9 @@ void row_sink_use(struct row_sink *rows, struct analysis_sink *sink, struct phas
 /* After the last event: the rows that are left. 0 or an error. */
 int row_sink_finish(struct row_sink *rows);
 
+/* All that was told is void, and the pass begins once more. */
+void row_sink_anew(struct row_sink *rows);
+
 void row_sink_release(struct row_sink *rows);
 
 #endif

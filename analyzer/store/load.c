@@ -187,6 +187,8 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = load_kept_rows(&load.moment, analysis, &load.maker);
 	if (!error)
 		error = load_sink_finish(&load);
+	if (!error && !found)
+		error = load_renumber(db, analysis);
 	if (!error && is_report(parts))
 		error = store_share(analysis);
 	if (!error)

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "store.h"
@@ -248,6 +249,24 @@ static int add_residence(void *context, const struct row_residence *change)
 	return error ? error : load_resident_add(&load->resident, change);
 }
 
+/* Groups of processes turned out to share a device: the rows are made anew. */
+static int begin_anew(void *context)
+{
+	static const char *const empty[] = {
+#define EMPTY(table) "DELETE FROM " #table,
+		LOAD_TABLES(EMPTY)
+#undef EMPTY
+	};
+	struct load_sink *load = context;
+	int error = load_rows_drain(&load->rows);
+	size_t i;
+
+	row_sink_anew(&load->sink);
+	for (i = 0; i < MT_ARRAY_SIZE(empty) && !error; i++)
+		error = db_execute(load->resident.db, empty[i]);
+	return error || !load->resident.change ? error : db_execute(load->resident.db, "DELETE FROM temp.residence");
+}
+
 /* ---- all rows ---- */
 
 static void tell_move(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
@@ -349,6 +368,7 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	row_sink_init(&load->sink, sink, analysis, &load->maker, load_has_sums(parts));
 	load->sink.steps_alone = parts == LOAD_ENDS || parts == LOAD_STEPS;
 	load->sink.sums.seen_alone = parts < LOAD_SUMS;
+	sink->anew = load_has_sums(parts) ? begin_anew : NULL;
 	sink->quiet = watch && watch->quiet;
 	sink->batch = tell_batch;
 	load->watch = watch;

@@ -19,6 +19,12 @@
 int load_twins(struct db *db, const struct analysis *analysis);
 
 /*
+ * Gives rows the numbers of sites and devices that these have after the pass (`renumbered` of the analysis). Call it after the last row. Returns 0,
+ * -MT_E_MEMORY or an error of the database.
+ */
+int load_renumber(struct db *db, const struct analysis *analysis);
+
+/*
  * Writes the stacks that freed memory into the table temp.freed (node): the table `place` needs them. temp.freed_as (node, shared) has the rows of
  * those that processes share (store_shared.h). Returns 0 or an error of the database.
  */
