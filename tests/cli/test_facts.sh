@@ -90,7 +90,7 @@ ranks() {
 	done
 	[ "$("$BUILD/tests/unit/test_facts" --write "$folder" | wc -l)" = $# ]
 }
-eight() { ranks eight 0=0 1=1 2=2 3=3 4=4 5=5 6=6 7=7 && same eight; }
+eight() { ranks eight 0=0 1=1 2=2 3=3 4=4 5=5 6=6 7=7 && same --all eight; }
 check "eight ranks with a GPU each" eight
 # The last one comes nearest to the limit of its GPU: it is compared with eight of the others.
 twelve() {
@@ -104,8 +104,11 @@ twelve() {
 	"$memana" oom --all twelve >page && grep -q "GPU 11" page
 }
 check "twelve ranks, of which one is fullest" twelve
-shared() { ranks shared 0=3 1=3 && same shared; }
+shared() { ranks shared 0=3 1=3 && same --all shared; }
 check "two ranks on one GPU" shared
+# Each process is over when the next one begins.
+pairs() { ranks pairs 0=3 1=3 2=5 3=5 4=6 && same --all pairs && "$memana" top --all pairs | grep -q "^All 3 GPUs"; }
+check "two ranks on each of two GPUs, and one by itself" pairs
 
 # --- cases, with facts that a test has put in
 forms=("${all_forms[@]}")
