@@ -136,7 +136,7 @@ static uint32_t cut_into_groups(struct merging *group, struct waiting *waiting, 
 	return groups;
 }
 
-/* A turn of each group. A group that is entangled with another ends. 0 or an error. */
+/* A turn of each group. A group that is entangled with another ends, and errors after that mean nothing. 0 or an error. */
 static int take_turns(struct analysis *analysis, struct merging *group, uint32_t *groups, uint32_t most)
 {
 	uint32_t left = 0, i;
@@ -145,7 +145,7 @@ static int take_turns(struct analysis *analysis, struct merging *group, uint32_t
 	for (i = 0; i < *groups; i++) {
 		ready = take_turn(&group[i], most);
 		entangled |= analysis->entangled;
-		if (ready < 0 && !analysis->entangled)
+		if (ready < 0 && !entangled)
 			return ready;
 		if (ready > 0)
 			group[left++] = group[i];
