@@ -315,7 +315,7 @@ int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 	rows->use = phase_use_new(analysis);
 	if (!rows->use)
 		return -MT_E_MEMORY;
-	row_sink_use(&rows->rows, &rows->sink, rows->use);
+	row_sink_use(&rows->rows, rows->use);
 	listen(rows);
 	return 0;
 }

@@ -128,7 +128,7 @@ static int print(const struct answer *answer, struct report_input *input, const 
 	text_init(&text, stdout);
 	error = answer_print(answer, &text, input->db, options, command);
 	/* The facts do not have this answer: read the events. */
-	if (error == -MT_E_BUSY && !input->source.db && !report_input_reload(input, command, LOAD_LIVES))
+	if (error == -MT_E_BUSY && !input->source.db && !report_input_reload(input, command, load_whole(answer->parts)))
 		error = answer_print(answer, &text, input->db, options, command);
 	if (error >= 0)
 		return error;

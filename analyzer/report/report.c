@@ -269,9 +269,9 @@ int report_input_open_failure(struct report_input *input, const char *command, c
 	input->db = input->source.db;
 	if (input->db)
 		return 0;
-	error = load_traces(input, parts <= LOAD_MOMENT && command_full() ? LOAD_LIVES : parts);
+	error = load_traces(input, command_full() ? load_whole(parts) : parts);
 	if (error == -MT_E_BUSY)
-		return report_input_reload(input, command, LOAD_LIVES);
+		return report_input_reload(input, command, load_whole(parts));
 	return error ? tell_failure(input, command, error) : 0;
 }
 

@@ -14,8 +14,12 @@ void kept_give_up(struct kept *kept)
 {
 	uint32_t i;
 
-	for (i = 0; i < kept->processes; i++)
+	for (i = 0; i < kept->processes; i++) {
 		free(kept->process[i].begin);
+		if (kept->process[i].sizes)
+			sizes_release(kept->process[i].sizes);
+		free(kept->process[i].sizes);
+	}
 	free(kept->process);
 	free(kept->life);
 	free(kept->stay);
@@ -73,7 +77,7 @@ static void *room_for(struct kept *kept, void *array, struct kept_list *list, si
 #define ROOM_FOR(kept, array, list, most) room_for(kept, (kept)->array, &(kept)->list, sizeof(*(kept)->array), most)
 
 /* The processes of the run are known by the first event. NULL: nothing is kept. */
-static struct kept_process *process_of(struct kept *kept, uint32_t process)
+struct kept_process *kept_process_at(struct kept *kept, uint32_t process)
 {
 	uint32_t windows = kept->analysis->processes < KEPT_WINDOWS ? kept->analysis->processes : KEPT_WINDOWS;
 
@@ -330,11 +334,22 @@ static void note_newest(struct kept_process *process, const struct gone *gone, u
 	process->given_back.free_node = free_node;
 }
 
+static void count_birth(struct kept_slot *slot, const struct kept_life *life)
+{
+	slot->births++;
+	slot->most = larger(slot->most, life->bytes);
+	if (life->bytes && (!slot->least || life->bytes < slot->least))
+		slot->least = life->bytes;
+}
+
 static void count_life(struct kept *kept, const struct kept_life *life)
 {
 	struct kept_slot *slot = enter_slot(kept, life);
 
 	if (!slot)
+		return;
+	count_birth(slot, life);
+	if (life->slept)
 		return;
 	keep_state(kept, slot);
 	if (life->gone_seq != KEPT_STAYS)
@@ -344,7 +359,7 @@ static void count_life(struct kept *kept, const struct kept_life *life)
 void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, const struct mt_event *event,
 	       uint32_t step, uint32_t free_node, int slept)
 {
-	struct kept_process *of = process_of(kept, process);
+	struct kept_process *of = kept_process_at(kept, process);
 	const struct gone gone = { .owner = &kept->analysis->process[process],
 				   .live = live,
 				   .event = event,
@@ -356,12 +371,12 @@ void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, 
 	if (!of || !live->tag || live->tag >= kept->analysis->attribution.sites)
 		return;
 	note_newest(of, &gone, free_node);
+	kept_size_gone(of, live);
 	life = slept ? keep_slept(kept) : event ? log_life(kept) : keep_survivor(kept);
 	if (!life)
 		return;
 	fill(life, &gone);
-	if (!slept)
-		count_life(kept, life);
+	count_life(kept, life);
 }
 
 int kept_is_mapped(const struct kept *kept, const struct kept_mapping *mapping, const struct kept_when *when)
@@ -396,7 +411,7 @@ void kept_unmapped(struct kept *kept, uint32_t process, const struct mt_live *li
 	const struct analysis_process *owner = &kept->analysis->process[process];
 	struct kept_mapping *grown;
 
-	if (!process_of(kept, process))
+	if (!kept_process_at(kept, process))
 		return;
 	if (event && kept->mappings.count >= MAPPINGS_MOST)
 		let_go_mappings(kept);
@@ -451,7 +466,7 @@ static void let_go_spans(struct kept *kept)
 void kept_span(struct kept *kept, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 	       const struct mt_event *last)
 {
-	struct kept_process *of = process_of(kept, process);
+	struct kept_process *of = kept_process_at(kept, process);
 	int64_t time = analysis_time(&kept->analysis->process[process], first->time);
 	struct kept_span *grown;
 
@@ -506,7 +521,7 @@ void kept_step(struct kept *kept, uint32_t process, uint32_t device, uint32_t st
 {
 	struct kept_step *grown;
 
-	if (!process_of(kept, process))
+	if (!kept_process_at(kept, process))
 		return;
 	if (kept->steps.count == STEPS_MOST)
 		let_go_steps(kept);
@@ -567,15 +582,17 @@ void kept_reached(struct kept *kept, uint32_t device, int oom)
 	const struct analysis *analysis = kept->analysis;
 	const struct analysis_device *of = &analysis->device[device];
 	const struct analysis_oom *failed = oom ? &analysis->oom[analysis->ooms - 1] : NULL;
-	struct kept_at *peak = &kept->at[KEPT_PEAK];
+	struct kept_at *peak = &kept->at[KEPT_PEAK], *at;
 
-	if (!process_of(kept, 0) || (kept->failure && (!oom || analysis->ooms != kept->failure)) ||
+	if (!kept_process_at(kept, 0) || (kept->failure && (!oom || analysis->ooms != kept->failure)) ||
 	    !kept_may_be(kept, of))
 		return;
-	if (oom)
-		set_moment(kept, &kept->at[failed->kind == MT_TENSOR_OOM ? KEPT_TENSOR_OOM : KEPT_DRIVER_FAIL], device,
-			   (struct kept_when){ failed->time, failed->process, failed->seq }, failed->step);
-	else if (!peak->set || peak->device == device || kept_is_fuller(analysis, device, peak->device))
+	if (oom) {
+		at = &kept->at[failed->kind == MT_TENSOR_OOM ? KEPT_TENSOR_OOM : KEPT_DRIVER_FAIL];
+		set_moment(kept, at, device, (struct kept_when){ failed->time, failed->process, failed->seq },
+			   failed->step);
+		kept_note_request(kept, at, failed->requested);
+	} else if (!peak->set || peak->device == device || kept_is_fuller(analysis, device, peak->device))
 		set_moment(kept, peak, device, (struct kept_when){ of->peak.time, of->peak.process, of->peak.seq },
 			   of->peak.step);
 }

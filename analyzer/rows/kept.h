@@ -67,6 +67,7 @@ struct kept_sum {
 	uint64_t made, freed, freed_home; /* up to the moment; freed_home: in the step of the birth */
 	uint64_t largest; /* bytes of the largest earlier birth; of the largest freed, where no step ended */
 	uint64_t before_bytes, before_count; /* alive at the reference, on the device of the moment */
+	uint64_t births, most, least; /* of the whole run; bytes of the largest and of the smallest, 0: all are empty */
 };
 
 enum kept_before { KEPT_NO_BEFORE, KEPT_SAME_PLACE, KEPT_STEP_BEFORE };
@@ -83,6 +84,12 @@ struct kept_moment {
 	struct kept_mapping
 		*mapping; /* alive at the moment; and one of any time for a handle with tensors that has none then */
 	uint32_t lives, sums, mappings;
+	/* For memana advise (kept_advice.c): */
+	uint32_t advice;        /* 1: the members below are known */
+	uint64_t tokens, words; /* figures of a failed request for logits; 0: it is for something else */
+	struct kept_life *
+		passed; /* tensors of the step of the request, and of the two before it, that are over; without times and addresses */
+	uint32_t passes;
 };
 
 void kept_moment_release(struct kept_moment *moment);
@@ -108,6 +115,8 @@ void kept_span(struct kept *kept, uint32_t process, uint8_t phase, uint32_t step
 void kept_step(struct kept *kept, uint32_t process, uint32_t device, uint32_t step,
 	       const struct analysis_step_peak *peak);
 void kept_reached(struct kept *kept, uint32_t device, int oom);
+void kept_born(struct kept *kept, uint32_t process, const struct mt_live *live);
+void kept_ended(struct kept *kept, uint32_t process, const struct mt_event *event);
 
 /* No moment of this run can be kept. */
 void kept_give_up(struct kept *kept);

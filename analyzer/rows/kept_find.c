@@ -12,6 +12,7 @@ void kept_moment_release(struct kept_moment *moment)
 	free(moment->life);
 	free(moment->sum);
 	free(moment->mapping);
+	free(moment->passed);
 	memset(moment, 0, sizeof(*moment));
 }
 
@@ -468,6 +469,9 @@ static struct kept_sum sum_of(const struct finding *find, const struct kept_slot
 		.freed = deaths->count,
 		.freed_home = deaths->home_count,
 		.largest = largest_earlier(find, process, deaths, known),
+		.births = slot->births,
+		.most = slot->most,
+		.least = slot->least,
 	};
 }
 
@@ -620,7 +624,11 @@ static int fill(struct finding *find)
 		known = find_peers(find);
 	if (known > 0)
 		known = take_lives(find) ? -MT_E_MEMORY : take_sums(find);
-	return known > 0 ? take_mappings(find) : known;
+	if (known > 0)
+		known = take_mappings(find);
+	if (known > 0 && kept_find_advice(find->kept, find->at, find->oom != NULL, find->moment))
+		known = -MT_E_MEMORY;
+	return known;
 }
 
 int kept_find(const struct kept *kept, struct kept_moment *moment)

@@ -3,6 +3,21 @@
 #define MEMANA_KEPT_IMPL_H
 
 #include "kept.h"
+#include "label/category_sizes.h"
+
+/* A step that ended. */
+struct kept_ended {
+	uint32_t step; /* 0: none */
+	struct kept_when begin;
+};
+
+/* Facts of a failed request for memana advise. */
+struct kept_request {
+	struct kept_ended ended[2]; /* the newest steps before it, newest first */
+	uint64_t tokens, words;
+	int open;       /* 1: nothing was computed up to it */
+	int disordered; /* 1: births and steps did not come in the order of their numbers */
+};
 
 /* The moments that can be the one in the end: a driver's refusal may turn out to be no failure. */
 enum kept_which { KEPT_TENSOR_OOM, KEPT_DRIVER_FAIL, KEPT_PEAK, KEPT_MOMENTS };
@@ -14,6 +29,7 @@ struct kept_at {
 	int before_stays; /* 1: rows of the step before stay, however old */
 	struct kept_when when;
 	struct kept_when lost; /* deaths up to then may be missing from the log */
+	struct kept_request request;
 };
 
 /* The largest of the births before a time: rising times and bytes. */
@@ -45,6 +61,7 @@ struct kept_slot {
 	uint32_t site; /* 0: free */
 	uint32_t kind;
 	uint32_t epoch[KEPT_MOMENTS]; /* epoch of `was`; another one than the moment's: it was as it is now */
+	uint64_t births, most, least; /* all lives up to now; bytes of the largest and the smallest, 0: all are empty */
 	struct kept_deaths now, was[KEPT_MOMENTS];
 };
 
@@ -73,6 +90,10 @@ struct kept_process {
 	uint64_t spans_lost;      /* spans up to this event are missing; 0: none */
 	struct kept_begin *begin; /* each step, by number */
 	size_t begins, begin_room;
+	struct kept_request now; /* without its figures */
+	uint64_t born;           /* its newest birth */
+	struct category_sizes *
+		sizes; /* sizes of tensors, NULL: no tensor yet; `weights` counts live tensors until the first computation */
 };
 
 /* An array that grows. */
@@ -109,6 +130,18 @@ struct kept {
 
 /* Whether all rows of the step before the moment are there. */
 int kept_has_step_before(const struct kept *kept, const struct kept_at *at);
+
+/* The process, of those of the run, which are known by the first event. NULL: nothing is kept. */
+struct kept_process *kept_process_at(struct kept *kept, uint32_t process);
+
+/* Fills at->request, when the request has failed. */
+void kept_note_request(const struct kept *kept, struct kept_at *at, uint64_t requested);
+
+/* A tensor of the process is gone. */
+void kept_size_gone(struct kept_process *process, const struct mt_live *live);
+
+/* After the lives of the moment: fills what advice asks for, if it is known. 0 or -MT_E_MEMORY. */
+int kept_find_advice(const struct kept *kept, const struct kept_at *at, int failed, struct kept_moment *moment);
 
 /* Whether the mapping is there at the moment. */
 int kept_is_mapped(const struct kept *kept, const struct kept_mapping *mapping, const struct kept_when *when);

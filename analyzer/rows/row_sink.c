@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "database/db.h"
+#include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "row_id.h"
 
@@ -345,6 +346,25 @@ static int keep_span(void *context, uint32_t process, uint8_t phase, uint32_t st
 	return sink->rest.span(context, process, phase, step, first, last);
 }
 
+static int keep_birth(void *context, uint32_t process, const struct mt_live *live,
+		      const struct mt_event *event MT_UNUSED)
+{
+	struct row_sink *sink = context;
+
+	kept_born(sink->kept, process, live);
+	if (sink->use)
+		phase_use_born(sink->use, live);
+	return 0;
+}
+
+static int keep_step(void *context, uint32_t process, const struct mt_event *event)
+{
+	struct row_sink *sink = context;
+
+	kept_ended(sink->kept, process, event);
+	return sink->rest.step(context, process, event);
+}
+
 static int keep_step_device(void *context, uint32_t process, uint32_t device, uint32_t step,
 			    const struct analysis_step_device *end)
 {
@@ -375,26 +395,19 @@ void row_sink_keep(struct row_sink *rows, struct analysis_sink *sink, struct kep
 	rows->rest = *sink;
 	if (alone)
 		rows->rest.gone = NULL;
+	sink->born = keep_birth;
 	sink->gone = keep_life;
 	sink->back = keep_none;
 	sink->unmapped = keep_mapping;
 	sink->span = keep_span;
+	sink->step = keep_step;
 	sink->step_device = keep_step_device;
 	sink->reached = keep_peak;
 }
 
-static int note_birth(void *context, uint32_t process, const struct mt_live *live, const struct mt_event *event)
-{
-	(void)process;
-	(void)event;
-	phase_use_born(((struct row_sink *)context)->use, live);
-	return 0;
-}
-
-void row_sink_use(struct row_sink *rows, struct analysis_sink *sink, struct phase_use *use)
+void row_sink_use(struct row_sink *rows, struct phase_use *use)
 {
 	rows->use = use;
-	sink->born = note_birth;
 }
 
 /* ---- all of them ---- */

@@ -52,7 +52,7 @@ void row_sink_init(struct row_sink *rows, struct analysis_sink *sink, const stru
 void row_sink_keep(struct row_sink *rows, struct analysis_sink *sink, struct kept *kept, int alone);
 
 /* After row_sink_keep: `use` is told, too; it outlives the pass. */
-void row_sink_use(struct row_sink *rows, struct analysis_sink *sink, struct phase_use *use);
+void row_sink_use(struct row_sink *rows, struct phase_use *use);
 
 /* After the last event: the rows that are left. 0 or an error. */
 int row_sink_finish(struct row_sink *rows);

@@ -173,7 +173,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (instants)
 		load_at_init(&load, &sink, analysis, instants);
 	memset(analysis, 0, sizeof(*analysis));
-	if (!error && parts == LOAD_MOMENT)
+	if (!error && load_keeps(parts))
 		error = load_sink_keep(&load, &sink, analysis, failure);
 	if (!error && !failure)
 		found = take_facts(&load, analysis, input, inputs, rules, parts);
@@ -182,9 +182,9 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error && !found)
 		error = analysis_run(analysis, input, inputs, rules, &sink);
 	if (!error && !found)
-		error = load_sink_find(&load);
+		error = load_sink_find(&load, parts == LOAD_ADVICE);
 	if (!error)
-		error = load_kept_rows(&load.moment, analysis, &load.maker);
+		error = load_kept_rows(&load.moment, analysis, &load.maker, parts == LOAD_ADVICE);
 	if (!error)
 		error = load_sink_finish(&load);
 	if (!error && !found)
@@ -193,7 +193,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = store_share(analysis);
 	if (!error)
 		error = store_summary(db, analysis, 1);
-	if (!error && parts == LOAD_TIMELINE)
+	if (!error && load.timeline.model.tape)
 		error = load_timeline_store(&load.timeline, db);
 	if (!error)
 		error = load_freed_store(&load.sink.freed, analysis, db);
@@ -209,7 +209,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = load_twins(db, analysis);
 	if (!error && has_let_go(parts))
 		error = load_let_go(db, analysis, input);
-	if (!error && parts > LOAD_MOMENT)
+	if (!error && parts >= LOAD_LIVES)
 		error = load_births(db, analysis);
 	if (!error && parts >= LOAD_MOMENT)
 		error = load_handles(db);

@@ -15,9 +15,22 @@ enum load_parts {
 	LOAD_SUMS, /* for reports on instants: lives as sums (load_sums.h); birth_module and mapping are empty */
 	LOAD_PHASES, /* for memana phases: LOAD_SUMS, or, from facts, LOAD_ENDS, temp.phase_use (rows/phase_use.h) and temp.phase_run */
 	LOAD_MOMENT,  /* for memana oom: live memory at the moment that a pass kept (rows/kept.h); no birth_module */
+	LOAD_ADVICE,  /* for memana advise: LOAD_MOMENT with the tables `timeline` and `timeline_mark` */
 	LOAD_LIVES,   /* reports: everything but the tables `timeline` and `timeline_mark`, which stay empty */
-	LOAD_TIMELINE /* LOAD_LIVES with these tables: for the screen, advice, and database files */
+	LOAD_TIMELINE /* LOAD_LIVES with these tables: for the screen, and database files */
 };
+
+/* Whether only the lives that a kept moment needs are loaded. */
+static inline int load_keeps(enum load_parts parts)
+{
+	return parts == LOAD_MOMENT || parts == LOAD_ADVICE;
+}
+
+/* The parts with all lives that answer the same. */
+static inline enum load_parts load_whole(enum load_parts parts)
+{
+	return parts < LOAD_ADVICE ? LOAD_LIVES : parts == LOAD_ADVICE ? LOAD_TIMELINE : parts;
+}
 
 /* Whether lives are added up instead of kept. */
 static inline int load_has_sums(enum load_parts parts)

@@ -59,7 +59,8 @@ static void fill_mapping(struct load_mapping *row, const struct kept_mapping *ma
 				      .unmap_time = stays ? DB_CELL_NULL : mapping->gone_time };
 }
 
-int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker)
+int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker,
+		   int for_advice)
 {
 	struct load_allocation_raw *life;
 	struct load_mapping *mapping;
@@ -70,6 +71,11 @@ int load_kept_rows(const struct kept_moment *moment, const struct analysis *anal
 		life = maker->row(maker->context, LOAD_allocation_raw, &error);
 		if (life)
 			fill_life(life, &moment->life[i], analysis);
+	}
+	for (i = 0; for_advice && i < moment->passes && !error; i++) {
+		life = maker->row(maker->context, LOAD_allocation_raw, &error);
+		if (life)
+			fill_life(life, &moment->passed[i], analysis);
 	}
 	for (i = 0; i < moment->mappings && !error; i++) {
 		mapping = maker->row(maker->context, LOAD_mapping, &error);
@@ -82,7 +88,7 @@ int load_kept_rows(const struct kept_moment *moment, const struct analysis *anal
 static int store_moment(struct db *db, const struct kept_moment *moment)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "INSERT INTO temp.kept_moment VALUES (?, ?, ?, ?, ?, ?)");
+	int error = db_prepare(db, &stmt, "INSERT INTO temp.kept_moment VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
 	db_bind(stmt, 1, store_device_id(moment->device));
 	db_bind_unsigned(stmt, 2, moment->seq);
@@ -90,6 +96,8 @@ static int store_moment(struct db *db, const struct kept_moment *moment)
 	db_bind(stmt, 4, moment->before_time);
 	db_bind_unsigned(stmt, 5, moment->before_seq);
 	db_bind(stmt, 6, store_process_id(moment->process));
+	db_bind_unsigned(stmt, 7, moment->tokens);
+	db_bind_unsigned(stmt, 8, moment->words);
 	error = error ? error : db_run(stmt);
 	db_finish(stmt);
 	return error;
@@ -97,8 +105,9 @@ static int store_moment(struct db *db, const struct kept_moment *moment)
 
 static int store_sum(struct db_stmt *stmt, const struct kept_sum *sum)
 {
-	const uint64_t cell[] = { sum->site,       sum->home,    sum->tensors_inside, sum->made,        sum->freed,
-				  sum->freed_home, sum->largest, sum->before_bytes,   sum->before_count };
+	const uint64_t cell[] = { sum->site,         sum->home,       sum->tensors_inside, sum->made,
+				  sum->freed,        sum->freed_home, sum->largest,        sum->before_bytes,
+				  sum->before_count, sum->births,     sum->most,           sum->least };
 	int i;
 
 	for (i = 0; i < (int)MT_ARRAY_SIZE(cell); i++)
@@ -114,17 +123,20 @@ int load_kept_store(const struct kept_moment *moment, struct db *db)
 {
 	struct db_stmt *stmt;
 	uint32_t i;
-	int error = db_execute(db, "CREATE TEMP TABLE kept_moment (device INTEGER, seq INTEGER, before INTEGER, "
-				   "before_time INTEGER, before_seq INTEGER, process INTEGER)");
+	int error =
+		db_execute(db,
+			   "CREATE TEMP TABLE kept_moment (device INTEGER, seq INTEGER, before INTEGER, "
+			   "before_time INTEGER, before_seq INTEGER, process INTEGER, tokens INTEGER, words INTEGER)");
 
 	if (!error)
 		error = db_execute(db,
 				   "CREATE TEMP TABLE kept_sum (site INTEGER, at_home INTEGER, tensors_inside INTEGER, "
 				   "made INTEGER, freed INTEGER, freed_home INTEGER, "
-				   "largest INTEGER, before_bytes INTEGER, before_count INTEGER, free_seq INTEGER)");
+				   "largest INTEGER, before_bytes INTEGER, before_count INTEGER, births INTEGER, most INTEGER, "
+				   "least INTEGER, free_seq INTEGER)");
 	if (error || !moment->there)
 		return error;
-	error = db_prepare(db, &stmt, "INSERT INTO temp.kept_sum VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+	error = db_prepare(db, &stmt, "INSERT INTO temp.kept_sum VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
 	for (i = 0; i < moment->sums && !error; i++)
 		error = store_sum(stmt, &moment->sum[i]);
 	db_finish(stmt);

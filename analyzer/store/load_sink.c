@@ -321,6 +321,12 @@ static void hear_reached(void *context, uint32_t device, int oom)
 	watch->reached(watch->context, device, oom);
 }
 
+static void tell_both(void *context, uint32_t device, int oom)
+{
+	kept_reached(((struct load_sink *)context)->kept, device, oom);
+	tell_reached(context, device, oom);
+}
+
 /* Gives no allocation a row. The watcher still gets all moves. */
 static void leave_out_lives(struct analysis_sink *sink)
 {
@@ -340,14 +346,17 @@ int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const str
 	if (!load->kept)
 		return -MT_E_MEMORY;
 	row_sink_keep(&load->sink, sink, load->kept, 1);
+	if (sink->moved)
+		sink->reached = tell_both;
 	return 0;
 }
 
-int load_sink_find(struct load_sink *load)
+int load_sink_find(struct load_sink *load, int for_advice)
 {
 	int error = load->kept ? kept_find(load->kept, &load->moment) : 0;
+	int found = load->moment.there && (load->moment.advice || !for_advice);
 
-	return error || !load->kept || load->moment.there ? error : -MT_E_BUSY;
+	return error || !load->kept || found ? error : -MT_E_BUSY;
 }
 
 static int tell_timeline(struct load_sink *load, struct analysis_sink *sink, struct analysis *analysis)
@@ -375,7 +384,7 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	load->resident.db = db;
 	if (parts == LOAD_HISTORY)
 		leave_out_lives(sink);
-	if (parts == LOAD_TIMELINE)
+	if (parts == LOAD_TIMELINE || parts == LOAD_ADVICE)
 		error = tell_timeline(load, sink, analysis);
 	if (!error)
 		error = load_rows_init(&load->rows, db);

@@ -34,7 +34,8 @@ int load_freed_store(const struct row_freed *freed, const struct analysis *analy
  * Write the moment that a pass kept (rows/kept.h): its lives as rows, and the tables temp.kept_moment and temp.kept_sum. Without a moment, the tables
  * stay empty. Return 0, -MT_E_MEMORY or an error of the database.
  */
-int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker);
+int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker,
+		   int for_advice);
 int load_kept_store(const struct kept_moment *moment, struct db *db);
 
 /* Writes the table temp.phase_use, if there are figures. 0 or an error of the database. */
@@ -130,7 +131,7 @@ struct load_sink {
 	const struct load_watch *watch; /* NULL: no watcher */
 	struct load_rows rows;          /* drain before any other use of the database */
 	struct load_resident resident;
-	struct load_timeline timeline; /* used only for LOAD_TIMELINE */
+	struct load_timeline timeline; /* used only for LOAD_TIMELINE and LOAD_ADVICE */
 	struct load_at at;
 	struct db_stmt *forget;
 	struct kept *kept;         /* LOAD_MOMENT: the moment kept by the pass, else NULL */
@@ -160,7 +161,7 @@ int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const str
  * Finds the moment of LOAD_MOMENT after the last event of a pass without facts. Returns 0, -MT_E_MEMORY, or -MT_E_BUSY: the pass could not keep the
  * moment.
  */
-int load_sink_find(struct load_sink *load);
+int load_sink_find(struct load_sink *load, int for_advice);
 
 /*
  * Writes the table temp.phase_run (process, phase, runs, time), or temp.batch_begin (process, step, first_seq, number, batches) of micro-batches by

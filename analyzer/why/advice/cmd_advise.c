@@ -22,6 +22,7 @@ static const struct command_option own_options[] = {
 	{ OPTION_FIT, "fit", "SIZE", "the cheapest settings that stay below SIZE" },
 	{ COMMAND_BRIEF, "brief", NULL, "the request and the first action alone" },
 	{ 'n', NULL, "N", "show N settings (default 3; 0: all, and those that would not have helped)" },
+	COMMAND_FULL_OPTION,
 	COMMAND_RULES_OPTION,
 	COMMAND_JSON_OPTION,
 	COMMAND_HELP_OPTION,
@@ -120,7 +121,7 @@ int cmd_advise(int argc, char **argv)
 {
 	static const struct answer answer = {
 		.options = own_options,
-		.parts = LOAD_TIMELINE,
+		.parts = LOAD_ADVICE,
 		.limit = ROWS_SHOWN,
 		.take_own = take_own,
 		.text = print_advice,

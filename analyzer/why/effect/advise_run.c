@@ -50,6 +50,15 @@ static int take_size(void *context, struct db_stmt *row)
 	return 0;
 }
 
+static int take_asked(void *context, struct db_stmt *row)
+{
+	struct advise_run *run = context;
+
+	run->asked.tokens = (uint64_t)db_int(row, 0);
+	run->asked.words = (uint64_t)db_int(row, 1);
+	return 0;
+}
+
 /* Finds tokens and vocabulary of the failed request, if their product is its size. Returns 0 or -MT_E_x. */
 static int find_asked(struct advise_run *run)
 {
@@ -59,6 +68,7 @@ static int find_asked(struct advise_run *run)
 		"SELECT bytes, min(alloc_seq) < computed.seq, count(*) FILTER (WHERE alloc_seq < computed.seq "
 		"AND (free_seq IS NULL OR free_seq >= computed.seq)) FROM allocation, computed "
 		"WHERE process = ?1 AND memory = 'tensor' AND alloc_seq <= ?2 GROUP BY bytes ORDER BY min(alloc_seq)";
+	static const char kept[] = "SELECT tokens, words FROM temp.kept_moment";
 	const int64_t parameter[ANSWER_PARAMETERS] = { run->it->process, run->it->seq };
 	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
 	uint64_t figure[3];
@@ -66,8 +76,9 @@ static int find_asked(struct advise_run *run)
 
 	if (!sizes)
 		return -MT_E_MEMORY;
-	error = answer_rows(run->db, sql, parameter, take_size, sizes);
-	if (!error && sizes_vocabulary(sizes, run->it->requested, figure))
+	error = run->scene->kept ? answer_rows(run->db, kept, NULL, take_asked, run)
+				 : answer_rows(run->db, sql, parameter, take_size, sizes);
+	if (!error && !run->scene->kept && sizes_vocabulary(sizes, run->it->requested, figure))
 		run->asked.tokens = figure[0], run->asked.words = figure[1];
 	sizes_release(sizes);
 	free(sizes);

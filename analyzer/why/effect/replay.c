@@ -52,6 +52,37 @@ uint32_t replay_index(const struct replay *replay, int64_t id)
 	return id > 0 && id < replay->ids ? replay->index[id] : SCENE_NONE;
 }
 
+/* Adds the bytes of `births` allocations: of the largest and of the smallest. */
+static void note_births(struct replay_site *site, uint64_t births, uint64_t most, uint64_t least)
+{
+	site->births += births;
+	site->largest = most > site->largest ? most : site->largest;
+	site->smallest = least && (!site->smallest || least < site->smallest) ? least : site->smallest;
+}
+
+static int take_births(void *context, struct db_stmt *row)
+{
+	struct replay *replay = context;
+	uint32_t site = replay_index(replay, db_int(row, 0));
+
+	if (site != SCENE_NONE)
+		note_births(&replay->site[site], (uint64_t)db_int(row, 1), (uint64_t)db_int(row, 2),
+			    (uint64_t)db_int(row, 3));
+	return 0;
+}
+
+static int load_births(struct replay *replay)
+{
+	static const char
+		lives[] = "SELECT site, count(*), max(bytes), min(nullif(bytes, 0)) FROM allocation_raw "
+			  "WHERE device = ?1 AND site IS NOT NULL GROUP BY site",
+		kept[] = "SELECT site, sum(births), max(most), min(nullif(least, 0)) FROM temp.kept_sum GROUP BY site";
+	const int64_t device[ANSWER_PARAMETERS] = { replay->device };
+
+	return replay->scene->kept ? answer_rows(replay->scene->db, kept, NULL, take_births, replay)
+				   : answer_rows(replay->scene->db, lives, device, take_births, replay);
+}
+
 /* Returns in *first the index of the first site with this key. Returns 0 or -MT_E_MEMORY. */
 static int first_of(struct tuple_table *table, struct tuple key, uint32_t own, uint32_t *first)
 {
@@ -247,17 +278,10 @@ struct survey {
 static void survey_move(struct sweep *sweep, uint32_t number, const struct tape_event *event)
 {
 	struct survey *survey = sweep->context;
-	struct replay_site *site = &survey->replay->site[number];
-	uint64_t each = event->count > 0 && event->bytes > 0 ? (uint64_t)event->bytes / (uint64_t)event->count : 0;
 
 	survey->all += (uint64_t)event->bytes;
 	survey->held[number] += (uint64_t)event->bytes;
 	survey->count[number] += (uint32_t)event->count;
-	if (!each || survey->is_second)
-		return;
-	site->births += (uint64_t)event->count;
-	site->largest = each > site->largest ? each : site->largest;
-	site->smallest = !site->smallest || each < site->smallest ? each : site->smallest;
 }
 
 static void take_peak(struct sweep *sweep, uint8_t phase)
@@ -366,6 +390,14 @@ static void place_request(struct replay *replay, const struct oom_failure *faile
 							      .driver = driver };
 }
 
+/* The request counts as one more allocation of its site. */
+static void note_request(struct replay *replay)
+{
+	uint64_t bytes = replay->request.bytes;
+
+	note_births(&replay->site[replay->request.site], bytes != 0, bytes, bytes);
+}
+
 int replay_init(struct replay *replay, const struct scene *scene, int64_t device, const struct oom_failure *failed,
 		uint8_t category)
 {
@@ -374,12 +406,15 @@ int replay_init(struct replay *replay, const struct scene *scene, int64_t device
 
 	*replay = (struct replay){ .scene = scene, .device = device };
 	error = take_sites(replay);
+	if (!error)
+		error = load_births(replay);
 	if (!error && failed) {
 		replay->request.bytes = failed->requested;
 		replay->request.time = failed->time;
 		replay->request.phase = phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
 		replay->request.changes = UINT64_MAX;
 		place_request(replay, failed, category);
+		note_request(replay);
 		error = answer_bytes(scene->db, "SELECT changes FROM timeline_mark WHERE oom = ?1", id,
 				     &replay->request.changes);
 	}
@@ -423,28 +458,40 @@ void replay_release(struct replay *replay)
 
 /* ---- with other sizes ----------------------------------------------------------------------------------------------- */
 
+/* Bytes in units of 2^-40: sums do not depend on the order of moves. */
+__extension__ typedef __int128 fixed;
+#define FIXED_ONE ((double)(1ull << 40))
+#define PART_MOST ((double)(1u << 20)) /* limits a change of bytes to a factor that no setting has */
+
+static fixed part_of(int64_t bytes, float keep)
+{
+	double part = 1 - (double)keep;
+
+	part = part < -PART_MOST ? -PART_MOST : part > PART_MOST ? PART_MOST : part;
+	return (fixed)bytes * (int64_t)(part * FIXED_ONE);
+}
+
 struct scenarios {
 	const struct replay_scenario *const *scenario;
 	struct replay_result *result;
 	uint32_t count;
-	double all;                                        /* bytes in use without effects */
-	double less[REPLAY_SCENARIOS_MAX][MT_PHASE_COUNT]; /* bytes that each scenario removes; below 0: adds */
+	int64_t all;                                      /* bytes in use without effects */
+	fixed less[REPLAY_SCENARIOS_MAX][MT_PHASE_COUNT]; /* bytes that each scenario removes; below 0: adds */
 };
 
 static void scenario_move(struct sweep *sweep, uint32_t site, const struct tape_event *event)
 {
 	struct scenarios *all = sweep->context;
-	double bytes = (double)event->bytes;
 	const struct replay_effect *effect;
 	uint32_t i, phase;
 
-	all->all += bytes;
+	all->all += event->bytes;
 	for (i = 0; i < all->count; i++) {
 		effect = &all->scenario[i]->effect[site];
 		if (!effect->used)
 			continue;
 		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-			all->less[i][phase] += bytes - bytes * (double)effect->keep[phase];
+			all->less[i][phase] += part_of(event->bytes, effect->keep[phase]);
 	}
 }
 
@@ -458,7 +505,7 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 
 	for (i = 0; i < all->count; i++) {
 		result = &all->result[i];
-		now = all->all - all->less[i][phase] + all->scenario[i]->extra[phase];
+		now = (double)all->all - (double)all->less[i][phase] / FIXED_ONE + all->scenario[i]->extra[phase];
 		bytes = now <= 0 ? 0 : now < (double)INT64_MAX ? (uint64_t)(now + 0.5) : (uint64_t)INT64_MAX;
 		if (sweep->asked && sweep->asked != ASKED_DONE && bytes > result->asked)
 			result->asked = bytes;

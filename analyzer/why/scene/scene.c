@@ -234,7 +234,7 @@ int scene_find_moments(struct scene *scene, struct scene_moments *moments)
 	moments->freed_is_early = !scene->process[scene->request.process].steps;
 	moments->has[SCENE_NOW] = 1;
 	moments->at[SCENE_NOW] = scene->request.when;
-	moments->kept = error == 1;
+	scene->kept = moments->kept = error == 1;
 	if (!error)
 		error = find_before(scene, moments);
 	if (!error && !scene->request.has_before && !scene->peak.is_usual)

@@ -163,6 +163,7 @@ struct scene {
 	struct oom_failures failures;
 	struct scene_request request;
 	struct scene_peak peak; /* zero after a failed request */
+	int kept;               /* 1: of lives that are over the database has sums alone (rows/kept.h) */
 	struct scene_process *process;
 	size_t processes;
 	struct scene_span *span;

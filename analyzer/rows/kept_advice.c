@@ -1,0 +1,146 @@
+/* What memana advise asks of the moment of a failed request, besides what was there: see why/effect/later.c and advise_run.c. */
+#include <stdlib.h>
+#include "kept_impl.h"
+#include "memtrace/error.h"
+#include "memtrace/phase.h"
+
+/* ---- on the way ---- */
+
+/* Sizes are numbered as by advise_run.c: births of the first computation, and later ones, end the numbers. */
+static int is_computed(const struct site_key *key)
+{
+	return key->phase != MT_PHASE_INIT && (key->phase != MT_PHASE_OTHER || key->stack);
+}
+
+void kept_born(struct kept *kept, uint32_t process, const struct mt_live *live)
+{
+	struct kept_process *of = kept_process_at(kept, process);
+	uint8_t number;
+
+	if (!of || live->kind != MT_TENSOR_ALLOC || !live->tag || live->tag >= kept->analysis->attribution.sites)
+		return;
+	if (!of->sizes)
+		of->sizes = calloc(1, sizeof(*of->sizes));
+	if (!of->sizes) {
+		kept_give_up(kept);
+		return;
+	}
+	of->now.disordered |= live->seq < of->born;
+	of->born = live->seq;
+	of->sizes->closed |= is_computed(&kept->analysis->attribution.site[live->tag].key);
+	number = sizes_number(of->sizes, live->size);
+	if (!of->sizes->closed)
+		of->sizes->weights[number]++;
+}
+
+void kept_size_gone(struct kept_process *process, const struct mt_live *live)
+{
+	uint8_t number;
+
+	if (!process->sizes || process->sizes->closed || live->kind != MT_TENSOR_ALLOC)
+		return;
+	number = sizes_find(process->sizes, live->size);
+	process->sizes->weights[number] -= process->sizes->weights[number] != 0;
+}
+
+void kept_ended(struct kept *kept, uint32_t process, const struct mt_event *event)
+{
+	const struct analysis_process *owner = &kept->analysis->process[process];
+	struct kept_process *of = kept_process_at(kept, process);
+
+	if (!of)
+		return;
+	of->now.disordered |= event->value <= of->now.ended[0].step || event->value > UINT32_MAX;
+	of->now.ended[1] = of->now.ended[0];
+	of->now.ended[0] = (struct kept_ended){ (uint32_t)event->value,
+						{ owner->step_time, process, owner->step_seq } };
+}
+
+void kept_note_request(const struct kept *kept, struct kept_at *at, uint64_t requested)
+{
+	const struct kept_process *process = &kept->process[at->when.process];
+	uint64_t figure[3];
+
+	at->request = process->now;
+	at->request.open = !process->sizes || !process->sizes->closed;
+	if (process->sizes && sizes_vocabulary(process->sizes, requested, figure)) {
+		at->request.tokens = figure[0];
+		at->request.words = figure[1];
+	}
+}
+
+/* ---- at the end ---- */
+
+/* The oldest time that is asked for. */
+static struct kept_when since(const struct kept_request *request)
+{
+	if (request->ended[1].step)
+		return request->ended[1].begin;
+	return request->ended[0].step ? request->ended[0].begin : (struct kept_when){ .time = INT64_MIN };
+}
+
+static int is_known(const struct kept *kept, const struct kept_at *at)
+{
+	const struct kept_process *process = &kept->process[at->when.process];
+	struct kept_when from = since(&at->request);
+
+	return !at->request.disordered && !(at->request.open && process->sizes && process->sizes->closed) &&
+	       !kept_is_later(&at->lost, &from);
+}
+
+static int is_of_step(const struct kept_at *at, const struct kept_life *life)
+{
+	const struct kept_ended *ended = at->request.ended;
+	int i, found = life->step == at->step;
+
+	for (i = 0; i < 2 && !found; i++)
+		found = ended[i].step && (life->step == ended[i].step ||
+					  (life->gone_seq != KEPT_STAYS && life->gone_step == ended[i].step));
+	return found;
+}
+
+/* Lives that are there, and the newest ones, are lives of the moment already. */
+static int has_passed(const struct kept *kept, const struct kept_at *at, const struct kept_life *life)
+{
+	const struct site_key *key = &kept->analysis->attribution.site[life->site].key;
+	const struct kept_process *process = &kept->process[at->when.process];
+	struct kept_when birth = kept_birth(kept, life);
+
+	return life->space == KEPT_TENSOR && key->process == at->when.process && key->device == at->device &&
+	       is_of_step(at, life) && !kept_is_later(&birth, &at->when) && !kept_is_alive(kept, life, &at->when) &&
+	       life->seq != process->newest.seq && life->seq != process->given_back.seq;
+}
+
+static int by_birth(const void *a, const void *b)
+{
+	const struct kept_life *one = a, *two = b;
+
+	return (one->seq > two->seq) - (one->seq < two->seq);
+}
+
+int kept_find_advice(const struct kept *kept, const struct kept_at *at, int failed, struct kept_moment *moment)
+{
+	size_t lives = kept->lives.count + kept->stays.count, i;
+	const struct kept_life *life;
+	struct kept_life *passed;
+
+	moment->advice = !failed || is_known(kept, at);
+	if (!failed || !moment->advice)
+		return 0;
+	moment->tokens = at->request.tokens;
+	moment->words = at->request.words;
+	moment->passed = malloc((lives + 1) * sizeof(*moment->passed));
+	if (!moment->passed || lives > UINT32_MAX)
+		return -MT_E_MEMORY;
+	for (i = 0; i < lives; i++) {
+		life = i < kept->lives.count ? &kept->life[i] : &kept->stay[i - kept->lives.count];
+		if (!has_passed(kept, at, life))
+			continue;
+		passed = &moment->passed[moment->passes++];
+		*passed = *life;
+		passed->time = passed->gone_time = 0;
+		passed->address = passed->free_node = 0;
+	}
+	qsort(moment->passed, moment->passes, sizeof(*moment->passed), by_birth);
+	return 0;
+}
