@@ -16,7 +16,7 @@ enum { KIND_INSIDE = 1, KIND_HOME = 2 };
 
 /* ---- sites that are alike ---- */
 
-/* All that reports read of a site but its stack; the same of its twin (store/load_twin.c). */
+/* All that reports read of a site but its stack; the same of its twin (store/load_renumber.c). */
 static struct tuple like_key(const struct analysis *run, uint32_t number)
 {
 	const struct site *site = &run->attribution.site[number];

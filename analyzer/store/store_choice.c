@@ -13,7 +13,7 @@ int store_held_at_peak(const struct analysis *analysis, uint32_t site)
 	return at_peak.plain + at_peak.slack != 0;
 }
 
-/* Memory of a split site that was freed belongs to the twin, as in load_twin.c. */
+/* Memory of a split site that was freed belongs to the twin, as in load_renumber.c. */
 uint32_t store_outlived_site(const struct analysis *analysis, const struct outlived_row *row)
 {
 	const struct category_site *site = row->site < analysis->categories.room ? &analysis->categories.site[row->site]
