@@ -220,12 +220,15 @@ static int is_folded(const struct facts_taker *taker)
 }
 
 /* The moment of one process is in its facts. 1; 0: none was kept; or an error. */
-static int find_moment(const struct reading *reading, struct kept_moment *moment)
+static int find_moment(const struct reading *reading, const struct facts_taker *taker)
 {
+	struct kept_moment *moment = taker->moment;
 	int found;
 
-	if (reading->run->processes == 1)
-		return facts_rows_moment(reading->io[0], reading->run, moment);
+	if (reading->run->processes == 1) {
+		found = facts_rows_moment(reading->io[0], reading->run, taker);
+		return found > 0 && taker->course ? moment->advice && taker->course->moves : found;
+	}
 	found = facts_peers(reading->run, reading->input, moment);
 	return found > 0 ? (int)moment->there : found;
 }
@@ -250,12 +253,14 @@ static int tell_rows(const struct reading *reading, const struct facts_taker *ta
 {
 	struct facts_fold fold = { 0 };
 	uint32_t i;
-	int told = 1, error = 0;
+	int told = reading->run->processes == 1 || (!taker->course && !taker->outline), error = 0;
 
 	for (i = 0; i < reading->run->processes && told > 0; i++)
 		told = facts_rows_are_there(reading->io[i], taker);
-	if (told > 0 && taker->moment)
-		told = find_moment(reading, taker->moment);
+	if (told > 0 && (taker->moment || taker->course || taker->outline))
+		told = find_moment(reading, taker);
+	if (told <= 0 && taker->moment)
+		kept_moment_release(taker->moment);
 	if (told > 0)
 		told = tell_places(reading, taker, is_folded(taker) ? &fold : NULL);
 	if (told > 0 && is_folded(taker))

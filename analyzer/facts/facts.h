@@ -3,7 +3,9 @@
 #define MEMANA_FACTS_H
 
 #include "engine/analysis.h"
+#include "rows/course.h"
 #include "rows/kept.h"
+#include "rows/outline.h"
 #include "rows/row_sink.h"
 #include "rows/sums_instants.h"
 
@@ -20,6 +22,10 @@ struct facts_taker {
 	struct row_freed *freed;       /* the stacks that freed something */
 	enum sums_detail detail;       /* lives have it, as sums; SUMS_NONE: none are asked for */
 	struct kept_moment *moment; /* NULL: it is not asked for; of several processes it needs events (facts_peers.h) */
+	struct course_moves *
+		course; /* NULL: it is not asked for; else `moment` is, too, with what advice needs. The caller frees its moves */
+	struct course_moves *
+		outline; /* NULL: it is not asked for (rows/outline.h); else of one process alone. The caller frees its moves */
 	struct phase_use_list *use; /* NULL: figures of phases are not asked for; the caller frees its rows */
 };
 

@@ -9,8 +9,8 @@
 #define BYTES_MOST (24u << 20) /* as facts */
 
 #define M(member) FACTS_MEMBER(kept_moment, member)
-static const struct facts_member moment_members[] = { M(there), M(device),     M(before),
-						      M(seq),   M(before_seq), M(before_time) };
+static const struct facts_member moment_members[] = { M(there),       M(device), M(before), M(seq),  M(before_seq),
+						      M(before_time), M(advice), M(tokens), M(words) };
 #undef M
 
 #define L(member) FACTS_MEMBER(kept_life, member)
@@ -22,8 +22,8 @@ static const struct facts_member life_members[] = {
 
 #define S(member) FACTS_MEMBER(kept_sum, member)
 static const struct facts_member sum_members[] = {
-	S(site),  S(died),       S(home),    S(tensors_inside), S(made),
-	S(freed), S(freed_home), S(largest), S(before_bytes),   S(before_count),
+	S(site),    S(died),         S(home),         S(tensors_inside), S(made), S(freed), S(freed_home),
+	S(largest), S(before_bytes), S(before_count), S(births),         S(most), S(least),
 };
 #undef S
 
@@ -43,6 +43,7 @@ static void moment_rows(struct facts_io *io, struct kept_moment *moment)
 		return;
 	ARRAY(io, moment->life, moment->lives, life_members);
 	ARRAY(io, moment->sum, moment->sums, sum_members);
+	ARRAY(io, moment->passed, moment->passes, life_members);
 	ARRAY(io, moment->mapping, moment->mappings, mapping_members);
 }
 
@@ -50,7 +51,8 @@ void facts_kept_write(struct facts_io *io, struct kept_moment *moment, struct fa
 {
 	struct facts_io own = { .writing = 1 };
 
-	if (moment->lives > ROWS_MOST || moment->sums > ROWS_MOST || moment->mappings > ROWS_MOST)
+	if (moment->lives > ROWS_MOST || moment->passes > ROWS_MOST || moment->sums > ROWS_MOST ||
+	    moment->mappings > ROWS_MOST)
 		kept_moment_release(moment);
 	facts_guess_kept(guess, FACTS_AWAY, moment);
 	moment_rows(&own, moment);
@@ -71,8 +73,8 @@ static void check(struct facts_io *io, const struct analysis *analysis, const st
 	const struct kept_life *life;
 
 	facts_check(io, moment->device < analysis->devices && moment->before <= KEPT_STEP_BEFORE);
-	for (i = 0; i < moment->lives && !io->error; i++) {
-		life = &moment->life[i];
+	for (i = 0; i < moment->lives + (uint64_t)moment->passes && !io->error; i++) {
+		life = i < moment->lives ? &moment->life[i] : &moment->passed[i - moment->lives];
 		facts_check(io, life->site && life->site < sites &&
 					life->free_node <= mt_defs_count(analysis->process[0].defs, MT_DEF_NODE));
 	}

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "database/db.h"
+#include "facts_course.h"
 #include "facts_kept.h"
 #include "facts_lots.h"
 #include "facts_use.h"
@@ -278,6 +279,7 @@ static int note_span(void *context, uint32_t process, uint8_t phase, uint32_t st
 	struct facts_rows *rows = context;
 	int error = sums_instants_span(&rows->instants, phase, step, first->seq, last->seq);
 
+	course_span(rows->course, phase, step, first);
 	return error ? error : rows->rest.span(context, process, phase, step, first, last);
 }
 
@@ -289,12 +291,39 @@ static int note_step(void *context, uint32_t process, const struct mt_event *eve
 	return error ? error : rows->rest.step(context, process, event);
 }
 
+static void note_move(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
+{
+	struct facts_rows *rows = context;
+
+	course_moved(rows->course, site, slack, bytes, time);
+	outline_moved(rows->outline, site, slack, bytes, time);
+}
+
+static void note_count(void *context, uint32_t site, int change, int64_t time)
+{
+	struct facts_rows *rows = context;
+
+	course_counted(rows->course, site, change, time);
+	outline_counted(rows->outline, site, change, time);
+}
+
+static void note_reached(void *context, uint32_t device, int oom)
+{
+	struct facts_rows *rows = context;
+
+	course_reached(rows->course, device, oom);
+	rows->rest.reached(context, device, oom);
+}
+
 static void listen(struct facts_rows *rows)
 {
 	rows->rest = rows->sink;
 	rows->sink.instant = note_instant;
 	rows->sink.span = note_span;
 	rows->sink.step = note_step;
+	rows->sink.moved = note_move;
+	rows->sink.counted = note_count;
+	rows->sink.reached = note_reached;
 }
 
 /* ---- all of them ---- */
@@ -312,8 +341,10 @@ int facts_rows_init(struct facts_rows *rows, const struct analysis *analysis)
 	if (!rows->kept)
 		return -MT_E_MEMORY;
 	row_sink_keep(&rows->rows, &rows->sink, rows->kept, 0);
+	rows->course = course_new(analysis);
+	rows->outline = outline_new(analysis);
 	rows->use = phase_use_new(analysis);
-	if (!rows->use)
+	if (!rows->course || !rows->outline || !rows->use)
 		return -MT_E_MEMORY;
 	row_sink_use(&rows->rows, rows->use);
 	listen(rows);
@@ -327,6 +358,8 @@ void facts_rows_release(struct facts_rows *rows)
 	row_sink_release(&rows->rows);
 	sums_instants_release(&rows->instants);
 	kept_free(rows->kept);
+	course_free(rows->course);
+	outline_free(rows->outline);
 	phase_use_free(rows->use);
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		free(rows->lot[i].row);
@@ -418,9 +451,14 @@ static int begin_guess(const struct facts_rows *rows, const struct kept_moment *
 void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 {
 	struct facts_guess guess = { 0 };
+	struct course_moves moves = { 0 }, outline = { 0 };
 	struct kept_moment moment;
 	int error = kept_find(rows->kept, &moment);
 
+	if (!error && moment.advice)
+		error = course_find(rows->course, moment.device, moment.oom, &moves);
+	if (!error)
+		error = outline_find(rows->outline, &outline);
 	finish(rows);
 	if (!error)
 		error = begin_guess(rows, &moment, &guess);
@@ -428,9 +466,13 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 	if (!io->error) {
 		facts_guess_write(io, &guess);
 		facts_kept_write(io, &moment, &guess);
+		facts_course_write(io, &moves, rows->analysis->process[0].events);
+		facts_course_write(io, &outline, rows->analysis->process[0].events);
 		if (write_first(io, rows))
 			write_rows(io, rows, &guess);
 	}
+	free(moves.move);
+	free(outline.move);
 	kept_moment_release(&moment);
 	facts_guess_release(&guess);
 }
@@ -650,20 +692,26 @@ int facts_rows_are_there(struct facts_io io, const struct facts_taker *taker)
 
 	facts_guess_skip(&io);
 	facts_kept_read(&io, NULL, NULL, NULL);
+	facts_course_read(&io, NULL, NULL);
+	facts_course_read(&io, NULL, NULL);
 	first = facts_count(&io, 0, 0, ROWS_FIRST);
 	if (io.error)
 		return io.error;
 	return first && (first - 1) % ROWS_USE >= (uint32_t)taker->detail && (!taker->use || first > ROWS_USE);
 }
 
-int facts_rows_moment(struct facts_io io, const struct analysis *run, struct kept_moment *moment)
+int facts_rows_moment(struct facts_io io, const struct analysis *run, const struct facts_taker *taker)
 {
 	struct facts_guess guess;
 
 	facts_guess_read(&io, &guess);
-	facts_kept_read(&io, run, moment, &guess);
+	facts_kept_read(&io, run, taker->moment, &guess);
+	facts_course_read(&io, run, taker->course);
+	facts_course_read(&io, run, taker->outline);
 	facts_guess_release(&guess);
-	return io.error ? io.error : (int)moment->there;
+	if (io.error)
+		return io.error;
+	return !taker->moment || taker->moment->there;
 }
 
 /* Behind the guess and the moment. 0 or an error, of the bytes or of the maker. */
@@ -701,6 +749,8 @@ int facts_rows_read(struct facts_io *io, const struct analysis *run, const struc
 
 	facts_guess_read(io, &reading.guess);
 	facts_kept_read(io, run, NULL, NULL);
+	facts_course_read(io, run, NULL);
+	facts_course_read(io, run, NULL);
 	first = facts_count(io, 0, 0, ROWS_FIRST);
 	if (first > ROWS_USE)
 		facts_use_read(io, place, taker->use);

@@ -49,6 +49,8 @@ struct facts_rows {
 	uint32_t changes, change_room;
 	int none; /* 1: there are no rows */
 	struct kept *kept;
+	struct course *course;
+	struct outline *outline;
 	struct phase_use *use;
 };
 
@@ -62,8 +64,11 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows);
 /* Behind the state of the analysis: whether there are rows, with all that the taker asks for. 1, 0, or an error of the bytes. */
 int facts_rows_are_there(struct facts_io io, const struct facts_taker *taker);
 
-/* The same place: the moment that a run of one process kept; release it in any case. 1; 0: none was kept; or an error of the bytes. */
-int facts_rows_moment(struct facts_io io, const struct analysis *run, struct kept_moment *moment);
+/*
+ * The same place: the moment that a run of one process kept, the moves that advice needs, and the outline. The taker asks for them, and
+ * releases them in any case. 1; 0: it asks for the moment, and none was kept; or an error of the bytes.
+ */
+int facts_rows_moment(struct facts_io io, const struct analysis *run, const struct facts_taker *taker);
 
 /*
  * The same place: tells the taker the rows, as of `place` in the run, and lives as sums between the instants that it asks for; `fold`, if

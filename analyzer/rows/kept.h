@@ -67,7 +67,8 @@ struct kept_sum {
 	uint64_t made, freed, freed_home; /* up to the moment; freed_home: in the step of the birth */
 	uint64_t largest; /* bytes of the largest earlier birth; of the largest freed, where no step ended */
 	uint64_t before_bytes, before_count; /* alive at the reference, on the device of the moment */
-	uint64_t births, most, least; /* of the whole run; bytes of the largest and of the smallest, 0: all are empty */
+	uint64_t births, most,
+		least; /* allocations of the whole run; bytes of the largest and of the smallest, 0: all are empty */
 };
 
 enum kept_before { KEPT_NO_BEFORE, KEPT_SAME_PLACE, KEPT_STEP_BEFORE };
@@ -85,7 +86,8 @@ struct kept_moment {
 		*mapping; /* alive at the moment; and one of any time for a handle with tensors that has none then */
 	uint32_t lives, sums, mappings;
 	/* For memana advise (kept_advice.c): */
-	uint32_t advice;        /* 1: the members below are known */
+	uint32_t oom;    /* number of the failed request, from 1; 0: the moment is a peak. Facts do not have it */
+	uint32_t advice; /* 1: the members below are known */
 	uint64_t tokens, words; /* figures of a failed request for logits; 0: it is for something else */
 	struct kept_life *
 		passed; /* tensors of the step of the request, and of the two before it, that are over; without times and addresses */

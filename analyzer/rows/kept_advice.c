@@ -1,4 +1,4 @@
-/* What memana advise asks of the moment of a failed request, besides what was there: see why/effect/later.c and advise_run.c. */
+/* The facts of a failed request that memana advise needs in addition to the live memory (why/effect/later.c, advise_run.c). */
 #include <stdlib.h>
 #include "kept_impl.h"
 #include "memtrace/error.h"

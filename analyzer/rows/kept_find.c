@@ -647,6 +647,7 @@ int kept_find(const struct kept *kept, struct kept_moment *moment)
 	moment->device = find.at->device;
 	moment->process = find.at->when.process;
 	moment->seq = find.at->when.seq;
+	moment->oom = find.oom ? (uint32_t)(find.oom - kept->analysis->oom) + 1 : 0;
 	known = fill(&find);
 	free(find.peer);
 	free(find.peers);

@@ -133,12 +133,13 @@ static int take_facts(struct load_sink *load, struct analysis *analysis, const s
 	struct facts_taker taker = { .maker = &load->maker, .freed = &load->sink.freed };
 	int found;
 
-	if (parts == LOAD_MOMENT)
+	if (load_keeps(parts))
 		taker.moment = &load->moment;
 	else if (load_has_sums(parts))
 		taker.detail = parts == LOAD_SUMS ? SUMS_ALL : parts == LOAD_BATCHES ? SUMS_BATCHES : SUMS_STEPS;
 	else
 		return 0;
+	taker.course = parts == LOAD_ADVICE ? &load->course : NULL;
 	taker.use = parts == LOAD_PHASES ? &load->use : NULL;
 	if (parts != LOAD_STEPS && parts != LOAD_SUMS)
 		load->spans.analysis = analysis;
@@ -194,7 +195,8 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error)
 		error = store_summary(db, analysis, 1);
 	if (!error && load.timeline.model.tape)
-		error = load_timeline_store(&load.timeline, db);
+		error = found ? load_timeline_course(&load.course, analysis, load.moment.device, db)
+			      : load_timeline_store(&load.timeline, db);
 	if (!error)
 		error = load_freed_store(&load.sink.freed, analysis, db);
 	if (!error)

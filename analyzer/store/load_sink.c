@@ -419,6 +419,7 @@ void load_sink_release(struct load_sink *load)
 	db_finish(load->forget);
 	kept_free(load->kept);
 	kept_moment_release(&load->moment);
+	free(load->course.move);
 	free(load->use.row);
 	free(load->spans.sum);
 	free(load->spans.whole);

@@ -8,6 +8,7 @@
 #include "load.h"
 #include "load_rows.h"
 #include "memtrace/ledger.h"
+#include "rows/course.h"
 #include "rows/kept.h"
 #include "rows/row_sink.h"
 #include "timeline/inflow.h"
@@ -74,6 +75,10 @@ int load_timeline_init(struct load_timeline *timeline, struct analysis *analysis
 /* Fills the tables after the last event. Returns 0 or -MT_E_x. */
 int load_timeline_store(struct load_timeline *timeline, struct db *db);
 
+/* Fills the tables from facts, after analysis_settle. Returns 0 or -MT_E_x. */
+int load_timeline_course(const struct course_moves *course, const struct analysis *analysis, uint32_t device,
+			 struct db *db);
+
 void load_timeline_release(struct load_timeline *timeline);
 
 /* The lives at a few instants (load_instants.c). This sink passes on a part of the calls to the sink of the rows. */
@@ -134,9 +139,10 @@ struct load_sink {
 	struct load_timeline timeline; /* used only for LOAD_TIMELINE and LOAD_ADVICE */
 	struct load_at at;
 	struct db_stmt *forget;
-	struct kept *kept;         /* LOAD_MOMENT: the moment kept by the pass, else NULL */
-	struct kept_moment moment; /* moment of the facts or of the pass; empty otherwise */
-	struct phase_use_list use; /* LOAD_PHASES from facts; empty otherwise */
+	struct kept *kept;          /* LOAD_MOMENT: the moment kept by the pass, else NULL */
+	struct kept_moment moment;  /* moment of the facts or of the pass; empty otherwise */
+	struct course_moves course; /* LOAD_ADVICE from facts; empty otherwise */
+	struct phase_use_list use;  /* LOAD_PHASES from facts; empty otherwise */
 };
 
 /*

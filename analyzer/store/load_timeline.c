@@ -63,6 +63,31 @@ static int store_marks(struct db *db, const struct model *model)
 	return error;
 }
 
+static int store_course_mark(struct db *db, const struct course_moves *course, uint32_t device)
+{
+	struct db_stmt *stmt;
+	int error = db_prepare(db, &stmt, "INSERT INTO timeline_mark VALUES (?, ?, ?)");
+
+	if (!error && course->oom)
+		error = store_mark(stmt, device, course->oom, course->changes);
+	db_finish(stmt);
+	return error;
+}
+
+int load_timeline_course(const struct course_moves *course, const struct analysis *analysis, uint32_t device,
+			 struct db *db)
+{
+	struct tape *tape;
+	int error = inflow_tape(&tape, analysis, course);
+
+	if (!error)
+		error = store_blocks(db, tape);
+	if (!error)
+		error = store_course_mark(db, course, device);
+	tape_free(tape);
+	return error;
+}
+
 int load_timeline_store(struct load_timeline *timeline, struct db *db)
 {
 	int error = inflow_publish(&timeline->inflow, 1);

@@ -268,6 +268,61 @@ static void share_most(struct inflow *inflow, const struct tape_share *share)
 	from->most = share->bytes;
 }
 
+/* Sites that the categories have split, at the end. *share: the caller's, also after an error. */
+static int find_shares(const struct analysis *analysis, struct tape_share **share, uint32_t *shares)
+{
+	uint32_t sites = analysis->attribution.sites, i;
+
+	*shares = 0;
+	*share = calloc((size_t)sites + 1, sizeof(**share));
+	if (!*share)
+		return -MT_E_MEMORY;
+	if (sites > analysis->categories.room)
+		sites = analysis->categories.room;
+	for (i = 1; i < sites; i++)
+		*shares += (uint32_t)share_of(analysis, i, &(*share)[*shares]);
+	return 0;
+}
+
+static int add_moves(struct tape *tape, const struct course_moves *course)
+{
+	const struct course_move *move;
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < course->moves && !error; i++) {
+		move = &course->move[i];
+		error = tape_add_event(tape,
+				       &(struct tape_event){ .time = move->time,
+							     .bytes = move->bytes,
+							     .more = move->more & 1u,
+							     .cell = TAPE_CELL(move->site, move->slack) & INT32_MAX,
+							     .count = move->count });
+	}
+	tape_settle(tape);
+	return error;
+}
+
+int inflow_tape(struct tape **tape, const struct analysis *analysis, const struct course_moves *moves)
+{
+	struct tape *whole = tape_new();
+	struct tape_share *share = NULL;
+	uint32_t shares = 0;
+	int error = whole ? find_shares(analysis, &share, &shares) : -MT_E_MEMORY;
+
+	*tape = NULL;
+	if (!error)
+		error = add_moves(whole, moves);
+	if (!error && shares)
+		error = tape_split(tape, whole, share, shares);
+	else if (!error)
+		*tape = whole;
+	free(share);
+	if (*tape != whole)
+		tape_free(whole);
+	return error;
+}
+
 static int split_tape(struct inflow *inflow, const struct tape_share *share, uint32_t shares)
 {
 	uint32_t i;
@@ -284,16 +339,11 @@ static int split_tape(struct inflow *inflow, const struct tape_share *share, uin
 /* Splits sites on the tape where the categories have split them (attribution_split). */
 static int split_sites(struct inflow *inflow)
 {
-	const struct analysis *analysis = inflow->analysis;
-	uint32_t sites = analysis->attribution.sites, i, shares = 0;
-	struct tape_share *share = calloc((size_t)sites + 1, sizeof(*share));
-	int error = share ? 0 : -MT_E_MEMORY;
+	struct tape_share *share;
+	uint32_t shares;
+	int error = find_shares(inflow->analysis, &share, &shares);
 
-	if (sites > analysis->categories.room)
-		sites = analysis->categories.room;
-	for (i = 1; i < sites && !error; i++)
-		shares += (uint32_t)share_of(analysis, i, &share[shares]);
-	if (shares)
+	if (!error && shares)
 		error = split_tape(inflow, share, shares);
 	free(share);
 	return error;

@@ -10,7 +10,9 @@
 #include <stdint.h>
 #include "engine/analysis.h"
 #include "model.h"
+#include "rows/course.h"
 #include "site_name.h"
+#include "tape.h"
 
 /* A site's bytes now, and the most that the site has held, for all processes of a device. */
 struct inflow_site {
@@ -66,5 +68,11 @@ struct analysis_sink inflow_sink(struct inflow *inflow, struct model *model, str
 int inflow_publish(struct inflow *inflow, int end);
 
 void inflow_release(struct inflow *inflow);
+
+/*
+ * Makes a settled tape of the moves that facts have, with sites split as the categories have split them. *tape: the caller's; NULL after an error.
+ * Returns 0 or an error of tape_add.
+ */
+int inflow_tape(struct tape **tape, const struct analysis *analysis, const struct course_moves *moves);
 
 #endif

@@ -137,7 +137,8 @@ struct model {
 	const char *verdict;              /* one sentence; "": not yet */
 	char trouble[256];                /* "": none; else the fault and its file, also after MODEL_READ (damage) */
 	char unended[192];                /* names of the incomplete traces; "": none, or `trouble` has the fault */
-	int error;                 /* -MT_E_x why the state is MODEL_FAILED, 0: it is not, or reading was stopped */
+	int outlined; /* 1: the tape is an outline of the whole run (rows/outline.h); the exact tape is being read */
+	int error;    /* -MT_E_x why the state is MODEL_FAILED, 0: it is not, or reading was stopped */
 	unsigned edition;          /* grows when facts of sites change; results computed before are stale */
 	int stop;                  /* set by the screen: end reading soon */
 	struct model_texts *texts; /* private: all strings */

@@ -1,5 +1,5 @@
 /*
- * facts.h - what one pass over a trace finds, kept in the trace: `memana top`, `oom`, `growth`, `steps`, `phases`, `retained`, `check` and
+ * facts.h - what one pass over a trace finds, kept in the trace: `memana top`, `oom`, `advise`, `growth`, `steps`, `phases`, `retained`, `check` and
  * `diff` without its events.
  *
  *     collector   writes events ──> trace.zst ──> a pass of its own, in a thread behind the collector

@@ -21,7 +21,7 @@ short() { "$memrec" -o short.zst -- "$BUILD/samples/rl_step" >/dev/null 2>&1 && 
 check "a short one has none" short
 
 # same TRACE...: text, JSON, messages and exit status with and without --full.
-all_forms=("top --why --json" top "growth --json" "steps --json" "phases --json" "retained --json" "oom --json" "oom --why" "check --json --growth 1MiB" "diff --json short.zst")
+all_forms=("top --why --json" top "growth --json" "steps --json" "phases --json" "retained --json" "oom --json" "oom --why" "advise --json -n 0" "check --json --growth 1MiB" "diff --json short.zst")
 forms=("${all_forms[@]}")
 same() {
 	local form way got
@@ -39,6 +39,9 @@ check "the answer is that of the events" same long.zst
 moment() { "$BUILD/tests/unit/test_facts" --write "$1"; }
 failed() { [ "$("$memana" sql long.zst "SELECT max(seq) FROM oom WHERE NOT had" | tail -1)" = "$(moment long.zst)" ]; }
 check "its facts have the failed request" failed
+# One step of a thousand, the first and the newest ones.
+course() { local moves; moves=$("$BUILD/tests/unit/test_facts" --write course:long.zst) && [ "$moves" -gt 5000 ] && [ "$moves" -lt 40000 ]; }
+check "they have the moves of a few steps for advise" course
 agree() { "$memana" verify long.zst | grep -q "^  facts       agree" && "$memana" verify --json short.zst | grep -q '"facts": "none"'; }
 check "verify makes them from the events" agree
 untrue() { cp long.zst u.zst && "$BUILD/tests/unit/test_facts" --write untrue:u.zst && status 3 "$memana" verify u.zst && grep -q 'u.zst: its facts differ' err; }
@@ -73,7 +76,7 @@ forms=(top "steps --json" "phases --json" "retained --json")
 check "damage is told as without facts" damaged
 torn() { head -c $(($(stat -c %s long.zst) - 1000)) long.zst >t.zst && same t.zst; }
 check "a torn end, too" torn
-forms=(top "oom --json")
+forms=(top "oom --json" "advise --json")
 check "rules of the command line are asked" eval 'echo "rules: []" >r.yaml; same --rules r.yaml long.zst'
 
 forms=("${all_forms[@]}")

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include "database/db.h"
+#include "facts/facts_course.h"
 #include "facts/facts_kept.h"
 #include "facts/facts_rows.h"
 #include "facts/facts_state.h"
@@ -380,15 +381,23 @@ static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 	struct facts_place *place = facts_places(run);
 	struct row_freed freed = { 0 };
 	struct kept_moment moment = { 0 };
+	struct course_moves course = { 0 }, outline = { 0 };
 	struct phase_use_list use = { 0 };
-	const struct facts_taker taker = { &maker, &freed, of_a_moment ? SUMS_NONE : SUMS_STEPS + detail++ % 3,
-					   of_a_moment ? &moment : NULL, &use };
+	const struct facts_taker taker = { &maker,
+					   &freed,
+					   of_a_moment ? SUMS_NONE : SUMS_STEPS + detail++ % 3,
+					   of_a_moment ? &moment : NULL,
+					   of_a_moment ? &course : NULL,
+					   &outline,
+					   &use };
 
 	CHECK(!analysis_settle(run));
-	if (!of_a_moment || facts_rows_moment(*io, run, &moment) >= 0)
+	if (!of_a_moment || facts_rows_moment(*io, run, &taker) >= 0)
 		CHECK(facts_rows_read(io, run, place, &taker, NULL) <= 1);
 	row_freed_release(&freed);
 	kept_moment_release(&moment);
+	free(course.move);
+	free(outline.move);
 	free(use.row);
 	free(place);
 }
@@ -447,8 +456,8 @@ TEST(made_up_facts)
 
 /* ---- the moment of memana oom ---- */
 
-/* The moment that the facts of the trace have; release it. */
-static struct kept_moment moment_of(const char *path)
+/* The moment that the facts of the trace have; release it. `course`: with that of advice, which the caller frees; NULL: without. */
+static struct kept_moment moment_of(const char *path, struct course_moves *course)
 {
 	struct load_allocation_raw row[2];
 	const struct row_maker maker = { .context = row, .row = take_row, .residence = take_change };
@@ -459,7 +468,8 @@ static struct kept_moment moment_of(const char *path)
 
 	CHECK(!mt_reader_open(&input.reader, path));
 	CHECK(facts_run_rows(&analysis, &input, 1, facts_kit_rules(),
-			     &(struct facts_taker){ .maker = &maker, .freed = &freed, .moment = &moment }) >= 0);
+			     &(struct facts_taker){
+				     .maker = &maker, .freed = &freed, .moment = &moment, .course = course }) >= 0);
 	row_freed_release(&freed);
 	analysis_release(&analysis);
 	mt_reader_free(input.reader);
@@ -473,7 +483,7 @@ TEST(facts_have_the_moment_of_memana_oom)
 	uint32_t i;
 
 	CHECK(facts_kit_seal(path));
-	moment = moment_of(path);
+	moment = moment_of(path, NULL);
 	CHECK(moment.there && moment.lives && moment.sums);
 	for (i = 1; i < moment.lives && moment.life[i].gone_seq > moment.seq; i++)
 		CHECK(moment.life[i].seq > moment.life[i - 1].seq);
@@ -499,7 +509,7 @@ TEST(a_peak_in_the_beginning_of_many_steps_is_kept)
 	}
 	builder_close(&m);
 	CHECK(facts_kit_seal(path));
-	moment = moment_of(path);
+	moment = moment_of(path, NULL);
 	CHECK(moment.there && moment.before == KEPT_STEP_BEFORE && moment.before_seq && moment.before_seq < moment.seq);
 	CHECK(moment.lives && moment.life[0].step == 3 && moment.life[0].bytes == 2 * MIB);
 	kept_moment_release(&moment);
@@ -674,15 +684,24 @@ static void seal_small(const char *argument)
 
 /*
  * For tests of commands: --write FOLDER gives the folder's traces facts. --write untrue:TRACE gives it untrue ones. --write
- * room:BYTES:TRACE is seal_small. --write TRACE prints the event of the moment in its facts.
+ * room:BYTES:TRACE is seal_small. --write TRACE prints the event of the moment in its facts, and --write
+ * course:TRACE the number of moves for advice.
  */
 static void write_for_tests(const char *path)
 {
+	struct course_moves course = { 0 };
 	struct kept_moment moment;
 
 	if (!strncmp(path, "untrue:", 7)) {
 		facts_kit_is_untrue = 1;
 		exit(!facts_kit_seal(path + 7));
+	}
+	if (!strncmp(path, "course:", 7)) {
+		moment = moment_of(path + 7, &course);
+		printf("%" PRIu32 "\n", course.moves);
+		kept_moment_release(&moment);
+		free(course.move);
+		return;
 	}
 	if (!strncmp(path, "room:", 5)) {
 		seal_small(path + 5);
@@ -692,7 +711,7 @@ static void write_for_tests(const char *path)
 		seal_all(path);
 		return;
 	}
-	moment = moment_of(path);
+	moment = moment_of(path, NULL);
 	if (moment.there)
 		printf("%" PRIu64 "\n", moment.seq);
 	kept_moment_release(&moment);

@@ -5,10 +5,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include "facts_kit.h"
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/peak_verdict.h"
 #include "screen/data/feed.h"
+#include "screen/data/feed_facts.h"
 #include "screen/data/liveset.h"
 #include "screen/data/series.h"
 #include "store/load.h"
@@ -741,6 +743,74 @@ TEST(a_trace_without_its_end_is_told_of)
 		close_run(&loaded);
 		close_run(&run);
 	}
+}
+
+/* ---- the first picture of a long run ---- */
+
+/* The most bytes of the device on the tape, by complete changes. */
+static uint64_t most_of(const struct model *model, uint32_t device)
+{
+	uint64_t held = 0, most = 0, i;
+	const struct tape_event *event;
+	uint32_t run;
+
+	for (i = 0; i < model->events; i++) {
+		event = tape_at(model->tape, i, &run);
+		held += model->site[TAPE_SITE((uint32_t)event->cell)].device == device ? (uint64_t)event->bytes : 0;
+		most = !event->more && held > most ? held : most;
+	}
+	return most;
+}
+
+static void check_outline(const char *path)
+{
+	char *paths[] = { (char *)path };
+	struct analysis analysis = { 0 };
+	struct run first, whole;
+	uint32_t i;
+
+	open_run(&first, paths, 1);
+	CHECK_EQ(model_add_process(&first.model, &(struct model_process){ .file = path }), 0);
+	CHECK_EQ(feed_facts(&first.model, &analysis, first.source.input, 1, first.source.rules), 1);
+	read_run(&whole, paths, 1);
+	CHECK(first.model.outlined && !whole.model.outlined);
+	CHECK_EQ(whole.model.state, MODEL_READ);
+	CHECK_EQ(first.model.spans, whole.model.spans);
+	CHECK_EQ(first.model.steps, whole.model.steps);
+	CHECK_EQ(first.model.sites, whole.model.sites);
+	CHECK_EQ(first.model.last_time, whole.model.last_time);
+	for (i = 1; i < first.model.sites; i++)
+		CHECK_EQ(first.model.site[i].category, whole.model.site[i].category);
+	for (i = 0; i < first.model.devices; i++) {
+		CHECK_EQ(most_of(&first.model, i), most_of(&whole.model, i));
+		CHECK_EQ(most_of(&first.model, i), first.model.device[i].peak);
+		CHECK_EQ(first.model.device[i].peak, whole.model.device[i].peak);
+	}
+	analysis_release(&analysis);
+	close_run(&whole);
+	close_run(&first);
+}
+
+TEST(facts_are_the_first_picture)
+{
+	static const char *const names[] = { "v1-kinds", "v1-census", "v1-run", "v1-keep" };
+	char from[4096];
+	const char *path;
+	uint8_t *bytes;
+	size_t i, size, sealed = 0;
+
+	for (i = 0; i < MT_ARRAY_SIZE(names); i++) {
+		snprintf(from, sizeof(from), "%s/tests/golden/%s.zst", getenv("SRC") ? getenv("SRC") : ".", names[i]);
+		path = kit_path("outlined.zst");
+		bytes = kit_load(from, &size);
+		kit_save(path, bytes, size);
+		free(bytes);
+		if (!facts_kit_seal(path))
+			continue;
+		sealed++;
+		check_outline(path);
+	}
+	CHECK(sealed > 1);
 }
 
 TEST_MAIN()

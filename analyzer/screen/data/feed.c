@@ -1,4 +1,5 @@
 #include "feed.h"
+#include "feed_facts.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +25,9 @@ struct feed {
 	int64_t looked_at; /* ns: time of the last check whether the recordings run */
 	pthread_t thread;
 	int running; /* 1: the thread must be waited for */
+	/* While the exact tape is read behind a first picture: the model of it, and the batches of its inflow. */
+	struct model exact;
+	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
 };
 
 /* ---- facts known before the first event ---- */
@@ -238,18 +242,85 @@ static void *follow(void *context)
 	return NULL;
 }
 
+static int read_events(struct feed *feed, const struct analysis_sink *sink)
+{
+	const struct source *source = feed->source;
+	int error = analysis_run(&feed->analysis, source->input, source->inputs, source->rules, sink);
+	int published = inflow_publish(&feed->inflow, error == 0);
+
+	return error ? error : published;
+}
+
+/* ---- behind a first picture ---- */
+
+static int pass_on(void *context, uint32_t process, uint64_t events, uint64_t bytes)
+{
+	struct feed *feed = (struct feed *)((char *)context - offsetof(struct feed, inflow));
+
+	model_lock(feed->model);
+	feed->exact.stop = feed->model->stop;
+	feed->model->bytes_read += bytes;
+	model_unlock(feed->model);
+	return feed->batch(context, process, events, bytes);
+}
+
+static void show_verdict(struct model *model, const struct sentence *sentence)
+{
+	const char *verdict;
+
+	model_lock(model);
+	verdict = model_text(model, sentence->text);
+	if (verdict)
+		model->verdict = verdict;
+	model_unlock(model);
+}
+
+/* The summary is that of the facts. */
+static int read_exact(struct feed *feed, struct sentence *sentence)
+{
+	struct analysis_sink sink;
+	int error = make_summary(feed, sentence);
+
+	analysis_release(&feed->analysis);
+	feed->analysis = (struct analysis){ 0 };
+	mt_reader_rewind(feed->source->input[0].reader);
+	if (!error)
+		show_verdict(feed->model, sentence);
+	if (!error)
+		error = model_init(&feed->exact);
+	if (error)
+		return error;
+	error = add_processes(&feed->exact, feed->source);
+	sink = inflow_sink(&feed->inflow, &feed->exact, &feed->analysis);
+	feed->batch = sink.batch;
+	sink.batch = pass_on;
+	if (!error)
+		error = read_events(feed, &sink);
+	if (!error)
+		error = fold_ooms(&feed->exact, feed->db);
+	if (!error)
+		error = feed_facts_replace(feed->model, &feed->exact);
+	model_release(&feed->exact);
+	return error;
+}
+
 static void *run(void *context)
 {
 	struct feed *feed = context;
 	const struct source *source = feed->source;
-	struct analysis_sink sink = inflow_sink(&feed->inflow, feed->model, &feed->analysis);
+	struct analysis_sink sink;
 	struct sentence sentence = { 0 };
-	int error = analysis_run(&feed->analysis, source->input, source->inputs, source->rules, &sink);
-	int published = inflow_publish(&feed->inflow, error == 0);
+	int found = feed_facts(feed->model, &feed->analysis, source->input, source->inputs, source->rules);
+	int error = found < 0 ? found : 0;
 
-	error = error ? error : published;
-	if (!error)
-		error = make_summary(feed, &sentence);
+	if (found > 0) {
+		error = read_exact(feed, &sentence);
+	} else if (!error) {
+		sink = inflow_sink(&feed->inflow, feed->model, &feed->analysis);
+		error = read_events(feed, &sink);
+		if (!error)
+			error = make_summary(feed, &sentence);
+	}
 	finish(feed, &sentence, error);
 	inflow_release(&feed->inflow);
 	analysis_release(&feed->analysis);

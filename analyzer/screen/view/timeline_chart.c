@@ -137,7 +137,9 @@ static void draw_reading(struct area area, const struct model *model)
 		text_count(traces, sizeof(traces), model->processes, "trace");
 	else
 		snprintf(traces, sizeof(traces), "the trace");
-	if (model->events >= 1000000)
+	if (model->outlined)
+		snprintf(events, sizeof(events), "outline of all");
+	else if (model->events >= 1000000)
 		snprintf(events, sizeof(events), "%.1f M", (double)model->events / 1e6);
 	else
 		text_number(events, model->events);

@@ -204,7 +204,8 @@ static int is_asked_before(const struct sweep *sweep, int64_t time)
 
 	return replay->request.bytes && !sweep->asked &&
 	       (time > replay->request.time ||
-		(time == replay->request.time && sweep->time == time && sweep->changes_now >= replay->request.changes));
+		(time == replay->request.time &&
+		 (!replay->request.changes || (sweep->time == time && sweep->changes_now >= replay->request.changes))));
 }
 
 static void take_event(struct sweep *sweep, const struct tape_event *event)
@@ -512,9 +513,17 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 		if (sweep->asked == ASKED_LATER || bytes <= result->peak[phase])
 			continue;
 		result->peak[phase] = bytes;
-		if (bytes > result->most)
-			result->most = bytes, result->phase = phase;
 	}
+}
+
+/* Finds the highest peak. The first phase wins among equal peaks. */
+static void find_most(struct replay_result *result)
+{
+	uint8_t phase;
+
+	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+		if (result->peak[phase] > result->most)
+			result->most = result->peak[phase], result->phase = phase;
 }
 
 int replay_sweep(const struct replay *replay, const struct replay_scenario *const *scenario, uint32_t count,
@@ -522,9 +531,14 @@ int replay_sweep(const struct replay *replay, const struct replay_scenario *cons
 {
 	static const struct sweep_eye eye = { scenario_move, scenario_settled };
 	struct scenarios all = { .scenario = scenario, .result = result, .count = count };
+	uint32_t i;
+	int error;
 
 	if (count > REPLAY_SCENARIOS_MAX)
 		return -MT_E_LIMIT;
 	memset(result, 0, count * sizeof(*result));
-	return run(replay, &eye, &all);
+	error = run(replay, &eye, &all);
+	for (i = 0; i < count; i++)
+		find_most(&result[i]);
+	return error;
 }

@@ -1,0 +1,552 @@
+#include "course.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/base.h"
+#include "memtrace/error.h"
+
+#define LOOKED_AT 8u   /* parts with the same moves that a new part is compared with */
+#define LOOKS_MOST 64u /* for each move, and LOOKS_FREE */
+#define LOOKS_FREE (1u << 24)
+#define MARKS 2u /* newest failed requests of the framework, and of the driver */
+
+/* The bytes and allocations of a site. */
+struct holding {
+	uint32_t site;
+	uint64_t bytes, count;
+};
+
+/* A step, or what lies between two. */
+struct part {
+	uint64_t hash; /* hash of sites and phases */
+	struct course_move *move;
+	uint32_t moves;
+	struct holding *begin; /* holdings before the first move, by site */
+	uint32_t holdings;
+	int64_t time; /* time of the move before */
+};
+
+/* A failed request. */
+struct mark {
+	uint32_t oom; /* its number, from 1; 0: none */
+	int64_t time;
+	const struct course_move *part; /* the moves of the part that has it; NULL: the open one */
+	uint32_t at;                    /* moves of the part before it */
+};
+
+struct sums {
+	uint64_t bytes, count; /* a hostile trace can make them wrap */
+};
+
+struct of_device {
+	struct part *part; /* those that are kept, by time */
+	uint32_t parts, part_room;
+	struct course_move *open; /* moves since */
+	uint32_t opens, open_room;
+	struct holding *begin; /* holdings before the open part */
+	uint32_t holdings;
+	int64_t time;     /* time of the newest move in a closed part */
+	struct sums *now; /* by site, at the begin of the open part */
+	uint32_t sites;
+	uint64_t event; /* the event of the newest move */
+	struct mark mark[MARKS];
+};
+
+struct span {
+	int64_t time;
+	uint8_t phase;
+};
+
+struct course {
+	const struct analysis *analysis;
+	int none; /* 1: there is no course */
+	struct of_device *device;
+	uint32_t devices;
+	struct span *span; /* the span in which the open parts begin, and the spans after it */
+	uint32_t spans, span_room;
+	uint32_t step;            /* step of the newest span */
+	uint64_t room;            /* moves and holdings that are kept */
+	uint64_t moves, looks;    /* all moves; sites that were looked at for what they hold */
+	int64_t newest;           /* time of the newest move */
+	struct sums *one, *other; /* by site: for comparisons */
+	uint32_t sites;
+};
+
+static void release_part(struct course *course, struct part *part)
+{
+	course->room -= part->moves + part->holdings;
+	free(part->move);
+	free(part->begin);
+}
+
+static void give_up(struct course *course)
+{
+	struct of_device *of;
+	uint32_t i;
+
+	for (of = course->device; of < course->device + course->devices; of++) {
+		for (i = 0; i < of->parts; i++)
+			release_part(course, &of->part[i]);
+		free(of->part);
+		free(of->open);
+		free(of->begin);
+		free(of->now);
+	}
+	free(course->device);
+	free(course->span);
+	free(course->one);
+	free(course->other);
+	*course = (struct course){ .analysis = course->analysis, .none = 1 };
+}
+
+struct course *course_new(const struct analysis *analysis)
+{
+	struct course *course = calloc(1, sizeof(*course));
+
+	if (course)
+		*course = (struct course){ .analysis = analysis, .newest = INT64_MIN };
+	return course;
+}
+
+void course_free(struct course *course)
+{
+	if (course)
+		give_up(course);
+	free(course);
+}
+
+/* Room for one more of an array. 0, or there is no course any more. */
+static int make_room(struct course *course, void *array, uint32_t count, uint32_t *room, size_t size)
+{
+	uint32_t wanted = *room ? *room * 2 : 64;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	grown = count < COURSE_MOST ? realloc(*(void **)array, wanted * size) : NULL;
+	if (!grown) {
+		give_up(course);
+		return -1;
+	}
+	*(void **)array = grown;
+	*room = wanted;
+	return 0;
+}
+
+/* Zeroed entries up to that of the site. 0, or there is no course any more. */
+static int make_sums(struct course *course, struct sums **sums, uint32_t *sites, uint32_t most)
+{
+	struct sums *grown = *sites < most ? realloc(*sums, most * sizeof(*grown)) : *sums;
+
+	if (!grown && most) {
+		give_up(course);
+		return -1;
+	}
+	if (*sites < most)
+		memset(grown + *sites, 0, (most - *sites) * sizeof(*grown));
+	*sums = grown;
+	*sites = *sites < most ? most : *sites;
+	return 0;
+}
+
+/* ---- moves ---- */
+
+static struct of_device *device_at(struct course *course, uint32_t device)
+{
+	struct of_device *grown;
+
+	if (device < course->devices)
+		return &course->device[device];
+	grown = realloc(course->device, ((size_t)device + 1) * sizeof(*grown));
+	if (!grown) {
+		give_up(course);
+		return NULL;
+	}
+	memset(grown + course->devices, 0, (device + 1 - course->devices) * sizeof(*grown));
+	course->device = grown;
+	course->devices = device + 1;
+	return &grown[device];
+}
+
+/* The move of the site in the running change. NULL: there is none. */
+static struct course_move *find_move(struct of_device *of, uint64_t event, uint32_t site)
+{
+	uint32_t i = of->opens;
+
+	if (!i || of->event != event)
+		return NULL;
+	do
+		i--;
+	while (of->open[i].site != site && i && of->open[i - 1].more);
+	return of->open[i].site == site ? &of->open[i] : NULL;
+}
+
+/* All moves during one event are one change. */
+static void add(struct course *course, uint32_t site, int64_t bytes, int32_t count, int64_t time)
+{
+	uint64_t event = course->analysis->process[0].events;
+	struct of_device *of;
+	struct course_move *move;
+
+	if (course->none)
+		return;
+	of = device_at(course, course->analysis->attribution.site[site].key.device);
+	move = of ? find_move(of, event, site) : NULL;
+	if (move) {
+		move->bytes = (int64_t)((uint64_t)move->bytes + (uint64_t)bytes);
+		move->count = (int32_t)((uint32_t)move->count + (uint32_t)count);
+		return;
+	}
+	if (!of || make_room(course, &of->open, of->opens, &of->open_room, sizeof(*of->open)))
+		return;
+	course->newest = time > course->newest ? time : course->newest;
+	if (of->opens && of->event == event)
+		of->open[of->opens - 1].more = 1;
+	of->event = event;
+	course->moves++;
+	of->open[of->opens++] = (struct course_move){
+		.time = course->newest, .bytes = bytes, .site = site, .count = count
+	};
+}
+
+void course_moved(struct course *course, uint32_t site, int slack, int64_t bytes, int64_t time)
+{
+	if (!slack)
+		add(course, site, bytes, 0, time);
+}
+
+void course_counted(struct course *course, uint32_t site, int change, int64_t time)
+{
+	add(course, site, 0, change, time);
+}
+
+void course_reached(struct course *course, uint32_t device, int oom)
+{
+	const struct analysis *analysis = course->analysis;
+	const struct analysis_oom *failed;
+	struct of_device *of;
+	struct mark *mark;
+
+	if (!oom || course->none)
+		return;
+	failed = &analysis->oom[analysis->ooms - 1];
+	of = device_at(course, device);
+	mark = of ? &of->mark[failed->kind == MT_TENSOR_OOM] : NULL;
+	if (mark && mark->oom != analysis->ooms) /* not one of those that are only counted */
+		*mark = (struct mark){ .oom = analysis->ooms, .time = failed->time, .at = of->opens };
+}
+
+/* ---- parts ---- */
+
+/* The phase at the time, as memana advise finds it: that of the newest stretch that has begun. */
+static uint8_t phase_at(const struct course *course, int64_t time, uint32_t *at)
+{
+	if (!course->spans)
+		return MT_PHASE_OTHER;
+	while (*at + 1 < course->spans && course->span[*at + 1].time <= time)
+		(*at)++;
+	return course->span[*at].phase;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t hash_of(const struct course *course, const struct course_move *move, uint32_t moves)
+{
+	uint64_t hash = moves;
+	uint32_t span = 0, i;
+
+	for (i = 0; i < moves; i++)
+		hash = mix(hash,
+			   (uint64_t)move[i].site << 8 | (move[i].more ? 255u : phase_at(course, move[i].time, &span)));
+	return hash;
+}
+
+/* Adds what is held, or (sign -1) takes it away. */
+static void hold(struct sums *sums, const struct holding *holding, uint32_t holdings, int sign)
+{
+	uint32_t i;
+
+	for (i = 0; i < holdings; i++) {
+		sums[holding[i].site].bytes += sign < 0 ? 0 - holding[i].bytes : holding[i].bytes;
+		sums[holding[i].site].count += sign < 0 ? 0 - holding[i].count : holding[i].count;
+	}
+}
+
+static void apply(struct sums *sums, const struct course_move *move)
+{
+	sums[move->site].bytes += (uint64_t)move->bytes;
+	sums[move->site].count += (uint64_t)(int64_t)move->count;
+}
+
+enum { HOLDS_LESS = 1, HOLDS_MORE = 2 }; /* bits: no more anywhere; no less anywhere */
+
+static int compare_site(const struct course *course, uint32_t site)
+{
+	int64_t bytes = (int64_t)(course->one[site].bytes - course->other[site].bytes),
+		count = (int64_t)(course->one[site].count - course->other[site].count);
+
+	return (bytes <= 0 && count <= 0 ? HOLDS_LESS : 0) | (bytes >= 0 && count >= 0 ? HOLDS_MORE : 0);
+}
+
+/* Two parts with the same hash: whether the first holds less, or more, after each move. */
+static int compare(struct course *course, const struct part *one, const struct part *other)
+{
+	int holds = HOLDS_LESS | HOLDS_MORE;
+	uint32_t i, moves = 0;
+
+	hold(course->one, one->begin, one->holdings, 1);
+	hold(course->other, other->begin, other->holdings, 1);
+	for (i = 0; i < one->holdings && holds; i++)
+		holds &= compare_site(course, one->begin[i].site);
+	for (i = 0; i < other->holdings && holds; i++)
+		holds &= compare_site(course, other->begin[i].site);
+	for (; moves < one->moves && holds; moves++) {
+		apply(course->one, &one->move[moves]);
+		apply(course->other, &other->move[moves]);
+		holds &= one->move[moves].site == other->move[moves].site ? compare_site(course, one->move[moves].site)
+									  : 0;
+	}
+	hold(course->one, one->begin, one->holdings, -1);
+	hold(course->other, other->begin, other->holdings, -1);
+	for (i = 0; i < moves; i++) {
+		course->one[one->move[i].site] = (struct sums){ 0 };
+		course->other[other->move[i].site] = (struct sums){ 0 };
+	}
+	return holds;
+}
+
+static int is_marked(const struct of_device *of, const struct part *part)
+{
+	uint32_t i;
+
+	for (i = 0; i < MARKS; i++)
+		if (of->mark[i].oom && of->mark[i].part == part->move)
+			return 1;
+	return 0;
+}
+
+static void drop(struct course *course, struct of_device *of, uint32_t at)
+{
+	release_part(course, &of->part[at]);
+	memmove(&of->part[at], &of->part[at + 1], (--of->parts - at) * sizeof(*of->part));
+}
+
+/* Drops parts that hold no more than the new one at any time. 1: the new one holds no more than one of the others. */
+static int is_covered(struct course *course, struct of_device *of, const struct part *part)
+{
+	uint32_t i, looked = 0;
+	int holds;
+
+	for (i = of->parts; i-- && looked < LOOKED_AT;) {
+		if (of->part[i].hash != part->hash || of->part[i].moves != part->moves)
+			continue;
+		looked++;
+		holds = compare(course, part, &of->part[i]);
+		if (holds & HOLDS_LESS && !is_marked(of, part))
+			return 1;
+		if (holds & HOLDS_MORE && !is_marked(of, &of->part[i]))
+			drop(course, of, i);
+	}
+	return 0;
+}
+
+/* Copies the holdings before the open part. */
+static struct holding *take_holdings(const struct of_device *of, uint32_t *holdings)
+{
+	struct holding *begin;
+	uint32_t i;
+
+	for (*holdings = i = 0; i < of->sites; i++)
+		*holdings += of->now[i].bytes || of->now[i].count;
+	begin = malloc((*holdings + 1) * sizeof(*begin));
+	for (*holdings = i = 0; begin && i < of->sites; i++)
+		if (of->now[i].bytes || of->now[i].count)
+			begin[(*holdings)++] = (struct holding){ i, of->now[i].bytes, of->now[i].count };
+	return begin;
+}
+
+/* The part takes the first `moves` of the open moves. 0, or there is no course any more. */
+static int cut(struct course *course, struct of_device *of, struct part *part, uint32_t moves)
+{
+	uint32_t holdings, i;
+	struct holding *begin = take_holdings(of, &holdings);
+
+	*part = (struct part){ .moves = moves,
+			       .time = of->time,
+			       .hash = hash_of(course, of->open, moves),
+			       .move = malloc(moves * sizeof(*part->move)),
+			       .begin = begin,
+			       .holdings = holdings };
+	if (!part->move || !part->begin) {
+		free(part->move);
+		free(part->begin);
+		give_up(course);
+		return -1;
+	}
+	memcpy(part->move, of->open, moves * sizeof(*part->move));
+	of->opens -= moves;
+	memmove(of->open, of->open + moves, of->opens * sizeof(*of->open));
+	for (i = 0; i < moves; i++)
+		apply(of->now, &part->move[i]);
+	of->time = part->move[moves - 1].time;
+	for (i = 0; i < MARKS; i++)
+		if (of->mark[i].oom && !of->mark[i].part && of->mark[i].at < moves)
+			of->mark[i].part = part->move;
+		else if (of->mark[i].oom && !of->mark[i].part)
+			of->mark[i].at -= moves;
+	course->room += part->moves + part->holdings;
+	return 0;
+}
+
+/* Closes the open part of the device before `time`. The spans up to then are known. */
+static void close_part(struct course *course, uint32_t device, int64_t time)
+{
+	struct of_device *of = &course->device[device];
+	uint32_t moves = of->opens, sites = course->analysis->attribution.sites, others = course->sites;
+	struct part part;
+
+	while (moves && of->open[moves - 1].time >= time)
+		moves--;
+	if (!moves || make_sums(course, &of->now, &of->sites, sites) ||
+	    make_sums(course, &course->one, &course->sites, sites) ||
+	    make_sums(course, &course->other, &others, sites) || cut(course, of, &part, moves))
+		return;
+	if (is_covered(course, of, &part)) {
+		release_part(course, &part);
+		return;
+	}
+	course->looks += of->sites;
+	if (course->room > COURSE_MOST || course->looks > LOOKS_MOST * course->moves + LOOKS_FREE ||
+	    make_room(course, &of->part, of->parts, &of->part_room, sizeof(part))) {
+		release_part(course, &part);
+		give_up(course);
+		return;
+	}
+	of->part[of->parts++] = part;
+}
+
+static void close_parts(struct course *course, int64_t time)
+{
+	uint32_t i;
+
+	for (i = 0; i < course->devices; i++)
+		close_part(course, i, time);
+}
+
+void course_span(struct course *course, uint8_t phase, uint32_t step, const struct mt_event *first)
+{
+	int64_t time = analysis_time(&course->analysis->process[0], first->time);
+
+	if (course->none)
+		return;
+	if (course->spans && step != course->step) {
+		close_parts(course, time);
+		if (course->none)
+			return;
+		course->span[0] = course->span[course->spans - 1];
+		course->spans = 1;
+	}
+	if (make_room(course, &course->span, course->spans, &course->span_room, sizeof(*course->span)))
+		return;
+	course->span[course->spans++] = (struct span){ time, phase };
+	course->step = step;
+}
+
+/* ---- at the end ---- */
+
+static void put_right(struct sums *now, uint32_t site, int64_t time, struct course_moves *moves)
+{
+	struct sums *is = &now[site];
+
+	if (is->bytes || is->count)
+		moves->move[moves->moves++] = (struct course_move){ .time = time,
+								    .site = site,
+								    .more = 1,
+								    .bytes = (int64_t)(0 - is->bytes),
+								    .count = (int32_t)(0 - is->count) };
+	*is = (struct sums){ 0 };
+}
+
+/* The change that brings the device from the end of a part (NULL: from nothing) to the begin of another one. */
+static void go_to(struct course *course, const struct part *from, const struct part *part, struct course_moves *moves)
+{
+	uint32_t first = moves->moves, i;
+	struct sums *now = course->one;
+
+	hold(now, part->begin, part->holdings, -1); /* now: what is there and should not be */
+	for (i = 0; from && i < from->holdings; i++)
+		put_right(now, from->begin[i].site, part->time, moves);
+	for (i = 0; from && i < from->moves; i++)
+		put_right(now, from->move[i].site, part->time, moves);
+	for (i = 0; i < part->holdings; i++)
+		put_right(now, part->begin[i].site, part->time, moves);
+	if (moves->moves > first)
+		moves->move[moves->moves - 1].more = 0;
+	hold(now, part->begin, part->holdings, 1);
+}
+
+static void count_changes(struct course_moves *moves, const struct mark *mark, uint32_t end)
+{
+	uint32_t i;
+
+	moves->oom = mark->oom;
+	for (i = 0; i < end; i++)
+		moves->changes += moves->move[i].time == mark->time && !moves->move[i].more;
+}
+
+static void take_part(struct course *course, const struct of_device *of, const struct part *part, uint32_t oom,
+		      struct course_moves *moves)
+{
+	const struct mark *mark;
+	uint32_t i;
+
+	go_to(course, part > of->part ? part - 1 : NULL, part, moves);
+	for (mark = of->mark; mark < of->mark + MARKS; mark++)
+		if (oom && mark->oom == oom && mark->part == part->move) {
+			memcpy(moves->move + moves->moves, part->move, mark->at * sizeof(*part->move));
+			count_changes(moves, mark, moves->moves + mark->at);
+		}
+	for (i = 0; i < part->moves; i++) {
+		apply(course->one, &part->move[i]);
+		moves->move[moves->moves++] = part->move[i];
+	}
+}
+
+/* A request after the last move is in no part. */
+static void take_last_mark(const struct of_device *of, uint32_t oom, struct course_moves *moves)
+{
+	const struct mark *mark;
+
+	for (mark = of->mark; mark < of->mark + MARKS; mark++)
+		if (oom && mark->oom == oom && !mark->part)
+			count_changes(moves, mark, moves->moves);
+}
+
+int course_find(struct course *course, uint32_t device, uint32_t oom, struct course_moves *moves)
+{
+	struct of_device *of;
+	uint64_t most = 0;
+	uint32_t i;
+
+	*moves = (struct course_moves){ 0 };
+	if (!course->none)
+		close_parts(course, INT64_MAX);
+	if (course->none || device >= course->devices)
+		return 0;
+	of = &course->device[device];
+	for (i = 0; i < of->parts; i++)
+		most += 2 * ((uint64_t)of->part[i].moves + of->part[i].holdings);
+	moves->move = malloc((most + 1) * sizeof(*moves->move));
+	if (!moves->move)
+		return -MT_E_MEMORY;
+	for (i = 0; i < of->parts; i++)
+		take_part(course, of, &of->part[i], oom, moves);
+	take_last_mark(of, oom, moves);
+	if (oom && moves->oom != oom)
+		moves->moves = 0;
+	return 0;
+}
