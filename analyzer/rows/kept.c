@@ -77,7 +77,7 @@ static void *room_for(struct kept *kept, void *array, struct kept_list *list, si
 #define ROOM_FOR(kept, array, list, most) room_for(kept, (kept)->array, &(kept)->list, sizeof(*(kept)->array), most)
 
 /* The processes of the run are known by the first event. NULL: nothing is kept. */
-struct kept_process *kept_process_at(struct kept *kept, uint32_t process)
+static struct kept_process *process_at(struct kept *kept, uint32_t process)
 {
 	uint32_t windows = kept->analysis->processes < KEPT_WINDOWS ? kept->analysis->processes : KEPT_WINDOWS;
 
@@ -91,6 +91,22 @@ struct kept_process *kept_process_at(struct kept *kept, uint32_t process)
 			kept_give_up(kept);
 	}
 	return kept->process ? &kept->process[process] : NULL;
+}
+
+void kept_born(struct kept *kept, uint32_t process, const struct mt_live *live)
+{
+	struct kept_process *of = process_at(kept, process);
+
+	if (of && kept_note_birth(kept, of, live))
+		kept_give_up(kept);
+}
+
+void kept_ended(struct kept *kept, uint32_t process, const struct mt_event *event)
+{
+	struct kept_process *of = process_at(kept, process);
+
+	if (of)
+		kept_note_ended(kept, of, event);
 }
 
 /* ---- the log of deaths ---- */
@@ -359,7 +375,7 @@ static void count_life(struct kept *kept, const struct kept_life *life)
 void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, const struct mt_event *event,
 	       uint32_t step, uint32_t free_node, int slept)
 {
-	struct kept_process *of = kept_process_at(kept, process);
+	struct kept_process *of = process_at(kept, process);
 	const struct gone gone = { .owner = &kept->analysis->process[process],
 				   .live = live,
 				   .event = event,
@@ -411,7 +427,7 @@ void kept_unmapped(struct kept *kept, uint32_t process, const struct mt_live *li
 	const struct analysis_process *owner = &kept->analysis->process[process];
 	struct kept_mapping *grown;
 
-	if (!kept_process_at(kept, process))
+	if (!process_at(kept, process))
 		return;
 	if (event && kept->mappings.count >= MAPPINGS_MOST)
 		let_go_mappings(kept);
@@ -466,7 +482,7 @@ static void let_go_spans(struct kept *kept)
 void kept_span(struct kept *kept, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 	       const struct mt_event *last)
 {
-	struct kept_process *of = kept_process_at(kept, process);
+	struct kept_process *of = process_at(kept, process);
 	int64_t time = analysis_time(&kept->analysis->process[process], first->time);
 	struct kept_span *grown;
 
@@ -521,7 +537,7 @@ void kept_step(struct kept *kept, uint32_t process, uint32_t device, uint32_t st
 {
 	struct kept_step *grown;
 
-	if (!kept_process_at(kept, process))
+	if (!process_at(kept, process))
 		return;
 	if (kept->steps.count == STEPS_MOST)
 		let_go_steps(kept);
@@ -584,7 +600,7 @@ void kept_reached(struct kept *kept, uint32_t device, int oom)
 	const struct analysis_oom *failed = oom ? &analysis->oom[analysis->ooms - 1] : NULL;
 	struct kept_at *peak = &kept->at[KEPT_PEAK], *at;
 
-	if (!kept_process_at(kept, 0) || (kept->failure && (!oom || analysis->ooms != kept->failure)) ||
+	if (!process_at(kept, 0) || (kept->failure && (!oom || analysis->ooms != kept->failure)) ||
 	    !kept_may_be(kept, of))
 		return;
 	if (oom) {

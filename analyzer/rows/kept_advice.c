@@ -12,25 +12,23 @@ static int is_computed(const struct site_key *key)
 	return key->phase != MT_PHASE_INIT && (key->phase != MT_PHASE_OTHER || key->stack);
 }
 
-void kept_born(struct kept *kept, uint32_t process, const struct mt_live *live)
+int kept_note_birth(const struct kept *kept, struct kept_process *of, const struct mt_live *live)
 {
-	struct kept_process *of = kept_process_at(kept, process);
 	uint8_t number;
 
-	if (!of || live->kind != MT_TENSOR_ALLOC || !live->tag || live->tag >= kept->analysis->attribution.sites)
-		return;
+	if (live->kind != MT_TENSOR_ALLOC || !live->tag || live->tag >= kept->analysis->attribution.sites)
+		return 0;
 	if (!of->sizes)
 		of->sizes = calloc(1, sizeof(*of->sizes));
-	if (!of->sizes) {
-		kept_give_up(kept);
-		return;
-	}
+	if (!of->sizes)
+		return -MT_E_MEMORY;
 	of->now.disordered |= live->seq < of->born;
 	of->born = live->seq;
 	of->sizes->closed |= is_computed(&kept->analysis->attribution.site[live->tag].key);
 	number = sizes_number(of->sizes, live->size);
 	if (!of->sizes->closed)
 		of->sizes->weights[number]++;
+	return 0;
 }
 
 void kept_size_gone(struct kept_process *process, const struct mt_live *live)
@@ -43,13 +41,11 @@ void kept_size_gone(struct kept_process *process, const struct mt_live *live)
 	process->sizes->weights[number] -= process->sizes->weights[number] != 0;
 }
 
-void kept_ended(struct kept *kept, uint32_t process, const struct mt_event *event)
+void kept_note_ended(const struct kept *kept, struct kept_process *of, const struct mt_event *event)
 {
+	uint32_t process = (uint32_t)(of - kept->process);
 	const struct analysis_process *owner = &kept->analysis->process[process];
-	struct kept_process *of = kept_process_at(kept, process);
 
-	if (!of)
-		return;
 	of->now.disordered |= event->value <= of->now.ended[0].step || event->value > UINT32_MAX;
 	of->now.ended[1] = of->now.ended[0];
 	of->now.ended[0] = (struct kept_ended){ (uint32_t)event->value,

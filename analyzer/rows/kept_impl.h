@@ -131,8 +131,9 @@ struct kept {
 /* Whether all rows of the step before the moment are there. */
 int kept_has_step_before(const struct kept *kept, const struct kept_at *at);
 
-/* The process, of those of the run, which are known by the first event. NULL: nothing is kept. */
-struct kept_process *kept_process_at(struct kept *kept, uint32_t process);
+/* Notes for advice: a birth of the process, and the end of a step. 0 or -MT_E_MEMORY. */
+int kept_note_birth(const struct kept *kept, struct kept_process *of, const struct mt_live *live);
+void kept_note_ended(const struct kept *kept, struct kept_process *of, const struct mt_event *event);
 
 /* Fills at->request, when the request has failed. */
 void kept_note_request(const struct kept *kept, struct kept_at *at, uint64_t requested);

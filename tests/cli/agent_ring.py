@@ -19,7 +19,7 @@ KINDS = {1: "TENSOR_ALLOC", 2: "TENSOR_FREE", 3: "TENSOR_OOM", 8: "DRIVER_ALLOC"
          10: "DRIVER_KEEP", 11: "DRIVER_FAIL", 12: "DRIVER_NOTE", 13: "CONTEXT_GONE", 16: "VMM_RESERVE", 17: "VMM_UNRESERVE", 18: "VMM_CREATE",
          19: "VMM_RELEASE", 20: "VMM_RETAIN", 21: "VMM_MAP", 22: "VMM_UNMAP", 32: "RANGE_PUSH", 33: "RANGE_POP",
          34: "RANGE_START", 35: "RANGE_END", 36: "MARK", 37: "PHASE_PUSH", 38: "PHASE_POP", 39: "STEP_MARK",
-         40: "BACKWARD_BEGIN", 41: "BACKWARD_END", 42: "CENSUS", 43: "INSTANCE_NAME"}
+         40: "BACKWARD_BEGIN", 41: "BACKWARD_END", 42: "CENSUS", 43: "INSTANCE_NAME", 44: "OPTIMIZER_STEP"}
 SOURCES = "cupti cuda-tensors cpu-tensors nvtx python-stacks native-stacks marks autograd-engine gpu-samples host-samples census".split()
 STACK, CODE, MODULE, THREAD, INSTANCE = 1, 2, 3, 4, 5
 ELIDED = 0xffffffff
