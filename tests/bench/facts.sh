@@ -70,7 +70,7 @@ run_shared() {
 }
 run_keep() {
 	STANDIN_MEM=6000GiB "$build/memrec" --keep "${FACTS_KEEP:-256MiB}" -o "$work/keep.zst" -- \
-		"$build/samples/rl_step" --steps "${FACTS_LONG:-25000}" --quiet 2>&1 | tail -n 2
+		"$build/samples/rl_step" --steps "${FACTS_LONG:-25000}" --quiet 2>&1 | grep ' peak '
 	ask keep "$work/keep.zst"
 }
 peer() {
