@@ -234,7 +234,7 @@ int scene_find_moments(struct scene *scene, struct scene_moments *moments)
 	moments->freed_is_early = !scene->process[scene->request.process].steps;
 	moments->has[SCENE_NOW] = 1;
 	moments->at[SCENE_NOW] = scene->request.when;
-	scene->kept = moments->kept = error == 1;
+	scene->kept = error == 1;
 	if (!error)
 		error = find_before(scene, moments);
 	if (!error && !scene->request.has_before && !scene->peak.is_usual)
@@ -303,7 +303,7 @@ static int load_moments(struct scene *scene)
 	error = scene_find_moments(scene, &moments);
 	if (!error)
 		error = scene_load_lives(scene, &moments);
-	if (!error && moments.kept)
+	if (!error && scene->kept)
 		error = scene_load_kept(scene);
 	if (!error)
 		error = scene_load_outside(scene, &moments);

@@ -165,15 +165,14 @@ int scene_host_is_full(const struct scene *scene)
 int scene_load_hosts(struct scene *scene)
 {
 	size_t i;
-	int is_full,
-		error = scene_each(
-			scene,
-			"SELECT process, rss_bytes, cgroup_bytes, ifnull(cgroup_limit_bytes, cgroup_bytes + available_bytes), time, "
-			"verdict IS NOT NULL, dense_rank() OVER (ORDER BY boot_id) "
-			"FROM host_memory JOIN process AS it ON it.id = process ORDER BY process",
-			NULL, 0, take_host, NULL);
+	int error = scene_each(
+		    scene,
+		    "SELECT process, rss_bytes, cgroup_bytes, ifnull(cgroup_limit_bytes, cgroup_bytes + available_bytes), time, "
+		    "verdict IS NOT NULL, dense_rank() OVER (ORDER BY boot_id) "
+		    "FROM host_memory JOIN process AS it ON it.id = process ORDER BY process",
+		    NULL, 0, take_host, NULL),
+	    is_full = scene_host_is_full(scene);
 
-	is_full = scene_host_is_full(scene);
 	if (is_full && !error)
 		error = db_execute(scene->db, LOAD_FREED_AS);
 	for (i = 0; i < scene->hosts && is_full && !error; i++)

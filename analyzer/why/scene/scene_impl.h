@@ -34,7 +34,6 @@ struct scene_moments {
 	struct alive_moment at[SCENE_PEER];
 	int64_t early_time; /* begin of the request's step or phase: older allocations of other processes are earlier */
 	int freed_is_early; /* 1: no step ended; freed allocations are the earlier ones */
-	int kept;           /* 1: temp.kept_sum has the lives that were over at the moment */
 };
 
 /* Takes the reference of a moment that a pass kept. Returns 1; 0: no pass kept a moment; -MT_E_BUSY: only a different moment is kept; or -MT_E_x. */

@@ -101,7 +101,7 @@ static void note_history(struct scene_site *site, const struct life *life, struc
 static int is_in_sums(const struct scene *scene, const struct scene_moments *moments, const struct scene_site *site,
 		      const struct life *life)
 {
-	return moments->kept && !life->slept &&
+	return scene->kept && !life->slept &&
 	       (site->device != scene->request.device ||
 		!is_there(life, &scene->process[site->process], &moments->at[SCENE_NOW]));
 }
@@ -162,7 +162,7 @@ static int block_order(const void *one, const void *two)
 int scene_load_lives(struct scene *scene, struct scene_moments *moments)
 {
 	static const char kept[] = LIVES("EXISTS (SELECT 1 FROM resident_span WHERE allocation = allocation_span.id)");
-	int error = scene_each(scene, moments->kept ? kept : LIVES("0"), NULL, 0, take_life, moments);
+	int error = scene_each(scene, scene->kept ? kept : LIVES("0"), NULL, 0, take_life, moments);
 	size_t i;
 
 	if (error)
