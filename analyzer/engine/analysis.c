@@ -259,12 +259,12 @@ static int run_in_groups(struct analysis *analysis, const struct analysis_input 
 int analysis_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		 const struct mt_rules *rules, const struct analysis_sink *sink)
 {
-	static const struct analysis_sink nobody;
+	static const struct analysis_sink no_sink;
 	int done = 0;
 
 	if (!sink)
-		sink = &nobody;
-	if (sink == &nobody || sink->anew)
+		sink = &no_sink;
+	if (sink == &no_sink || sink->anew)
 		done = run_in_groups(analysis, input, inputs, rules, sink);
 	if (done)
 		return done < 0 ? done : 0;

@@ -402,7 +402,7 @@ static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 	free(place);
 }
 
-/* Facts that somebody made up: refused, or an analysis that can be settled. */
+/* Made-up facts: refused, or an analysis that can be settled. */
 static void settle_made_up(const char *path, uint8_t *data, size_t size)
 {
 	struct facts_io io = { .at = data, .end = data + size };

@@ -256,7 +256,7 @@ TEST(bytes_of_lives_follow_from_what_outlived_its_step)
 	free(to.data);
 }
 
-/* ---- bytes that somebody made up ---- */
+/* ---- made-up bytes ---- */
 
 TEST(made_up_guesses_are_refused_or_guess)
 {
