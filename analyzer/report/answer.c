@@ -158,8 +158,6 @@ int answer_command(int argc, char **argv, const struct answer *answer, void *own
 											     : 0);
 	if (!status)
 		status = print(answer, &input, &options, argv[0]);
-	else
-		input.analysis.processes = 0; /* the report has said it: no second line */
 	closed = report_input_close(&input);
 	return status ? status : closed;
 }

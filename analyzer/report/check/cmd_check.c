@@ -181,8 +181,6 @@ int cmd_check(int argc, char **argv)
 	status = report_input_open(&input, "check", argv + optind, (uint32_t)(argc - optind), LOAD_ENDS);
 	if (!status)
 		status = answer(&check, input.db);
-	else
-		input.analysis.processes = 0; /* the report has said it: no second line */
 	closed = report_input_close(&input);
 	free(check.finding);
 	growth_figures_release(&check.figures);
