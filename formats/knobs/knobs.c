@@ -207,17 +207,13 @@ int mt_knobs_new(struct mt_knobs **out, char *message, size_t message_size)
 
 void mt_knobs_free(struct mt_knobs *knobs)
 {
-	struct knobs_text *text, *following;
 	uint32_t i;
 
 	if (!knobs)
 		return;
 	for (i = 0; i < knobs->files; i++)
 		free(knobs->file[i].knob);
-	for (text = knobs->texts; text; text = following) {
-		following = text->next;
-		free(text);
-	}
+	mt_texts_free(&knobs->texts);
 	free(knobs->file);
 	free(knobs);
 }

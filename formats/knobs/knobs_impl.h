@@ -4,12 +4,6 @@
 
 #include "memtrace/knobs.h"
 
-/* The texts of the files, newest first. */
-struct knobs_text {
-	struct knobs_text *next;
-	char text[];
-};
-
 /* Copies a text; the copy lives as long as the knobs. NULL: out of memory. */
 const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size);
 

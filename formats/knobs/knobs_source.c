@@ -28,15 +28,7 @@ const char *const knob_unit_words[] = { MT_KNOB_UNIT_LIST(WORD) };
 
 const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size)
 {
-	struct knobs_text *kept = malloc(sizeof(*kept) + size + 1);
-
-	if (!kept)
-		return NULL;
-	memcpy(kept->text, text, size);
-	kept->text[size] = '\0';
-	kept->next = knobs->texts;
-	knobs->texts = kept;
-	return kept->text;
+	return mt_texts_keep(&knobs->texts, text, size);
 }
 
 int knobs_fail(struct knobs_source *source, const char *words, const char *about)

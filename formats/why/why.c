@@ -61,7 +61,6 @@ int mt_why_new(struct mt_why **out, char *message, size_t message_size)
 
 void mt_why_free(struct mt_why *why)
 {
-	struct why_text *text, *following;
 	size_t i;
 	int p;
 
@@ -70,10 +69,7 @@ void mt_why_free(struct mt_why *why)
 	for (i = 0; i < why->tags; i++)
 		for (p = 0; p < WHY_PATTERNS; p++)
 			pattern_free(why->tag[i].pattern[p]);
-	for (text = why->texts; text; text = following) {
-		following = text->next;
-		free(text);
-	}
+	mt_texts_free(&why->texts);
 	free(why->tag);
 	free(why->fix);
 	free(why);

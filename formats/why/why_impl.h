@@ -2,6 +2,7 @@
 #ifndef FORMATS_WHY_IMPL_H
 #define FORMATS_WHY_IMPL_H
 
+#include "memtrace/texts.h"
 #include "memtrace/why.h"
 #include "memtrace/yaml_cursor.h"
 #include "rules/pattern.h"
@@ -37,12 +38,6 @@ struct why_fix_row {
 	struct mt_fix fix;
 };
 
-/* The texts of the files, newest first. */
-struct why_text {
-	struct why_text *next;
-	char text[];
-};
-
 struct mt_why {
 	struct why_tag_row *tag;
 	size_t tags, tags_max;
@@ -50,7 +45,7 @@ struct mt_why {
 	size_t fixes, fixes_max;
 	uint8_t need[MT_CATEGORY_COUNT][MT_WHOS][MT_PHASE_COUNT];
 	uint8_t said[MT_CATEGORY_COUNT][MT_WHOS]; /* 1: a row of the file is about these two */
-	struct why_text *texts;
+	struct mt_text *texts;                    /* the texts of the files */
 };
 
 /* A file that is being read. */

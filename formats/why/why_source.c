@@ -134,18 +134,11 @@ int why_read_text(struct why_source *source, const struct why_field *field)
 {
 	const char **kept = (const char **)((char *)source->row + field->at), *text;
 	int error = yaml_cursor_read(source->yaml, field->key, &text);
-	struct why_text *copy;
 
 	if (error)
 		return error;
-	copy = malloc(sizeof(*copy) + strlen(text) + 1);
-	if (!copy)
-		return -MT_E_MEMORY;
-	memcpy(copy->text, text, strlen(text) + 1);
-	copy->next = source->why->texts;
-	source->why->texts = copy;
-	*kept = copy->text;
-	return 0;
+	*kept = mt_texts_keep(&source->why->texts, text, strlen(text));
+	return *kept ? 0 : -MT_E_MEMORY;
 }
 
 /* ---- a file ------------------------------------------------------------------------------------------------------ */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "memtrace/phase.h"
+#include "memtrace/texts.h"
 #include "memtrace/why.h"
 
 /* The process that holds the memory. X(NAME, word) */
@@ -404,7 +405,7 @@ struct mt_knob_file {
 struct mt_knobs {
 	struct mt_knob_file *file; /* in the order of MT_KNOBS_LIST */
 	uint32_t files;
-	struct knobs_text *texts; /* owns all texts; private */
+	struct mt_text *texts; /* owns all texts; private */
 };
 
 /*

@@ -37,10 +37,11 @@ static void begin_places(const char *framework, int64_t asker, uint8_t category,
 	static uint32_t role[] = { ROLE(TRAINER), ROLE(ENGINE) };
 	static struct scene_process process[] = { { .id = OURS }, { .id = ENGINE } };
 	static struct scene scene = { .process = process, .processes = 2 };
+	static const struct oom_failure failed;
 
 	begin(framework);
 	scene.db = db;
-	run = (struct advise_run){ .db = db, .scene = &scene, .total = 80ull << 30, .failed = 1, .role = role };
+	run = (struct advise_run){ .db = db, .scene = &scene, .total = 80ull << 30, .it = &failed, .role = role };
 	run.replay = (struct replay){ .scene = &scene, .device = 1, .site = place };
 	put(asker, category, phase, 1);
 	run.replay.request.phase = phase;

@@ -25,7 +25,7 @@ void advise_config_free(struct advise_config *config)
 {
 	if (!config)
 		return;
-	advise_drop_texts(config);
+	mt_texts_free(&config->texts);
 	free(config->setting);
 	free(config->warning);
 	free(config->key);

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include "database/db.h"
 #include "memtrace/knobs.h"
+#include "memtrace/texts.h"
 
 #define ADVISE_FILE_MAX (4u << 20)    /* largest size of a configuration, bytes */
 #define ADVISE_SETTINGS_MAX 65536u    /* largest number of keys in a configuration, and of settings in all */
@@ -52,8 +53,7 @@ struct advise_setting {
 	const struct mt_knob *knob;
 };
 
-struct advise_text; /* storage of the texts */
-struct advise_key;  /* a name of a knob, in the form for comparison */
+struct advise_key; /* a name of a knob, in the form for comparison */
 
 struct advise_config {
 	const struct mt_knobs *knobs;
@@ -66,7 +66,7 @@ struct advise_config {
 	const char **warning; /* lines for the caller to print, without "memana: " */
 	uint32_t warnings;
 	const char *variable, *variable_words; /* name and value of the allocator's variable; NULL: not set */
-	struct advise_text *texts;
+	struct mt_text *texts;
 	struct advise_key *key;
 	uint32_t keys;
 	char message[ADVISE_WORDS_MAX]; /* the newest error */

@@ -19,7 +19,6 @@ struct advise_key {
 
 /* Copies a text and makes it fit for a terminal. The copy lives as long as the configuration; NULL: out of memory. */
 const char *advise_keep(struct advise_config *config, const char *text, size_t size);
-void advise_drop_texts(struct advise_config *config); /* frees all copies */
 
 /* Writes an error to config->message. Returns -MT_E_ARGUMENT or -MT_E_MEMORY. */
 int advise_fail(struct advise_config *config, const char *format, ...) MT_PRINTF(2, 3);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "advise_config_impl.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 
 #define FRAMEWORKS_MAX 64u
 
@@ -92,16 +93,10 @@ static void note(struct search *search, const char *text, uint64_t frames)
 	}
 }
 
-/* Notes all rows of a statement: a text and a number each. Returns 0 or -MT_E_x. */
-static int ask(struct search *search, struct db *db, const char *sql)
+static int take_text(void *context, struct db_stmt *row)
 {
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql), row = 0;
-
-	while (!error && (row = db_step(stmt)) > 0)
-		note(search, db_text(stmt, 0), (uint64_t)db_int(stmt, 1));
-	db_finish(stmt);
-	return error ? error : row;
+	note(context, db_text(row, 0), (uint64_t)db_int(row, 1));
+	return 0;
 }
 
 /*
@@ -123,7 +118,7 @@ static int look(struct search *search, struct db *db)
 	uint32_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(questions) && !error; i++)
-		error = ask(search, db, questions[i]);
+		error = answer_rows(db, questions[i], NULL, take_text, search);
 	return error;
 }
 

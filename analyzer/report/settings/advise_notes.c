@@ -8,34 +8,13 @@
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 
-/* A list of texts, the newest first. */
-struct advise_text {
-	struct advise_text *next;
-	char text[];
-};
-
 const char *advise_keep(struct advise_config *config, const char *text, size_t size)
 {
-	struct advise_text *kept = malloc(sizeof(*kept) + size + 1);
+	char *kept = mt_texts_keep(&config->texts, text, size);
 
-	if (!kept)
-		return NULL;
-	memcpy(kept->text, text, size);
-	kept->text[size] = '\0';
-	mt_clean(kept->text, "");
-	kept->next = config->texts;
-	config->texts = kept;
-	return kept->text;
-}
-
-void advise_drop_texts(struct advise_config *config)
-{
-	struct advise_text *text;
-
-	while ((text = config->texts)) {
-		config->texts = text->next;
-		free(text);
-	}
+	if (kept)
+		mt_clean(kept, "");
+	return kept;
 }
 
 int advise_no_memory(struct advise_config *config)

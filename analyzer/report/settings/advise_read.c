@@ -15,6 +15,7 @@
 #include "memtrace/error.h"
 #include "memtrace/ring.h"
 #include "memtrace/yaml_cursor.h"
+#include "report/answer.h"
 
 /* Largest number of bytes of a command line in a trace. The recorder cuts the last word of a longer one. */
 #define CUT_SIZE (sizeof(((struct ring_header *)0)->command) - 1)
@@ -153,17 +154,19 @@ int advise_config_command_line(struct advise_config *config, const char *command
 	return error;
 }
 
+static int take_command(void *config, struct db_stmt *row)
+{
+	return advise_config_command_line(config, db_text(row, 0));
+}
+
 int advise_config_command(struct advise_config *config, struct db *db)
 {
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "SELECT command FROM process GROUP BY command ORDER BY min(id)"), row = 0;
+	int error = answer_rows(db, "SELECT command FROM process GROUP BY command ORDER BY min(id)", NULL, take_command,
+				config);
 
-	while (!error && (row = db_step(stmt)) > 0)
-		error = advise_config_command_line(config, db_text(stmt, 0));
-	db_finish(stmt);
-	if (row < 0)
+	if (error == -MT_E_SQL)
 		snprintf(config->message, sizeof(config->message), "%s", db_message(db));
-	return error ? error : row;
+	return error;
 }
 
 /* ---- configurations ------------------------------------------------------------------------------------------------ */

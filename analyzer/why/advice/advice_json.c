@@ -41,7 +41,7 @@ static void json_outcome(struct doc *doc, const struct advice *advice, const str
 
 	json_held(doc, "peak_bytes", effects, outcome->peak);
 	json_range(doc, "in_use_bytes", outcome->peak);
-	if (effects->run.failed)
+	if (effects->run.it)
 		json_range(doc, "with_request_bytes", outcome->asked);
 	doc_string(doc, "phase", mt_phase_name(outcome->in));
 	doc_array(doc, "by_phase");
@@ -86,7 +86,7 @@ static void json_run(struct doc *doc, const struct advice *advice)
 	doc_int(doc, "device", effects->scene->request.number);
 	doc_end(doc);
 	doc_int(doc, "needed_bytes", (int64_t)effects->needed);
-	if (effects->run.failed) { /* memory that the step takes after the failed request */
+	if (effects->run.it) { /* memory that the step takes after the failed request */
 		doc_object(doc, "later");
 		doc_string(doc, "from", later_words[replay->later.from]);
 		doc_int(doc, "bytes", (int64_t)replay->later.sum);

@@ -66,7 +66,7 @@ void advice_say_evidence(struct sentence *sentence, const struct advice *advice,
 	const struct scene *scene = &advice->why.scene;
 	const struct candidate_part *part, *most = NULL;
 	char size[TEXT_SIZE_MAX], range[ADVICE_RANGE_MAX], place[CALLSTACK_PLACE_MAX];
-	int failed = advice->effects.run.failed;
+	int failed = advice->effects.run.it != NULL;
 	uint64_t there = 0;
 
 	for (part = effect->part; part < effect->part + effect->parts; part++) {

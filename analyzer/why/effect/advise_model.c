@@ -26,25 +26,19 @@ const char *advise_silence_words(enum advise_silence silence)
 	return all[silence];
 }
 
-static void as_it_was(struct replay_effect *effect, uint32_t sites)
-{
-	uint32_t i, phase;
-
-	for (i = 0; i < sites; i++) {
-		effect[i].used = 0;
-		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
-			effect[i].keep[phase] = 1;
-	}
-}
-
 int advise_scenario_init(struct advise_scenario *scenario, const struct advise_run *run)
 {
+	uint32_t phase;
+	size_t i;
+
 	*scenario = (struct advise_scenario){ 0 };
-	scenario->lean.effect = malloc(2 * ((size_t)run->replay.sites + 1) * sizeof(*scenario->lean.effect));
+	scenario->lean.effect = calloc(2 * ((size_t)run->replay.sites + 1), sizeof(*scenario->lean.effect));
 	if (!scenario->lean.effect)
 		return -MT_E_MEMORY;
 	scenario->heavy.effect = scenario->lean.effect + run->replay.sites;
-	as_it_was(scenario->lean.effect, 2 * run->replay.sites);
+	for (i = 0; i < 2 * (size_t)run->replay.sites; i++)
+		for (phase = 0; phase < MT_PHASE_COUNT; phase++)
+			scenario->lean.effect[i].keep[phase] = 1;
 	return 0;
 }
 
@@ -129,7 +123,7 @@ static void take_result(const struct advise_run *run, struct advise_outcome *out
 	outcome->peak = loosened(replay->peak[replay->highest].bytes, lean->most, heavy->most);
 	outcome->asked = loosened(replay->request.all, lean->asked, heavy->asked);
 	outcome->in = heavy->phase;
-	if (!run->failed || !replay->later.bytes)
+	if (!run->it || !replay->later.bytes)
 		return;
 	/* The later changes of the step can make the peak. */
 	outcome->in = outcome->asked.high > outcome->peak.high ? replay->later.phase : outcome->in;
@@ -142,7 +136,7 @@ static int take_parts(struct advise_trial *trial, const struct advise_run *run, 
 {
 	const struct replay_site *site = run->replay.site;
 	struct candidate_part *fewer;
-	uint32_t phase = run->failed ? run->replay.request.phase : run->replay.highest, i;
+	uint32_t phase = run->it ? run->replay.request.phase : run->replay.highest, i;
 	double mean;
 
 	trial->part = malloc((run->replay.sites + 1) * sizeof(*trial->part));

@@ -89,12 +89,12 @@ static int find_asked(struct advise_run *run)
 static uint8_t request_category(const struct advise_run *run)
 {
 	const struct scene *scene = run->scene;
-	uint64_t asleep[MT_CATEGORY_COUNT] = { 0 }, requested = run->failed ? run->it->requested : 0;
+	uint64_t asleep[MT_CATEGORY_COUNT] = { 0 }, requested = run->it ? run->it->requested : 0;
 	uint8_t most = 0, i;
 	size_t k;
 
-	if (!run->failed || run->asked.tokens)
-		return run->failed ? MT_CATEGORY_LOGITS : MT_CATEGORY_OTHER;
+	if (!run->it || run->asked.tokens)
+		return run->it ? MT_CATEGORY_LOGITS : MT_CATEGORY_OTHER;
 	for (k = 0; k < scene->sites; k++)
 		if (scene->site[k].process == scene->request.process)
 			asleep[scene->site[k].category] += scene->site[k].asleep;
@@ -216,7 +216,7 @@ uint64_t advise_tokens_in(const struct advise_run *run, uint32_t phases)
 	uint64_t most = 0, rows;
 	uint32_t i;
 
-	if (run->failed && phases & 1u << run->replay.request.phase)
+	if (run->it && phases & 1u << run->replay.request.phase)
 		most = run->asked.tokens;
 	for (i = 0; i < run->replay.sites; i++) {
 		rows = phases & 1u << run->replay.site[i].phase ? advise_rows(&run->replay.site[i]) : 0;
@@ -319,17 +319,16 @@ int advise_run_load(struct advise_run *run, const struct scene *scene)
 	int error;
 
 	*run = (struct advise_run){ .db = scene->db, .scene = scene, .it = scene->request.failure };
-	run->failed = run->it != NULL;
 	error = load_peak(run);
 	if (!error)
 		error = load_model(run);
-	if (!error && run->failed)
+	if (!error && run->it)
 		error = find_asked(run);
 	if (!error)
 		error = replay_init(&run->replay, scene, scene->request.device, run->it, request_category(run));
 	if (!error)
 		error = load_roles(run);
-	if (!error && run->failed)
+	if (!error && run->it)
 		error = later_find(&run->replay, run->it, run->model.layers, tags);
 	if (!error)
 		error = replay_survey(&run->replay);

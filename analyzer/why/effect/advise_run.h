@@ -41,11 +41,10 @@ struct advise_engine {
 struct advise_run {
 	struct db *db;
 	const struct scene *scene;    /* not owned */
-	const struct oom_failure *it; /* the scene's failed request; NULL: no request failed */
+	const struct oom_failure *it; /* the scene's failed request, which all members are about; NULL: none */
 	struct {
 		uint64_t tokens, words; /* words: vocabulary; 0: the request is not for logits */
 	} asked;                        /* the failed request as tokens x words x bytes of an element */
-	int failed;                     /* 1: `it` is set, and all members describe the moment of `it` */
 	char phase[24];                 /* phase of the device's peak or of the request */
 	uint64_t total;                 /* bytes of the device; 0: unknown */
 	uint64_t peak, slack;           /* bytes at the peak; slack of the allocator in these */

@@ -1,4 +1,5 @@
 /* Finds the owner of bytes: an engine, or a critic, reference, teacher or reward model. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "advise_run.h"
@@ -132,68 +133,47 @@ void advise_find_models(struct advise_run *run, const struct mt_knob_file *file)
 
 #define ENGINE_LEAST 200 /* divisor: less than 1/200 of the device is not an engine */
 
-/* Bytes of an engine's process at one moment. The weights and cache of a draft model count only in `all`. */
-struct engine_sum {
-	double cache, weights, all;
-};
-
 /*
- * Sums up an engine's bytes at the peak of a phase; MT_PHASE_COUNT: at the moment. If a process is only an engine, all its sites count. The share
- * does not include a draft model.
+ * Raises the engine's bytes to the ones at the peak of a phase; MT_PHASE_COUNT: at the moment. If a process is only an engine, all its sites count.
+ * The weights and cache of a draft model count only in `all`: the share does not include a draft model.
  */
-static struct engine_sum sum_at(const struct advise_run *run, int64_t process, uint32_t phase)
+static void note_moment(struct advise_engine *engine, const struct advise_run *run, uint32_t phase)
 {
 	const struct replay *replay = &run->replay;
+	double bytes, cache = 0, weights = 0, all = 0;
 	const struct replay_site *site;
-	struct engine_sum sum = { 0 };
-	double bytes;
 	uint32_t i;
 	int is_cache;
 
 	for (i = 0; i < replay->sites; i++) {
 		site = &replay->site[i];
-		if (site->process != process || site->ignored ||
+		if (site->process != engine->process || site->ignored ||
 		    (!is_engines(site) && !advise_is_set_aside(site) && advise_roles_of(run, site) != RUN_ROLE(ENGINE)))
 			continue;
 		bytes = (double)(phase < MT_PHASE_COUNT ? site->held[phase] : site->then);
 		bytes += replay->later.phase == phase ? replay_later_of(replay, i) : 0;
-		sum.all += bytes;
+		all += bytes;
 		is_cache = (site->category == MT_CATEGORY_KV_CACHE && !site->own_cache) || advise_is_set_aside(site);
 		if (site->tags & MT_TAG_BIT(DRAFT))
 			continue;
-		sum.cache += is_cache ? bytes : 0;
-		sum.weights += !is_cache && site->category == MT_CATEGORY_WEIGHTS ? bytes : 0;
+		cache += is_cache ? bytes : 0;
+		weights += !is_cache && site->category == MT_CATEGORY_WEIGHTS ? bytes : 0;
 	}
-	return sum;
-}
-
-static struct advise_engine engine_of(const struct advise_run *run, const struct scene_process *process)
-{
-	struct advise_engine engine = { .process = process->id };
-	double most = 0, certain = 0, weights = 0;
-	struct engine_sum sum;
-	uint32_t phase;
-
-	for (phase = 0; phase <= MT_PHASE_COUNT; phase++) {
-		sum = sum_at(run, process->id, phase);
-		most = sum.all > most ? sum.all : most;
-		certain = sum.cache + sum.weights > certain ? sum.cache + sum.weights : certain;
-		weights = sum.weights > weights ? sum.weights : weights;
-		engine.has_cache |= sum.cache > 0;
-	}
-	engine.all = (uint64_t)most;
-	engine.certain = (uint64_t)certain;
-	engine.weights = (uint64_t)weights;
-	return engine;
+	engine->has_cache |= cache > 0;
+	engine->all = (uint64_t)fmax((double)engine->all, all);
+	engine->certain = (uint64_t)fmax((double)engine->certain, cache + weights);
+	engine->weights = (uint64_t)fmax((double)engine->weights, weights);
 }
 
 void advise_find_engine(struct advise_run *run)
 {
 	struct advise_engine engine, *most = &run->engine;
-	uint32_t engines = 0, i;
+	uint32_t engines = 0, phase, i;
 
 	for (i = 0; i < run->scene->processes; i++) {
-		engine = engine_of(run, &run->scene->process[i]);
+		engine = (struct advise_engine){ .process = run->scene->process[i].id };
+		for (phase = 0; phase <= MT_PHASE_COUNT; phase++)
+			note_moment(&engine, run, phase);
 		if (advise_generates_itself(run, engine.process) || engine.all <= run->total / ENGINE_LEAST)
 			continue;
 		engines++;

@@ -49,7 +49,7 @@ static void find_needed(struct effects *effects, uint64_t fit)
 	const struct advise_run *run = &effects->run;
 	const struct replay *replay = &run->replay;
 
-	effects->base = run->failed ? replay->request.all : replay->peak[replay->highest].bytes;
+	effects->base = run->it ? replay->request.all : replay->peak[replay->highest].bytes;
 	effects->limit = fit ? fit : run->limit;
 	effects->fit = fit != 0;
 	if (effects->limit && effects->base > effects->limit)
@@ -89,8 +89,8 @@ static int is_refuted(const struct effects *effects, struct effect *effect)
 	ends |= !process->backward_end && tags & (MT_TAG_BIT(GENERATE) | MT_TAG_BIT(EVALUATION));
 	if (knob->method == MT_KNOB_METHOD_LOGITS && knob->withins && knob->saves != MT_KNOB_SAVES_OFF && keeps)
 		say_idle(effect, "its pieces are all kept at once");
-	if (knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES &&
-	    effects->run.failed && ends)
+	if (knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_BOUNDARIES && effects->run.it &&
+	    ends)
 		say_idle(effect, "no backward comes that would compute anything again");
 	return *effect->why != '\0';
 }
@@ -205,7 +205,7 @@ static int is_to_try(const struct effects *effects, struct effect *effect)
 
 static uint64_t most_of(const struct effects *effects, const struct advise_outcome *outcome)
 {
-	return effects->run.failed ? outcome->asked.high : outcome->peak.high;
+	return effects->run.it ? outcome->asked.high : outcome->peak.high;
 }
 
 static int outcome_fits(const struct effects *effects, const struct advise_outcome *outcome)
@@ -222,7 +222,7 @@ static int ends_series(const struct effects *effects, const struct effect *effec
 	const struct replay *replay = &effects->run.replay;
 	const struct replay_site *site = &replay->site[replay->request.site];
 
-	return replay->later.from != REPLAY_LATER_SERIES || !effects->run.failed ||
+	return replay->later.from != REPLAY_LATER_SERIES || !effects->run.it ||
 	       (effect->knob->categories & 1u << site->category && effect->saved.low >= site->then / 4 * 3);
 }
 
@@ -267,7 +267,7 @@ static int take_parts(const struct effects *effects, struct effect *effect, cons
 static void take_trial(struct effects *effects, struct effect *effect, const struct advise_trial *trial)
 {
 	const struct advise_outcome *outcome = &trial->outcome;
-	const struct advise_range *range = effects->run.failed ? &outcome->asked : &outcome->peak;
+	const struct advise_range *range = effects->run.it ? &outcome->asked : &outcome->peak;
 	const struct mt_knob *knob = effect->knob;
 	int is_own = take_parts(effects, effect, trial);
 
@@ -299,7 +299,7 @@ static int try_allocator(struct effects *effects, struct effect *effect)
 	const struct scene *scene = effects->scene;
 	const struct scene_process *process = &scene->process[scene->request.process];
 	struct advise_trial trial = { .works = 0 };
-	int failed = effects->run.failed, error;
+	int failed = effects->run.it != NULL, error;
 	uint64_t between;
 	size_t i;
 
@@ -416,9 +416,8 @@ static int plan_given(struct effects *effects)
 		trial = (struct advise_trial){ .move = plan->move[k] };
 		error = advise_try(&effects->run, effects->config, plan->move, k, &trial, 1);
 		plan->silence[k] = trial.silence;
+		plan->unforetold |= (unknown & 1u << trial.silence) != 0;
 	}
-	for (k = 0; k < plan->moves; k++)
-		plan->unforetold |= (unknown & 1u << plan->silence[k]) != 0;
 	plan->outcome = trial.outcome;
 	plan->fits = plan->moves && effects->limit && trial.outcome.peak.high <= effects->limit &&
 		     trial.outcome.asked.high <= effects->limit;

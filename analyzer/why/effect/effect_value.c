@@ -69,7 +69,7 @@ static double earlier_tokens(const struct effects *effects)
 {
 	const struct scene_request *request = &effects->scene->request;
 
-	if (!effects->run.failed || !effects->run.asked.tokens || !request->requested)
+	if (!effects->run.it || !effects->run.asked.tokens || !request->requested)
 		return 0;
 	return (double)effects->run.asked.tokens * (double)request->earlier_most / (double)request->requested;
 }
@@ -94,7 +94,7 @@ static const char *lower_length(const struct effects *effects, struct effect *ef
 		return text_of(effect, floor(earlier_tokens(effects)));
 	}
 	/* The model's own cache has the length of the answers. An unknown length can be halved. */
-	if (now <= 0 && effect->knob->of == MT_KNOB_OF_ANSWER && effects->run.failed &&
+	if (now <= 0 && effect->knob->of == MT_KNOB_OF_ANSWER && effects->run.it &&
 	    effects->run.replay.request.phase == MT_PHASE_ROLLOUT && advise_generates_itself(&effects->run, 0))
 		return halve(effect);
 	half = now > 0 ? half_of_tokens(effects, effect, now) : 0;
@@ -110,7 +110,7 @@ static int may_end_run(const struct effects *effects, const struct effect *effec
 
 	for (i = 0; i < knob->constraints; i++)
 		ends |= knob->constraint[i].beyond == MT_KNOB_BEYOND_ERROR;
-	return ends && effects->run.failed && floor_of(effects, effect) < 1 &&
+	return ends && effects->run.it && floor_of(effects, effect) < 1 &&
 	       (earlier_tokens(effects) <= 0 || is_outlier(effects));
 }
 
@@ -148,12 +148,12 @@ static double less_of_share(const struct effects *effects)
 {
 	const struct advise_run *run = &effects->run;
 	int is_unknown = run->replay.later.from == REPLAY_LATER_UNKNOWN;
-	int is_open = run->failed && run->steps < 1 && run->replay.request.phase == MT_PHASE_INIT &&
+	int is_open = run->it && run->steps < 1 && run->replay.request.phase == MT_PHASE_INIT &&
 		      (is_unknown || run->replay.later.from == REPLAY_LATER_SERIES);
 	double bytes = (double)effects->needed + (is_open ? (double)run->replay.request.bytes : 0);
 	double steps = ceil(bytes / ((double)run->total * SHARE_SURE) / SHARE_STEP);
 
-	return effects->needed ? (steps + (run->failed && is_unknown)) * SHARE_STEP : SHARE_STEP * 10;
+	return effects->needed ? (steps + (run->it && is_unknown ? 1 : 0)) * SHARE_STEP : SHARE_STEP * 10;
 }
 
 /*

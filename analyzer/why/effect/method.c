@@ -5,7 +5,6 @@
 #include "stack_words.h"
 
 #define LAYERS_USUAL 24.0 /* number of layers of an unknown model */
-#define INNER 3           /* number of inner functions that name an allocation */
 
 /* ---- the sites of a row --------------------------------------------------------------------------------------------------- */
 
@@ -35,9 +34,9 @@ static int stays_apart(const struct method *method, const struct replay_site *si
 	if ((method->knob->processes & both) != both || method->knob->method != MT_KNOB_METHOD_REMOVED ||
 	    method->knob->measure != MT_KNOB_UNIT_SWITCH)
 		return 0;
-	engine_asks = run->failed ? (advise_roles_of(run, &run->replay.site[run->replay.request.site]) &
-				     RUN_ROLE(ENGINE)) != 0
-				  : !strcmp(run->phase, mt_phase_name(MT_PHASE_ROLLOUT));
+	engine_asks = run->it ? (advise_roles_of(run, &run->replay.site[run->replay.request.site]) &
+				 RUN_ROLE(ENGINE)) != 0
+			      : !strcmp(run->phase, mt_phase_name(MT_PHASE_ROLLOUT));
 	return ((advise_roles_of(run, site) & RUN_ROLE(ENGINE)) != 0) == engine_asks;
 }
 
@@ -115,11 +114,10 @@ static int is_at_work(const struct method *method, const struct replay_site *sit
 	const uint32_t work = 1u << MT_PHASE_LOGPROB | 1u << MT_PHASE_REF | 1u << MT_PHASE_CRITIC | TRAINING;
 	const struct mt_knob *knob = method->knob;
 
-	return method->run->failed && site->phase == method->run->replay.request.phase &&
-	       !mt_phase_is_early(site->phase) && knob->method == MT_KNOB_METHOD_REMOVED &&
-	       knob->leaves == MT_KNOB_LEAVES_NOTHING && knob->measure == MT_KNOB_UNIT_SWITCH &&
-	       knob->saves == MT_KNOB_SAVES_ON && !(knob->categories & ~states) &&
-	       knob->phases & 1u << MT_PHASE_ROLLOUT && (knob->phases & work) != work;
+	return method->run->it && site->phase == method->run->replay.request.phase && !mt_phase_is_early(site->phase) &&
+	       knob->method == MT_KNOB_METHOD_REMOVED && knob->leaves == MT_KNOB_LEAVES_NOTHING &&
+	       knob->measure == MT_KNOB_UNIT_SWITCH && knob->saves == MT_KNOB_SAVES_ON &&
+	       !(knob->categories & ~states) && knob->phases & 1u << MT_PHASE_ROLLOUT && (knob->phases & work) != work;
 }
 
 void method_keep(struct method *method, const struct replay_site *site, double one, double other)

@@ -5,6 +5,7 @@
 #include "advise_model.h"
 
 #define CATEGORY(name) (1u << MT_CATEGORY_##name)
+#define INNER 3 /* number of inner functions that name an allocation */
 #define ALL_PHASES ((1u << MT_PHASE_COUNT) - 1)
 #define TRAINING (1u << MT_PHASE_FORWARD | 1u << MT_PHASE_BACKWARD)
 

@@ -9,7 +9,6 @@
 #define BUDGET_LOOSE 1.1 /* factor: micro-batches are not filled alike */
 #define ROUNDLY 1.02     /* factor: rounding changes sizes and lengths by less */
 #define BATCHES_MANY 4   /* pieces at one time: one batch keeps fewer */
-#define INNER 3          /* number of inner frames that name an allocation */
 
 /* ---- tokens ---------------------------------------------------------------------------------------------------------- */
 
@@ -177,7 +176,7 @@ static enum advise_silence move_part(struct method *method, double length, int s
 static enum advise_silence move_length(struct method *method)
 {
 	const struct advise_run *run = method->run;
-	int sure, is_one = run->failed && method->now > 0 && (double)run->asked.tokens == floor(method->now);
+	int sure, is_one = run->it && method->now > 0 && (double)run->asked.tokens == floor(method->now);
 	double samples = samples_of(method, &sure), ratio = method->to / method->now;
 	double length = samples > 0 ? (double)advise_tokens_in(run, method_phases(method->knob)) / samples : 0;
 	enum mt_knob_of of = method->knob->of;

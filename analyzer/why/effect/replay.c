@@ -391,14 +391,6 @@ static void place_request(struct replay *replay, const struct oom_failure *faile
 							      .driver = driver };
 }
 
-/* The request counts as one more allocation of its site. */
-static void note_request(struct replay *replay)
-{
-	uint64_t bytes = replay->request.bytes;
-
-	note_births(&replay->site[replay->request.site], bytes != 0, bytes, bytes);
-}
-
 int replay_init(struct replay *replay, const struct scene *scene, int64_t device, const struct oom_failure *failed,
 		uint8_t category)
 {
@@ -415,7 +407,8 @@ int replay_init(struct replay *replay, const struct scene *scene, int64_t device
 		replay->request.phase = phase < 0 ? MT_PHASE_OTHER : (uint8_t)phase;
 		replay->request.changes = UINT64_MAX;
 		place_request(replay, failed, category);
-		note_request(replay);
+		note_births(&replay->site[replay->request.site], failed->requested != 0, failed->requested,
+			    failed->requested); /* the request counts as one more allocation of its site */
 		error = answer_bytes(scene->db, "SELECT changes FROM timeline_mark WHERE oom = ?1", id,
 				     &replay->request.changes);
 	}
@@ -510,9 +503,8 @@ static void scenario_settled(struct sweep *sweep, uint8_t phase)
 		bytes = now <= 0 ? 0 : now < (double)INT64_MAX ? (uint64_t)(now + 0.5) : (uint64_t)INT64_MAX;
 		if (sweep->asked && sweep->asked != ASKED_DONE && bytes > result->asked)
 			result->asked = bytes;
-		if (sweep->asked == ASKED_LATER || bytes <= result->peak[phase])
-			continue;
-		result->peak[phase] = bytes;
+		if (sweep->asked != ASKED_LATER && bytes > result->peak[phase])
+			result->peak[phase] = bytes;
 	}
 }
 

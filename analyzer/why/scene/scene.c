@@ -346,12 +346,7 @@ int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int
 
 void scene_release(struct scene *scene)
 {
-	struct scene_text *text;
-
-	while ((text = scene->texts)) {
-		scene->texts = text->next;
-		free(text);
-	}
+	mt_texts_free(&scene->texts);
 	oom_failures_release(&scene->failures);
 	free(scene->process);
 	free(scene->span);

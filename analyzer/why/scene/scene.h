@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include "database/db.h"
 #include "memtrace/phase.h"
+#include "memtrace/texts.h"
 #include "memtrace/why.h"
 #include "query/alive.h"
 #include "query/callstack.h"
@@ -179,8 +180,8 @@ struct scene {
 	size_t frames;
 	struct scene_host *host; /* sorted by machine, function and rise, largest rise first */
 	size_t hosts;
-	size_t peers;             /* number of processes with is_peer */
-	struct scene_text *texts; /* memory of owners, functions and files */
+	size_t peers;          /* number of processes with is_peer */
+	struct mt_text *texts; /* memory of owners, functions and files */
 	uint64_t in_use, slack, held;
 	uint64_t phase_peak[MT_PHASE_COUNT]; /* largest bytes on the device in each phase; 0: unknown */
 };

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include "scene.h"
 
-struct scene_text {
-	struct scene_text *next;
-	char text[];
-};
-
 /* Runs `sql` with its parameters and calls `take` for each row until `take` fails. Returns 0 or -MT_E_x. */
 typedef int scene_take(struct scene *scene, const struct db_stmt *row, void *context);
 int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, int parameters, scene_take *take,

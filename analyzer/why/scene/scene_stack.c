@@ -65,15 +65,7 @@ int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, i
 
 const char *scene_keep(struct scene *scene, const char *text)
 {
-	size_t size = strlen(text) + 1;
-	struct scene_text *kept = malloc(sizeof(*kept) + size);
-
-	if (!kept)
-		return NULL;
-	memcpy(kept->text, text, size);
-	kept->next = scene->texts;
-	scene->texts = kept;
-	return kept->text;
+	return mt_texts_keep(&scene->texts, text, strlen(text));
 }
 
 /* ---- frames ---- */
