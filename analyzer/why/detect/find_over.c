@@ -1,7 +1,7 @@
 /*
  * find_over.c - resident bytes of earlier attempts: a trial of a search, a fold, or a batch that ran out of memory and was repeated.
  *
- *     states    an optimizer makes its states once: a second set of states shows another attempt
+ *     states    an optimizer makes its states once: a second set of states shows another attempt, which can be unfinished
  *     failure   the program continued after a failed request: no code reads the bytes of the failed attempt
  */
 #include "detectors.h"
@@ -11,24 +11,34 @@ static int is_state(const struct scene *scene, const struct scene_site *site)
 	return find_is_own(scene, site) && site->category == MT_CATEGORY_OPTIMIZER_STATE;
 }
 
+static int are_alike(uint64_t one, uint64_t other)
+{
+	return one >= other / 4 * 3 && other >= one / 4 * 3;
+}
+
 /* Returns the step of the newest set of optimizer states if older sets of about equal bytes are resident; 0: no older set. */
 static int64_t attempt_step(const struct scene *scene)
 {
-	const struct scene_block *block, *end = scene->block + scene->blocks;
-	uint64_t older = 0, newest = 0;
-	int64_t step = 0, first = INT64_MAX;
+	const struct scene_block *block, *from, *end = scene->block + scene->blocks;
+	uint64_t older = 0, newest = 0, equal = 0, first = 0, bytes;
+	int64_t step = 0;
 
-	for (block = scene->block; block < end; block++) {
-		if (!is_state(scene, &scene->site[block->site]))
-			continue;
-		step = block->step > step ? block->step : step;
-		first = block->step < first ? block->step : first;
-	}
 	for (block = scene->block; block < end; block++)
-		if (is_state(scene, &scene->site[block->site]))
-			*(block->step < step ? &older : &newest) += block->bytes;
-	/* A few parameters can get their first gradient in a later step. Their states are no second set. */
-	return older >= newest / 4 * 3 && older / 4 * 3 <= newest * (uint64_t)(step - first) ? step : 0;
+		if (is_state(scene, &scene->site[block->site]) && block->step > step)
+			step = block->step;
+	for (from = scene->block; from < end; from = block) {
+		for (block = from, bytes = 0; block < end && block->site == from->site && block->step == from->step;)
+			bytes += block++->bytes;
+		if (!is_state(scene, &scene->site[from->site]))
+			continue;
+		*(from->step < step ? &older : &newest) += bytes;
+		if (from == scene->block || from[-1].site != from->site)
+			first = bytes;
+		else
+			equal += are_alike(first, bytes) ? bytes : 0;
+	}
+	/* Parameters with a first gradient in a later step get smaller sets. */
+	return are_alike(older, newest) || (equal && equal >= older / 3) ? step : 0;
 }
 
 /* Returns the event of the newest failed request before the newest forward of the process; 0: no failed request. */
