@@ -12,7 +12,7 @@
 #include "memtrace/error.h"
 
 #define ROUNDS 3 /* least number of rounds, as in memana growth: two can be the start and one step */
-#define BIRTHS 8 /* least number of allocations in a series */
+#define BIRTHS 8 /* least number of allocations in a series without rounds, and of rounds in a start */
 #define LONG ((int64_t)30 * 1000000000) /* ns: more than one forward takes */
 #define LAYERS 400                      /* more layers than any model has */
 
@@ -84,11 +84,12 @@ static struct rounds count_rounds(const struct member *from, const struct member
 
 /* ---- whether it grows ---- */
 
-/* A start or a capture makes many pieces once. A backward shows several starts; a capture runs backwards itself. */
-static int comes_in_one_start(const struct scene *scene, const struct scene_site *site)
+/* A start or a capture makes many pieces once. A backward, or many rounds, show more than a start; a capture runs backwards itself. */
+static int comes_in_one_start(const struct scene *scene, const struct scene_site *site, uint64_t rounds)
 {
 	return site->category == MT_CATEGORY_GRAPHS ||
-	       (mt_phase_is_early(site->phase) && !scene->process[site->process].backward_end);
+	       (mt_phase_is_early(site->phase) && !scene->process[site->process].backward_end &&
+		(rounds < BIRTHS || scene_is_of(site->category, MADE_ONCE)));
 }
 
 /* An evaluation that concatenates its outputs after each batch: the newest piece is the largest. */
@@ -121,7 +122,7 @@ static void take_series(struct find *find, const struct member *from, const stru
 	const struct rounds rounds = count_rounds(from, to);
 	int steps = from->block->step != to[-1].block->step;
 	int by_rounds = rounds.count >= ROUNDS && from->site->category != MT_CATEGORY_OPTIMIZER_STATE &&
-			(steps || !comes_in_one_start(find->scene, from->site));
+			(steps || !comes_in_one_start(find->scene, from->site, rounds.count));
 	int by_length = !by_rounds && grows_by_concatenation(from->site);
 	uint64_t bytes, times = by_rounds ? rounds.count : by_length ? from->site->made : (uint64_t)(to - from);
 	const struct member *it;
