@@ -69,7 +69,9 @@ static void set_key(const struct scene *scene, struct candidate *candidate)
 	candidate->key[RANK_DOUBT] = candidate->doubt != 0;
 	candidate->key[RANK_PLAIN] = is_noise(scene, candidate) ? PLAIN_NOISE : candidate->cause == MT_CAUSE_LARGEST;
 	candidate->key[RANK_FITS] = scene->request.failure ? !candidate->fits : 0;
-	candidate->key[RANK_NEED] = candidate->cause == MT_CAUSE_LARGEST ? 0 : candidate->need;
+	/* The largest are all needed now. A program can work with less of most things, but hardly with fewer weights. */
+	candidate->key[RANK_NEED] = candidate->cause == MT_CAUSE_LARGEST ? candidate->category == MT_CATEGORY_WEIGHTS
+									 : candidate->need;
 	candidate->key[RANK_KIND] = detectors[candidate->cause].kind;
 	candidate->key[RANK_SHARE] = size_class(weight_of(scene, candidate));
 	candidate->key[RANK_KNOWN] = candidate->known;
