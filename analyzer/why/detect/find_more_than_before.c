@@ -1,8 +1,6 @@
 /* more_than_before: bytes that are resident now and were not resident at the reference (scene.h). */
 #include "detectors.h"
 
-#define SHARE 4 /* divisor: a group below 1/4 of the missing bytes can come from a larger batch */
-
 /* Forward bytes vary with the batch; they count only at a place that is new in a training. A trainer needs its states from the first steps on. */
 static int comes_anyway(const struct scene *scene, const struct scene_site *site)
 {
@@ -33,12 +31,9 @@ static void say_enough(struct find *find, struct candidate *candidate)
 
 void find_more_than_before(struct find *find)
 {
-	uint64_t least = find_least(find->scene), share = find->scene->request.missing / SHARE;
-	const struct find_how how = { .reference = REFERENCE_BEFORE,
-				      .need = MT_NEEDS,
-				      .least = share > least ? share : least,
-				      .expect = before,
-				      .done = say_enough };
+	const struct find_how how = {
+		.reference = REFERENCE_BEFORE, .need = MT_NEEDS, .expect = before, .done = say_enough
+	};
 
 	if (find->scene->request.has_before)
 		find_sites(find, &how, is_more);

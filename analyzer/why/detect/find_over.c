@@ -11,11 +11,6 @@ static int is_state(const struct scene *scene, const struct scene_site *site)
 	return find_is_own(scene, site) && site->category == MT_CATEGORY_OPTIMIZER_STATE;
 }
 
-static int are_alike(uint64_t one, uint64_t other)
-{
-	return one >= other / 4 * 3 && other >= one / 4 * 3;
-}
-
 /* Returns the step of the newest set of optimizer states if older sets of about equal bytes are resident; 0: no older set. */
 static int64_t attempt_step(const struct scene *scene)
 {
@@ -35,10 +30,10 @@ static int64_t attempt_step(const struct scene *scene)
 		if (from == scene->block || from[-1].site != from->site)
 			first = bytes;
 		else
-			equal += are_alike(first, bytes) ? bytes : 0;
+			equal += find_is_near(first, bytes) ? bytes : 0;
 	}
 	/* Parameters with a first gradient in a later step get smaller sets. */
-	return are_alike(older, newest) || (equal && equal >= older / 3) ? step : 0;
+	return (older >= newest / 4 * 3 && newest >= older / 4 * 3) || (equal && equal >= older / 3) ? step : 0;
 }
 
 /* Returns the event of the newest failed request before the newest forward of the process; 0: no failed request. */

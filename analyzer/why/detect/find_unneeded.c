@@ -12,8 +12,6 @@
 #include <string.h>
 #include "query/package.h"
 
-#define PERCENT 100 /* divisor: less than 1/100 of the device is no cause */
-
 /* ---- by need ---- */
 
 /* Whether a training step runs. Its later phases need the bytes of its earlier ones. */
@@ -227,9 +225,6 @@ static void take_dead(struct find *find)
 void find_unneeded(struct find *find)
 {
 	const struct find_how by_need = { .need = MT_NEEDS, .done = say_category };
-	const struct find_how attempt = { .need = MT_NEED_NEVER,
-					  .whole = 1,
-					  .least = find->scene->request.total / PERCENT };
 	const struct find_how never = { .need = MT_NEED_NEVER }, later = { .need = MT_NEED_LATER };
 
 	find_sites(find, &by_need, has_no_need);
@@ -241,5 +236,5 @@ void find_unneeded(struct find *find)
 	take_dead(find);
 	find_groups(find, &never);
 	find_attempt(find);
-	find_groups(find, &attempt);
+	find_groups(find, &(struct find_how){ .need = MT_NEED_NEVER, .whole = 1 });
 }
