@@ -113,6 +113,29 @@ TEST(a_part_of_growth_is_no_row)
 	}
 }
 
+/* Weights are the last of the largest in a class of bytes, and come before a smaller class. */
+TEST(weights_are_the_last_of_the_largest)
+{
+	static const uint64_t bytes[] = { 700, 600, 50 };
+	struct candidate_part part[] = { { 1, 700 }, { 2, 600 }, { 3, 50 } };
+	struct candidate candidate[MT_ARRAY_SIZE(bytes)];
+	struct find find = { .scene = &scene, .candidate = candidate, .candidates = MT_ARRAY_SIZE(candidate) };
+	size_t i;
+
+	for (i = 0; i < MT_ARRAY_SIZE(bytes); i++)
+		candidate[i] = (struct candidate){ .cause = MT_CAUSE_LARGEST,
+						   .category = i ? MT_CATEGORY_ACTIVATIONS : MT_CATEGORY_WEIGHTS,
+						   .freed_high = bytes[i],
+						   .bytes = bytes[i],
+						   .fits = 1,
+						   .part = &part[i],
+						   .parts = 1 };
+	rank_all(&find);
+	CHECK_EQ(candidate[0].bytes, 600);
+	CHECK_EQ(candidate[1].bytes, 700);
+	CHECK_EQ(candidate[2].bytes, 50);
+}
+
 static struct candidate request_of(enum mt_cause cause, uint64_t bytes, int doubt)
 {
 	struct candidate candidate = { .cause = cause, .freed_high = bytes, .bytes = bytes, .within = SCENE_NONE };
