@@ -113,8 +113,8 @@ TEST(a_part_of_growth_is_no_row)
 	}
 }
 
-/* Weights are the last of the largest in a class of bytes, and come before a smaller class. */
-TEST(weights_are_the_last_of_the_largest)
+/* Bytes of the start are the last of the largest in a class of bytes. A smaller class comes later. The request is not of the start. */
+TEST(the_start_is_the_last_of_the_largest)
 {
 	static const uint64_t bytes[] = { 700, 600, 50 };
 	struct candidate_part part[] = { { 1, 700 }, { 2, 600 }, { 3, 50 } };
@@ -124,7 +124,7 @@ TEST(weights_are_the_last_of_the_largest)
 
 	for (i = 0; i < MT_ARRAY_SIZE(bytes); i++)
 		candidate[i] = (struct candidate){ .cause = MT_CAUSE_LARGEST,
-						   .category = i ? MT_CATEGORY_ACTIVATIONS : MT_CATEGORY_WEIGHTS,
+						   .phase = i ? MT_PHASE_FORWARD : MT_PHASE_INIT,
 						   .freed_high = bytes[i],
 						   .bytes = bytes[i],
 						   .fits = 1,
@@ -134,6 +134,12 @@ TEST(weights_are_the_last_of_the_largest)
 	CHECK_EQ(candidate[0].bytes, 600);
 	CHECK_EQ(candidate[1].bytes, 700);
 	CHECK_EQ(candidate[2].bytes, 50);
+	for (i = 0; i < MT_ARRAY_SIZE(bytes); i++) {
+		candidate[i].phase = MT_PHASE_INIT;
+		candidate[i].parts = candidate[i].bytes != 600;
+	}
+	rank_all(&find);
+	CHECK_EQ(candidate[0].bytes, 600);
 }
 
 static struct candidate request_of(enum mt_cause cause, uint64_t bytes, int doubt)

@@ -77,9 +77,8 @@ void find_attempt(struct find *find)
 
 	for (block = scene->block; block < scene->block + scene->blocks; block++) {
 		site = &scene->site[block->site];
-		if (!find_is_own(scene, site))
-			continue;
-		if ((block->step < step && is_of_states(site)) || (block->seq < failed && is_of_attempt(site)))
+		if (find_is_own(scene, site) &&
+		    ((block->step < step && is_of_states(site)) || (block->seq < failed && is_of_attempt(site))))
 			find->take[block->site] += block->bytes;
 	}
 }

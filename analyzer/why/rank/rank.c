@@ -69,9 +69,10 @@ static void set_key(const struct scene *scene, struct candidate *candidate)
 	candidate->key[RANK_DOUBT] = candidate->doubt != 0;
 	candidate->key[RANK_PLAIN] = is_noise(scene, candidate) ? PLAIN_NOISE : candidate->cause == MT_CAUSE_LARGEST;
 	candidate->key[RANK_FITS] = scene->request.failure ? !candidate->fits : 0;
-	/* The largest are all needed now. A program can work with less of most things, but hardly with fewer weights. */
-	candidate->key[RANK_NEED] = candidate->cause == MT_CAUSE_LARGEST ? candidate->category == MT_CATEGORY_WEIGHTS
-									 : candidate->need;
+	/* The largest are all needed now. Bytes of the start had room in all steps since, and hardly can be fewer. */
+	candidate->key[RANK_NEED] = candidate->cause == MT_CAUSE_LARGEST
+					    ? candidate->parts && mt_phase_is_early(candidate->phase)
+					    : candidate->need;
 	candidate->key[RANK_KIND] = detectors[candidate->cause].kind;
 	candidate->key[RANK_SHARE] = size_class(weight_of(scene, candidate));
 	candidate->key[RANK_KNOWN] = candidate->known;

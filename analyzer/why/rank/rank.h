@@ -29,16 +29,16 @@ static inline int rank_is_request(const struct candidate *candidate)
 }
 
 /* The parts of the key in their order, with the words of --why. A smaller value is better. */
-#define RANK_KEY_LIST(X)                                                        \
-	X(FITS, "fits")   /* 0: the request fits without these bytes */         \
-	X(PLAIN, "plain") /* 1: many bytes and no other evidence, 2: noise */   \
-	X(DOUBT, "doubt") /* 1: weak evidence */                                \
-	X(SHARE, "size")  /* class of bytes, largest first */                   \
-	X(KIND, "kind")   /* kind of the detector (detectors.h) */              \
-	X(NEED, "need")   /* never, later, now; of the largest, weights last */ \
-	X(KNOWN, "known") /* census, rule, probable */                          \
-	X(BYTES, "bytes")                                                       \
-	X(CAUSE, "cause")                                                       \
+#define RANK_KEY_LIST(X)                                                          \
+	X(FITS, "fits")   /* 0: the request fits without these bytes */           \
+	X(PLAIN, "plain") /* 1: many bytes and no other evidence, 2: noise */     \
+	X(DOUBT, "doubt") /* 1: weak evidence */                                  \
+	X(SHARE, "size")  /* class of bytes, largest first */                     \
+	X(KIND, "kind")   /* kind of the detector (detectors.h) */                \
+	X(NEED, "need")   /* never, later, now; of the largest, the start last */ \
+	X(KNOWN, "known") /* census, rule, probable */                            \
+	X(BYTES, "bytes")                                                         \
+	X(CAUSE, "cause")                                                         \
 	X(SITE, "site")
 
 enum rank_key {
