@@ -19,7 +19,7 @@
 	X(WRONG_DEVICE, find_wrong_device, 1,                                                                                     \
 	  "{hosted} {bytes} of this GPU, contexts included[. The largest place is {place}].")                                     \
 	X(GROWS, find_grows, 1, "{place} keeps {bytes}{of}[ ({pieces} x {each})][. {rate} more came {rhythm}].")                  \
-	X(NO_BACKWARD, find_no_backward, 1, "{place} keeps {bytes}{of} for a backward that does not come.")                       \
+	X(NO_BACKWARD, find_no_backward, 1, "{place} keeps {bytes}{of} for a backward that has not come.")                        \
 	X(SETTING_IGNORED, find_setting_ignored, 1,                                                                               \
 	  "{place} holds {bytes}{of}, although a setting should prevent this.")                                                   \
 	X(TWICE, find_twice, 2, "{place} {holds} a second copy: {bytes}{of}.")                                                    \

@@ -2,6 +2,7 @@
 #include "detectors.h"
 
 #define USUAL 125 /* percent of the place's largest earlier piece: padding alone causes less */
+#define OTHER 32  /* no batch is so many times larger than the one before */
 
 /* Whether the size follows the batch. Sizes of weights and optimizer states do not. */
 static int is_of_batch(enum mt_phase phase, enum mt_category category)
@@ -11,9 +12,11 @@ static int is_of_batch(enum mt_phase phase, enum mt_category category)
 					     SCENE_SET(KV_CACHE));
 }
 
-static int is_unusual(uint64_t now, uint64_t before)
+/* Before the first step ends, small earlier pieces are those of other operations on the same line, as a kernel's workspace. */
+static int is_unusual(const struct scene *scene, uint64_t now, uint64_t before)
 {
-	return before && now / USUAL > before / 100;
+	return before && now / USUAL > before / 100 &&
+	       (scene->process[scene->request.process].steps || now / OTHER <= before);
 }
 
 /* Weak evidence: less than twice the earlier size, as in random batches, or an excess below a tenth of the device. */
@@ -29,9 +32,9 @@ static void say_history(struct find *find, struct candidate *candidate, uint64_t
 		candidate->category = MT_CATEGORY_ACTIVATIONS;
 }
 
-static int is_larger(const struct scene *scene MT_UNUSED, const struct scene_site *site)
+static int is_larger(const struct scene *scene, const struct scene_site *site)
 {
-	return is_unusual(site->most, site->most_before) && is_of_batch(site->phase, site->category);
+	return is_unusual(scene, site->most, site->most_before) && is_of_batch(site->phase, site->category);
 }
 
 static uint64_t usual(const struct scene *scene MT_UNUSED, const struct scene_site *site)
@@ -57,7 +60,8 @@ void find_outlier(struct find *find)
 	const struct scene_request *request = &find->scene->request;
 	struct candidate *candidate;
 
-	if (request->failure && request->node != SCENE_NONE && is_unusual(request->requested, request->earlier_most) &&
+	if (request->failure && request->node != SCENE_NONE &&
+	    is_unusual(find->scene, request->requested, request->earlier_most) &&
 	    is_of_batch(request->phase, request->category)) {
 		candidate = find_add_request(find);
 		candidate->expected = request->earlier_most;

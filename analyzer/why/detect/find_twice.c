@@ -16,8 +16,6 @@
 /* Sizes of copy and original: equal; double and half (float32 and 16 bits); four and eight times (4 or 8 bits to 16 or 32). */
 static const unsigned ratios[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 1, 4 }, { 8, 1 } };
 
-/* ---- pieces ---- */
-
 /* A block of a model, or of a site that may be a copy of a model. */
 struct piece {
 	uint64_t owner; /* the site; in a model: a number for the process and the engine inside it */
@@ -70,13 +68,13 @@ static int is_loaded_state(const struct scene *scene, const struct scene_site *s
 	       !is_made_by_copy(scene, site);
 }
 
-/* Whether the site may be a copy: weights, bytes of unknown category, and states that a copying function or a load has made. */
+/* Whether the site may be a copy. An optimizer's workspace has the sizes of weights, and is none. Of states, only copied or loaded ones. */
 static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 {
-	return !site->driver &&
-	       (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER) | SCENE_SET(WORKSPACE)) ||
-		(site->category == MT_CATEGORY_OPTIMIZER_STATE &&
-		 (is_made_by_copy(scene, site) || is_loaded_state(scene, site))));
+	return !site->driver && (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER)) ||
+				 (site->category == MT_CATEGORY_WORKSPACE && site->phase != MT_PHASE_OPTIMIZER) ||
+				 (site->category == MT_CATEGORY_OPTIMIZER_STATE &&
+				  (is_made_by_copy(scene, site) || is_loaded_state(scene, site))));
 }
 
 /* Sorts all pieces. `count` of a model's piece becomes the number of pieces of its size up to this one, in the order of allocation. */
@@ -188,8 +186,6 @@ static int is_in_transit(const struct scene *scene MT_UNUSED, const struct scene
 	return site->category == MT_CATEGORY_WEIGHT_BUFFERS ||
 	       (site->category == MT_CATEGORY_STATE_DICT && !(site->tags & MT_TAG_BIT(GATHER)));
 }
-
-/* ---- the request ---- */
 
 void find_twice(struct find *find)
 {
