@@ -31,6 +31,12 @@ row mem_fraction_static "(r['now'], r['proposed'], r['paste']) == ('0.83', '0.82
 begin open-rl-99
 check "$case: what is said is no default" bash -c '"$1" advise "$2"/*.zst --now actor.mb_spec.n_mbs=4 | tr -s " \n" " " | grep -qF "n_mbs to 8 (now: 4, --now)"' - "$memana" "$case"
 
+# ---- nothing tells whether the model trains ----
+
+begin first-forward
+row 'checkpoint(function)' "r['only_if'] == 'the model trains'" "recomputation saves nothing without a backward"
+row 'DataLoader(batch_size)' "r['only_if'] is None and r['fits']" "a smaller batch helps in any case"
+
 # ---- caps ----
 
 begin slime-1767

@@ -122,10 +122,7 @@ static int is_shown_off(const struct effects *effects, const struct effect *effe
 	return layers > all / 2 && layers > effects->base / PIECES_SHARE;
 }
 
-/*
- * Adds a condition to an effect that depends on an unknown fact. Without a census, a program computes in the widest type. A wrapper with defaults of
- * its own can have changed the setting, or a setting that it needs.
- */
+/* Adds a condition to an effect that depends on an unknown fact: a type, a later backward, or what a wrapper has changed. */
 static void say_unknown(const struct effects *effects, struct effect *effect)
 {
 	const struct mt_knob *knob = effect->knob;
@@ -137,6 +134,9 @@ static void say_unknown(const struct effects *effects, struct effect *effect)
 		snprintf(effect->only, sizeof(effect->only), "%s",
 			 knob->categories == CATEGORY(OPTIMIZER_STATE) ? "these are states of an Adam, in float32"
 								       : "the forward pass computes in float32 now");
+	if (effect->action == MT_ACTION_CHECKPOINT &&
+	    effects->scene->process[effects->scene->request.process].who == MT_WHO_MODEL)
+		snprintf(effect->only, sizeof(effect->only), "the model trains");
 	if (!effects->config->wrapper || advise_is_anybodys(knob))
 		return;
 	for (i = 0; i < knob->constraints && !*effect->only; i++) {

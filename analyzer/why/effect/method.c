@@ -197,8 +197,6 @@ int method_direction(const struct method *method)
 	return (method->to != 0) == (knob->saves == MT_KNOB_SAVES_ON) ? 1 : -1;
 }
 
-/* ---- shards, types, buckets and shares of a cache ------------------------------------------------------------------------------- */
-
 /* Fill of a bucket, smallest and largest: a bucket is closed after the weight that fills it. */
 #define BUCKET_LEAST 0.5
 #define BUCKET_MOST 1.6
