@@ -2,7 +2,7 @@
 #include "detectors.h"
 
 #define USUAL 125 /* percent of the place's largest earlier piece: padding alone causes less */
-#define OTHER 32  /* no batch is so many times larger than the one before */
+#define OTHER 32  /* times: a batch is not this much larger than the one before */
 
 /* Whether the size follows the batch. Sizes of weights and optimizer states do not. */
 static int is_of_batch(enum mt_phase phase, enum mt_category category)
@@ -12,7 +12,7 @@ static int is_of_batch(enum mt_phase phase, enum mt_category category)
 					     SCENE_SET(KV_CACHE));
 }
 
-/* Before the first step ends, small earlier pieces are those of other operations on the same line, as a kernel's workspace. */
+/* Small earlier pieces of a run without steps are of other operations on the line: a kernel's workspace, for example. */
 static int is_unusual(const struct scene *scene, uint64_t now, uint64_t before)
 {
 	return before && now / USUAL > before / 100 &&

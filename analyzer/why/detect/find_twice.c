@@ -68,7 +68,7 @@ static int is_loaded_state(const struct scene *scene, const struct scene_site *s
 	       !is_made_by_copy(scene, site);
 }
 
-/* Whether the site may be a copy. An optimizer's workspace has the sizes of weights, and is none. Of states, only copied or loaded ones. */
+/* Whether the site may be a copy. An optimizer makes workspace with the sizes of weights, and states are copies if a copy or a load made them. */
 static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 {
 	return !site->driver && (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER)) ||
