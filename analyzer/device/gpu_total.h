@@ -43,6 +43,7 @@ struct gpu_total_sample {
 	int64_t time, took;        /* begin and length */
 	uint64_t used, total, own; /* bytes: used by all processes, total, used by this process */
 	int own_known;
+	uint64_t others; /* recorded bytes of the other processes, while the pass reads the sample */
 };
 
 /*

@@ -86,10 +86,21 @@ static void show_peaks_before(struct stream *stream, uint32_t id)
 
 /* ---- free bytes ---- */
 
-/* `free` bytes were free when the process held `held`. At the error it held oom->held: the difference is corrected. */
-static void set_free(struct analysis_oom *oom, uint64_t free, uint64_t held, enum analysis_free by)
+/* *bytes: bytes of all recorded processes on the device. 0 or an error. */
+static int recorded_on(struct stream *stream, uint32_t id, uint64_t *bytes)
 {
-	int64_t then = (int64_t)free - (int64_t)(oom->held - held);
+	uint32_t number = stream_device(stream, id);
+
+	if (number == STREAM_NO_DEVICE)
+		return -MT_E_MEMORY;
+	*bytes = stream->analysis->attribution.device[number].held;
+	return 0;
+}
+
+/* `free` bytes were free when the recorded processes held `recorded`. The difference to oom->recorded is corrected. */
+static void set_free(struct analysis_oom *oom, uint64_t free, uint64_t recorded, enum analysis_free by)
+{
+	int64_t then = (int64_t)free - (int64_t)(oom->recorded - recorded);
 
 	oom->free = then > 0 ? then : 0;
 	oom->free_by = by;
@@ -101,7 +112,7 @@ static int is_of(const struct stream *stream, const struct analysis_oom *oom, ui
 }
 
 /* The driver told the program the free bytes. The first such answer is the best figure. */
-static void tell_waiting(struct stream *stream, uint32_t id, uint64_t free, uint64_t held)
+static void tell_waiting(struct stream *stream, uint32_t id, uint64_t free, uint64_t recorded)
 {
 	struct analysis_oom *oom;
 	uint32_t i;
@@ -110,7 +121,7 @@ static void tell_waiting(struct stream *stream, uint32_t id, uint64_t free, uint
 		oom = &stream->analysis->oom[stream->waiting[i]];
 		if (is_of(stream, oom, id) && oom->free_by != ANALYSIS_FREE_DRIVER &&
 		    stream->time - oom->time <= TOLD_IS_NEW)
-			set_free(oom, free, held, ANALYSIS_FREE_DRIVER);
+			set_free(oom, free, recorded, ANALYSIS_FREE_DRIVER);
 	}
 }
 
@@ -128,7 +139,8 @@ static void serve_waiting(struct stream *stream, uint32_t id, const struct gpu_t
 			continue;
 		}
 		if (oom->free_by == ANALYSIS_FREE_BOUND && sample->total >= sample->used)
-			set_free(oom, sample->total - sample->used, parts->held, ANALYSIS_FREE_SAMPLE);
+			set_free(oom, sample->total - sample->used, parts->held + sample->others,
+				 ANALYSIS_FREE_SAMPLE);
 		if (sample->own_known && sample->used >= sample->own)
 			oom->others = (int64_t)(sample->used - sample->own);
 	}
@@ -142,7 +154,7 @@ void stream_sample_oom(struct stream *stream, uint32_t id)
 
 	oom->held = mt_ledger_held(stream->ledger, id);
 	if (stream->told.device == id && id && stream->time - stream->told.time <= TOLD_IS_NEW)
-		set_free(oom, stream->told.free, stream->told.held, ANALYSIS_FREE_DRIVER);
+		set_free(oom, stream->told.free, stream->told.recorded, ANALYSIS_FREE_DRIVER);
 	if (stream->waiting_count < STREAM_WAITING_MAX)
 		stream->waiting[stream->waiting_count++] = number;
 }
@@ -199,7 +211,12 @@ static int note_gpu(struct stream *stream, const struct mt_event *event)
 	struct gpu_total *gpu = gpu_total_of(stream, id);
 
 	tell_total(stream, id, event->value, ANALYSIS_TOTAL_SAMPLE);
-	return gpu && gpu_total_sample(gpu, &sample) ? judged(stream, id, gpu) : 0;
+	if (!gpu)
+		return 0;
+	if (recorded_on(stream, id, &sample.others))
+		return -MT_E_MEMORY;
+	sample.others -= mt_ledger_held(stream->ledger, id);
+	return gpu_total_sample(gpu, &sample) ? judged(stream, id, gpu) : 0;
 }
 
 static int note_host(struct stream *stream, const struct mt_event *event)
@@ -253,23 +270,25 @@ static void ask_device(struct stream *stream, uint64_t device, const struct driv
 			ask(stream, id, cause, time);
 }
 
-static void note_call(struct stream *stream, const struct mt_event *event)
+static int note_call(struct stream *stream, const struct mt_event *event)
 {
 	const struct driver_cause *cause = driver_cause_of(event->entry);
 	uint32_t id = event->device < MT_LEDGER_DEVICES ? (uint32_t)event->device : 0;
 
 	if (event->result)
-		return;
+		return 0;
 	if (cause)
 		ask_device(stream, event->device, cause, time_of(stream, event));
 	if (event->entry != DRIVER_MEM_GET_INFO || !id)
-		return;
+		return 0;
 	tell_total(stream, id, event->size, ANALYSIS_TOTAL_DRIVER);
 	stream->told.device = id;
 	stream->told.time = stream->time;
 	stream->told.free = event->value;
-	stream->told.held = mt_ledger_held(stream->ledger, id);
-	tell_waiting(stream, id, stream->told.free, stream->told.held);
+	if (recorded_on(stream, id, &stream->told.recorded))
+		return -MT_E_MEMORY;
+	tell_waiting(stream, id, stream->told.free, stream->told.recorded);
+	return 0;
 }
 
 /* All memory of the context goes, too. */
@@ -298,8 +317,7 @@ int stream_sample(struct stream *stream, const struct mt_event *event)
 	case MT_HOST_SAMPLE:
 		return note_host(stream, event);
 	case MT_DRIVER_NOTE:
-		note_call(stream, event);
-		return 0;
+		return note_call(stream, event);
 	default:
 		note_context_gone(stream, event);
 		return 0;
