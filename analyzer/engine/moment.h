@@ -7,7 +7,7 @@
 enum moment_kind {
 	MOMENT_PEAK, /* peak of the whole run */
 	MOMENT_STEP, /* the peak inside a step */
-	MOMENT_OOM,  /* the last out-of-memory error; an error that its allocator recovered from comes last */
+	MOMENT_OOM,  /* the newest failed request of each device, as in memana oom */
 	MOMENT_TIME, /* after the last event up to `time` */
 };
 

@@ -24,11 +24,10 @@ static const char step_sql[] =
 	"ifnull((SELECT peak_role FROM step_device AS made WHERE made.step = ?1 AND made.device = it.device "
 	"AND peak_process = it.process AND peak_seq = it.seq), 'none') FROM named_moment AS it WHERE name = 'step:' || ?1";
 
-/* A failed request of the framework comes before one that its allocator recovered from. */
+/* The newest failure of each device, as memana oom has it. */
 static const char oom_sql[] =
-	"INSERT INTO temp.at SELECT device, time, process, seq, process, step, phase, role FROM oom WHERE id IN (SELECT "
-	"max(id) FROM oom WHERE source = 'tensor' OR NOT EXISTS (SELECT 1 FROM oom WHERE source = 'tensor') AND "
-	"(NOT had OR NOT EXISTS (SELECT 1 FROM oom WHERE NOT had)) GROUP BY device)";
+	"INSERT INTO temp.at SELECT oom.device, oom.time, oom.process, oom.seq, oom.process, step, phase, role "
+	"FROM named_moment AS it JOIN oom USING (process, device, seq) WHERE name = 'oom'";
 
 /* The newest action of a process decides its phase: a memory event, or an event in a phase. */
 static const char time_sql[] =
