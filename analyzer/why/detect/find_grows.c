@@ -99,32 +99,28 @@ static int grows_by_concatenation(const struct scene_site *site)
 	       site->most > site->most_before;
 }
 
-static int are_equal(const struct member *from, const struct member *to)
-{
-	const struct member *it;
-
-	for (it = from; it < to && it->block->bytes == from->block->bytes;)
-		it++;
-	return it == to;
-}
-
 static int grows_by_time(const struct member *from, const struct member *to)
 {
+	const struct member *it = from;
 	size_t births = (size_t)(to - from);
 
+	while (it < to && it->block->bytes == from->block->bytes)
+		it++;
 	return births >= BIRTHS && !scene_is_of(from->site->category, MADE_ONCE) &&
-	       (to[-1].block->time - from->block->time >= LONG || (births >= LAYERS && are_equal(from, to)));
+	       (to[-1].block->time - from->block->time >= LONG || (births >= LAYERS && it == to));
 }
 
-/* Takes the bytes that stay after each round. The newest round counts at most as the largest earlier one: its other bytes can still be freed. */
+/* Takes the bytes of each round; of the newest, as many as of the largest earlier one. A rate by step leaves out the first step, as memana growth. */
 static void take_series(struct find *find, const struct member *from, const struct member *to)
 {
 	const struct rounds rounds = count_rounds(from, to);
-	int steps = from->block->step != to[-1].block->step;
+	int64_t first = from->block->step, steps = to[-1].block->step - first;
 	int by_rounds = rounds.count >= ROUNDS && from->site->category != MT_CATEGORY_OPTIMIZER_STATE &&
 			(steps || !comes_in_one_start(find->scene, from->site, rounds.count));
 	int by_length = !by_rounds && grows_by_concatenation(from->site);
-	uint64_t bytes, times = by_rounds ? rounds.count : by_length ? from->site->made : (uint64_t)(to - from);
+	int by_steps = by_rounds && steps >= ROUNDS - 1;
+	uint64_t bytes, births = by_length ? from->site->made : (uint64_t)(to - from);
+	uint64_t times = by_steps ? (uint64_t)steps : by_rounds ? rounds.count : births;
 	const struct member *it;
 
 	if ((steps && find->scene->peak.is_usual) || (!by_rounds && !by_length && !grows_by_time(from, to)))
@@ -134,26 +130,24 @@ static void take_series(struct find *find, const struct member *from, const stru
 		if (by_rounds && it->round == to[-1].round && rounds.most < rounds.newest)
 			bytes = (uint64_t)((double)bytes * (double)rounds.most / (double)rounds.newest);
 		find->take[it->block->site] += bytes;
-		find->expect[it->block->site] += bytes / times;
+		find->expect[it->block->site] += by_steps && it->block->step == first ? 0 : bytes / times;
 	}
 }
 
-/* A run with steps is told by step, as in memana growth. A round of other runs has no name. */
+/* A run with steps is told by step. A round of other runs has no name. */
 static void say_rate(struct find *find, struct candidate *candidate)
 {
-	int64_t first = INT64_MAX, last = INT64_MIN, expected = (int64_t)candidate->expected, steps, rate;
+	int64_t steps, most = 0;
 	const struct scene_site *site;
 	size_t i;
 
 	for (i = 0; i < candidate->parts; i++) {
 		site = &find->scene->site[candidate->part[i].site];
-		first = site->first_step < first ? site->first_step : first;
-		last = site->last_step > last ? site->last_step : last;
+		steps = site->last_step - site->first_step;
+		most = steps > most ? steps : most;
 	}
-	steps = candidate->parts && last - first >= ROUNDS - 1 ? last - first + 1 : 0;
-	rate = steps ? (int64_t)candidate->bytes / steps : expected;
-	candidate->fact[FACT_STEPS] = steps;
-	candidate->fact[FACT_RATE] = llabs(rate - expected) <= expected / 16 ? expected : rate;
+	candidate->fact[FACT_STEPS] = most >= ROUNDS - 1 ? most + 1 : 0;
+	candidate->fact[FACT_RATE] = (int64_t)candidate->expected;
 }
 
 void find_grows(struct find *find)
