@@ -183,6 +183,7 @@ void find_describe(struct find *find, struct candidate *candidate)
 	if (!candidate->parts)
 		return;
 	candidate->category = (enum mt_category)category.best;
+	candidate->mixed = category.bytes[category.best] < candidate->bytes / 100 * DOMINANT;
 	candidate->phase = (enum mt_phase)phase.best;
 	candidate->known = (enum scene_known)known.best;
 	if (candidate->need == MT_NEEDS)

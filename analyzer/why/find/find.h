@@ -65,6 +65,7 @@ struct candidate {
 	enum reference reference;
 	enum mt_need need;
 	enum scene_known known;
+	int mixed;                   /* 1: of several categories; `category` has the most */
 	int doubt;                   /* 1: weak evidence */
 	uint64_t tags;               /* tags that all parts have in common */
 	int64_t fact[FACTS];         /* 0: the page does not show the fact */

@@ -85,12 +85,13 @@ static int say_place(struct sentence *sentence, const struct why *why, const str
 	return node != SCENE_NONE;
 }
 
-/* Says the category of the bytes, as in "4.6 GiB of weights" or "4.6 GiB, probably weights". */
+/* Says the category: "4.6 GiB of weights", "4.6 GiB, probably weights", or "4.6 GiB, the largest part probably weights". */
 static int say_of(struct sentence *sentence, const struct candidate *it)
 {
 	if (it->category == MT_CATEGORY_OTHER)
 		return say(sentence, " of unknown kind");
-	say(sentence, it->known == SCENE_PROBABLE ? ", probably " : " of ");
+	say(sentence, it->mixed ? ", the largest part" : it->known == SCENE_PROBABLE ? "," : " of ");
+	say(sentence, it->known == SCENE_PROBABLE ? " probably " : it->mixed ? " " : "");
 	return say(sentence, mt_category_name((uint32_t)it->category));
 }
 

@@ -118,7 +118,8 @@ static int is_within(const struct candidate *candidate, const struct candidate *
 	if (!candidate->parts || !better->parts || better->process != candidate->process)
 		return 0;
 	return (shared >= better->bytes / 100 * WITHIN && shared >= candidate->bytes / 100 * TOLD) ||
-	       ((candidate->cause == MT_CAUSE_LARGEST || better->cause == MT_CAUSE_GROWS) &&
+	       ((candidate->cause == MT_CAUSE_LARGEST || better->cause == MT_CAUSE_GROWS ||
+		 (candidate->fix && candidate->fix == better->fix)) &&
 		shared >= candidate->bytes / 100 * WITHIN);
 }
 
