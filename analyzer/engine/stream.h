@@ -93,8 +93,9 @@ struct stream {
 	uint32_t waiting[STREAM_WAITING_MAX]; /* out-of-memory errors whose free bytes are not known yet */
 	uint32_t waiting_count;
 	struct {
-		uint32_t device;         /* device of the process, 0: the program has not asked */
-		uint64_t free, recorded; /* free bytes that the driver reported, and bytes of all recorded processes then */
+		uint32_t device; /* device of the process, 0: the program has not asked */
+		uint64_t free,
+			recorded; /* free bytes that the driver reported, and bytes of all recorded processes then */
 		int64_t time;
 	} told;
 

@@ -139,8 +139,7 @@ static void serve_waiting(struct stream *stream, uint32_t id, const struct gpu_t
 			continue;
 		}
 		if (oom->free_by == ANALYSIS_FREE_BOUND && sample->total >= sample->used)
-			set_free(oom, sample->total - sample->used, parts->held + sample->others,
-				 ANALYSIS_FREE_SAMPLE);
+			set_free(oom, sample->total - sample->used, parts->held + sample->others, ANALYSIS_FREE_SAMPLE);
 		if (sample->own_known && sample->used >= sample->own)
 			oom->others = (int64_t)(sample->used - sample->own);
 	}
