@@ -195,17 +195,10 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 	return add_bytes(lane, from, stmt, 1) || add_bytes(lane, to, stmt, -1) ? -MT_E_MEMORY : 0;
 }
 
-/* Whether the process itself brought the device to the step's peak, above what it holds at the end. */
-static int has_own_peak(const struct steps_lane *lane, const struct steps_row *row)
-{
-	return row->peak_process == lane->process && row->peak > row->held;
-}
-
 /* Whether the recording ended in this step before it did anything. */
-static int is_empty(const struct steps_lane *lane, const struct steps_row *row)
+static int is_empty(const struct steps_row *row)
 {
-	return !row->ended && row->held == row[-1].held && row->in_use == row[-1].in_use && row->peak <= row[-1].peak &&
-	       !has_own_peak(lane, row);
+	return !row->ended && row->held == row[-1].held && row->in_use == row[-1].in_use && row->peak <= row[-1].peak;
 }
 
 /* As analysis_is_higher(). */
@@ -275,7 +268,7 @@ static void add_up(struct steps_lane *lane)
 		lane->row[i].lane = lane;
 		lane->row[i].at = (uint32_t)i;
 		add_row_up(&lane->row[i], i ? &lane->row[i - 1] : NULL);
-		if (i && i + 1 == lane->count && is_empty(lane, &lane->row[i])) {
+		if (i && i + 1 == lane->count && is_empty(&lane->row[i])) {
 			drop_last(lane);
 			break;
 		}
