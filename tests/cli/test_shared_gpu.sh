@@ -20,7 +20,7 @@ check "free bytes that the driver tells after another process has freed" free_by
 
 # play_here NAME: a case from the standard input.
 play_here() { mkdir "$1" && cat >"$1.case" && "$BUILD/cases/make_case" "$1.case" "$1"; }
-# of NAME COMMAND EXPRESSION: true of the JSON of the command.
+# A check of the answer in JSON: NAME COMMAND EXPRESSION.
 of() { "$memana" $2 --json "$1"/*.zst >answer.json && json answer.json "$3"; }
 
 stacks='gpu GPU-1 80GiB
