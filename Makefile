@@ -394,11 +394,24 @@ bench-live: programs standin samples
 bench-attach: programs
 	@python3 tests/bench/attach.py $(B)
 
-# The cost of an event in the recorded program, next to heaptrack and memray.
+# The cost of an event in the recorded program, next to heaptrack and memray, and in the collector, next to the build of an older commit:
+# make bench-record BEFORE=FOLDER
 .PHONY: bench-record
-bench-record: programs
+bench-record: programs standin samples $(B)/memrec-no-pass
 	@tests/bench/record.sh $(B)
 	@tests/bench/loop.sh $(B)
+	@tests/bench/collector.sh $(B) $(BEFORE)
+
+$(B)/tests/bench/no_pass.o: recorder/collect/own_pass.c
+	@mkdir -p $(@D)
+	$(SAY) CC $@
+	$(Q)$(CC) $(ALL_CPPFLAGS) -Irecorder $(HARDEN) $(ALL_CFLAGS) $(SANFLAGS) $(DEPFLAGS) -DEVENTS_LEAST=UINT64_MAX -c -o $@ $<
+
+# memrec with a collector that makes no facts.
+$(B)/memrec-no-pass: $(B)/tests/bench/no_pass.o $(B)/memrec
+	$(SAY) LINK $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(SANFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $< $(filter-out %/own_pass.o,$(MEMREC_OBJ)) $(HOT_OBJ) $(B)/analyzer.a \
+		$(LIB) $(FORMATS_LIBS) -ldl
 
 # The cost of modules in stacks, next to the build of an older commit: make bench-modules BEFORE=FOLDER
 .PHONY: bench-modules

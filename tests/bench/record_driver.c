@@ -2,7 +2,8 @@
  * record_driver.c - makes events at a given depth and says what one costs, for record.sh.
  *
  *     record_driver report|malloc BLOCKS FRAMES THREADS     events of PyTorch's allocator, or of malloc
- *     record_driver reap COMMAND...                         runs it and says how much CPU time all of it took
+ *     record_driver reap COMMAND...                         runs it and says how much CPU time all of it took, and how
+ *                                                           much of that processes that left their parents (collectors)
  *
  * One line: ns per allocation, ns per free (the median burst), CPU seconds of this process.
  *
@@ -135,13 +136,18 @@ static double median(double *values, unsigned int count)
 	return count ? values[count / 2] : 0;
 }
 
+static double seconds_of(const struct rusage *usage)
+{
+	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
 static double cpu_seconds(int who)
 {
 	struct rusage usage;
 
 	getrusage(who, &usage);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+	return seconds_of(&usage);
 }
 
 /* All threads' bursts together. */
@@ -244,6 +250,8 @@ static int drive(int use_malloc, unsigned long blocks, int frames, unsigned int 
 /* Also processes that leave their parents come to us, and are waited for. */
 static int reap(char **command)
 {
+	struct rusage usage;
+	double strays = 0;
 	int status = 1, one;
 	pid_t pid, child;
 
@@ -253,10 +261,12 @@ static int reap(char **command)
 		execvp(command[0], command);
 		_exit(127);
 	}
-	while ((child = wait(&one)) > 0)
+	while ((child = wait4(-1, &one, 0, &usage)) > 0)
 		if (child == pid)
 			status = WIFEXITED(one) ? WEXITSTATUS(one) : 1;
-	fprintf(stderr, "cpu %.3f\n", cpu_seconds(RUSAGE_CHILDREN));
+		else
+			strays += seconds_of(&usage);
+	fprintf(stderr, "cpu %.3f\nstrays %.6f\n", cpu_seconds(RUSAGE_CHILDREN), strays);
 	return status;
 }
 
