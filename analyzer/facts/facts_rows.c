@@ -265,6 +265,74 @@ static void fit(struct facts_rows *rows, uint64_t newest)
 		forget_lives(rows);
 }
 
+/* ---- moves ---- */
+
+/* The moves of the running event are complete, or as many as have room. */
+static void tell_moves(struct facts_rows *rows)
+{
+	course_changed(rows->course, rows->event, rows->running, rows->runs);
+	outline_changed(rows->outline, rows->event, rows->running, rows->runs);
+	rows->runs = 0;
+}
+
+/* The move of the site that is noted. NULL: none. */
+static struct course_move *find_move(struct facts_rows *rows, uint32_t site, int slack, int64_t time)
+{
+	struct course_move *move = rows->running, *end = move + rows->runs;
+
+	for (; move < end; move++)
+		if (move->site == site && move->slack == slack && move->time == time)
+			return move;
+	return NULL;
+}
+
+/* The running event's move of the site. */
+static struct course_move *move_of(struct facts_rows *rows, uint32_t site, int slack, int64_t time)
+{
+	uint64_t event = rows->analysis->process[0].events;
+	struct course_move *move = rows->event == event ? find_move(rows, site, slack, time) : NULL;
+
+	if (move)
+		return move;
+	if (rows->event != event || rows->runs == FACTS_RUNNING)
+		tell_moves(rows);
+	rows->event = event;
+	move = &rows->running[rows->runs++];
+	move->time = time;
+	move->bytes = 0;
+	move->site = site;
+	move->count = 0;
+	move->slack = (uint8_t)slack;
+	return move;
+}
+
+static void note_move(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
+{
+	struct course_move *move = move_of(context, site, slack != 0, time);
+
+	move->bytes = (int64_t)((uint64_t)move->bytes + (uint64_t)bytes);
+}
+
+static void note_count(void *context, uint32_t site, int change, int64_t time)
+{
+	struct course_move *move = move_of(context, site, 0, time);
+
+	move->count = (int32_t)((uint32_t)move->count + (uint32_t)change);
+}
+
+static void note_reached(void *context, uint32_t device, int oom)
+{
+	struct facts_rows *rows = context;
+
+	if (oom) {
+		tell_moves(rows);
+		course_reached(rows->course, device, oom);
+	}
+	rows->rest.reached(context, device, oom);
+}
+
+/* ---- instants and steps ---- */
+
 static void note_instant(void *context, uint32_t process, uint64_t seq)
 {
 	struct facts_rows *rows = context;
@@ -279,6 +347,7 @@ static int note_span(void *context, uint32_t process, uint8_t phase, uint32_t st
 	struct facts_rows *rows = context;
 	int error = sums_instants_span(&rows->instants, phase, step, first->seq, last->seq);
 
+	tell_moves(rows);
 	course_span(rows->course, phase, step, first);
 	return error ? error : rows->rest.span(context, process, phase, step, first, last);
 }
@@ -289,30 +358,6 @@ static int note_step(void *context, uint32_t process, const struct mt_event *eve
 	int error = sums_instants_step(&rows->instants, event->seq);
 
 	return error ? error : rows->rest.step(context, process, event);
-}
-
-static void note_move(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
-{
-	struct facts_rows *rows = context;
-
-	course_moved(rows->course, site, slack, bytes, time);
-	outline_moved(rows->outline, site, slack, bytes, time);
-}
-
-static void note_count(void *context, uint32_t site, int change, int64_t time)
-{
-	struct facts_rows *rows = context;
-
-	course_counted(rows->course, site, change, time);
-	outline_counted(rows->outline, site, change, time);
-}
-
-static void note_reached(void *context, uint32_t device, int oom)
-{
-	struct facts_rows *rows = context;
-
-	course_reached(rows->course, device, oom);
-	rows->rest.reached(context, device, oom);
 }
 
 static void listen(struct facts_rows *rows)
@@ -455,6 +500,7 @@ void facts_rows_write(struct facts_io *io, struct facts_rows *rows)
 	struct kept_moment moment;
 	int error = kept_find(rows->kept, &moment);
 
+	tell_moves(rows);
 	if (!error && moment.advice)
 		error = course_find(rows->course, moment.device, moment.oom, &moves);
 	if (!error)

@@ -17,12 +17,15 @@
 #include "facts_fold.h"
 #include "facts_io.h"
 #include "facts_join.h"
+#include "rows/course.h"
 #include "rows/kept.h"
 #include "rows/row_sink.h"
 #include "rows/sums_instants.h"
 
 #define FACTS_ROWS_MOST (1u << 24)
 #define FACTS_ROWS_BYTES_MOST (32u << 20) /* a chunk has at most 64 MiB: of them, of the moment and of the state */
+
+#define FACTS_RUNNING 8u /* few events move more sites */
 
 extern size_t facts_rows_room; /* FACTS_ROWS_BYTES_MOST, of lives; tests lower it */
 
@@ -51,6 +54,9 @@ struct facts_rows {
 	struct kept *kept;
 	struct course *course;
 	struct outline *outline;
+	struct course_move running[FACTS_RUNNING]; /* moves of event number `event`, each of another site */
+	uint32_t runs;
+	uint64_t event;
 	struct phase_use *use;
 };
 

@@ -64,11 +64,11 @@ struct course {
 	uint32_t devices;
 	struct span *span; /* the span in which the open parts begin, and the spans after it */
 	uint32_t spans, span_room;
-	uint32_t step;            /* step of the newest span */
-	uint64_t room;            /* moves and holdings that are kept */
-	uint64_t moves, looks;    /* all moves; sites that were looked at for what they hold */
-	int64_t newest;           /* time of the newest move */
-	struct sums *one, *other; /* by site: for comparisons */
+	uint32_t step;         /* step of the newest span */
+	uint64_t room;         /* moves and holdings that are kept */
+	uint64_t moves, looks; /* all moves; sites that were looked at for what they hold */
+	int64_t newest;        /* time of the newest move */
+	struct sums *now;      /* by site: what a part holds, or holds more than another one; zeroed between */
 	uint32_t sites;
 };
 
@@ -94,8 +94,7 @@ static void give_up(struct course *course)
 	}
 	free(course->device);
 	free(course->span);
-	free(course->one);
-	free(course->other);
+	free(course->now);
 	*course = (struct course){ .analysis = course->analysis, .none = 1 };
 }
 
@@ -182,42 +181,38 @@ static struct course_move *find_move(struct of_device *of, uint64_t event, uint3
 }
 
 /* All moves during one event are one change. */
-static void add(struct course *course, uint32_t site, int64_t bytes, int32_t count, int64_t time)
+static void add(struct course *course, uint64_t event, const struct course_move *one)
 {
-	uint64_t event = course->analysis->process[0].events;
-	struct of_device *of;
-	struct course_move *move;
+	struct of_device *of = device_at(course, course->analysis->attribution.site[one->site].key.device);
+	struct course_move *move = of ? find_move(of, event, one->site) : NULL;
 
-	if (course->none)
-		return;
-	of = device_at(course, course->analysis->attribution.site[site].key.device);
-	move = of ? find_move(of, event, site) : NULL;
 	if (move) {
-		move->bytes = (int64_t)((uint64_t)move->bytes + (uint64_t)bytes);
-		move->count = (int32_t)((uint32_t)move->count + (uint32_t)count);
+		move->bytes = (int64_t)((uint64_t)move->bytes + (uint64_t)one->bytes);
+		move->count = (int32_t)((uint32_t)move->count + (uint32_t)one->count);
 		return;
 	}
 	if (!of || make_room(course, &of->open, of->opens, &of->open_room, sizeof(*of->open)))
 		return;
-	course->newest = time > course->newest ? time : course->newest;
+	course->newest = one->time > course->newest ? one->time : course->newest;
 	if (of->opens && of->event == event)
 		of->open[of->opens - 1].more = 1;
 	of->event = event;
 	course->moves++;
-	of->open[of->opens++] = (struct course_move){
-		.time = course->newest, .bytes = bytes, .site = site, .count = count
-	};
+	move = &of->open[of->opens++];
+	move->time = course->newest;
+	move->bytes = one->bytes;
+	move->site = one->site;
+	move->count = one->count;
+	move->more = move->slack = 0;
 }
 
-void course_moved(struct course *course, uint32_t site, int slack, int64_t bytes, int64_t time)
+void course_changed(struct course *course, uint64_t event, const struct course_move *move, uint32_t moves)
 {
-	if (!slack)
-		add(course, site, bytes, 0, time);
-}
+	const struct course_move *end = move + moves;
 
-void course_counted(struct course *course, uint32_t site, int change, int64_t time)
-{
-	add(course, site, 0, change, time);
+	for (; move < end && !course->none; move++)
+		if (!move->slack)
+			add(course, event, move);
 }
 
 void course_reached(struct course *course, uint32_t device, int oom)
@@ -284,38 +279,59 @@ static void apply(struct sums *sums, const struct course_move *move)
 
 enum { HOLDS_LESS = 1, HOLDS_MORE = 2 }; /* bits: no more anywhere; no less anywhere */
 
-static int compare_site(const struct course *course, uint32_t site)
+/* `more`: what the first part holds at a site more than the other one. */
+static int compare_site(const struct sums *more)
 {
-	int64_t bytes = (int64_t)(course->one[site].bytes - course->other[site].bytes),
-		count = (int64_t)(course->one[site].count - course->other[site].count);
+	int64_t bytes = (int64_t)more->bytes, count = (int64_t)more->count;
 
 	return (bytes <= 0 && count <= 0 ? HOLDS_LESS : 0) | (bytes >= 0 && count >= 0 ? HOLDS_MORE : 0);
+}
+
+/* Equal moves at one site change nothing of what one part holds more. Most moves are such. */
+static int compare_moves(struct sums *more, const struct course_move *one, const struct course_move *other,
+			 uint32_t moves, int holds)
+{
+	uint32_t i;
+
+	for (i = 0; i < moves && holds; i++) {
+		if (one[i].site != other[i].site)
+			return 0;
+		if (one[i].bytes == other[i].bytes && one[i].count == other[i].count)
+			continue;
+		more[one[i].site].bytes += (uint64_t)one[i].bytes - (uint64_t)other[i].bytes;
+		more[one[i].site].count += (uint64_t)one[i].count - (uint64_t)other[i].count;
+		holds &= compare_site(&more[one[i].site]);
+	}
+	return holds;
+}
+
+/* Forgets sites that two parts of the same hash hold, or move. */
+static void forget(struct sums *more, const struct part *part, uint32_t moves)
+{
+	uint32_t i;
+
+	for (i = 0; i < part->holdings; i++)
+		more[part->begin[i].site] = (struct sums){ 0 };
+	for (i = 0; i < moves; i++)
+		more[part->move[i].site] = (struct sums){ 0 };
 }
 
 /* Two parts with the same hash: whether the first holds less, or more, after each move. */
 static int compare(struct course *course, const struct part *one, const struct part *other)
 {
+	struct sums *more = course->now;
 	int holds = HOLDS_LESS | HOLDS_MORE;
-	uint32_t i, moves = 0;
+	uint32_t i;
 
-	hold(course->one, one->begin, one->holdings, 1);
-	hold(course->other, other->begin, other->holdings, 1);
+	hold(more, one->begin, one->holdings, 1);
+	hold(more, other->begin, other->holdings, -1);
 	for (i = 0; i < one->holdings && holds; i++)
-		holds &= compare_site(course, one->begin[i].site);
+		holds &= compare_site(&more[one->begin[i].site]);
 	for (i = 0; i < other->holdings && holds; i++)
-		holds &= compare_site(course, other->begin[i].site);
-	for (; moves < one->moves && holds; moves++) {
-		apply(course->one, &one->move[moves]);
-		apply(course->other, &other->move[moves]);
-		holds &= one->move[moves].site == other->move[moves].site ? compare_site(course, one->move[moves].site)
-									  : 0;
-	}
-	hold(course->one, one->begin, one->holdings, -1);
-	hold(course->other, other->begin, other->holdings, -1);
-	for (i = 0; i < moves; i++) {
-		course->one[one->move[i].site] = (struct sums){ 0 };
-		course->other[other->move[i].site] = (struct sums){ 0 };
-	}
+		holds &= compare_site(&more[other->begin[i].site]);
+	holds = compare_moves(more, one->move, other->move, one->moves, holds);
+	forget(more, one, one->moves);
+	forget(more, other, 0);
 	return holds;
 }
 
@@ -406,14 +422,13 @@ static int cut(struct course *course, struct of_device *of, struct part *part, u
 static void close_part(struct course *course, uint32_t device, int64_t time)
 {
 	struct of_device *of = &course->device[device];
-	uint32_t moves = of->opens, sites = course->analysis->attribution.sites, others = course->sites;
+	uint32_t moves = of->opens, sites = course->analysis->attribution.sites;
 	struct part part;
 
 	while (moves && of->open[moves - 1].time >= time)
 		moves--;
 	if (!moves || make_sums(course, &of->now, &of->sites, sites) ||
-	    make_sums(course, &course->one, &course->sites, sites) ||
-	    make_sums(course, &course->other, &others, sites) || cut(course, of, &part, moves))
+	    make_sums(course, &course->now, &course->sites, sites) || cut(course, of, &part, moves))
 		return;
 	if (is_covered(course, of, &part)) {
 		release_part(course, &part);
@@ -475,7 +490,7 @@ static void put_right(struct sums *now, uint32_t site, int64_t time, struct cour
 static void go_to(struct course *course, const struct part *from, const struct part *part, struct course_moves *moves)
 {
 	uint32_t first = moves->moves, i;
-	struct sums *now = course->one;
+	struct sums *now = course->now;
 
 	hold(now, part->begin, part->holdings, -1); /* now: what is there and should not be */
 	for (i = 0; from && i < from->holdings; i++)
@@ -511,7 +526,7 @@ static void take_part(struct course *course, const struct of_device *of, const s
 			count_changes(moves, mark, moves->moves + mark->at);
 		}
 	for (i = 0; i < part->moves; i++) {
-		apply(course->one, &part->move[i]);
+		apply(course->now, &part->move[i]);
 		moves->move[moves->moves++] = part->move[i];
 	}
 }

@@ -42,9 +42,13 @@ struct course;
 struct course *course_new(const struct analysis *analysis);
 void course_free(struct course *course); /* NULL is fine */
 
-/* As the calls of struct analysis_sink. Out of memory, or out of room, there is no course. */
-void course_moved(struct course *course, uint32_t site, int slack, int64_t bytes, int64_t time);
-void course_counted(struct course *course, uint32_t site, int change, int64_t time);
+/*
+ * The moves of event number `event` of the pass, from 1; `more` is not read. An event may be told in several calls. Out of memory, or out of
+ * room, there is no course.
+ */
+void course_changed(struct course *course, uint64_t event, const struct course_move *move, uint32_t moves);
+
+/* As the calls of struct analysis_sink, after all moves up to then. */
 void course_reached(struct course *course, uint32_t device, int oom);
 void course_span(struct course *course, uint8_t phase, uint32_t step, const struct mt_event *first);
 

@@ -210,25 +210,21 @@ static int settle(struct outline *outline, struct of_device *of)
 }
 
 /* All moves during one event are one change. */
-static void add(struct outline *outline, uint32_t site, int slack, int64_t bytes, int64_t count, int64_t time)
+static void add(struct outline *outline, uint64_t event, const struct course_move *move)
 {
-	uint64_t event = outline->analysis->process[0].events;
-	struct of_device *of;
+	struct of_device *of = device_at(outline, outline->analysis->attribution.site[move->site].key.device);
 	struct cell *cell = NULL;
 	int error = 0;
 
-	if (outline->none)
-		return;
-	of = device_at(outline, outline->analysis->attribution.site[site].key.device);
 	if (of && of->event && of->event != event)
 		error = settle(outline, of);
 	if (of && !error)
-		cell = cell_at(of, site << 1 | (uint32_t)(slack != 0));
+		cell = cell_at(of, move->site << 1 | (uint32_t)(move->slack != 0));
 	if (!cell) {
 		give_up(outline);
 		return;
 	}
-	outline->newest = time > outline->newest ? time : outline->newest;
+	outline->newest = move->time > outline->newest ? move->time : outline->newest;
 	of->event = event;
 	of->time = outline->newest;
 	if (cell->epoch != of->epoch) {
@@ -236,19 +232,17 @@ static void add(struct outline *outline, uint32_t site, int slack, int64_t bytes
 		cell->most_count = cell->count;
 		cell->epoch = of->epoch;
 	}
-	cell->bytes += (uint64_t)bytes;
-	cell->count += (uint64_t)count;
-	of->total += (uint64_t)bytes;
+	cell->bytes += (uint64_t)move->bytes;
+	cell->count += (uint64_t)(int64_t)move->count;
+	of->total += (uint64_t)move->bytes;
 }
 
-void outline_moved(struct outline *outline, uint32_t site, int slack, int64_t bytes, int64_t time)
+void outline_changed(struct outline *outline, uint64_t event, const struct course_move *move, uint32_t moves)
 {
-	add(outline, site, slack, bytes, 0, time);
-}
+	const struct course_move *end = move + moves;
 
-void outline_counted(struct outline *outline, uint32_t site, int change, int64_t time)
-{
-	add(outline, site, 0, 0, change, time);
+	for (; move < end && !outline->none; move++)
+		add(outline, event, move);
 }
 
 /* ---- at the end ---- */

@@ -20,9 +20,8 @@ struct outline;
 struct outline *outline_new(const struct analysis *analysis);
 void outline_free(struct outline *outline); /* NULL is fine */
 
-/* As the calls of struct analysis_sink. Out of memory there is no outline. */
-void outline_moved(struct outline *outline, uint32_t site, int slack, int64_t bytes, int64_t time);
-void outline_counted(struct outline *outline, uint32_t site, int change, int64_t time);
+/* As course_changed. Out of memory there is no outline. */
+void outline_changed(struct outline *outline, uint64_t event, const struct course_move *move, uint32_t moves);
 
 /* After the last call: the moves of all devices, by time. 0 or -MT_E_MEMORY. The caller frees. */
 int outline_find(struct outline *outline, struct course_moves *moves);

@@ -48,15 +48,21 @@ static void begin(void)
 static void change(uint8_t phase, uint32_t number, int64_t bytes)
 {
 	int born = bytes ? bytes > 0 ? 1 : -1 : -count[number];
+	struct course_move told[3] = { { 0 } };
+	uint32_t i;
 
 	bytes = bytes ? bytes : -held[number];
 	process.events++;
 	now += 10;
-	course_moved(course, number, 0, bytes, now);
-	course_moved(course, number, 1, -bytes, now);
-	course_counted(course, number, born, now);
-	outline_moved(outline, number, 0, bytes, now);
-	outline_counted(outline, number, born, now);
+	for (i = 0; i < 3; i++)
+		told[i] = (struct course_move){ .time = now, .site = number };
+	told[0].bytes = bytes;
+	told[1].count = born;
+	told[2].bytes = -bytes;
+	told[2].slack = 1;
+	course_changed(course, process.events, told, 2);
+	course_changed(course, process.events, told + 2, 1);
+	outline_changed(outline, process.events, told, 2);
 	phase_of[moves] = phase;
 	all[moves++] = (struct course_move){ .time = now, .bytes = bytes, .site = number, .count = born };
 	held[number] += bytes;
