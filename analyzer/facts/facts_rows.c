@@ -267,26 +267,44 @@ static void fit(struct facts_rows *rows, uint64_t newest)
 
 /* ---- moves ---- */
 
-/* The moves of the running event are complete, or as many as have room. */
+/* Course and outline need no event at once: many together cost less. */
 static void tell_moves(struct facts_rows *rows)
 {
-	course_changed(rows->course, rows->event, rows->running, rows->runs);
-	outline_changed(rows->outline, rows->event, rows->running, rows->runs);
-	rows->runs = 0;
+	course_changed(rows->course, rows->goes_on, rows->move, rows->moves);
+	outline_changed(rows->outline, rows->goes_on, rows->move, rows->moves);
+	rows->moves = 0;
 }
 
-/* The move of the site that is noted. NULL: none. */
+/* The running event's move of the site. NULL: there is none. */
 static struct course_move *find_move(struct facts_rows *rows, uint32_t site, int slack, int64_t time)
 {
-	struct course_move *move = rows->running, *end = move + rows->runs;
+	struct course_move *move = rows->move + rows->moves;
 
-	for (; move < end; move++)
+	while (move > rows->move) {
+		move--;
 		if (move->site == site && move->slack == slack && move->time == time)
 			return move;
+		if (move > rows->move && !move[-1].more)
+			break;
+	}
 	return NULL;
 }
 
-/* The running event's move of the site. */
+/* One more move, of event number `event`. */
+static struct course_move *add_move(struct facts_rows *rows, uint64_t event)
+{
+	int goes_on = rows->event == event;
+
+	rows->event = event;
+	if (rows->moves == FACTS_MOVES)
+		tell_moves(rows);
+	if (rows->moves)
+		rows->move[rows->moves - 1].more = (uint8_t)goes_on;
+	else
+		rows->goes_on = goes_on;
+	return &rows->move[rows->moves++];
+}
+
 static struct course_move *move_of(struct facts_rows *rows, uint32_t site, int slack, int64_t time)
 {
 	uint64_t event = rows->analysis->process[0].events;
@@ -294,14 +312,12 @@ static struct course_move *move_of(struct facts_rows *rows, uint32_t site, int s
 
 	if (move)
 		return move;
-	if (rows->event != event || rows->runs == FACTS_RUNNING)
-		tell_moves(rows);
-	rows->event = event;
-	move = &rows->running[rows->runs++];
+	move = add_move(rows, event);
 	move->time = time;
 	move->bytes = 0;
 	move->site = site;
 	move->count = 0;
+	move->more = 0;
 	move->slack = (uint8_t)slack;
 	return move;
 }

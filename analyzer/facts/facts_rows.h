@@ -25,7 +25,7 @@
 #define FACTS_ROWS_MOST (1u << 24)
 #define FACTS_ROWS_BYTES_MOST (32u << 20) /* a chunk has at most 64 MiB: of them, of the moment and of the state */
 
-#define FACTS_RUNNING 8u /* few events move more sites */
+#define FACTS_MOVES 256u /* 8 KiB stay in the cache */
 
 extern size_t facts_rows_room; /* FACTS_ROWS_BYTES_MOST, of lives; tests lower it */
 
@@ -54,9 +54,10 @@ struct facts_rows {
 	struct kept *kept;
 	struct course *course;
 	struct outline *outline;
-	struct course_move running[FACTS_RUNNING]; /* moves of event number `event`, each of another site */
-	uint32_t runs;
-	uint64_t event;
+	struct course_move move[FACTS_MOVES]; /* the newest, which course and outline do not have yet */
+	uint32_t moves;
+	uint64_t event; /* number of the event of the newest move; 0: there was none */
+	int goes_on;    /* 1: the first of these moves is of the event of the one before */
 	struct phase_use *use;
 };
 

@@ -48,7 +48,7 @@ struct of_device {
 	int64_t time;     /* time of the newest move in a closed part */
 	struct sums *now; /* by site, at the begin of the open part */
 	uint32_t sites;
-	uint64_t event; /* the event of the newest move */
+	uint64_t event; /* course.event at the newest move */
 	struct mark mark[MARKS];
 };
 
@@ -65,6 +65,7 @@ struct course {
 	struct span *span; /* the span in which the open parts begin, and the spans after it */
 	uint32_t spans, span_room;
 	uint32_t step;         /* step of the newest span */
+	uint64_t event; /* events so far that moved something */
 	uint64_t room;         /* moves and holdings that are kept */
 	uint64_t moves, looks; /* all moves; sites that were looked at for what they hold */
 	int64_t newest;        /* time of the newest move */
@@ -168,12 +169,10 @@ static struct of_device *device_at(struct course *course, uint32_t device)
 }
 
 /* The move of the site in the running change. NULL: there is none. */
-static struct course_move *find_move(struct of_device *of, uint64_t event, uint32_t site)
+static struct course_move *find_move(struct of_device *of, uint32_t site)
 {
 	uint32_t i = of->opens;
 
-	if (!i || of->event != event)
-		return NULL;
 	do
 		i--;
 	while (of->open[i].site != site && i && of->open[i - 1].more);
@@ -181,10 +180,11 @@ static struct course_move *find_move(struct of_device *of, uint64_t event, uint3
 }
 
 /* All moves during one event are one change. */
-static void add(struct course *course, uint64_t event, const struct course_move *one)
+static void add(struct course *course, const struct course_move *one)
 {
 	struct of_device *of = device_at(course, course->analysis->attribution.site[one->site].key.device);
-	struct course_move *move = of ? find_move(of, event, one->site) : NULL;
+	int goes_on = of && of->opens && of->event == course->event;
+	struct course_move *move = goes_on ? find_move(of, one->site) : NULL;
 
 	if (move) {
 		move->bytes = (int64_t)((uint64_t)move->bytes + (uint64_t)one->bytes);
@@ -194,25 +194,25 @@ static void add(struct course *course, uint64_t event, const struct course_move 
 	if (!of || make_room(course, &of->open, of->opens, &of->open_room, sizeof(*of->open)))
 		return;
 	course->newest = one->time > course->newest ? one->time : course->newest;
-	if (of->opens && of->event == event)
+	if (goes_on)
 		of->open[of->opens - 1].more = 1;
-	of->event = event;
+	of->event = course->event;
 	course->moves++;
 	move = &of->open[of->opens++];
+	*move = *one;
 	move->time = course->newest;
-	move->bytes = one->bytes;
-	move->site = one->site;
-	move->count = one->count;
-	move->more = move->slack = 0;
+	move->more = 0;
 }
 
-void course_changed(struct course *course, uint64_t event, const struct course_move *move, uint32_t moves)
+void course_changed(struct course *course, int goes_on, const struct course_move *move, uint32_t moves)
 {
 	const struct course_move *end = move + moves;
 
-	for (; move < end && !course->none; move++)
+	for (; move < end && !course->none; goes_on = (move++)->more) {
+		course->event += !goes_on;
 		if (!move->slack)
-			add(course, event, move);
+			add(course, move);
+	}
 }
 
 void course_reached(struct course *course, uint32_t device, int oom)

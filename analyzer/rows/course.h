@@ -43,10 +43,10 @@ struct course *course_new(const struct analysis *analysis);
 void course_free(struct course *course); /* NULL is fine */
 
 /*
- * The moves of event number `event` of the pass, from 1; `more` is not read. An event may be told in several calls. Out of memory, or out of
- * room, there is no course.
+ * Moves of events, in their order; `more` is set between two of one event. `goes_on` 1: the first move is of the event of the newest one of the
+ * call before. Out of memory, or out of room, there is no course.
  */
-void course_changed(struct course *course, uint64_t event, const struct course_move *move, uint32_t moves);
+void course_changed(struct course *course, int goes_on, const struct course_move *move, uint32_t moves);
 
 /* As the calls of struct analysis_sink, after all moves up to then. */
 void course_reached(struct course *course, uint32_t device, int oom);

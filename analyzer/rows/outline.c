@@ -36,8 +36,8 @@ struct of_device {
 	int64_t most_time;
 	uint64_t number; /* number of the running slice */
 	int running;
-	uint64_t event; /* event of the newest move, */
-	int64_t time;   /* and its time */
+	uint64_t event; /* outline.event at the newest move; 0: there was none */
+	int64_t time;   /* time of the newest move */
 };
 
 struct outline {
@@ -46,6 +46,7 @@ struct outline {
 	uint32_t devices;
 	unsigned shift; /* a slice is 2^shift ns long */
 	uint64_t room;  /* cells in slices */
+	uint64_t event; /* events so far that moved something */
 	int64_t newest; /* time */
 	int none;
 };
@@ -210,22 +211,22 @@ static int settle(struct outline *outline, struct of_device *of)
 }
 
 /* All moves during one event are one change. */
-static void add(struct outline *outline, uint64_t event, const struct course_move *move)
+static void add(struct outline *outline, const struct course_move *move)
 {
 	struct of_device *of = device_at(outline, outline->analysis->attribution.site[move->site].key.device);
 	struct cell *cell = NULL;
 	int error = 0;
 
-	if (of && of->event && of->event != event)
+	if (of && of->event && of->event != outline->event)
 		error = settle(outline, of);
 	if (of && !error)
-		cell = cell_at(of, move->site << 1 | (uint32_t)(move->slack != 0));
+		cell = cell_at(of, move->site << 1 | move->slack);
 	if (!cell) {
 		give_up(outline);
 		return;
 	}
 	outline->newest = move->time > outline->newest ? move->time : outline->newest;
-	of->event = event;
+	of->event = outline->event;
 	of->time = outline->newest;
 	if (cell->epoch != of->epoch) {
 		cell->most_bytes = cell->bytes;
@@ -237,12 +238,14 @@ static void add(struct outline *outline, uint64_t event, const struct course_mov
 	of->total += (uint64_t)move->bytes;
 }
 
-void outline_changed(struct outline *outline, uint64_t event, const struct course_move *move, uint32_t moves)
+void outline_changed(struct outline *outline, int goes_on, const struct course_move *move, uint32_t moves)
 {
 	const struct course_move *end = move + moves;
 
-	for (; move < end && !outline->none; move++)
-		add(outline, event, move);
+	for (; move < end && !outline->none; goes_on = (move++)->more) {
+		outline->event += !goes_on;
+		add(outline, move);
+	}
 }
 
 /* ---- at the end ---- */

@@ -21,7 +21,7 @@ struct outline *outline_new(const struct analysis *analysis);
 void outline_free(struct outline *outline); /* NULL is fine */
 
 /* As course_changed. Out of memory there is no outline. */
-void outline_changed(struct outline *outline, uint64_t event, const struct course_move *move, uint32_t moves);
+void outline_changed(struct outline *outline, int goes_on, const struct course_move *move, uint32_t moves);
 
 /* After the last call: the moves of all devices, by time. 0 or -MT_E_MEMORY. The caller frees. */
 int outline_find(struct outline *outline, struct course_moves *moves);
