@@ -53,7 +53,8 @@ WARN := -Werror=implicit-function-declaration -Wall -Wextra -Wshadow -Wstrict-pr
 	-Wwrite-strings -Wundef -Wpointer-arith -Wno-missing-field-initializers
 # CPPFLAGS, CFLAGS and LDFLAGS are the user's: they come last, so that the user's word counts.
 ALL_CPPFLAGS = -Iinclude -D_GNU_SOURCE -DMEMREC_VERSION='"$(VERSION)"' $(CPPFLAGS)
-ALL_CFLAGS = -std=gnu11 -g $(if $(DEBUG),-O0,-O2) $(WARN) $(if $(WERROR),-Werror) -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
+OPTIMIZE = $(if $(DEBUG),-O0,-O2)
+ALL_CFLAGS = -std=gnu11 -g $(OPTIMIZE) $(WARN) $(if $(WERROR),-Werror) -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
 ALL_LDFLAGS = $(if $(SAN),,-Wl,-z,relro,-z,now) $(LDFLAGS)
 # memrec and memana read what others wrote. The agent has no guards: each of its calls would pay for them.
 HARDEN := $(if $(SAN)$(DEBUG),,-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
@@ -86,6 +87,7 @@ HOT_SRC := $(wildcard formats/ledger/*.c formats/import/*.c formats/base/addrmap
 LTO ?= $(if $(SAN)$(DEBUG),,$(shell echo 'int main(void) { return 0; }' | $(CC) -flto=auto -x c - -o /dev/null 2>/dev/null && echo -flto=auto))
 LTO := $(LTO)
 HOT_OBJ := $(if $(LTO),$(HOT_SRC:%.c=$(B)/hot/%.o))
+$(HOT_OBJ): OPTIMIZE = -O3
 
 LIB := $(B)/libmemtrace.a
 FORMATS_LIBS := -lzstd -lyaml -lpthread

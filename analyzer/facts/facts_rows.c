@@ -331,8 +331,13 @@ static void note_move(void *context, uint32_t site, int slack, int64_t bytes, in
 
 static void note_count(void *context, uint32_t site, int change, int64_t time)
 {
-	struct course_move *move = move_of(context, site, 0, time);
+	struct facts_rows *rows = context;
+	struct course_move *move = rows->moves ? &rows->move[rows->moves - 1] : NULL;
 
+	/* Nearly always the site has just moved. */
+	if (!move || move->site != site || move->slack || move->time != time ||
+	    rows->event != rows->analysis->process[0].events)
+		move = move_of(rows, site, 0, time);
 	move->count = (int32_t)((uint32_t)move->count + (uint32_t)change);
 }
 

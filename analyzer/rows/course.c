@@ -65,7 +65,7 @@ struct course {
 	struct span *span; /* the span in which the open parts begin, and the spans after it */
 	uint32_t spans, span_room;
 	uint32_t step;         /* step of the newest span */
-	uint64_t event; /* events so far that moved something */
+	uint64_t event;        /* events so far that moved something */
 	uint64_t room;         /* moves and holdings that are kept */
 	uint64_t moves, looks; /* all moves; sites that were looked at for what they hold */
 	int64_t newest;        /* time of the newest move */

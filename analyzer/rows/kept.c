@@ -76,21 +76,25 @@ static void *room_for(struct kept *kept, void *array, struct kept_list *list, si
 
 #define ROOM_FOR(kept, array, list, most) room_for(kept, (kept)->array, &(kept)->list, sizeof(*(kept)->array), most)
 
-/* The processes of the run are known by the first event. NULL: nothing is kept. */
-static struct kept_process *process_at(struct kept *kept, uint32_t process)
+/* The processes of the run are known by the first event. NULL: out of memory. */
+static struct kept_process *add_processes(struct kept *kept)
 {
 	uint32_t windows = kept->analysis->processes < KEPT_WINDOWS ? kept->analysis->processes : KEPT_WINDOWS;
 
-	if (kept->none)
+	kept->process = calloc(kept->analysis->processes, sizeof(*kept->process));
+	kept->window = windows * (size_t)KEPT_WINDOW;
+	kept->processes = kept->process ? kept->analysis->processes : 0;
+	if (!kept->process)
+		kept_give_up(kept);
+	return kept->process;
+}
+
+/* NULL: nothing is kept. */
+static inline struct kept_process *process_at(struct kept *kept, uint32_t process)
+{
+	if (!kept->process && (kept->none || !add_processes(kept)))
 		return NULL;
-	if (!kept->process) {
-		kept->process = calloc(kept->analysis->processes, sizeof(*kept->process));
-		kept->window = windows * (size_t)KEPT_WINDOW;
-		kept->processes = kept->process ? kept->analysis->processes : 0;
-		if (!kept->process)
-			kept_give_up(kept);
-	}
-	return kept->process ? &kept->process[process] : NULL;
+	return &kept->process[process];
 }
 
 void kept_born(struct kept *kept, uint32_t process, const struct mt_live *live)
@@ -113,10 +117,14 @@ void kept_ended(struct kept *kept, uint32_t process, const struct mt_event *even
 
 static int is_needed(const struct kept *kept, const struct kept_life *life, const struct kept_at *at)
 {
-	struct kept_when birth = kept_birth(kept, life), death = kept_death(kept, life);
+	struct kept_when birth, death;
 
-	return at->set && (kept_is_later(&death, &at->when) ? !kept_is_later(&birth, &at->when)
-							    : kept_is_later(&death, &at->lost));
+	if (!at->set)
+		return 0;
+	birth = kept_birth(kept, life);
+	death = kept_death(kept, life);
+	return (kept_is_later(&death, &at->when) ? !kept_is_later(&birth, &at->when)
+						 : kept_is_later(&death, &at->lost));
 }
 
 /* Lets go what is older than the window and no moment needs. */
@@ -314,7 +322,7 @@ struct gone {
 	const struct mt_live *live;
 	const struct mt_event *event; /* NULL: it was never freed */
 	uint32_t step;
-	uint8_t home, slept;
+	uint8_t space, home, slept;
 };
 
 /* Fills the place itself, because a processor reads no words that were just written in parts: a copy would wait for the writes. */
@@ -326,7 +334,7 @@ static inline void fill(struct kept_life *life, const struct gone *gone)
 	life->step = live->step;
 	life->gone_step = gone->step;
 	life->free_node = 0;
-	life->space = space_of(live);
+	life->space = gone->space;
 	life->home = gone->home;
 	life->tensors_inside = live->tensors_seen != 0;
 	life->is_handle = live->kind == MT_VMM_CREATE;
@@ -344,7 +352,7 @@ static void note_newest(struct kept_process *process, const struct gone *gone, u
 {
 	if (gone->live->seq >= process->newest.seq)
 		fill(&process->newest, gone);
-	if (!free_node || space_of(gone->live) != MT_SPACE_DEVICE)
+	if (!free_node || gone->space != MT_SPACE_DEVICE)
 		return;
 	fill(&process->given_back, gone);
 	process->given_back.free_node = free_node;
@@ -380,6 +388,7 @@ void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, 
 				   .live = live,
 				   .event = event,
 				   .step = step,
+				   .space = space_of(live),
 				   .home = event && kept->analysis->categories.home,
 				   .slept = slept != 0 };
 	struct kept_life *life;

@@ -185,6 +185,8 @@ static size_t instants_before(const struct load_sums_process *of, uint64_t seq)
 {
 	size_t step = 1, low, high = of->instants, middle;
 
+	if (!high || of->instant[high - 1] < seq)
+		return high;
 	while (step < high && of->instant[high - step] >= seq)
 		step *= 2;
 	for (low = step < high ? high - step : 0; low < high;) {
@@ -251,20 +253,24 @@ static int add_instant(struct load_sums_process *of, uint64_t seq)
 	return 0;
 }
 
-static struct load_sums_process *process_of(struct load_sums *sums, uint32_t process)
+static struct load_sums_process *add_process(struct load_sums *sums, size_t number)
 {
-	size_t number = process - sums->first, room = number + 1 + number / 2;
-	struct load_sums_process *grown;
+	size_t room = number + 1 + number / 2;
+	struct load_sums_process *grown = realloc(sums->process, room * sizeof(*grown));
 
-	if (number < sums->processes)
-		return &sums->process[number];
-	grown = realloc(sums->process, room * sizeof(*grown));
 	if (!grown)
 		return NULL;
 	memset(grown + sums->processes, 0, (room - sums->processes) * sizeof(*grown));
 	sums->process = grown;
 	sums->processes = (uint32_t)room;
 	return &grown[number];
+}
+
+static inline struct load_sums_process *process_of(struct load_sums *sums, uint32_t process)
+{
+	size_t number = process - sums->first;
+
+	return number < sums->processes ? &sums->process[number] : add_process(sums, number);
 }
 
 static int take_instant(struct load_sums *sums, uint32_t process, uint64_t seq)

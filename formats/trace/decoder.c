@@ -248,11 +248,32 @@ struct batch {
 #define EVENT_WORDS (sizeof(struct mt_event) / sizeof(uint64_t))
 _Static_assert(sizeof(struct mt_event) % sizeof(uint64_t) == 0, "events are stepped over in words");
 
+/* 1: each event of the batch has the same byte. Many columns do: a device, a thread, a distance of 1. */
+static int is_even(const struct batch *batch, const uint8_t *at)
+{
+	return batch->in_all & 1u << batch->field && *at < 0x80 && !memcmp(at, at + 1, batch->count - 1);
+}
+
+/* Values from `value` on, each `more` above the one before. Returns the newest. */
+static uint64_t decode_even(struct batch *batch, uint64_t value, uint64_t more)
+{
+	uint64_t *at = (uint64_t *)(void *)batch->events + batch->field, *end = at + batch->count * EVENT_WORDS;
+
+	for (; at < end; at += EVENT_WORDS, value += more)
+		*at = value;
+	return value - more;
+}
+
 static const uint8_t *decode_plain(struct batch *batch, const uint8_t *at)
 {
 	uint64_t largest = batch->decoder->largest[batch->field];
 	int bad = 0;
 
+	if (is_even(batch, at)) {
+		batch->bad |= *at > largest;
+		decode_even(batch, *at, 0);
+		return at + batch->count;
+	}
 	EACH_VALUE(batch, value, {
 		*value = mt_varint_take(&at, &bad);
 		bad |= *value > largest;
@@ -263,9 +284,13 @@ static const uint8_t *decode_plain(struct batch *batch, const uint8_t *at)
 
 static const uint8_t *decode_step(struct batch *batch, const uint8_t *at)
 {
-	uint64_t last = batch->decoder->predictor.last[batch->field];
+	uint64_t last = batch->decoder->predictor.last[batch->field], more = (uint64_t)*at + 1;
 	int bad = 0;
 
+	if (is_even(batch, at)) {
+		batch->decoder->predictor.last[batch->field] = decode_even(batch, last + more, more);
+		return at + batch->count;
+	}
 	EACH_VALUE(batch, value, *value = last += mt_varint_take(&at, &bad) + 1;);
 	batch->bad |= bad;
 	batch->decoder->predictor.last[batch->field] = last;
@@ -274,9 +299,13 @@ static const uint8_t *decode_step(struct batch *batch, const uint8_t *at)
 
 static const uint8_t *decode_delta(struct batch *batch, const uint8_t *at)
 {
-	uint64_t last = batch->decoder->predictor.last[batch->field];
+	uint64_t last = batch->decoder->predictor.last[batch->field], more = mt_unzigzag(*at);
 	int bad = 0;
 
+	if (is_even(batch, at)) {
+		batch->decoder->predictor.last[batch->field] = decode_even(batch, last + more, more);
+		return at + batch->count;
+	}
 	EACH_VALUE(batch, value, *value = last += mt_unzigzag(mt_varint_take(&at, &bad)););
 	batch->bad |= bad;
 	batch->decoder->predictor.last[batch->field] = last;
