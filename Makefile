@@ -83,7 +83,8 @@ HOT_SRC := $(wildcard formats/ledger/*.c formats/import/*.c formats/base/addrmap
 	$(addprefix formats/write/,writer.c writer_summary.c) formats/summary/tally.c formats/base/refusals.c \
 	$(addprefix formats/phase/,phase.c phase_known.c phase_loss.c phase_marks.c phase_stack.c phase_steps.c) \
 	$(addprefix analyzer/label/,attribution.c category.c category_sizes.c census.c) analyzer/device/gpu_total.c analyzer/engine/outlived.c \
-	$(addprefix analyzer/rows/,course.c kept.c load_sums.c outline.c phase_use.c row_sink.c) analyzer/facts/facts_rows.c formats/base/names.c)
+	$(addprefix analyzer/rows/,course.c kept.c kept_advice.c load_sums.c outline.c phase_use.c row_sink.c) analyzer/base/tuple.c analyzer/facts/facts_rows.c \
+	formats/base/names.c)
 LTO ?= $(if $(SAN)$(DEBUG),,$(shell echo 'int main(void) { return 0; }' | $(CC) -flto=auto -x c - -o /dev/null 2>/dev/null && echo -flto=auto))
 LTO := $(LTO)
 HOT_OBJ := $(if $(LTO),$(HOT_SRC:%.c=$(B)/hot/%.o))

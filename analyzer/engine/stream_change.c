@@ -13,7 +13,7 @@ static int is_driver(const struct mt_live *live)
 static int note_driver(struct stream *stream, const struct mt_live *live, const struct mt_event *event, int change)
 {
 	stream_sample_pool(stream, live, event);
-	return stream_import(stream, live, change);
+	return live->flags == MT_SPACE_IMPORTED || live->kind == MT_VMM_MAP ? stream_import(stream, live, change) : 0;
 }
 
 void stream_count(struct stream *stream, const struct mt_live *live, int change)

@@ -10,8 +10,9 @@
 #define OUTLIVES_MOST (1u << 24)
 #define SITES_MOST (1u << 26)
 #define LEVELS_FREE 65536u
-#define BLOCK 64u   /* moments */
-#define CACHED 256u /* blocks */
+#define NOTES_FIRST 65536u /* each growth sorts all notes */
+#define BLOCK 64u          /* moments */
+#define CACHED 256u        /* blocks */
 
 /* ---- what outlived its step ---- */
 
@@ -183,7 +184,7 @@ static void settle(struct facts_guess *guess)
 /* Room for one more note: at most half of it stays taken. 0 or -MT_E_MEMORY. */
 static int make_room(struct facts_guess *guess)
 {
-	size_t room = guess->note_room ? guess->note_room * 2 : 4096;
+	size_t room = guess->note_room ? guess->note_room * 2 : NOTES_FIRST;
 	struct facts_moment *grown;
 
 	settle(guess);

@@ -244,6 +244,9 @@ static void keep_state(const struct kept *kept, struct kept_slot *slot)
 {
 	int which;
 
+	if (slot->epochs == kept->epochs)
+		return;
+	slot->epochs = kept->epochs;
 	for (which = 0; which < KEPT_MOMENTS; which++) {
 		if (slot->epoch[which] == kept->at[which].epoch)
 			continue;
@@ -591,6 +594,7 @@ static void set_moment(struct kept *kept, struct kept_at *at, uint32_t device, s
 	at->set = 1;
 	at->before_stays = 0;
 	at->epoch++;
+	kept->epochs++;
 	at->device = device;
 	at->when = when;
 	at->step = step;

@@ -60,6 +60,7 @@ enum { KEPT_COUNTS = 1, KEPT_DIED = 2, KEPT_HOME = 4, KEPT_INSIDE = 8 };
 struct kept_slot {
 	uint32_t site; /* 0: free */
 	uint32_t kind;
+	uint32_t epochs;              /* kept.epochs when `epoch` was compared */
 	uint32_t epoch[KEPT_MOMENTS]; /* epoch of `was`; another one than the moment's: it was as it is now */
 	uint64_t births, most, least; /* all lives up to now; bytes of the largest and the smallest, 0: all are empty */
 	struct kept_deaths now, was[KEPT_MOMENTS];
@@ -122,6 +123,7 @@ struct kept {
 	struct kept_list steps;
 	uint32_t steps_lost; /* the highest number of a step of which rows are missing, 0: none; see before_stays */
 	struct kept_at at[KEPT_MOMENTS];
+	uint32_t epochs;        /* settings of all moments */
 	struct kept_slot *slot; /* a hash table */
 	size_t slots, used;
 	struct kept_process *process; /* those of the run, from the first call on; NULL before */

@@ -210,21 +210,16 @@ static int settle(struct outline *outline, struct of_device *of)
 	return error;
 }
 
-/* All moves during one event are one change. */
-static void add(struct outline *outline, const struct course_move *move)
+/* All moves during one event are one change. 0 or -MT_E_MEMORY. */
+static int add(struct outline *outline, struct of_device *of, const struct course_move *move)
 {
-	struct of_device *of = device_at(outline, outline->analysis->attribution.site[move->site].key.device);
-	struct cell *cell = NULL;
-	int error = 0;
+	struct cell *cell;
 
-	if (of && of->event && of->event != outline->event)
-		error = settle(outline, of);
-	if (of && !error)
-		cell = cell_at(of, move->site << 1 | move->slack);
-	if (!cell) {
-		give_up(outline);
-		return;
-	}
+	if (of->event != outline->event && of->event && settle(outline, of))
+		return -MT_E_MEMORY;
+	cell = cell_at(of, move->site << 1 | move->slack);
+	if (!cell)
+		return -MT_E_MEMORY;
 	outline->newest = move->time > outline->newest ? move->time : outline->newest;
 	of->event = outline->event;
 	of->time = outline->newest;
@@ -236,15 +231,23 @@ static void add(struct outline *outline, const struct course_move *move)
 	cell->bytes += (uint64_t)move->bytes;
 	cell->count += (uint64_t)(int64_t)move->count;
 	of->total += (uint64_t)move->bytes;
+	return 0;
 }
 
 void outline_changed(struct outline *outline, int goes_on, const struct course_move *move, uint32_t moves)
 {
 	const struct course_move *end = move + moves;
+	struct of_device *of = NULL;
+	uint32_t number, newest = 0;
 
 	for (; move < end && !outline->none; goes_on = (move++)->more) {
+		number = outline->analysis->attribution.site[move->site].key.device;
+		if (!of || number != newest)
+			of = device_at(outline, number);
+		newest = number;
 		outline->event += !goes_on;
-		add(outline, move);
+		if (!of || add(outline, of, move))
+			give_up(outline);
 	}
 }
 
