@@ -77,7 +77,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(B)/agent/%.o)
 NOP_OBJ := $(NOP_SRC:%.c=$(B)/agent/%.o)
 
 # Every event passes these files. The programs have a copy of them with link-time optimisation, which saves 8 % of the instructions of `top`.
-# Each file here makes each link slower. Libraries and tests have ordinary objects. `make LTO=` turns the copy off, as do SAN, DEBUG and a compiler without it.
+# They are compiled with -O3, which saves 2 % more. Each file here makes each link slower. Libraries and tests have ordinary objects. `make LTO=` turns the copy off, as do SAN, DEBUG and a compiler without it.
 HOT_SRC := $(wildcard formats/ledger/*.c formats/import/*.c formats/base/addrmap.c analyzer/engine/stream*.c \
 	$(addprefix formats/trace/,decoder.c defs.c encoder.c) $(addprefix formats/ring/,emitter.c fold.c fold_before.c intake.c ring_read.c) \
 	$(addprefix formats/write/,writer.c writer_summary.c) formats/summary/tally.c formats/base/refusals.c \

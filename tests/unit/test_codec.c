@@ -170,6 +170,42 @@ TEST(every_kind_alone)
 	mt_defs_free(defs);
 }
 
+#define EVEN 40u
+
+/* Columns of one byte: numbers 1 apart, times 3 below the one before, one thread and one size. */
+TEST(columns_of_one_byte)
+{
+	struct kit_random random = { 5 };
+	struct mt_defs *defs = mt_defs_new(), *none = mt_defs_new();
+	struct mt_event events[EVEN], got[EVEN];
+	struct mt_encoder encoder;
+	struct mt_decoder decoder;
+	struct mt_cursor payload, again;
+	uint8_t *bytes;
+	size_t i, count;
+
+	mt_encoder_init(&encoder);
+	for (i = 0; i < EVEN; i++) {
+		events[i] = (struct mt_event){ .kind = MT_VMM_RESERVE,
+					       .seq = 100 + i,
+					       .time = 5000 - 3 * i,
+					       .thread = 1,
+					       .addr = 4096 * (1 + i % 5),
+					       .size = 77 };
+		CHECK_EQ(mt_encoder_add(&encoder, &events[i]), 0);
+	}
+	kit_define(&random, defs, MT_DEF_THREAD);
+	payload = again = make_payload(&encoder, MT_CHUNK_EVENTS, &bytes);
+	for (i = 1; i <= EVEN; i++)
+		check_decode(payload, MT_CHUNK_EVENTS, defs, events, EVEN, i);
+	CHECK_EQ(mt_decoder_init(&decoder, MT_CHUNK_EVENTS, &again, none, 0), 0);
+	CHECK_EQ(mt_decoder_next(&decoder, got, EVEN, &count), -MT_E_CORRUPT); /* no such thread */
+	free(bytes);
+	mt_encoder_release(&encoder);
+	mt_defs_free(defs);
+	mt_defs_free(none);
+}
+
 /* The bytes of one column of a payload. */
 static struct mt_cursor find_column(struct mt_cursor payload, uint32_t number)
 {

@@ -60,10 +60,11 @@ static void change(uint8_t phase, uint32_t number, int64_t bytes)
 	told[1].count = born;
 	told[2].bytes = -bytes;
 	told[2].slack = 1;
-	told[0].more = 1;
-	course_changed(course, 0, told, 2);
-	course_changed(course, 1, told + 2, 1);
-	outline_changed(outline, 0, told, 2);
+	told[1].more = 1;
+	course_changed(course, 0, told, 1); /* one event in two calls */
+	course_changed(course, 1, told + 1, 2);
+	outline_changed(outline, 0, told, 1);
+	outline_changed(outline, 1, told + 1, 1);
 	phase_of[moves] = phase;
 	all[moves++] = (struct course_move){ .time = now, .bytes = bytes, .site = number, .count = born };
 	held[number] += bytes;
