@@ -11,7 +11,7 @@
 #ifndef EVENTS_LEAST            /* make bench-record builds a collector without the pass */
 #define EVENTS_LEAST (1u << 20) /* a reader takes a quarter of a second for as many */
 #endif
-#define KEEP_LEAST (4u << 20)   /* bytes: a flight recorder's file of less is read in half a second */
+#define KEEP_LEAST (4u << 20) /* bytes: a flight recorder's file of less is read in half a second */
 #define TAKEN_AT_ONCE 65536u
 #define LATE_MOST (1u << 25)  /* events that are taken when the program is gone: as long as a reader would take later */
 #define LATE_HURRY (1u << 20) /* the same where somebody wants the collector to be gone */
