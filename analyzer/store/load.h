@@ -91,6 +91,10 @@ int load_run_at(struct db *db, struct analysis *analysis, const struct analysis_
 int load_names_of(struct db *db, const struct analysis *analysis);
 int load_names(struct db *db);
 
+/* The columns of temp.batch_begin: the event that begins each micro-batch. */
+#define LOAD_BATCH_BEGIN \
+	"(process INTEGER, step INTEGER, first_seq INTEGER, PRIMARY KEY (process, step, first_seq)) WITHOUT ROWID"
+
 /*
  * Fills the table `place` for the stacks of sites and of failed requests, and of temp.freed (load_freed.c) if this table exists. Native frames
  * without a name get one. Returns 0 or -MT_E_x.

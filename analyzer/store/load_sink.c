@@ -183,38 +183,30 @@ static int store_sums(const struct load_spans *spans, struct db *db)
 	return error;
 }
 
-/* Writes the micro-batches of one step, from `batch` to before `end`. */
-static int store_step(struct db_stmt *stmt, const struct load_batch *batch, const struct load_batch *end)
-{
-	const struct load_batch *at;
-	int error = 0;
-
-	for (at = batch; at < end && !error; at++) {
-		db_bind(stmt, 1, at->process);
-		db_bind(stmt, 2, at->step);
-		db_bind_unsigned(stmt, 3, at->seq);
-		db_bind(stmt, 4, at - batch + 1);
-		db_bind(stmt, 5, end - batch);
-		error = db_run(stmt);
-	}
-	return error;
-}
+#define BATCH_LOT 1024
 
 static int store_batches(const struct load_spans *spans, struct db *db)
 {
-	const struct load_batch *batch = spans->batch, *end = batch + spans->batches, *next;
-	struct db_stmt *stmt = NULL;
-	int error = db_execute(db, "CREATE TEMP TABLE batch_begin (process INTEGER, step INTEGER, first_seq INTEGER, "
-				   "number INTEGER, batches INTEGER)");
+	static const struct db_column column[] = { { "process", DB_INTEGER, 0 },
+						   { "step", DB_INTEGER, 0 },
+						   { "first_seq", DB_INTEGER, 0 } };
+	const struct load_batch *batch = spans->batch, *end = batch + spans->batches;
+	int64_t cell[BATCH_LOT][MT_ARRAY_SIZE(column)];
+	struct db_feed *feed = NULL;
+	size_t count;
+	int error = db_execute(db, "CREATE TEMP TABLE batch_begin " LOAD_BATCH_BEGIN);
 
 	if (!error)
-		error = db_prepare(db, &stmt, "INSERT INTO temp.batch_begin VALUES (?, ?, ?, ?, ?)");
-	for (; batch < end && !error; batch = next) {
-		for (next = batch; next < end && next->process == batch->process && next->step == batch->step; next++)
-			;
-		error = store_step(stmt, batch, next);
+		error = db_feed_new(&feed, db, "batch_begin", column, (int)MT_ARRAY_SIZE(column));
+	while (!error && batch < end) {
+		for (count = 0; count < BATCH_LOT && batch < end; count++, batch++) {
+			cell[count][0] = batch->process;
+			cell[count][1] = batch->step;
+			cell[count][2] = (int64_t)batch->seq;
+		}
+		error = db_feed_run(feed, cell, count);
 	}
-	db_finish(stmt);
+	db_feed_free(feed);
 	return error;
 }
 

@@ -170,8 +170,8 @@ int load_sink_keep(struct load_sink *load, struct analysis_sink *sink, const str
 int load_sink_find(struct load_sink *load, int for_advice);
 
 /*
- * Writes the table temp.phase_run (process, phase, runs, time), or temp.batch_begin (process, step, first_seq, number, batches) of micro-batches by
- * number, from 1. After load_sink_finish. 0 or an error of the database.
+ * Writes the table temp.phase_run (process, phase, runs, time), or temp.batch_begin (LOAD_BATCH_BEGIN). After load_sink_finish. 0 or an error of the
+ * database.
  */
 int load_spans_store(const struct load_spans *spans, struct db *db);
 

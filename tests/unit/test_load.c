@@ -294,8 +294,8 @@ TEST(stretches_of_phases_from_facts)
 		  "1 init 1; 1 backward 7; 1 forward 8; 2 init 1; 2 backward 7; 2 forward 8; ");
 	release(&loaded);
 	load_parts(&loaded, paths, 2, LOAD_BATCHES);
-	CHECK_STR(rows(&loaded, "SELECT process, step, number, batches FROM temp.batch_begin WHERE number = batches"),
-		  "1 1 6 6; 1 2 2 2; 2 1 6 6; 2 2 2 2; ");
+	CHECK_STR(rows(&loaded, "SELECT process, step, count(*) FROM temp.batch_begin GROUP BY process, step"),
+		  "1 1 6; 1 2 2; 2 1 6; 2 2 2; ");
 	CHECK_STR(rows(&loaded, "SELECT count(*) FROM temp.batch_begin JOIN allocation ON alloc_seq - 1 = first_seq "
 				"AND allocation.process = batch_begin.process AND phase <> 'forward'"),
 		  "0; ");

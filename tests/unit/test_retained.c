@@ -3,7 +3,9 @@
  * the traces that tests/cli/test_retained.sh, test_diff.sh and test_frag.sh look at.
  */
 #include "memtrace/base.h"
-#include "report/steps/retained.h"
+#include "report/steps/retained_lives.h"
+#include "source/source.h"
+#include "store/load.h"
 #include "test.h"
 #include "trace_builder.h"
 
@@ -316,6 +318,60 @@ static void write_all(const char *folder)
 	write_steps(folder, "leak.zst", 3 * MIB, STEPS);
 	write_steps(folder, "clean.zst", 0, STEPS);
 	write_steps(folder, "short.zst", 3 * MIB, 2);
+}
+
+/* ---- more moves than there is room for ---- */
+
+/* Fills `places` with those that grow by micro-batches in batches.zst. Returns the number of micro-batches of a step. */
+static uint64_t load_batches(struct growth_list *places, size_t room)
+{
+	static const struct retained_question all = { 0 };
+	char path[] = "batches.zst", *paths[] = { path };
+	struct source source;
+	struct analysis analysis;
+	struct retained retained;
+	struct db *db;
+	uint64_t count;
+	size_t i;
+
+	retained_moves_room = room;
+	CHECK_EQ(source_open(&source, paths, 1), 0);
+	CHECK_EQ(db_create(&db, NULL, schema_sql), 0);
+	CHECK_EQ(load_run(db, &analysis, source.input, 1, source.rules, LOAD_LIVES), 0);
+	CHECK_EQ(load_names_of(db, &analysis), 0);
+	CHECK_EQ(retained_load(&retained, db, &all), 0);
+	for (i = 0; i < retained.batches.count; i++)
+		CHECK(growth_list_add(places, &retained.batches.place[i]) != NULL);
+	count = retained.batch_count;
+	retained_release(&retained);
+	db_close(db);
+	analysis_release(&analysis);
+	source_release(&source);
+	retained_moves_room = RETAINED_MOVES_MOST;
+	return count;
+}
+
+TEST(moves_that_went_to_the_disk_tell_the_same)
+{
+	struct growth_list places = { 0 };
+	size_t room;
+
+	write_batches(".", "batches.zst", 6 * MIB);
+	CHECK_EQ(load_batches(&places, RETAINED_MOVES_MOST), BATCHES);
+	CHECK_EQ(places.count, 1);
+	CHECK_EQ(places.place[0].bytes, 18 * MIB);
+	CHECK_EQ(places.place[0].each, 6 * MIB);
+	CHECK_EQ(places.place[0].steps, STEPS);
+	CHECK_EQ(places.place[0].step, 1);
+	for (room = 1; room <= 16; room++) {
+		places.count = 0;
+		CHECK_EQ(load_batches(&places, room), BATCHES);
+		CHECK_EQ(places.count, 1);
+		CHECK_EQ(places.place[0].bytes, 18 * MIB);
+		CHECK_EQ(places.place[0].steps, STEPS);
+		CHECK_EQ(places.place[0].step, 1);
+	}
+	free(places.place);
 }
 
 TEST_MAIN_WRITE(write_all)

@@ -24,11 +24,11 @@
 
 /* Memory that was alive in one phase and allocated in another one. */
 struct retained_crossing {
-	int64_t device, pid, node;
-	int64_t number;                   /* number of the device, as people count */
-	const char *device_kind;          /* "cuda", "cpu" */
-	int64_t first_node;               /* see finding.h */
-	const char *from, *to, *category; /* category NULL: the sum over all places */
+	int64_t device, process, pid, node; /* device, process: ids; process 0: all */
+	int64_t number;                     /* number of the device, as people count */
+	const char *device_kind;            /* "cuda", "cpu" */
+	int64_t first_node;                 /* see finding.h */
+	const char *from, *to, *category;   /* category NULL: the sum over all places */
 	uint64_t bytes, count;
 };
 
@@ -70,12 +70,6 @@ void retained_release(struct retained *retained);
 
 /* Whether the step ended, or allocated memory before the recording ended. Returns 1, 0, or -MT_E_x. */
 int retained_has_step(struct db *db, int64_t step);
-
-/*
- * retained_batches.c: the places that grow by micro-batches, each with its worst step, by device, process and place. Reads temp.batch, temp.batch_step
- * and temp.same_place. Returns 0 or -MT_E_x.
- */
-int retained_find_batches(struct growth_list *list, struct db *db);
 
 /* The verdict of `memana retained` and of the timeline's list. */
 

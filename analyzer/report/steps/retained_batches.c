@@ -1,459 +1,465 @@
 /*
  * retained_batches.c - places that keep memory of several micro-batches of a step.
  *
- *     temp.batch_kept   what each micro-batch kept until the last one, by place   ──┐
- *                        └─> places that may grow ─> temp.batch_gone, what went   ──┴─> one place of one step after the other
+ *     a life ─┬─ kept by a micro-batch until the last one begins ─┬─> moves of the owner ──> sorted: one place of one step after the other
+ *             └─ came in one and went in another one ─────────────┘
  *
- * A run of many ranks has millions of such rows. Both tables are in the order of `struct spot`: each is read once, and no row stays.
+ * Memory: the moves of one owner, RETAINED_MOVES_MOST of them. More go into a table on disk.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/finding.h"
-#include "retained.h"
+#include "retained_lives.h"
 
-/* A place in one step: rows with an equal one come together. */
-struct spot {
-	int64_t device, process, first_node, step;
+size_t retained_moves_room = RETAINED_MOVES_MOST;
+
+/* A step with micro-batches: the events that begin them are begin[first], ... */
+struct batch_step {
+	int64_t step;
+	size_t first;
+	uint32_t count;
 };
 
-/* A site, and the place that it is of. */
-struct batch_site {
-	int64_t id, device, process, first_node, node;
-	uint32_t phase, category;
+/* Bytes that a place got in a micro-batch, and kept until the last one begins; with MOVE_HELD, a change of what it held. */
+struct batch_move {
+	uint32_t step, kind,
+		number; /* indices of a step and a kind; number of the micro-batch, 0 before the first one */
+	uint32_t site;  /* index of the site with the lowest node */
+	int64_t bytes;
 };
 
-/* A row of temp.batch_kept: the bytes that a micro-batch allocated in a phase. */
-struct kept_row {
-	struct spot spot;
-	uint32_t phase, category;
-	int64_t number, node, bytes, batches, of_steps;
-};
+#define MOVE_HELD (1u << 31) /* a bit of `number` */
 
-/* A row of temp.batch_gone: bytes that came in one micro-batch and went in another one. 0 is before the first one. */
-struct gone_row {
-	struct spot spot;
-	int64_t came, went, bytes;
-};
+/* ---- the micro-batches of a process ---- */
 
-struct batches {
-	struct db *db;
-	struct growth_list *list;
-	struct batch_site *site; /* by id */
-	size_t sites, site_room;
-	struct db_stmt *kept, *gone; /* the rows that come; NULL: all are read */
-	struct kept_row next_kept;
-	struct gone_row next_gone;
-	struct kept_row *row; /* those of one place and step */
-	size_t rows, room;
-	uint64_t *moved; /* by micro-batch: differences of what the place held; they may wrap around */
-	size_t parts, moved_room;
-	struct growth_parts at;
-	struct growth_place key; /* the newest device and process, and their figures */
-	uint64_t threshold;
-};
-
-static int order_of(const struct spot *one, const struct spot *two)
+static int add_step(struct retained_batches *batches, int64_t step)
 {
-	if (one->device != two->device)
-		return MT_ORDER(one->device, two->device);
-	if (one->process != two->process)
-		return MT_ORDER(one->process, two->process);
-	if (one->first_node != two->first_node)
-		return MT_ORDER(one->first_node, two->first_node);
-	return MT_ORDER(one->step, two->step);
-}
+	size_t room = batches->step_room ? batches->step_room * 2 : 64;
+	struct batch_step *more;
 
-/* ---- tables ---- */
-
-/* The order of places, by site. */
-static int make_order(struct db *db)
-{
-	int error =
-		db_execute(db,
-			   "CREATE TEMP TABLE batch_order (site INTEGER PRIMARY KEY, place INTEGER, first_node INTEGER)");
-
-	return error ? error
-		     : db_execute(db,
-				  "INSERT INTO temp.batch_order SELECT id, dense_rank() OVER (ORDER BY device, process, "
-				  "ifnull(first_node, 0)), ifnull(first_node, 0) FROM site LEFT JOIN temp.same_place USING (node)");
-}
-
-/*
- * CROSS JOIN makes SQLite read the allocations once, and look up the births of the few that are kept. A direct join would compare each allocation
- * with all micro-batches before it. Numbers sort faster than the words of a place.
- */
-static int make_kept(struct db *db)
-{
-	int error = make_order(db);
-
-	return error ? error
-		     : db_execute(
-			       db,
-			       "CREATE TEMP TABLE batch_kept AS SELECT place, step, site, inside, number, sum(bytes) AS bytes, batches, "
-			       "of_steps FROM (SELECT place, allocation.site AS site, tensors_inside AS inside, allocation.step AS step, "
-			       "batches, of_steps, bytes, (SELECT number FROM temp.batch "
-			       "WHERE batch.process = allocation.process AND batch.step = allocation.step AND first_seq <= alloc_seq "
-			       "ORDER BY first_seq DESC LIMIT 1) AS number FROM in_use_span AS allocation CROSS JOIN temp.batch_step AS ends "
-			       "ON ends.process = allocation.process AND ends.step = allocation.step AND alloc_seq < last_seq "
-			       "AND since_seq <= last_seq AND (until_seq IS NULL OR until_seq > last_seq) "
-			       "CROSS JOIN temp.batch_order AS own ON own.site = allocation.site WHERE bytes AND (free_seq IS NULL OR "
-			       "free_seq > last_seq)) WHERE number IS NOT NULL GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5");
-}
-
-/*
- * All allocations of the places count, in any phase and category: their lives separate freed from kept memory. Reads the allocations once, as above,
- * and looks up the births of the freed ones.
- */
-static int make_gone(struct db *db)
-{
-	static const char *const sql[] = {
-		"CREATE TEMP TABLE batch_site (site INTEGER PRIMARY KEY, first_node INTEGER)",
-		"INSERT INTO temp.batch_site SELECT site, first_node FROM temp.batch_order JOIN site ON site.id = site "
-		"WHERE (device, process, first_node) IN (SELECT device, process, first_node FROM temp.batch_place)",
-		"CREATE TEMP TABLE batch_gone AS SELECT own.device AS device, own.process AS process, first_node, ends.step AS step, "
-		"ifnull((SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
-		"first_seq <= since_seq ORDER BY first_seq DESC LIMIT 1), 0) AS came, "
-		"(SELECT number FROM temp.batch WHERE batch.process = own.process AND batch.step = ends.step AND "
-		"first_seq < until_seq ORDER BY first_seq DESC LIMIT 1) AS went, sum(bytes) AS bytes FROM in_use_span AS own "
-		"CROSS JOIN temp.batch_site AS place ON place.site = own.site CROSS JOIN temp.batch_step AS ends "
-		"ON ends.process = own.process AND ends.step = until_step AND until_seq <= last_seq WHERE bytes "
-		"GROUP BY 1, 2, 3, 4, 5, 6 HAVING went > came ORDER BY 1, 2, 3, 4",
-	};
-	size_t i;
-	int error = 0;
-
-	for (i = 0; i < MT_ARRAY_SIZE(sql) && !error; i++)
-		error = db_execute(db, sql[i]);
-	return error;
-}
-
-/* ---- rows in their order ---- */
-
-static int take_site(void *context, const struct db_stmt *row)
-{
-	struct batches *batches = context;
-	size_t room = batches->site_room ? batches->site_room * 2 : 256;
-	struct batch_site *more;
-
-	if (batches->sites == batches->site_room) {
-		more = realloc(batches->site, room * sizeof(*more));
+	if (batches->steps == batches->step_room) {
+		more = realloc(batches->step, room * sizeof(*more));
 		if (!more)
 			return -MT_E_MEMORY;
-		batches->site = more;
-		batches->site_room = room;
+		batches->step = more;
+		batches->step_room = room;
 	}
-	batches->site[batches->sites++] = (struct batch_site){ .id = db_int(row, 0),
-							       .device = db_int(row, 1),
-							       .process = db_int(row, 2),
-							       .first_node = db_int(row, 3),
-							       .node = db_int(row, 4),
-							       .phase = finding_phase(db_text(row, 5)),
-							       .category = mt_category_parse(db_text(row, 6)) };
+	batches->step[batches->steps++] = (struct batch_step){ .step = step, .first = batches->begins };
 	return 0;
 }
 
-static int by_id(const void *a, const void *b)
+/* Steps with only two or three micro-batches are not judged. */
+static void end_step(struct retained_batches *batches)
 {
-	const struct batch_site *one = a, *two = b;
+	const struct batch_step *newest = batches->steps ? &batches->step[batches->steps - 1] : NULL;
 
-	return MT_ORDER(one->id, two->id);
+	if (!newest || (newest->count > GROWTH_PARTS && newest->count < RETAINED_PARTS_MAX))
+		return;
+	batches->begins = newest->first;
+	batches->steps--;
 }
 
-static int find_sites(struct batches *batches)
+static int take_begin(struct retained_batches *batches, int64_t step, int64_t seq)
 {
-	return finding_rows(batches->db,
-			    "SELECT id, device, process, first_node, ifnull(node, 0), phase, category FROM site "
-			    "JOIN temp.batch_order ON batch_order.site = site.id ORDER BY id",
-			    take_site, batches);
+	size_t room = batches->begin_room ? batches->begin_room * 2 : 256;
+	int64_t *more;
+	int error;
+
+	if (!batches->steps || batches->step[batches->steps - 1].step != step) {
+		end_step(batches);
+		error = add_step(batches, step);
+		if (error)
+			return error;
+	}
+	if (batches->begins == batches->begin_room) {
+		more = realloc(batches->begin, room * sizeof(*more));
+		if (!more)
+			return -MT_E_MEMORY;
+		batches->begin = more;
+		batches->begin_room = room;
+	}
+	batches->begin[batches->begins++] = seq;
+	batches->step[batches->steps - 1].count++;
+	return 0;
 }
 
-/* The next row of a table. After the last one *stmt is NULL. 0 or an error. */
-static int step(struct db_stmt **stmt)
+static int load_steps(struct retained_batches *batches, int64_t process)
 {
-	int more = db_step(*stmt);
+	struct db_stmt *stmt;
+	int more = 0, error = db_prepare(batches->db, &stmt,
+					 "SELECT step, first_seq FROM temp.batch_begin WHERE process = ?1 AND "
+					 "(?2 = 0 OR step = ?2) ORDER BY step, first_seq");
 
-	if (more > 0)
-		return 0;
-	db_finish(*stmt);
-	*stmt = NULL;
-	return more;
-}
-
-static int next_kept(struct batches *batches)
-{
-	int error = step(&batches->kept);
-	const struct db_stmt *stmt = batches->kept;
-	const struct batch_site key = { .id = stmt ? db_int(stmt, 0) : 0 }, *site;
-
-	if (!stmt || error)
+	batches->process = process;
+	batches->steps = batches->begins = 0;
+	if (error)
 		return error;
-	site = bsearch(&key, batches->site, batches->sites, sizeof(key), by_id);
-	if (!site)
-		return -MT_E_CORRUPT;
-	batches->next_kept = (struct kept_row){
-		.spot = { site->device, site->process, site->first_node, db_int(stmt, 1) },
-		.phase = site->phase,
-		.category = db_int(stmt, 2) ? MT_CATEGORY_SLACK : site->category,
-		.number = db_int(stmt, 3),
-		.node = site->node,
-		.bytes = db_int(stmt, 4),
-		.batches = db_int(stmt, 5),
-		.of_steps = db_int(stmt, 6),
-	};
-	return 0;
+	db_bind(stmt, 1, process);
+	db_bind(stmt, 2, batches->only);
+	while (!error && (more = db_step(stmt)) > 0)
+		error = take_begin(batches, db_int(stmt, 0), db_int(stmt, 1));
+	db_finish(stmt);
+	end_step(batches);
+	return error ? error : more;
 }
 
-static int next_gone(struct batches *batches)
+int retained_batches_owner(struct retained_batches *batches, const struct retained_lives *lives)
 {
-	int error = step(&batches->gone);
-	const struct db_stmt *stmt = batches->gone;
-
-	if (stmt)
-		batches->next_gone = (struct gone_row){
-			.spot = { db_int(stmt, 0), db_int(stmt, 1), db_int(stmt, 2), db_int(stmt, 3) },
-			.came = db_int(stmt, 4),
-			.went = db_int(stmt, 5),
-			.bytes = db_int(stmt, 6),
-		};
-	return error;
+	batches->lives = lives;
+	batches->owner = &lives->owner;
+	tuple_release(&batches->known);
+	return batches->process == lives->owner.process ? 0 : load_steps(batches, lives->owner.process);
 }
 
-static int begin_kept(struct batches *batches)
+static const struct batch_step *find_step(const struct retained_batches *batches, int64_t step)
 {
-	int error = db_prepare(
-		batches->db, &batches->kept,
-		"SELECT site, step, inside, number, bytes, batches, of_steps FROM temp.batch_kept ORDER BY rowid");
+	size_t low = 0, high = batches->steps, middle;
 
-	return error ? error : next_kept(batches);
-}
-
-static int begin_gone(struct batches *batches)
-{
-	int error = db_prepare(
-		batches->db, &batches->gone,
-		"SELECT device, process, first_node, step, came, went, bytes FROM temp.batch_gone ORDER BY rowid");
-
-	return error ? error : next_gone(batches);
-}
-
-static int by_kind(const void *a, const void *b)
-{
-	const struct kept_row *one = a, *two = b;
-
-	if (one->phase != two->phase)
-		return MT_ORDER(one->phase, two->phase);
-	return one->category != two->category ? MT_ORDER(one->category, two->category)
-					      : MT_ORDER(one->number, two->number);
-}
-
-/* Takes all rows of the next place and step, by phase, category and micro-batch. 0 or an error. */
-static int take_rows(struct batches *batches)
-{
-	const struct spot spot = batches->next_kept.spot;
-	size_t room = batches->room;
-	struct kept_row *more;
-	int error = 0;
-
-	for (batches->rows = 0; batches->kept && !error && !order_of(&batches->next_kept.spot, &spot);) {
-		if (batches->rows == room) {
-			room = room ? room * 2 : 64;
-			more = realloc(batches->row, room * sizeof(*more));
-			if (!more)
-				return -MT_E_MEMORY;
-			batches->row = more;
-			batches->room = room;
-		}
-		batches->row[batches->rows++] = batches->next_kept;
-		error = next_kept(batches);
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (batches->step[middle].step < step)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	qsort(batches->row, batches->rows, sizeof(*batches->row), by_kind);
-	return error;
+	return low < batches->steps && batches->step[low].step == step ? &batches->step[low] : NULL;
 }
 
-/* The end of the rows of one phase and category, which begin at `from`; *numbers: how many micro-batches they are of. */
-static size_t end_of_kind(const struct batches *batches, size_t from, uint32_t *numbers)
+/* The number of micro-batches of the step that begin before the event: that of the micro-batch before it, from 1. */
+static uint32_t begun(const struct retained_batches *batches, const struct batch_step *step, int64_t seq)
 {
-	const struct kept_row *row = batches->row;
-	size_t to;
+	const int64_t *begin = batches->begin + step->first;
+	uint32_t low = 0, high = step->count, middle;
 
-	*numbers = 0;
-	for (to = from;
-	     to < batches->rows && row[to].phase == row[from].phase && row[to].category == row[from].category; to++)
-		*numbers += to == from || row[to].number != row[to - 1].number;
-	return to;
-}
-
-/* ---- places that may grow ---- */
-
-static int is_of_several(const struct batches *batches)
-{
-	uint32_t numbers;
-	size_t i;
-
-	for (i = 0; i < batches->rows;) {
-		i = end_of_kind(batches, i, &numbers);
-		if (numbers >= GROWTH_PARTS)
-			return 1;
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (begin[middle] < seq)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return 0;
+	return low;
 }
 
-/* Fills temp.batch_place. *some: whether there is a place. */
-static int find_places(struct batches *batches, int *some)
-{
-	struct db_stmt *insert = NULL;
-	int error = db_execute(batches->db,
-			       "CREATE TEMP TABLE batch_place (device INTEGER, process INTEGER, first_node "
-			       "INTEGER, PRIMARY KEY (device, process, first_node)) WITHOUT ROWID");
+/* ---- moves ---- */
 
-	if (!error)
-		error = db_prepare(batches->db, &insert, "INSERT OR IGNORE INTO temp.batch_place VALUES (?, ?, ?)");
-	if (!error)
-		error = begin_kept(batches);
-	while (!error && batches->kept) {
-		error = take_rows(batches);
-		if (error || !is_of_several(batches))
+static int by_place_of_move(const void *a, const void *b)
+{
+	const struct batch_move *one = a, *two = b;
+
+	if (one->step != two->step)
+		return MT_ORDER(one->step, two->step);
+	return one->kind != two->kind ? MT_ORDER(one->kind, two->kind) : MT_ORDER(one->number, two->number);
+}
+
+/* Sorts the moves. Equal ones become one. */
+static void sort_moves(struct retained_batches *batches)
+{
+	struct batch_move *move = batches->move, *last = move, *end = move + batches->moves;
+	const struct retained_site *site = batches->lives->site;
+
+	if (!batches->moves)
+		return;
+	qsort(move, batches->moves, sizeof(*move), by_place_of_move);
+	while (++move < end) {
+		if (by_place_of_move(last, move)) {
+			*++last = *move;
 			continue;
-		db_bind(insert, 1, batches->row[0].spot.device);
-		db_bind(insert, 2, batches->row[0].spot.process);
-		db_bind(insert, 3, batches->row[0].spot.first_node);
-		error = db_run(insert);
-		*some = 1;
+		}
+		last->bytes += move->bytes;
+		last->site = site[move->site].node < site[last->site].node ? move->site : last->site;
 	}
-	db_finish(insert);
+	batches->moves = (size_t)(last - batches->move) + 1;
+}
+
+#define MOVE_COLUMNS(X) X(step) X(kind) X(number) X(site) X(bytes)
+#define SPILL_LOT 512
+
+/* Puts the moves into temp.batch_move. 0 or an error. */
+static int spill(struct retained_batches *batches)
+{
+#define COLUMN(name) { #name, DB_INTEGER, 0 },
+	static const struct db_column column[] = { MOVE_COLUMNS(COLUMN) };
+#undef COLUMN
+	int64_t cell[SPILL_LOT][MT_ARRAY_SIZE(column)];
+	const struct batch_move *move = batches->move, *end = move + batches->moves;
+	struct db_feed *feed = NULL;
+	size_t count;
+	int error = db_execute(batches->db, "CREATE TEMP TABLE IF NOT EXISTS batch_move (step INTEGER, kind INTEGER, "
+					    "number INTEGER, site INTEGER, bytes INTEGER)");
+
+	if (!error)
+		error = db_feed_new(&feed, batches->db, "batch_move", column, (int)MT_ARRAY_SIZE(column));
+	while (!error && move < end) {
+		for (count = 0; count < SPILL_LOT && move < end; count++, move++) {
+			const int64_t row[] = { move->step, move->kind, move->number, move->site, move->bytes };
+
+			memcpy(cell[count], row, sizeof(row));
+		}
+		error = db_feed_run(feed, cell, count);
+	}
+	db_feed_free(feed);
+	batches->moves = 0;
+	batches->spilled = 1;
 	return error;
 }
 
-/* ---- what a place held ---- */
-
-static void add_move(struct batches *batches, int64_t number, int64_t bytes)
+static int grow(struct retained_batches *batches)
 {
-	if (number >= 0 && (size_t)number < batches->parts) /* else only in a damaged database */
-		batches->moved[number] += (uint64_t)bytes;
+	size_t room = batches->move_room ? batches->move_room * 2 : 256;
+	struct batch_move *more = realloc(batches->move, room * sizeof(*more));
+
+	if (!more)
+		return -MT_E_MEMORY;
+	batches->move = more;
+	batches->move_room = room;
+	return 0;
 }
 
-/* Fills `moved` from the rows of the place, and from those of what went. 0 or an error. */
-static int take_moves(struct batches *batches, size_t parts)
+/* Room for one more move. 0 or an error. */
+static int make_room(struct retained_batches *batches)
 {
-	const struct spot *spot = &batches->row[0].spot;
+	if (batches->moves >= retained_moves_room) {
+		sort_moves(batches);
+		if (batches->moves > retained_moves_room / 2)
+			return spill(batches);
+	}
+	return batches->moves == batches->move_room ? grow(batches) : 0;
+}
+
+static int add_move(struct retained_batches *batches, const struct batch_step *step, const struct retained_site *site,
+		    uint32_t number, int64_t bytes)
+{
+	int error = make_room(batches);
+
+	if (error)
+		return error;
+	batches->move[batches->moves++] = (struct batch_move){ .step = (uint32_t)(step - batches->step),
+							       .kind = site->kind,
+							       .number = number,
+							       .site = (uint32_t)(site - batches->lives->site),
+							       .bytes = bytes };
+	return 0;
+}
+
+/* Kept memory counts from its micro-batch on. */
+static int take_kept(struct retained_batches *batches, const struct retained_life *life)
+{
+	const struct batch_step *step = find_step(batches, life->step);
+	int64_t last = step ? batches->begin[step->first + step->count - 1] : 0;
+	uint32_t number;
+
+	if (!step || life->alloc_seq >= last || life->since_seq > last || life->until_seq <= last ||
+	    life->free_seq <= last)
+		return 0;
+	number = begun(batches, step, life->alloc_seq + 1);
+	return number ? add_move(batches, step, life->site, number, life->bytes) : 0;
+}
+
+/* All allocations of a place count, in any phase and category: their lives separate freed from kept memory. */
+static int take_gone(struct retained_batches *batches, const struct retained_life *life)
+{
+	const struct batch_step *step = life->until_seq == RETAINED_NEVER ? NULL : find_step(batches, life->until_step);
+	uint32_t came, went;
+	int error;
+
+	if (!step || life->until_seq > batches->begin[step->first + step->count - 1])
+		return 0;
+	came = begun(batches, step, life->since_seq + 1);
+	went = begun(batches, step, life->until_seq);
+	if (went <= came)
+		return 0;
+	error = add_move(batches, step, life->site, came | MOVE_HELD, life->bytes);
+	return error ? error : add_move(batches, step, life->site, went | MOVE_HELD, -life->bytes);
+}
+
+int retained_batches_take(struct retained_batches *batches, const struct retained_life *life)
+{
+	int error;
+
+	if (!batches->steps || !life->bytes)
+		return 0;
+	error = take_kept(batches, life);
+	return error ? error : take_gone(batches, life);
+}
+
+/* ---- one place of one step ---- */
+
+static int64_t first_node(const struct retained_batches *batches, const struct batch_move *move)
+{
+	return batches->lives->site[move->site].first_node;
+}
+
+/* The end of the moves of one kind, from `move` on; *numbers: how many micro-batches kept some. */
+static const struct batch_move *end_of_kind(const struct batch_move *move, const struct batch_move *end,
+					    uint32_t *numbers)
+{
+	const struct batch_move *first = move;
+
+	for (*numbers = 0; move < end && move->kind == first->kind; move++)
+		*numbers += !(move->number & MOVE_HELD) && (move == first || move->number != move[-1].number);
+	return move;
+}
+
+/* Fills `moved` from the moves of a place in a step. 0 or -MT_E_MEMORY. */
+static int find_moved(struct retained_batches *batches, const struct batch_move *move, const struct batch_move *end)
+{
+	size_t parts = batches->step[move->step].count + 1u;
 	uint64_t *more = parts > batches->moved_room ? realloc(batches->moved, parts * sizeof(*more)) : batches->moved;
-	size_t i;
-	int error = 0;
 
 	if (!more)
 		return -MT_E_MEMORY;
 	batches->moved = more;
 	batches->moved_room = parts > batches->moved_room ? parts : batches->moved_room;
-	batches->parts = parts;
 	memset(more, 0, parts * sizeof(*more));
-	for (i = 0; i < batches->rows; i++)
-		add_move(batches, batches->row[i].number, batches->row[i].bytes);
-	while (batches->gone && !error && order_of(&batches->next_gone.spot, spot) < 0)
-		error = next_gone(batches);
-	while (batches->gone && !error && !order_of(&batches->next_gone.spot, spot)) {
-		add_move(batches, batches->next_gone.came, batches->next_gone.bytes);
-		add_move(batches, batches->next_gone.went, -batches->next_gone.bytes);
-		error = next_gone(batches);
-	}
-	return error;
-}
-
-/* ---- one place of one step ---- */
-
-static int take_process(void *context, const struct db_stmt *row)
-{
-	struct batches *batches = context;
-
-	batches->key.pid = db_int(row, 0);
-	batches->key.rank = db_type(row, 1) == DB_NULL ? -1 : db_int(row, 1);
-	batches->threshold = (uint64_t)db_int(row, 2);
+	for (; move < end; move++)
+		more[move->number & ~MOVE_HELD] += (uint64_t)move->bytes;
 	return 0;
 }
 
-/* Notes device and process of the rows, and what is known of them. */
-static int begin_process(struct batches *batches)
+/* Adds the place in one step. The list keeps the worst step; the first one wins among equal ones. */
+static int add_place(struct retained_batches *batches, uint32_t kind, const struct growth_place *place)
 {
-	const struct spot *spot = &batches->row[0].spot;
-	struct growth_place *key = &batches->key;
-	char sql[256];
+	const struct tuple key = { { kind } };
+	uint32_t at = tuple_find(&batches->known, &key), steps;
+	struct growth_place *known = at == TUPLE_NONE ? NULL : &batches->list->place[at];
+	int64_t node;
 
-	if (key->device == spot->device && key->process == spot->process)
-		return 0;
-	*key = (struct growth_place){ .device = spot->device, .process = spot->process, .steps = 1 };
-	snprintf(sql, sizeof(sql),
-		 "SELECT pid, rank, max(4096, ifnull((SELECT bytes / 100000 FROM peak WHERE peak.device = %lld), 0)) "
-		 "FROM process WHERE id = %lld",
-		 (long long)spot->device, (long long)spot->process);
-	return finding_rows(batches->db, sql, take_process, batches);
+	if (!known) {
+		if (batches->list->count >= TUPLE_NONE ||
+		    tuple_add(&batches->known, &key, (uint32_t)batches->list->count))
+			return -MT_E_MEMORY;
+		return growth_list_add(batches->list, place) ? 0 : -MT_E_MEMORY;
+	}
+	steps = known->steps + 1;
+	node = known->node;
+	if (place->bytes > known->bytes)
+		*known = *place;
+	known->steps = steps;
+	known->node = node;
+	return 0;
 }
 
-/* Judges the rows of one phase and category. The first part is the memory before the micro-batches. */
-static int judge(struct batches *batches, size_t from, size_t to)
+/* Judges the moves of one phase and category. The first part is the memory before the micro-batches. */
+static int judge_kind(struct retained_batches *batches, const struct batch_move *move, const struct batch_move *end)
 {
-	const struct kept_row *row = batches->row;
+	const struct retained_site *all = batches->lives->site, *site = &all[move->site];
+	const struct retained_owner *owner = batches->owner;
+	const struct batch_step *step = &batches->step[move->step];
 	struct growth_parts *at = &batches->at;
-	struct growth_place *key = &batches->key;
 	struct growth_run run;
-	size_t i;
+	uint32_t kind = move->kind;
+	int error = growth_parts_begin(at, step->count + 1, owner->threshold);
 
-	key->node = row[from].node;
-	for (i = from; i < to; i++) {
-		at->kept[row[i].number] += (uint64_t)row[i].bytes;
-		key->node = row[i].node < key->node ? row[i].node : key->node;
+	if (error)
+		return error;
+	for (; move < end && !(move->number & MOVE_HELD); move++) {
+		at->kept[move->number] += (uint64_t)move->bytes;
+		site = all[move->site].node < site->node ? &all[move->site] : site;
 	}
-	memcpy(at->held, batches->moved, (at->parts < batches->parts ? at->parts : batches->parts) * sizeof(*at->held));
+	memcpy(at->held, batches->moved, at->parts * sizeof(*at->held));
 	if (!growth_parts_find(at, &run))
 		return 0;
-	key->first_node = row[from].spot.first_node;
-	key->step = row[from].spot.step;
-	key->phase = mt_phase_name(row[from].phase);
-	key->category = mt_category_name(row[from].category);
-	key->steps_of = (uint32_t)row[from].of_steps;
-	key->replaced = run.kept - run.bytes;
-	key->bytes = run.bytes;
-	key->each = run.bytes / growth_covers(&run);
-	key->parts = run.parts;
-	key->of = at->parts - 1;
-	key->first = run.first;
-	return growth_list_add(batches->list, key) ? 0 : -MT_E_MEMORY;
+	return add_place(batches, kind,
+			 &(struct growth_place){ .device = owner->device,
+						 .process = owner->process,
+						 .pid = owner->pid,
+						 .rank = owner->rank,
+						 .node = site->node,
+						 .first_node = site->first_node,
+						 .phase = mt_phase_name(site->phase),
+						 .category = mt_category_name(site->category),
+						 .bytes = run.bytes,
+						 .each = run.bytes / growth_covers(&run),
+						 .replaced = run.kept - run.bytes,
+						 .parts = run.parts,
+						 .of = at->parts - 1,
+						 .first = run.first,
+						 .steps = 1,
+						 .steps_of = (uint32_t)batches->steps,
+						 .step = step->step });
 }
 
-static int are_right(const struct batches *batches, size_t from, size_t to)
+static int judge_place(struct retained_batches *batches, const struct batch_move *move, const struct batch_move *end)
 {
-	const struct kept_row *row = batches->row;
-	int64_t most = row[from].batches;
-	size_t i;
-
-	for (i = from; i < to; i++)
-		if (row[i].number < 0 || row[i].number > most)
-			return 0;
-	return most >= 1 && most < RETAINED_PARTS_MAX;
-}
-
-static int judge_place(struct batches *batches)
-{
-	size_t from, to;
+	const struct batch_move *first = move, *next;
 	uint32_t numbers;
 	int error = 0, moved = 0;
 
-	for (from = 0; from < batches->rows && !error; from = to) {
-		to = end_of_kind(batches, from, &numbers);
-		if (numbers < GROWTH_PARTS || !are_right(batches, from, to))
+	for (; move < end && !error; move = next) {
+		next = end_of_kind(move, end, &numbers);
+		if (numbers < GROWTH_PARTS)
 			continue;
 		if (!moved)
-			error = begin_process(batches);
-		if (!error && !moved)
-			error = take_moves(batches, (size_t)batches->row[from].batches + 1);
+			error = find_moved(batches, first, end);
 		moved = 1;
 		if (!error)
-			error = growth_parts_begin(&batches->at, (uint32_t)batches->row[from].batches + 1,
-						   batches->threshold);
-		if (!error)
-			error = judge(batches, from, to);
+			error = judge_kind(batches, move, next);
 	}
 	return error;
+}
+
+/* Judges the sorted moves that are there; `last`: no more come. Those of the newest place of the newest step wait for more. */
+static int judge_moves(struct retained_batches *batches, int last)
+{
+	struct batch_move *move = batches->move, *end = move + batches->moves, *next;
+	int error = 0;
+
+	for (; move < end && !error; move = next) {
+		for (next = move;
+		     next < end && next->step == move->step && first_node(batches, next) == first_node(batches, move);
+		     next++)
+			;
+		if (next == end && !last)
+			break;
+		error = judge_place(batches, move, next);
+	}
+	batches->moves = (size_t)(end - move);
+	memmove(batches->move, move, batches->moves * sizeof(*move));
+	return error;
+}
+
+/* Reads the moves of temp.batch_move in their order, and judges them. 0 or an error. */
+static int judge_spilled(struct retained_batches *batches)
+{
+	struct db_stmt *stmt = NULL;
+	size_t due = retained_moves_room;
+	int more = 0, error = spill(batches);
+
+	if (!error)
+		error = db_prepare(
+			batches->db, &stmt,
+			"SELECT step, kind, number, site, bytes FROM temp.batch_move ORDER BY step, kind, number");
+	while (!error && (more = db_step(stmt)) > 0) {
+		if (batches->moves == batches->move_room)
+			error = grow(batches);
+		if (error)
+			break;
+		batches->move[batches->moves++] = (struct batch_move){ (uint32_t)db_int(stmt, 0),
+								       (uint32_t)db_int(stmt, 1),
+								       (uint32_t)db_int(stmt, 2),
+								       (uint32_t)db_int(stmt, 3), db_int(stmt, 4) };
+		if (batches->moves < due)
+			continue;
+		error = judge_moves(batches, 0);
+		due = batches->moves * 2 > retained_moves_room ? batches->moves * 2 : retained_moves_room;
+	}
+	db_finish(stmt);
+	batches->spilled = 0;
+	error = error ? error : more;
+	if (!error)
+		error = judge_moves(batches, 1);
+	return error ? error : db_execute(batches->db, "DELETE FROM temp.batch_move");
+}
+
+int retained_batches_judge(struct retained_batches *batches)
+{
+	if (batches->spilled)
+		return judge_spilled(batches);
+	sort_moves(batches);
+	return judge_moves(batches, 1);
 }
 
 /* ---- all of them ---- */
@@ -470,67 +476,22 @@ static int by_place(const void *a, const void *b)
 	if (one->first_node != two->first_node)
 		return MT_ORDER(one->first_node, two->first_node);
 	order = strcmp(one->phase, two->phase);
-	order = order ? order : strcmp(one->category, two->category);
-	return order ? order : MT_ORDER(one->step, two->step);
+	return order ? order : strcmp(one->category, two->category);
 }
 
-static int is_same(const struct growth_place *one, const struct growth_place *two)
+void retained_batches_finish(struct retained_batches *batches)
 {
-	return one->device == two->device && one->process == two->process && one->first_node == two->first_node &&
-	       one->phase == two->phase && one->category == two->category;
+	if (batches->list->count)
+		qsort(batches->list->place, batches->list->count, sizeof(*batches->list->place), by_place);
 }
 
-/* One entry for all steps of a place: that of the worst step, which is the first one of equal ones. */
-static void join_steps(struct growth_list *list)
+void retained_batches_release(struct retained_batches *batches)
 {
-	struct growth_place *last = NULL, *place, *end = list->place + list->count;
-	uint32_t steps;
-	int64_t node;
-
-	for (place = list->place; place < end; place++) {
-		if (!last || !is_same(last, place)) {
-			last = last ? last + 1 : list->place;
-			*last = *place;
-			continue;
-		}
-		steps = last->steps + 1;
-		node = last->node;
-		if (place->bytes > last->bytes)
-			*last = *place;
-		last->steps = steps;
-		last->node = node;
-	}
-	list->count = last ? (size_t)(last - list->place) + 1 : 0;
-}
-
-int retained_find_batches(struct growth_list *list, struct db *db)
-{
-	struct batches batches = { .db = db, .list = list };
-	int some = 0, error = make_kept(db);
-
-	if (!error)
-		error = find_sites(&batches);
-	if (!error)
-		error = find_places(&batches, &some);
-	if (!error && some)
-		error = make_gone(db);
-	if (!error && some)
-		error = begin_gone(&batches);
-	if (!error && some)
-		error = begin_kept(&batches);
-	while (!error && some && batches.kept) {
-		error = take_rows(&batches);
-		if (!error)
-			error = judge_place(&batches);
-	}
-	if (list->count)
-		qsort(list->place, list->count, sizeof(*list->place), by_place);
-	join_steps(list);
-	db_finish(batches.kept);
-	db_finish(batches.gone);
-	growth_parts_release(&batches.at);
-	free(batches.row);
-	free(batches.site);
-	free(batches.moved);
-	return error;
+	growth_parts_release(&batches->at);
+	tuple_release(&batches->known);
+	free(batches->step);
+	free(batches->begin);
+	free(batches->move);
+	free(batches->moved);
+	memset(batches, 0, sizeof(*batches));
 }
