@@ -11,6 +11,7 @@
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "rows/row_id.h"
+#include "rows/sums_steps.h"
 
 size_t facts_rows_room = FACTS_ROWS_BYTES_MOST;
 
@@ -555,6 +556,7 @@ struct reading {
 	struct facts_guess guess;
 	enum sums_detail detail; /* lives that are asked for have it */
 	struct sums_instants instants;
+	struct sums_steps steps; /* SUMS_BATCHES */
 	struct load_sums sums;   /* lives between fewer instants than those of the facts */
 	struct facts_fold *fold; /* the same for SUMS_STEPS */
 	int summing;             /* 1: it knows its instants */
@@ -669,6 +671,8 @@ static int note_row(struct reading *reading, uint32_t table, const uint64_t *cel
 	if (!reading->detail || reading->detail == SUMS_ALL)
 		return 0;
 	if (table == LOAD_step)
+		sums_steps_end(&reading->steps, (uint64_t)((const struct load_step *)cell)->step);
+	if (table == LOAD_step)
 		return sums_instants_step(&reading->instants, (uint64_t)((const struct load_step *)cell)->end_seq);
 	if (table != LOAD_phase_span)
 		return 0;
@@ -681,8 +685,11 @@ static int begin_sums(struct reading *reading)
 {
 	uint64_t *seq;
 	size_t count, i;
-	int error = sums_instants_all(&reading->instants, reading->detail, reading->run, reading->place->process, &seq,
-				      &count);
+	int error = reading->detail == SUMS_BATCHES
+			    ? sums_steps_find(&reading->steps, &reading->instants, reading->run,
+					      reading->place->process, &seq, &count)
+			    : sums_instants_all(&reading->instants, reading->detail, reading->run,
+						reading->place->process, &seq, &count);
 
 	reading->summing = 1;
 	for (i = 0; i < count && !error; i++)
@@ -698,18 +705,18 @@ static int is_summed(const struct reading *reading, uint32_t table, const uint64
 				      (uint64_t)((const struct load_allocation_raw *)cell)->alloc_seq);
 }
 
-static int tell_row(struct reading *reading, uint32_t table, const uint64_t *cell)
+static int tell_row(struct reading *reading, uint32_t table, uint64_t *cell)
 {
+	struct load_allocation_raw *life = (struct load_allocation_raw *)cell;
 	int error = 0;
 	void *row;
 
 	if (is_summed(reading, table, cell)) {
 		if (reading->fold)
-			return facts_fold_row(reading->fold, (const struct load_allocation_raw *)cell);
+			return facts_fold_row(reading->fold, life);
 		error = reading->summing ? 0 : begin_sums(reading);
-		return error ? error
-			     : load_sums_row(&reading->sums, reading->place->process,
-					     (const struct load_allocation_raw *)cell);
+		sums_steps_alike(&reading->steps, life);
+		return error ? error : load_sums_row(&reading->sums, reading->place->process, life);
 	}
 	row = reading->maker->row(reading->maker->context, (enum load_table)table, &error);
 	if (row)
@@ -796,6 +803,7 @@ static int read_rows(struct reading *reading, const struct facts_taker *taker)
 		error = load_sums_finish(&reading->sums);
 	load_sums_release(&reading->sums);
 	sums_instants_release(&reading->instants);
+	sums_steps_release(&reading->steps);
 	free(reading->word);
 	return error;
 }

@@ -40,6 +40,8 @@ int sums_instants_span(struct sums_instants *instants, uint8_t phase, uint32_t s
 		error = add(&instants->begins, instants->last_seq);
 		if (!error)
 			error = add(&instants->begins, first_seq);
+		if (!error)
+			error = add(&instants->steps, step);
 	}
 	if (phase == MT_PHASE_FORWARD || phase == MT_PHASE_BACKWARD) {
 		instants->forward = phase == MT_PHASE_FORWARD;
@@ -47,6 +49,13 @@ int sums_instants_span(struct sums_instants *instants, uint8_t phase, uint32_t s
 	}
 	instants->last_seq = last_seq;
 	return error;
+}
+
+int sums_instants_copy(struct sums_instants *instants, const struct sums_instants *other, size_t batch)
+{
+	int error = add(&instants->begins, other->begins.seq[2 * batch]);
+
+	return error ? error : add(&instants->begins, other->begins.seq[2 * batch + 1]);
 }
 
 static int by_number(const void *a, const void *b)
@@ -98,5 +107,6 @@ void sums_instants_release(struct sums_instants *instants)
 {
 	free(instants->ends.seq);
 	free(instants->begins.seq);
+	free(instants->steps.seq);
 	memset(instants, 0, sizeof(*instants));
 }

@@ -21,10 +21,10 @@ struct sums_instants_list {
 
 /* Zeroed: none. */
 struct sums_instants {
-	struct sums_instants_list ends, begins;
-	uint64_t last_seq; /* last event of the newest stretch */
-	uint32_t step;     /* step of the newest forward or backward */
-	int forward;       /* 1: the newest of both was a forward */
+	struct sums_instants_list ends, begins, steps; /* two begins and the number of the step for each micro-batch */
+	uint64_t last_seq;                             /* last event of the newest stretch */
+	uint32_t step;                                 /* step of the newest forward or backward */
+	int forward;                                   /* 1: the newest of both was a forward */
 };
 
 /* A step has ended with event `seq`. 0 or -MT_E_MEMORY. */
@@ -33,6 +33,9 @@ int sums_instants_step(struct sums_instants *instants, uint64_t seq);
 /* A stretch of a phase has ended. Call in the order of their ends. 0 or -MT_E_MEMORY. */
 int sums_instants_span(struct sums_instants *instants, uint8_t phase, uint32_t step, uint64_t first_seq,
 		       uint64_t last_seq);
+
+/* Adds the instants of the other's micro-batch with this index. 0 or -MT_E_MEMORY. */
+int sums_instants_copy(struct sums_instants *instants, const struct sums_instants *other, size_t batch);
 
 /*
  * The instants of this detail, SUMS_STEPS or SUMS_BATCHES, ascending, with the peaks of phases that process `process` of the analysis has made up

@@ -7,10 +7,13 @@
 #include "memtrace/error.h"
 #include "report/finding.h"
 #include "retained_lives.h"
+#include "rows/sums_steps.h"
 #include "store/load.h"
 
 #define EVALUATES "sum(phase IN ('backward', 'optimizer')) = 0 AND sum(phase = 'forward')" /* SQL, over spans */
 #define EVALUATION_PARTS 7 /* calls of a model that are no batches, at most, in a process without a backward */
+
+_Static_assert(SUMS_PARTS == GROWTH_PARTS, "facts have the micro-batches of the steps that are judged");
 
 static int take_flag(void *context, const struct db_stmt *row)
 {
