@@ -417,7 +417,8 @@ static int judge_moves(struct retained_batches *batches, int last)
 		error = judge_place(batches, move, next);
 	}
 	batches->moves = (size_t)(end - move);
-	memmove(batches->move, move, batches->moves * sizeof(*move));
+	if (batches->moves)
+		memmove(batches->move, move, batches->moves * sizeof(*move));
 	return error;
 }
 
