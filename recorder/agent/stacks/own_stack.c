@@ -35,7 +35,7 @@ static int make(uint32_t i)
 		return 0;
 	mprotect(area, GUARD_BYTES, PROT_NONE);
 	stacks[i].top = area + GUARD_BYTES + OWN_STACK_BYTES;
-	valgrind_stack(area + GUARD_BYTES, stacks[i].top - 1);
+	valgrind_stack(area + GUARD_BYTES, stacks[i].top);
 	return 1;
 }
 

@@ -33,7 +33,10 @@ static inline int valgrind_runs(void)
 	return valgrind_ask(VALGRIND_RUNS, 0, 0) != 0;
 }
 
-/* Registers a stack from `start` to its last byte `end`; otherwise valgrind reports a switch to it. */
+/*
+ * Registers a stack; otherwise valgrind reports a switch to it. `start`, `end`: the least and the largest stack pointer. `end` is that of an
+ * empty stack: where a switch to it is not seen, valgrind takes the first large frame for the switch, and reports each access to that frame.
+ */
 static inline void valgrind_stack(const uint8_t *start, const uint8_t *end)
 {
 	valgrind_ask(VALGRIND_STACK, (uintptr_t)start, (uintptr_t)end);
