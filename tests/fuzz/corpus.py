@@ -58,6 +58,17 @@ def report():
     copy("report", tree("tests/golden/v1-*.zst"))
 
 
+def facts():
+    """Short traces, and one of a failed request."""
+    copy("facts", tree("tests/golden/v1-*.zst"))
+    folder = os.path.join(OUT, "facts", "case")
+    os.mkdir(folder)
+    subprocess.run([os.path.join(BUILD, "cases/make_case"), os.path.join(SOURCE, "tests/cases/torchtune-1046.case"), folder],
+                   check=True, stdout=subprocess.DEVNULL)
+    copy("facts", glob.glob(os.path.join(folder, "*.zst")))
+    shutil.rmtree(folder)
+
+
 def database(target, trace, name):
     """With the smallest pages: a mutation shall hit something."""
     path = os.path.join(OUT, target, name)
@@ -206,7 +217,7 @@ def ring():
     save("ring", "slot", everything + piece(3, struct.pack("<BH", 0, 104) + bytes(24)))
 
 
-TARGETS = (trace, summary, report, ring, pickle, straight, rules, knobs, config, sql, screen, advice, elf, pyline)
+TARGETS = (trace, summary, report, facts, ring, pickle, straight, rules, knobs, config, sql, screen, advice, elf, pyline)
 
 for target in TARGETS:
     os.makedirs(os.path.join(OUT, target.__name__), exist_ok=True)
