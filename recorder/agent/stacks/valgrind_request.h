@@ -35,7 +35,7 @@ static inline int valgrind_runs(void)
 
 /*
  * Registers a stack; otherwise valgrind reports a switch to it. `start`, `end`: the least and the largest stack pointer. `end` is that of an
- * empty stack: where a switch to it is not seen, valgrind takes the first large frame for the switch, and reports each access to that frame.
+ * empty stack. Otherwise valgrind takes the first large frame for the switch, and reports each access to the frame.
  */
 static inline void valgrind_stack(const uint8_t *start, const uint8_t *end)
 {
