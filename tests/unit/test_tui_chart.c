@@ -571,6 +571,14 @@ TEST(steps_are_numbered_where_they_begin)
 	CHECK_STR(steps_between(&model, 0, 400), "|1  |10  |20  |30  |\n");
 	CHECK_STR(steps_between(&model, 0, 1000), "|1       |50       |\n");
 	model_release(&model);
+	CHECK_EQ(model_init(&model), 0);
+	for (step.number = 1271; step.number <= 1300; step.number++) {
+		step.time = (step.number - 1270) * SEC;
+		CHECK_EQ(model_add_step(&model, &step), 0);
+	}
+	/* 1280 begins in a digit of 1271: a number that is cut would be another one. */
+	CHECK_STR(steps_between(&model, 0, 40), "|1271    |1290|1300\n");
+	model_release(&model);
 }
 
 TEST(a_strip_is_braille_or_ascii)

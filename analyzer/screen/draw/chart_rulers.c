@@ -283,14 +283,18 @@ static uint32_t step_stride(uint32_t steps, uint32_t highest, int columns)
 	return stride;
 }
 
-static void put_step(struct area area, int x, uint32_t number)
+/* Columns before `taken` have numbers, of which none is cut: it would look like another. Returns the new `taken`. */
+static int put_step(struct area area, int x, uint32_t number, int taken)
 {
 	char label[16];
 	int width = snprintf(label, sizeof(label), "%u", number);
 
+	if (x < taken)
+		return taken;
 	area_put(area, x, 0, area.canvas->ascii ? "|" : "▏", STYLE_LINE, STYLE_NO_BACKGROUND);
 	if (x + 1 + width <= area.width)
 		area_text(area, x + 1, 0, STYLE_PLAIN, label);
+	return x + 1 + width;
 }
 
 /* The steps of a process in the shown part: the one that runs at the left edge, and the number that begin later. */
@@ -328,18 +332,18 @@ void chart_steps(struct area area, const struct model *model, uint32_t process, 
 	struct steps steps = steps_of(model, process, scale);
 	const struct model_step *step;
 	uint32_t i, stride;
-	int x;
+	int x, taken;
 
 	if (!area.height || !area.width || !steps.any)
 		return;
 	stride = step_stride(steps.begin + 1, steps.first + steps.begin, area.width);
 	x = scale_column(scale, steps.first_time);
-	put_step(area, x > 0 ? x : 0, steps.first);
+	taken = put_step(area, x > 0 ? x : 0, steps.first, 0);
 	for (i = 0; i < model->steps; i++) {
 		step = &model->step[i];
 		if (step->process == process && step->time > scale->from && step->time < scale->to &&
 		    (step->number + 1) % stride == 0)
-			put_step(area, scale_column(scale, step->time), step->number + 1);
+			taken = put_step(area, scale_column(scale, step->time), step->number + 1, taken);
 	}
 }
 
