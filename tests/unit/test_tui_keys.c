@@ -113,6 +113,32 @@ TEST(the_fullest_device_is_first_and_the_cursor_at_its_peak)
 	kit_close(kit);
 }
 
+/* A snapshot has no sizes of GPUs: the verdict and the screen are about the one that held most. */
+TEST(the_screen_begins_with_the_gpu_of_the_verdict)
+{
+	struct kit *kit;
+	struct builder m;
+
+	kit_go_apart();
+	builder_open_on(&m, "gpus.zst", 100, -1, 0);
+	builder_phase(&m, "forward");
+	builder_tensor_alloc(&m, 0x100000000, GIB);
+	m.device = builder_device(&m, MT_DEVICE_CUDA, 1, "Test GPU", "GPU-0001", 0);
+	builder_tensor_alloc(&m, 0x200000000, 3 * GIB);
+	m.device = builder_device(&m, MT_DEVICE_CUDA, 2, "Test GPU", "GPU-0002", 0);
+	builder_tensor_alloc(&m, 0x300000000, 2 * GIB);
+	builder_close(&m);
+	kit = kit_open("gpus.zst", NULL);
+	kit_screen(kit, 80, 24, 256, 0);
+	CHECK_EQ(kit->model.device[kit->app.device].number, 1);
+	CHECK(kit_shows(kit, "GPU 1: peak 3.0 GiB at "));
+	CHECK(kit_shows(kit, "\n GPU 1 by phase"));
+	kit_keys(kit, "D");
+	CHECK(kit_shows(kit, "GPU 1: peak 3.0 GiB at "));
+	CHECK(kit_shows(kit, ": 2.0 GiB, 1 allocation"));
+	kit_close(kit);
+}
+
 /* The same screen, whether it was there before the events or after them. */
 TEST(a_run_that_is_read_meanwhile)
 {

@@ -1,5 +1,6 @@
 #include "feed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
@@ -15,6 +16,7 @@ struct verdict {
 	const struct model *model;
 	int64_t device; /* id of the fullest device, 0: none yet */
 	int is_gpu;
+	unsigned gpus; /* that held something */
 	double fullness;
 	uint64_t bytes; /* bytes of its peak */
 };
@@ -28,6 +30,7 @@ static int choose_device(void *context, const struct query_device *row)
 	int is_gpu = !strcmp(row->kind, "cuda"), is_fuller;
 	double fullness = row->total ? (double)row->peak.bytes / (double)row->total : 0;
 
+	verdict->gpus += is_gpu && row->peak.bytes;
 	if (is_gpu != verdict->is_gpu)
 		is_fuller = is_gpu;
 	else
@@ -121,15 +124,23 @@ static int largest_place(void *context, const struct query_culprit *row, struct 
 static int say(void *context, const struct query_device *row)
 {
 	const struct verdict *verdict = context;
+	const char *least = verdict->model->lost ? "at least " : "";
+	char begins[64];
 	const struct peak_verdict peak = {
-		.begins = verdict->model->lost ? "Peak at least " : "Peak ",
+		.begins = begins,
 		.device = row,
 		.has_steps = verdict->model->steps != 0,
 		.place_of = largest_place,
 		.context = context,
 	};
 
-	return row->id == verdict->device ? peak_verdict_say(verdict->sentence, verdict->db, &peak) : 0;
+	if (row->id != verdict->device)
+		return 0;
+	if (verdict->gpus > 1)
+		snprintf(begins, sizeof(begins), "GPU %lld: peak %s", (long long)row->number, least);
+	else
+		snprintf(begins, sizeof(begins), "Peak %s", least);
+	return peak_verdict_say(verdict->sentence, verdict->db, &peak);
 }
 
 int verdict_say(struct sentence *sentence, struct db *db, const struct model *model)

@@ -148,17 +148,27 @@ void app_input(struct app *app, const struct input *input)
 
 /* ---- keeping up ---- */
 
-/* The fill level of a device at its peak, in millionths. Devices without a size, such as the CPU, come last. */
-static uint64_t fullness(const struct model_device *device)
+static int is_cpu(const struct model_device *device)
 {
-	if (!device->peak)
-		return 0;
-	return device->total ? 2 + (uint64_t)((double)device->peak / (double)device->total * 1e6) : 1;
+	return device->kind == MT_DEVICE_CPU;
+}
+
+/* The order of the verdict: a GPU before the CPU, then the fuller one, then the one that held more. */
+static int is_fuller(const struct model_device *one, const struct model_device *other)
+{
+	double full = one->total ? (double)one->peak / (double)one->total : 0;
+	double other_full = other->total ? (double)other->peak / (double)other->total : 0;
+
+	if (!one->peak || !other->peak)
+		return one->peak > other->peak;
+	if (is_cpu(one) != is_cpu(other))
+		return is_cpu(other);
+	return full != other_full ? full > other_full : one->peak > other->peak;
 }
 
 /*
- * Shows the fullest device. While the run is read, the device changes only if the shown one is empty: colours should
- * not flicker.
+ * Shows the fullest device. While the run is read, the device changes only if the shown one is no GPU in use: colours
+ * should not flicker.
  */
 static void choose_device(struct app *app)
 {
@@ -166,10 +176,11 @@ static void choose_device(struct app *app)
 	uint32_t i, best = app->device;
 
 	if (app->device_chosen || app->device >= model->devices ||
-	    (model->state == MODEL_READING && fullness(&model->device[app->device]) > 1))
+	    (model->state == MODEL_READING && !model->outlined && model->device[app->device].peak &&
+	     !is_cpu(&model->device[app->device])))
 		return;
 	for (i = 0; i < model->devices; i++)
-		if (fullness(&model->device[i]) > fullness(&model->device[best]))
+		if (is_fuller(&model->device[i], &model->device[best]))
 			best = i;
 	if (best != app->device)
 		app_stale(app);
