@@ -75,13 +75,20 @@ static void say_phase(struct sentence *sentence, const struct model *model, uint
 	sentence_say(sentence, "%s %s", several ? "" : ",", mt_phase_name(model->span[span].phase));
 }
 
+/* Words that have no room are not said. */
+static void say_if_fits(struct sentence *sentence, int width, const char *words)
+{
+	if (columns_of(sentence->text) + columns_of(words) <= width)
+		sentence_say(sentence, "%s", words);
+}
+
 /* "Alive at 12.4 s, step 3, backward: 65.9 GiB of 80.0 GiB, 812 allocations, by size" */
 static void draw_title(const struct timeline *timeline, const struct app *app, struct area area, int several)
 {
 	const struct model *model = app->model;
 	int is_part = app->filter.text[0] || (app->hidden & timeline_processes(app));
 	uint64_t total = app->device < model->devices ? model->device[app->device].total : 0;
-	char text[TEXT_SIZE_MAX], count[64];
+	char text[TEXT_SIZE_MAX], count[64], words[96];
 	struct sentence sentence = { 0 };
 	uint32_t process;
 
@@ -93,12 +100,13 @@ static void draw_title(const struct timeline *timeline, const struct app *app, s
 	sentence_say(&sentence, ": %s", text_bytes(text, app->live.bytes));
 	if (is_part)
 		sentence_say(&sentence, " of what is shown");
-	else if (total)
-		sentence_say(&sentence, " of %s", text_bytes(text, total));
-	sentence_say(&sentence, ", %s", text_count(count, sizeof(count), app->live.count, "allocation"));
-	snprintf(text, sizeof(text), ", by %s", liveset_sort_words[app->sort]);
-	if (columns_of(sentence.text) + columns_of(text) <= area.width)
-		sentence_say(&sentence, "%s", text);
+	snprintf(words, sizeof(words), " of %s", text_bytes(text, total));
+	if (!is_part && total)
+		say_if_fits(&sentence, area.width, words);
+	snprintf(words, sizeof(words), ", %s", text_count(count, sizeof(count), app->live.count, "allocation"));
+	say_if_fits(&sentence, area.width, words);
+	snprintf(words, sizeof(words), ", by %s", liveset_sort_words[app->sort]);
+	say_if_fits(&sentence, area.width, words);
 	area_fit(area, 0, 0, area.width, STYLE_HEAD, sentence.text, 0);
 }
 
