@@ -223,6 +223,14 @@ TEST(while_reading_it_says_how_far_it_is)
 	screen->model.events = 4100000;
 	app_draw(&screen->app);
 	CHECK_EQ(row_with(screen, "Reading train.zst  42%  4.1 M events  (q leaves)"), 0);
+	screen->model.outlined = 1; /* the verdict is known already */
+	app_draw(&screen->app);
+	CHECK_EQ(row_with(screen, "Peak 60.0 GiB of 80.0 GiB."), 0);
+	CHECK_SHOWS(screen, "  outline, reading 42%  ");
+	app_input(&screen->app, &(struct input){ .kind = INPUT_RESIZE, .x = 40, .y = 10 });
+	app_draw(&screen->app);
+	CHECK_SHOWS(screen, " outline, reading 42%  ");
+	CHECK_SHOWS(screen, "  q quit\n");
 	screen->model.processes = 2;
 	screen_free(screen);
 }
@@ -304,7 +312,7 @@ TEST(a_wider_table_has_more_columns)
 	CHECK_SHOWS(wide, "\n       size share              count phase         category               place\n"
 			  "r  30.0 GiB   50% █████            1 rollout       kv cache               pid 4242  "
 			  "engine.py:88 allocate\n");
-	CHECK_SHOWS(narrow, "\n5.00 s, pid 4242 in rollout: 60.0 GiB...\nr  30.0 GiB pid 4242  engine.py:88");
+	CHECK_SHOWS(narrow, "\n5.00 s, pid 4242 in rollout: 60.0 GiB\nr  30.0 GiB pid 4242  engine.py:88");
 	screen_free(narrow);
 	screen_free(wide);
 }

@@ -1,6 +1,7 @@
 /* The worker: names of sites, and answers with known numbers. */
 #include "screen/worker/worker.h"
 
+#include "facts_kit.h"
 #include "query/callstack.h"
 #include "worker_kit.h"
 
@@ -25,6 +26,32 @@ TEST(sites_get_stacks_names_and_evidence)
 	for (i = 1; i < kit->model.sites; i++)
 		CHECK(!kit->model.site[i].callstack); /* nothing points to what is gone */
 	kit_close(kit);
+}
+
+/* Facts have names and a verdict. One of some readings is seen between these and its last event. */
+TEST(names_come_before_the_events)
+{
+	const char *path = new_path();
+	int reading = 1, seen = 0;
+	struct kit *kit;
+	unsigned i;
+
+	write_long(path, 100000);
+	CHECK(facts_kit_seal(path));
+	for (i = 0; i < 50 && !seen; i++, reading = 1) {
+		kit = kit_open_early(path);
+		while (reading && !seen) {
+			model_lock(&kit->model);
+			reading = kit->model.state == MODEL_READING;
+			seen = kit->model.outlined && kit->model.site[1].callstack && *kit->model.verdict;
+			model_unlock(&kit->model);
+		}
+		worker_wait(kit->worker);
+		CHECK_EQ(kit->model.state, MODEL_READ);
+		CHECK(!kit->model.outlined && strstr(kit->model.verdict, "model.py:"));
+		kit_close(kit);
+	}
+	CHECK(seen);
 }
 
 /* A helper that allocates for everybody is not the place: the same rule as in the reports. */

@@ -282,6 +282,20 @@ struct kit {
 	uint32_t paths;
 };
 
+/* Begins to read a trace, with a worker from the first moment on. */
+static inline struct kit *kit_open_early(const char *path)
+{
+	struct kit *kit = calloc(1, sizeof(*kit));
+
+	CHECK(kit);
+	kit->path[kit->paths++] = strdup(path);
+	CHECK_EQ(source_open_traces(&kit->source, kit->path, kit->paths), 0);
+	CHECK_EQ(model_init(&kit->model), 0);
+	CHECK_EQ(feed_new(&kit->feed, &kit->model, &kit->source), 0);
+	CHECK_EQ(worker_new(&kit->worker, &kit->model, kit->feed, kit->path, kit->paths), 0);
+	return kit;
+}
+
 /* Reads the traces, a list of paths that ends with NULL. The worker has named the sites and loaded its database. */
 static inline struct kit *kit_open(const char *path, ...)
 {

@@ -21,7 +21,9 @@ struct feed {
 	struct source *source;
 	struct analysis analysis;
 	struct inflow inflow;
-	struct db *db;     /* the summary */
+	struct db *db;  /* the summary */
+	int summarized; /* 1: no part of the feed uses the summary any more. Under the model's lock */
+	struct oom_failures failures;
 	int64_t looked_at; /* ns: time of the last check whether the recordings run */
 	pthread_t thread;
 	int running; /* 1: the thread must be waited for */
@@ -108,23 +110,18 @@ static void say_failure(struct feed *feed, int error)
  * Folds the driver's refusals into the errors that they caused, as in all reports. The rows of the database are in the
  * model's order.
  */
-static int fold_ooms(struct model *model, struct db *db)
+static void fold_ooms(struct model *model, const struct oom_failures *all)
 {
-	struct oom_failures all;
 	uint32_t i, kept = 0;
-	int error = oom_failures_load(&all, db);
 
 	model_lock(model);
-	for (i = 0; i < model->ooms && i < all.count && !error; i++)
-		if (!all.failure[i].is_part) {
+	for (i = 0; i < model->ooms && i < all->count; i++)
+		if (!all->failure[i].is_part) {
 			model->oom[kept] = model->oom[i];
-			model->oom[kept++].had = (uint8_t)all.failure[i].had;
+			model->oom[kept++].had = (uint8_t)all->failure[i].had;
 		}
-	if (!error)
-		model->ooms = kept;
+	model->ooms = kept;
 	model_unlock(model);
-	oom_failures_release(&all);
-	return error;
 }
 
 /* Writes the sentences about the run and about missing parts of its traces. */
@@ -135,9 +132,25 @@ static int say_run(struct feed *feed, struct sentence *sentence)
 	return error ? error : verdict_unended(feed->model, feed->db);
 }
 
-/* No lock is needed: until the state is MODEL_READ, no other thread uses the database or the sentence. */
-static int make_summary(struct feed *feed, struct sentence *sentence)
+/* Hands the summary over, with the verdict from it. */
+static int show_summary(struct feed *feed, const struct sentence *sentence)
 {
+	struct model *model = feed->model;
+	const char *verdict;
+
+	model_lock(model);
+	verdict = model_text(model, sentence->text);
+	if (verdict)
+		model->verdict = verdict;
+	feed->summarized = verdict != NULL;
+	model_unlock(model);
+	return verdict ? 0 : -MT_E_MEMORY;
+}
+
+/* No lock is needed: until there is a summary, no other thread uses the database or the sentence. */
+static int make_summary(struct feed *feed)
+{
+	struct sentence sentence = { 0 };
 	int error = db_create(&feed->db, NULL, schema_sql);
 
 	if (!error)
@@ -145,29 +158,24 @@ static int make_summary(struct feed *feed, struct sentence *sentence)
 	if (!error)
 		error = query_devices(feed->db, take_number, feed->model);
 	if (!error)
-		error = fold_ooms(feed->model, feed->db);
+		error = oom_failures_load(&feed->failures, feed->db);
 	if (!error) {
+		fold_ooms(feed->model, &feed->failures);
 		say_damage(feed);
-		error = say_run(feed, sentence);
+		error = say_run(feed, &sentence);
 	}
-	return error;
+	return error ? error : show_summary(feed, &sentence);
 }
 
-static void finish(struct feed *feed, const struct sentence *sentence, int error)
+static void finish(struct feed *feed, int error)
 {
 	struct model *model = feed->model;
-	const char *verdict;
 
 	model_lock(model);
-	verdict = error ? NULL : model_text(model, sentence->text);
-	if (!error && !verdict)
-		error = -MT_E_MEMORY;
-	if (error) {
+	if (error)
 		say_failure(feed, error);
-	} else {
-		model->verdict = verdict;
+	else
 		model->bytes_read = model->bytes_total;
-	}
 	model->state = error ? MODEL_FAILED : MODEL_READ;
 	model_unlock(model);
 }
@@ -182,7 +190,9 @@ static void *run_database(void *context)
 	feed->db = feed->source->db;
 	if (!error)
 		error = say_run(feed, &sentence);
-	finish(feed, &sentence, error);
+	if (!error)
+		error = show_summary(feed, &sentence);
+	finish(feed, error);
 	return NULL;
 }
 
@@ -264,28 +274,15 @@ static int pass_on(void *context, uint32_t process, uint64_t events, uint64_t by
 	return feed->batch(context, process, events, bytes);
 }
 
-static void show_verdict(struct model *model, const struct sentence *sentence)
-{
-	const char *verdict;
-
-	model_lock(model);
-	verdict = model_text(model, sentence->text);
-	if (verdict)
-		model->verdict = verdict;
-	model_unlock(model);
-}
-
-/* The summary is that of the facts. */
-static int read_exact(struct feed *feed, struct sentence *sentence)
+/* The summary is that of the facts: places have their names before the events are read. */
+static int read_exact(struct feed *feed)
 {
 	struct analysis_sink sink;
-	int error = make_summary(feed, sentence);
+	int error = make_summary(feed);
 
 	analysis_release(&feed->analysis);
 	feed->analysis = (struct analysis){ 0 };
 	mt_reader_rewind(feed->source->input[0].reader);
-	if (!error)
-		show_verdict(feed->model, sentence);
 	if (!error)
 		error = model_init(&feed->exact);
 	if (error)
@@ -296,8 +293,7 @@ static int read_exact(struct feed *feed, struct sentence *sentence)
 	sink.batch = pass_on;
 	if (!error)
 		error = read_events(feed, &sink);
-	if (!error)
-		error = fold_ooms(&feed->exact, feed->db);
+	fold_ooms(&feed->exact, &feed->failures);
 	if (!error)
 		error = feed_facts_replace(feed->model, &feed->exact);
 	model_release(&feed->exact);
@@ -309,19 +305,18 @@ static void *run(void *context)
 	struct feed *feed = context;
 	const struct source *source = feed->source;
 	struct analysis_sink sink;
-	struct sentence sentence = { 0 };
 	int found = feed_facts(feed->model, &feed->analysis, source->input, source->inputs, source->rules);
 	int error = found < 0 ? found : 0;
 
 	if (found > 0) {
-		error = read_exact(feed, &sentence);
+		error = read_exact(feed);
 	} else if (!error) {
 		sink = inflow_sink(&feed->inflow, feed->model, &feed->analysis);
 		error = read_events(feed, &sink);
 		if (!error)
-			error = make_summary(feed, &sentence);
+			error = make_summary(feed);
 	}
-	finish(feed, &sentence, error);
+	finish(feed, error);
 	inflow_release(&feed->inflow);
 	analysis_release(&feed->analysis);
 	return NULL;
@@ -385,12 +380,12 @@ void feed_wait(struct feed *feed)
 
 struct db *feed_summary(struct feed *feed)
 {
-	enum model_state state;
+	struct db *db;
 
 	model_lock(feed->model);
-	state = feed->model->state;
+	db = feed->summarized ? feed->db : NULL;
 	model_unlock(feed->model);
-	return state == MODEL_READ ? feed->db : NULL;
+	return db;
 }
 
 void feed_free(struct feed *feed)
@@ -403,5 +398,6 @@ void feed_free(struct feed *feed)
 	feed_wait(feed);
 	if (feed->db != feed->source->db)
 		db_close(feed->db);
+	oom_failures_release(&feed->failures);
 	free(feed);
 }

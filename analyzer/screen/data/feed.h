@@ -26,8 +26,8 @@ int feed_new(struct feed **feed, struct model *model, struct source *source);
 void feed_wait(struct feed *feed);
 
 /*
- * The summary database (store_summary with everything) of a model that is MODEL_READ; NULL otherwise. The feed owns the
- * database. One thread at a time may use it.
+ * The summary database (store_summary with everything), as soon as there is one: before the events, where the trace has
+ * facts. NULL: not yet. The feed owns the database. One thread at a time may use it.
  */
 struct db *feed_summary(struct feed *feed);
 

@@ -69,7 +69,8 @@ static int state_words(const struct app *app, char *out, size_t size)
 	else if (model->follow != MODEL_WHOLE && model->state == MODEL_READING)
 		snprintf(out, size, "%s", follow_word(app));
 	else if (model->state == MODEL_READING)
-		snprintf(out, size, "reading %s", text_percent(percent, model->bytes_read, model->bytes_total));
+		snprintf(out, size, "%sreading %s", model->outlined ? "outline, " : "",
+			 text_percent(percent, model->bytes_read, model->bytes_total));
 	else if (state <= WORKER_LOADING)
 		snprintf(out, size, "%s %d%%", doing[state], done);
 	else if (state == WORKER_FAILED)
@@ -158,6 +159,9 @@ static void draw_hint(const struct app *app, struct area row, int room)
 	area_print_right(row, row.width, 0, STYLE_BAR, "%s", text);
 }
 
+#define LEAVE 8       /* columns of "  q back" */
+#define WHAT_LEAST 10 /* columns: less of what is shown says nothing */
+
 static void draw_status(struct app *app, struct area row)
 {
 	char shown[FILTER_TEXT_MAX + 64], news[sizeof(app->message)];
@@ -174,8 +178,10 @@ static void draw_status(struct app *app, struct area row)
 	middle = columns_of(news);
 	if (middle > room - 14)
 		left = 0; /* a fault is worth the row */
-	if (left > room - middle - 2)
-		left = room - middle - 2;
+	if (left > room - middle - 2 - LEAVE)
+		left = room - middle - 2 - LEAVE;
+	if (left < WHAT_LEAST)
+		left = 0;
 	if (left > 0)
 		area_fit(row, 1, 0, left, STYLE_BAR, shown, 0);
 	left = left > 0 ? left + 3 : 1;

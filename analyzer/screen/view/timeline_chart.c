@@ -137,9 +137,7 @@ static void draw_reading(struct area area, const struct model *model)
 		text_count(traces, sizeof(traces), model->processes, "trace");
 	else
 		snprintf(traces, sizeof(traces), "the trace");
-	if (model->outlined)
-		snprintf(events, sizeof(events), "outline of all");
-	else if (model->events >= 1000000)
+	if (model->events >= 1000000)
 		snprintf(events, sizeof(events), "%.1f M", (double)model->events / 1e6);
 	else
 		text_number(events, model->events);
@@ -213,7 +211,7 @@ static const char *head_words(struct sentence *now, const struct app *app)
 
 static int is_being_read(const struct model *model)
 {
-	return model->state == MODEL_READING && (model->follow == MODEL_WHOLE || !model->events);
+	return model->state == MODEL_READING && (model->follow == MODEL_WHOLE ? !model->outlined : !model->events);
 }
 
 /* "": nothing on the device grows, or it is not known. */

@@ -6,6 +6,7 @@
 #include <time.h>
 #include "memtrace/error.h"
 #include "query/stack_tree.h"
+#include "screen/data/feed.h"
 
 #define LOOK_MS 20 /* how often the model is asked whether it is read */
 
@@ -43,8 +44,8 @@ static void rest(struct worker *worker, long ms)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-/* 1: the traces have been read. */
-static int wait_for_model(struct worker *worker)
+/* 1: the traces have been read, or `summary` is 1 and there is a summary. */
+static int wait_for_model(struct worker *worker, int summary)
 {
 	struct model *model = worker->model;
 	char why[sizeof(worker->why)];
@@ -56,23 +57,26 @@ static int wait_for_model(struct worker *worker)
 		snprintf(why, sizeof(why), "the traces could not be read%s%s", *model->trouble ? ": " : "",
 			 model->trouble);
 		model_unlock(model);
+		if (summary && worker->feed && feed_summary(worker->feed))
+			break;
 		if (state == MODEL_READING)
 			rest(worker, LOOK_MS);
 	} while (state == MODEL_READING && !worker->stop);
 	if (state == MODEL_FAILED)
 		fail(worker, why);
-	return state == MODEL_READ && !worker->stop;
+	return state != MODEL_FAILED && !worker->stop;
 }
 
 static void prepare(struct worker *worker)
 {
 	char why[sizeof(worker->why)];
 
-	if (!wait_for_model(worker))
+	if (!wait_for_model(worker, 1))
 		return;
 	worker_set_state(worker, WORKER_NAMING);
 	worker_name_sites(worker); /* a site without a name is shown without it */
-	if (worker->stop)
+	worker_set_state(worker, WORKER_WAITING);
+	if (!wait_for_model(worker, 0))
 		return;
 	worker_set_state(worker, WORKER_LOADING);
 	if (worker_load(worker, why, sizeof(why)))
