@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/text.h"
 #include "memtrace/error.h"
 #include "report/command.h"
 #include "screen/input/ui.h"
@@ -233,12 +234,18 @@ static void loop(struct show *show)
 static int begin(struct show *show, const struct source *source, const struct ui_size *size)
 {
 	int error = session_begin(show->session, source);
+	uint32_t left_outs = show->session->source.left_outs;
+	char traces[64];
 
 	if (error)
 		return error;
 	show->app_begun = 1;
-	return app_init(&show->app, &show->session->model, show->session->worker, size->width, size->height,
-			size->colours, size->ascii);
+	error = app_init(&show->app, &show->session->model, show->session->worker, size->width, size->height,
+			 size->colours, size->ascii);
+	if (!error && left_outs)
+		app_say(&show->app, "left out: %s of other runs (--all takes all)",
+			text_count(traces, sizeof(traces), left_outs, "trace"));
+	return error;
 }
 
 static void end(struct show *show)

@@ -123,6 +123,14 @@ check "q: the terminal is as it was" restored
 check "q: nothing was said" test ! -s err
 
 # ---- other ends ----
+mkdir runs && cp rl.zst "$SRC/samples/trl_grpo.zst" runs
+start "$memana" tui runs
+check "a trace of another run is told of" sees 'left out: 1 trace of other runs .--all takes all'
+keys t s
+check "s: the table of another view is not sorted" sees 'only the table of the first screen is sorted'
+keys Q
+check "Q leaves" ended 0
+
 start "$memana" rl.zst
 check "a trace alone opens the timeline, too" sees '^Peak 77.0 GiB'
 keys C-c

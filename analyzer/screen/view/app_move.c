@@ -410,6 +410,10 @@ static void next_device(struct app *app)
 
 static void next_sort(struct app *app)
 {
+	if (app->view->below) {
+		app_say(app, "only the table of the first screen is sorted (q leads there)");
+		return;
+	}
 	app->sort = (app->sort + 1) % LIVESET_SORTS;
 	app->live_time = APP_NO_TIME;
 	app_say(app, "sorted by %s", liveset_sort_words[app->sort]);
