@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "memtrace/error.h"
+#include "query/query.h"
 #include "worker_impl.h"
 
 #define LOAD_AFTER 1000000000      /* ns: least time between two loads */
@@ -51,7 +52,7 @@ static int is_due(const struct worker *worker, const struct seen *seen, int aske
 	int64_t age = progress_now() - worker->loaded.at;
 	int64_t wait = worker->loaded.cost * (asked ? LOAD_SHARE_ASKED : LOAD_SHARE);
 
-	if (!seen->events || (worker->db && seen->until == worker->loaded.until))
+	if (!seen->events || (worker->db && seen->until <= worker->loaded.until))
 		return 0;
 	if (worker->loaded.at && age < (wait > LOAD_AFTER ? wait : LOAD_AFTER))
 		return 0;
@@ -71,6 +72,15 @@ static void note_not_same(struct worker *worker)
 	model_lock(model);
 	model->follow = MODEL_REPLACED;
 	model_unlock(model);
+}
+
+static int note_end(void *context, const struct query_process *row)
+{
+	struct worker *worker = context;
+
+	if (row->last_time > worker->loaded.until)
+		worker->loaded.until = row->last_time;
+	return 0;
 }
 
 static void load(struct worker *worker, const struct seen *seen, int asked)
@@ -95,6 +105,7 @@ static void load(struct worker *worker, const struct seen *seen, int asked)
 		db_close(before);
 		worker_name_sites(worker);
 		worker->loaded.until = seen->until;
+		query_processes(worker->db, note_end, worker); /* the model may be behind the files */
 		worker->loaded.sites = seen->sites;
 		worker->loaded.steps = seen->steps;
 	}
