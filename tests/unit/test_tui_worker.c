@@ -1,5 +1,5 @@
 /* The worker: names of sites, and answers with known numbers. */
-#include "screen/worker/worker.h"
+#include "screen/worker/worker_impl.h"
 
 #include "facts_kit.h"
 #include "query/callstack.h"
@@ -52,6 +52,50 @@ TEST(names_come_before_the_events)
 		kit_close(kit);
 	}
 	CHECK(seen);
+}
+
+/* What is retained is in the facts, and asked for as often as one likes: all cells are those of the whole database. */
+TEST(facts_answer_while_the_events_are_read)
+{
+	struct worker worker = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				 .changed = PTHREAD_COND_INITIALIZER,
+				 .question = { .kind = WORKER_RETAINED } };
+	struct worker_answer *whole, *early;
+	const char *path = new_path();
+	struct kit *kit;
+	uint32_t i;
+
+	write_steps(path);
+	CHECK(facts_kit_seal(path));
+	kit = kit_open(path, NULL);
+	whole = ask(kit, &worker.question);
+	worker.model = &kit->model;
+	worker.paths = kit->path;
+	worker.count = kit->paths;
+	worker_load_early(&worker);
+	CHECK(whole->rows && worker.early);
+	while (worker.answered < 2) {
+		worker.waits = 1;
+		worker.asked++;
+		worker_serve_early(&worker);
+		early = worker.answer;
+		CHECK(early && !worker.waits && !worker.db);
+		CHECK_STR(early->trouble, "");
+		CHECK_STR(early->verdict, whole->verdict);
+		CHECK(early->rows == whole->rows && early->columns == whole->columns);
+		for (i = 0; i < whole->rows * whole->columns; i++)
+			CHECK_STR(early->text[i], whole->text[i]);
+		for (i = 0; i < whole->rows; i++)
+			CHECK(early->site[i] == whole->site[i] && early->time[i] == whole->time[i]);
+		worker_answer_free(early);
+	}
+	worker.waits = 1;
+	worker.question.kind = WORKER_BETWEEN;
+	worker_serve_early(&worker);
+	CHECK(worker.waits); /* for the whole database */
+	worker_answer_free(whole);
+	worker_drop_early(&worker);
+	kit_close(kit);
 }
 
 /* A helper that allocates for everybody is not the place: the same rule as in the reports. */

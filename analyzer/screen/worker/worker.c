@@ -27,64 +27,6 @@ static void fail(struct worker *worker, const char *why)
 	pthread_mutex_unlock(&worker->lock);
 }
 
-/* ---- until it is ready ---- */
-
-/* Waits for worker_free, at most `ms`. */
-static void rest(struct worker *worker, long ms)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += ms * 1000000;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_mutex_lock(&worker->lock);
-	if (!worker->stop)
-		pthread_cond_timedwait(&worker->changed, &worker->lock, &until);
-	pthread_mutex_unlock(&worker->lock);
-}
-
-/* 1: the traces have been read, or `summary` is 1 and there is a summary. */
-static int wait_for_model(struct worker *worker, int summary)
-{
-	struct model *model = worker->model;
-	char why[sizeof(worker->why)];
-	enum model_state state;
-
-	do {
-		model_lock(model);
-		state = model->state;
-		snprintf(why, sizeof(why), "the traces could not be read%s%s", *model->trouble ? ": " : "",
-			 model->trouble);
-		model_unlock(model);
-		if (summary && worker->feed && feed_summary(worker->feed))
-			break;
-		if (state == MODEL_READING)
-			rest(worker, LOOK_MS);
-	} while (state == MODEL_READING && !worker->stop);
-	if (state == MODEL_FAILED)
-		fail(worker, why);
-	return state != MODEL_FAILED && !worker->stop;
-}
-
-static void prepare(struct worker *worker)
-{
-	char why[sizeof(worker->why)];
-
-	if (!wait_for_model(worker, 1))
-		return;
-	worker_set_state(worker, WORKER_NAMING);
-	worker_name_sites(worker); /* a site without a name is shown without it */
-	worker_set_state(worker, WORKER_WAITING);
-	if (!wait_for_model(worker, 0))
-		return;
-	worker_set_state(worker, WORKER_LOADING);
-	if (worker_load(worker, why, sizeof(why)))
-		fail(worker, why);
-	else
-		worker_set_state(worker, WORKER_READY);
-}
-
 /* ---- questions ---- */
 
 /* Adds the time up to which an answer of a running recording is complete. */
@@ -155,6 +97,94 @@ static void serve_one(struct worker *worker)
 	worker_answer_free(answer);
 	pthread_cond_broadcast(&worker->changed);
 }
+
+void worker_serve_early(struct worker *worker)
+{
+	struct db *db = worker->db;
+
+	pthread_mutex_lock(&worker->lock);
+	if (worker->early && worker->waits && worker->question.kind == WORKER_RETAINED) {
+		worker->db = worker->early;
+		serve_one(worker);
+		worker->db = db;
+	}
+	pthread_mutex_unlock(&worker->lock);
+}
+
+/* ---- until it is ready ---- */
+
+/* Waits for worker_free, at most `ms`. */
+static void rest(struct worker *worker, long ms)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += ms * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&worker->lock);
+	if (!worker->stop)
+		pthread_cond_timedwait(&worker->changed, &worker->lock, &until);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+/* 1: the traces have been read, or `summary` is 1 and there is a summary. */
+static int wait_for_model(struct worker *worker, int summary)
+{
+	struct model *model = worker->model;
+	char why[sizeof(worker->why)];
+	enum model_state state;
+
+	do {
+		model_lock(model);
+		state = model->state;
+		snprintf(why, sizeof(why), "the traces could not be read%s%s", *model->trouble ? ": " : "",
+			 model->trouble);
+		model_unlock(model);
+		if (summary && worker->feed && feed_summary(worker->feed))
+			break;
+		worker_serve_early(worker);
+		if (state == MODEL_READING)
+			rest(worker, LOOK_MS);
+	} while (state == MODEL_READING && !worker->stop);
+	if (state == MODEL_FAILED)
+		fail(worker, why);
+	return state != MODEL_FAILED && !worker->stop;
+}
+
+/* 1: the model is that of facts, and the events are still to be read. */
+static int is_outlined(struct worker *worker)
+{
+	int outlined;
+
+	model_lock(worker->model);
+	outlined = worker->model->outlined;
+	model_unlock(worker->model);
+	return outlined;
+}
+
+static void prepare(struct worker *worker)
+{
+	char why[sizeof(worker->why)];
+
+	if (!wait_for_model(worker, 1))
+		return;
+	worker_set_state(worker, WORKER_NAMING);
+	worker_name_sites(worker); /* a site without a name is shown without it */
+	worker_set_state(worker, WORKER_WAITING);
+	if (is_outlined(worker))
+		worker_load_early(worker);
+	if (!wait_for_model(worker, 0))
+		return;
+	worker_set_state(worker, WORKER_LOADING);
+	if (worker_load(worker, why, sizeof(why)))
+		fail(worker, why);
+	else
+		worker_set_state(worker, WORKER_READY);
+	worker_drop_early(worker);
+}
+
+/* ---- serving ---- */
 
 /* Answers questions of a running recording, and keeps its database up to date. */
 static void serve_following(struct worker *worker)
@@ -268,6 +298,7 @@ void worker_free(struct worker *worker)
 	take_stacks(worker);
 	worker_answer_free(worker->answer);
 	db_close(worker->db);
+	worker_drop_early(worker);
 	pthread_cond_destroy(&worker->changed);
 	pthread_mutex_destroy(&worker->lock);
 	free(worker);

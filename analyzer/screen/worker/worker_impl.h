@@ -76,6 +76,7 @@ struct worker {
 	pthread_t thread;
 	struct worker_stacks *stacks; /* the newest; NULL: none yet */
 	struct db *db;                /* whole run, or part recorded so far; used by the thread alone */
+	struct db *early;             /* the facts, for what is retained while `db` is loaded; NULL: none */
 	struct {
 		int64_t at, cost;      /* ns: time of the last load and its length; 0: none yet */
 		int64_t until;         /* end of the loaded part of the run */
@@ -113,6 +114,13 @@ void worker_until_words(struct worker *worker, char *out, size_t size);
 
 /* Sets the state, with `done` and `total` 0, and wakes waiting threads. */
 void worker_set_state(struct worker *worker, enum worker_state state);
+
+/* Loads the facts of the run into worker->early (worker_load.c), where they can answer. */
+void worker_load_early(struct worker *worker);
+void worker_drop_early(struct worker *worker);
+
+/* Answers a question that waits, if worker->early can (worker.c). */
+void worker_serve_early(struct worker *worker);
 
 /* Loads the run into worker->db (worker_load.c). 0 or -MT_E_x with the reason in `why`. */
 int worker_load(struct worker *worker, char *why, size_t why_size);

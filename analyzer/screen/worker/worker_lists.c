@@ -195,11 +195,9 @@ static void add_growth(struct worker *worker, struct worker_table *table, const 
 /* The time of a phase's peak on the device; -1: unknown. */
 static int64_t peak_of(struct worker *worker, const struct retained_crossing *crossing)
 {
-	char name[64];
 	int64_t time;
 
-	snprintf(name, sizeof(name), "phase:%s", crossing->to);
-	return worker_query_moment(worker->db, crossing->device, name, &time) ? -1 : time;
+	return worker_query_phase_peak(worker->db, crossing->device, crossing->to, &time) ? -1 : time;
 }
 
 static void add_crossings(struct worker *worker, struct worker_table *table, const struct retained *retained)

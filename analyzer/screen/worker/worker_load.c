@@ -7,6 +7,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 #include "report/report.h"
+#include "report/steps/retained.h"
 #include "source/source.h"
 #include "store/load.h"
 #include "store/store.h"
@@ -19,6 +20,7 @@ static int hear_of_batch(void *context, uint32_t process, uint64_t events, uint6
 
 	(void)process, (void)events;
 	worker->done += bytes;
+	worker_serve_early(worker);
 	return worker->stop ? -MT_E_BUSY : 0;
 }
 
@@ -54,23 +56,23 @@ static int check_sites(struct worker *worker, char *why, size_t why_size)
 	return error;
 }
 
-static int fill(struct worker *worker, struct source *source)
+/* Loads into a new database. After an error *db is to be closed, too. */
+static int fill(struct worker *worker, struct source *source, enum load_parts parts, struct db **db)
 {
 	const struct load_watch watch = { .context = worker, .quiet = 1, .batch = hear_of_batch };
 	struct analysis analysis = { 0 };
-	int error = report_database(&worker->db);
+	int error = report_database(db);
 
 	if (error)
 		return error;
-	db_watch(worker->db, worker_stops, worker);
-	error = load_run_watched(worker->db, &analysis, source->input, source->inputs, source->rules, LOAD_TIMELINE,
-				 &watch);
+	db_watch(*db, worker_stops, worker);
+	error = load_run_watched(*db, &analysis, source->input, source->inputs, source->rules, parts, &watch);
 	analysis_release(&analysis);
 	if (!error)
-		error = load_names(worker->db);
-	if (!error)
-		error = worker_query_prepare(worker->db);
-	return error ? error : db_commit(worker->db);
+		error = load_names(*db);
+	if (!error && parts == LOAD_TIMELINE)
+		error = worker_query_prepare(*db);
+	return error ? error : db_commit(*db);
 }
 
 static void say_why(struct worker *worker, int error, char *why, size_t why_size)
@@ -101,7 +103,7 @@ int worker_load(struct worker *worker, char *why, size_t why_size)
 			total += mt_reader_state(source.input[i].reader)->file_bytes;
 		worker->done = 0;
 		worker->total = total;
-		error = fill(worker, &source);
+		error = fill(worker, &source, LOAD_TIMELINE, &worker->db);
 		if (error)
 			say_why(worker, error, why, why_size);
 		else
@@ -109,4 +111,24 @@ int worker_load(struct worker *worker, char *why, size_t why_size)
 	}
 	source_release(&source);
 	return error;
+}
+
+void worker_load_early(struct worker *worker)
+{
+	struct source source;
+	int error = source_open_live(&source, worker->paths, worker->count, worker->follow), needed = 1;
+
+	if (!error && !source.db)
+		error = fill(worker, &source, LOAD_BATCHES, &worker->early);
+	if (!error && worker->early)
+		needed = retained_needs_lives(worker->early);
+	if (error || needed)
+		worker_drop_early(worker);
+	source_release(&source);
+}
+
+void worker_drop_early(struct worker *worker)
+{
+	db_close(worker->early);
+	worker->early = NULL;
 }

@@ -149,18 +149,16 @@ int worker_query_tables(struct db *db, worker_query_row *row, void *context)
 	return answer_rows(db, SCHEMA_RELATIONS(SCHEMA_FOR_PEOPLE), NULL, row, context);
 }
 
-int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time)
+int worker_query_phase_peak(struct db *db, int64_t device, const char *phase, int64_t *time)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt,
-			       "SELECT max(time) FROM named_moment WHERE device = ? AND name = ? HAVING count(*)"),
-	    more;
+	int error = db_prepare(db, &stmt, "SELECT time FROM phase_peak WHERE device = ? AND phase = ?"), more;
 
 	*time = -1;
 	if (error)
 		return error;
 	db_bind(stmt, 1, device);
-	db_bind_text(stmt, 2, name);
+	db_bind_text(stmt, 2, phase);
 	more = db_step(stmt);
 	if (more > 0)
 		*time = db_int(stmt, 0);
@@ -203,7 +201,9 @@ int worker_query_forget(struct db *db)
 {
 	struct sentence names = { 0 };
 	char *rest = names.text, *name, sql[300];
-	int error = answer_rows(db, "SELECT name FROM sqlite_temp_schema WHERE type = 'table'", NULL, add_name, &names);
+	int error = answer_rows(db,
+				"SELECT name FROM sqlite_temp_schema WHERE type = 'table' AND name <> 'batch_begin'",
+				NULL, add_name, &names);
 
 	while (!error && (name = strsep(&rest, " ")) && *name) {
 		snprintf(sql, sizeof(sql), "DROP TABLE temp.\"%.200s\"", name);

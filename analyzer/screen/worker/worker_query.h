@@ -73,8 +73,8 @@ int worker_query_beside(struct db *db, int64_t device, const struct alive_moment
 /* name: of every table and view. */
 int worker_query_tables(struct db *db, worker_query_row *row, void *context);
 
-/* *time: of the newest moment of that name on the device (of the database); -1: it has none. */
-int worker_query_moment(struct db *db, int64_t device, const char *name, int64_t *time);
+/* *time: of the phase's peak on the device (of the database); -1: it has none. */
+int worker_query_phase_peak(struct db *db, int64_t device, const char *phase, int64_t *time);
 
 /* The columns in which sites of one stack differ. */
 struct worker_query_stack {
@@ -85,7 +85,7 @@ struct worker_query_stack {
 /* *site: a site with this stack, 0: none. */
 int worker_query_site_of(struct db *db, const struct worker_query_stack *stack, int64_t *site);
 
-/* Drops the temporary tables of the last question. */
+/* Drops the temporary tables of the last question, and not the one that the facts have filled. */
 int worker_query_forget(struct db *db);
 
 #endif
