@@ -54,7 +54,7 @@ TEST(names_come_before_the_events)
 	CHECK(seen);
 }
 
-/* What is retained is in the facts, and asked for as often as one likes: all cells are those of the whole database. */
+/* The facts answer what is retained, more than once: all cells are those of the whole database. */
 TEST(facts_answer_while_the_events_are_read)
 {
 	struct worker worker = { .lock = PTHREAD_MUTEX_INITIALIZER,

@@ -16,7 +16,7 @@ struct verdict {
 	const struct model *model;
 	int64_t device; /* id of the fullest device, 0: none yet */
 	int is_gpu;
-	unsigned gpus; /* that held something */
+	unsigned gpus; /* GPUs in use */
 	double fullness;
 	uint64_t bytes; /* bytes of its peak */
 };
