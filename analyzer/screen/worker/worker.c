@@ -252,6 +252,7 @@ int worker_new(struct worker **worker, struct model *model, struct feed *feed, c
 		free(made);
 		return -MT_E_MEMORY;
 	}
+	made->serve_early = worker_serve_early;
 	made->model = model;
 	made->feed = feed;
 	made->paths = paths;

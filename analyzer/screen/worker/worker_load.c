@@ -20,7 +20,8 @@ static int hear_of_batch(void *context, uint32_t process, uint64_t events, uint6
 
 	(void)process, (void)events;
 	worker->done += bytes;
-	worker_serve_early(worker);
+	if (worker->serve_early)
+		worker->serve_early(worker);
 	return worker->stop ? -MT_E_BUSY : 0;
 }
 

@@ -119,7 +119,7 @@ static void take_series(struct find *find, const struct member *from, const stru
 			(steps || !comes_in_one_start(find->scene, from->site, rounds.count));
 	int by_length = !by_rounds && grows_by_concatenation(from->site);
 	int by_steps = by_rounds && steps >= ROUNDS - 1;
-	uint64_t bytes, births = by_length ? from->site->made : (uint64_t)(to - from);
+	uint64_t bytes, counted = 0, births = by_length ? from->site->made : (uint64_t)(to - from);
 	uint64_t times = by_steps ? (uint64_t)steps : by_rounds ? rounds.count : births;
 	const struct member *it;
 
@@ -130,7 +130,9 @@ static void take_series(struct find *find, const struct member *from, const stru
 		if (by_rounds && it->round == to[-1].round && rounds.most < rounds.newest)
 			bytes = (uint64_t)((double)bytes * (double)rounds.most / (double)rounds.newest);
 		find->take[it->block->site] += bytes;
-		find->expect[it->block->site] += by_steps && it->block->step == first ? 0 : bytes / times;
+		bytes = by_steps && it->block->step == first ? 0 : bytes;
+		find->expect[it->block->site] += (counted + bytes) / times - counted / times;
+		counted += bytes;
 	}
 }
 
