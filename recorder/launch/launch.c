@@ -51,10 +51,13 @@ static int system_error(const char *what, const char *advice)
 static int check_output(const char *pattern)
 {
 	char dir[MEMREC_PATH_MAX], probe[MEMREC_PATH_MAX + 16];
+	int fd, found;
 	struct stat st;
-	int fd;
 
-	if (!stat(pattern, &st) && !S_ISREG(st.st_mode)) {
+	found = !stat(pattern, &st);
+	if (!found && errno == ENAMETOOLONG && !strchr(pattern, '%'))
+		return system_error(summary_path(pattern), "choose a shorter name with -o");
+	if (found && !S_ISREG(st.st_mode)) {
 		say("%s: is not a regular file (choose another name with -o)", summary_path(pattern));
 		return MEMREC_EXIT_SYSTEM;
 	}

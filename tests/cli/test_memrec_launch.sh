@@ -64,6 +64,7 @@ check "every option is in the manual" manual
 # --- what keeps the command from starting
 check "an output folder that is not there" refused 4 '^memrec: .*nosuch: No such file or directory \(' \
 	-o nosuch/trace.zst -- touch started
+check "a name that is too long for a file" refused 4 '^memrec: x+: File name too long \(choose a shorter name with -o\)$' -o "$(printf 'x%.0s' {1..256})" -- touch started
 check "an output that is a folder" refused 4 '^memrec: .*is not a regular file' -o . -- touch started
 check "a ring folder that is not there" refused 4 '^memrec: nosuch: No such file' --ring-dir nosuch -- touch started
 check "the command was not started then" test ! -e started
