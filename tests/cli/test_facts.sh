@@ -142,3 +142,33 @@ for case in easyr1-50 verl-6698 nemo-rl-2319 sglang-32915 trl-2806 torchtune-104
 	}
 	check "$case: the same from facts" sealed
 done
+
+# Both processes have verl's two frames, one has three more of slime: facts have equal frames of processes once.
+cat >frames.case <<'END'
+expect: largest
+gpu GPU-1 80GiB
+process actor 100 GPU-1 0
+stack worker
+	run verl/single_controller/base/worker.py:10
+	call verl/single_controller/base/decorator.py:20
+stack train worker
+	train slime/backends/megatron_utils/model.py:30
+	one slime/backends/megatron_utils/model.py:40
+	two slime/backends/megatron_utils/model.py:50
+context 500MiB
+at train
+alloc weights 40GiB
+process engine 200 GPU-1
+stack worker
+	run verl/single_controller/base/worker.py:10
+	call verl/single_controller/base/decorator.py:20
+context 500MiB
+at worker
+alloc cache 20GiB
+of actor
+at train
+alloc more 30GiB fails
+END
+frames() { mkdir frames && "$BUILD/cases/make_case" frames.case frames && "$BUILD/tests/unit/test_facts" --write frames >/dev/null && same frames && "$memana" advise --json frames >a && grep -q '"framework": "slime"' a; }
+forms=("advise --json -n 0" advise "oom --json")
+check "frames that processes share count once for the framework" frames

@@ -12,7 +12,7 @@
 
 /* The evidence for a framework. */
 struct trail {
-	uint64_t frames;     /* number of frames in call stacks */
+	uint64_t frames;     /* number of lines in call stacks */
 	uint64_t commands;   /* number of functions and command lines */
 	const char *trainer; /* name of the trainer with the most frames, `trainer_frames` */
 	uint64_t trainer_frames;
@@ -100,7 +100,7 @@ static int take_text(void *context, struct db_stmt *row)
 }
 
 /*
- * Looks at the files on stacks, then at functions, which alone show some wrappers, then at command lines. Frames below
+ * Looks at the files on stacks, each line once, then at functions, which alone show some wrappers, then at command lines. Frames below
  * an import do not count: an imported library may not be in use.
  */
 static int look(struct search *search, struct db *db)
@@ -108,8 +108,8 @@ static int look(struct search *search, struct db *db)
 	static const char *const questions[] = {
 		"WITH RECURSIVE importing(id) AS (SELECT stack_node.id FROM stack_node JOIN frame ON frame.id = stack_node.frame "
 		"WHERE file LIKE '<frozen importlib%' UNION SELECT stack_node.id FROM stack_node JOIN importing "
-		"ON stack_node.parent = importing.id) SELECT file, count(*) FROM frame JOIN stack_node "
-		"ON stack_node.frame = frame.id WHERE kind = 'python' AND file IS NOT NULL "
+		"ON stack_node.parent = importing.id) SELECT file, count(DISTINCT ifnull(function, '') || ':' || ifnull(line, 0)) "
+		"FROM frame JOIN stack_node ON stack_node.frame = frame.id WHERE kind = 'python' AND file IS NOT NULL "
 		"AND stack_node.id NOT IN importing GROUP BY file ORDER BY 2 DESC, 1",
 		"SELECT DISTINCT function, 0 FROM frame WHERE kind = 'python' AND function IS NOT NULL",
 		"SELECT DISTINCT command, 0 FROM process ORDER BY id",
