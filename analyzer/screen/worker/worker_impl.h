@@ -77,7 +77,8 @@ struct worker {
 	struct worker_stacks *stacks; /* the newest; NULL: none yet */
 	struct db *db;                /* whole run, or part recorded so far; used by the thread alone */
 	struct db *early;             /* the facts, for what is retained while `db` is loaded; NULL: none */
-	void (*serve_early)(struct worker *worker); /* worker_serve_early; NULL: nobody asks meanwhile */
+	void (*serve_early)(struct worker *
+				    worker); /* worker_load() calls this function after each batch; NULL: no question can come */
 	struct {
 		int64_t at, cost;      /* ns: time of the last load and its length; 0: none yet */
 		int64_t until;         /* end of the loaded part of the run */
