@@ -349,6 +349,8 @@ static void judge_activations(const struct judge *judge)
 
 static void judge_by_life(const struct judge *judge)
 {
+	const struct category_site *facts = judge->facts;
+
 	switch (judge->opinion) {
 	case MT_CATEGORY_WEIGHTS:
 		judge_weights(judge);
@@ -364,6 +366,9 @@ static void judge_by_life(const struct judge *judge)
 		judge_activations(judge);
 		break;
 	case MT_CATEGORY_OTHER:
+		/* A forward in functions that no rule knows: autograd alone keeps tensors until its backward. */
+		if (!judge->site->key.driver && facts->in_backward && facts->in_backward * 2 >= facts->born)
+			say_of(judge, MT_CATEGORY_ACTIVATIONS, EVIDENCE_FOR_BACKWARD, facts->in_backward);
 		break;
 	default:
 		say(judge, judge->opinion, EVIDENCE_OPINION);

@@ -54,6 +54,20 @@ def history():
     return {"segments": segments, "device_traces": [trace], "external_annotations": ranges, "allocator_settings": {}}
 
 
+def unruled():
+    """64 MiB from before, in equal blocks; 64 MiB by a function that no rule knows, freed in the backward; 48 MiB and 4 MiB of logits there."""
+    base = 0x7f2000000000
+    outer = [frame("<module>", "train.py", 30), frame("run_eval_code_obj", "??", 0), frame("__libc_start_main", "??", 0)]
+    attend, loss = [frame("attend", "mine.py", 7)] + outer, [frame("cross_entropy", "torch/nn/functional.py", 9)] + outer
+    back = BACKWARD + [frame("clone", "??", 0)]
+    made = [(base + (64 + 8 * i) * MIB, 8 * MIB, attend) for i in range(8)] + [(base + 128 * MIB, 4 * MIB, loss)]
+    work = [(base + (132 + 16 * i) * MIB, 16 * MIB, back) for i in range(3)]
+    trace = [event("alloc", at, size, 10 + i, frames) for i, (at, size, frames) in enumerate(made + work)]
+    trace += [event("free_completed", at, size, 50 + i, back) for i, (at, size, _) in enumerate(work + made)]
+    blocks = [(4 * MIB, 4 * MIB, "active_allocated")] * 16 + [(136 * MIB, 0, "inactive")]
+    return {"segments": [segment(base, 200 * MIB, blocks)], "device_traces": [trace]}
+
+
 def expandable():
     """6 MiB mapped before, 4 MiB more, 2 MiB unmapped in the middle, then an allocation fails."""
     base = 0x7f1000000000

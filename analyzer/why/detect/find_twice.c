@@ -68,13 +68,17 @@ static int is_loaded_state(const struct scene *scene, const struct scene_site *s
 	       !is_made_by_copy(scene, site);
 }
 
-/* Whether the site may be a copy. An optimizer makes workspace with the sizes of weights, and states are copies if a copy or a load made them. */
+/*
+ * Whether the site may be a copy. An optimizer makes workspace with the sizes of weights, and states are copies if a copy or a load made them. The
+ * order of allocations from before the recording is not known.
+ */
 static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 {
-	return !site->driver && (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER)) ||
-				 (site->category == MT_CATEGORY_WORKSPACE && site->phase != MT_PHASE_OPTIMIZER) ||
-				 (site->category == MT_CATEGORY_OPTIMIZER_STATE &&
-				  (is_made_by_copy(scene, site) || is_loaded_state(scene, site))));
+	return !site->driver && site->phase != MT_PHASE_BEFORE &&
+	       (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER)) ||
+		(site->category == MT_CATEGORY_WORKSPACE && site->phase != MT_PHASE_OPTIMIZER) ||
+		(site->category == MT_CATEGORY_OPTIMIZER_STATE &&
+		 (is_made_by_copy(scene, site) || is_loaded_state(scene, site))));
 }
 
 /* Sorts all pieces. `count` of a model's piece becomes the number of pieces of its size up to this one, in the order of allocation. */

@@ -59,6 +59,13 @@ static int is_noise(const struct scene *scene, const struct candidate *candidate
 	       candidate->freed_high < scene->held / 100;
 }
 
+/* Without a failed request, the question is what fills the GPU: a sixteenth of the held bytes goes before the largest, less does not. */
+static int is_minor(const struct scene *scene, const struct candidate *candidate)
+{
+	return !scene->request.failure && candidate->parts && candidate->cause != MT_CAUSE_GROWS &&
+	       candidate->freed_high < scene->held / 16;
+}
+
 int rank_is_noise(const struct candidate *candidate)
 {
 	return candidate->key[RANK_PLAIN] == PLAIN_NOISE;
@@ -67,7 +74,9 @@ int rank_is_noise(const struct candidate *candidate)
 static void set_key(const struct scene *scene, struct candidate *candidate)
 {
 	candidate->key[RANK_DOUBT] = candidate->doubt != 0;
-	candidate->key[RANK_PLAIN] = is_noise(scene, candidate) ? PLAIN_NOISE : candidate->cause == MT_CAUSE_LARGEST;
+	candidate->key[RANK_PLAIN] = is_noise(scene, candidate)
+					     ? PLAIN_NOISE
+					     : candidate->cause == MT_CAUSE_LARGEST || is_minor(scene, candidate);
 	candidate->key[RANK_FITS] = scene->request.failure ? !candidate->fits : 0;
 	/* The largest are all needed now. Bytes of the start had room in all steps since, and hardly can be fewer. */
 	candidate->key[RANK_NEED] = candidate->cause == MT_CAUSE_LARGEST

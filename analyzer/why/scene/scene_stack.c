@@ -82,7 +82,9 @@ static int learn(struct scene *scene, struct scene_frame *added, const struct ca
 	if (!frame->function || !frame->file || !frame->module)
 		return -MT_E_MEMORY;
 	callstack_learn(frame);
-	added->tags = mt_why_tags(scene->why, frame->function, file, frame->module);
+	/* Functions of the C library and of the interpreter name no work: "run_eval_code_obj" is no evaluation, "clone" no copy. */
+	if (!frame->native || !callstack_is_plumbing(frame) || strstr(frame->function, "::"))
+		added->tags = mt_why_tags(scene->why, frame->function, file, frame->module);
 	return 0;
 }
 
