@@ -157,7 +157,8 @@ int category_died(struct categories *categories, uint32_t process, const struct 
 	site->died++;
 	site->home += (uint64_t)is_home;
 	site->in_backward += label->phase == MT_PHASE_BACKWARD && live->phase != MT_PHASE_BACKWARD;
-	site->in_optimizer += label->phase == MT_PHASE_OPTIMIZER && live->phase != MT_PHASE_OPTIMIZER;
+	site->in_optimizer += label->phase == MT_PHASE_OPTIMIZER &&
+			      (live->phase != MT_PHASE_OPTIMIZER || label->step > live->step);
 	site->later += label->step > live->step;
 	site->old += label->step >= live->step + 2;
 	sizes = sizes_of(categories, process, live->kind != MT_TENSOR_ALLOC);
@@ -324,6 +325,8 @@ static void judge_state(const struct judge *judge)
 
 	if (kept * 2 < facts->born || !kept)
 		say_of(judge, MT_CATEGORY_WORKSPACE, EVIDENCE_TEMPORARY, facts->home);
+	else if (facts->first_step != facts->last_step && !facts->old && facts->in_optimizer * 2 >= kept)
+		say_of(judge, MT_CATEGORY_OPTIMIZER_STATE, EVIDENCE_IN_PLACE, kept);
 	else if (facts->first_step != facts->last_step && !facts->old)
 		say_of(judge, MT_CATEGORY_OTHER, EVIDENCE_ANEW, kept);
 	else

@@ -55,6 +55,7 @@
 	X(CENSUS_VOCABULARY) /* as VOCABULARY, with the vocabulary of the census */                              \
 	X(RETAINED)          /* made in a step, and alive two step ends later */                                 \
 	X(ANEW)              /* made anew by the optimizer in each step */                                       \
+	X(IN_PLACE)          /* as ANEW, and freed by the optimizer of the next step */                          \
 	X(AS_GRADIENTS)      /* from before the first computation; as many of this size as gradients */          \
 	X(AS_STATE)          /* from before the first computation; half as many as tensors of optimizer state */ \
 	X(SEVERAL)           /* from before the first computation; several times as many as gradients */         \
@@ -75,7 +76,7 @@ struct category_site {
 	uint64_t born, died;
 	uint64_t home;                  /* number that died in the phase and step of their birth */
 	uint64_t in_backward;           /* number that were born elsewhere and died in a backward */
-	uint64_t in_optimizer;          /* number that were born elsewhere and died in an optimizer */
+	uint64_t in_optimizer;          /* number that died in an optimizer, not in the one that made them */
 	uint64_t later;                 /* number that died in a later step */
 	uint64_t old;                   /* number that lived for two step ends or more */
 	uint64_t after;                 /* largest number of allocations alive at the end of a period of their phase */

@@ -353,6 +353,7 @@ struct layers {
 	uint32_t sizes;         /* number of sizes with several tensors */
 	uint64_t least, matrix; /* bytes: smallest of these sizes; largest one but the cache */
 	uint64_t cache;         /* bytes of the cache of one layer; 0: no cache */
+	uint64_t there, kept;   /* bytes from before the trace: all; those that were never freed */
 };
 
 static int is_of_before(const struct judge *judge)
@@ -364,6 +365,24 @@ static void note_work(struct layers *layers, const struct site_key *key)
 {
 	layers->trained |= key->phase == MT_PHASE_BACKWARD || key->phase == MT_PHASE_OPTIMIZER;
 	layers->computed |= !mt_phase_is_early(key->phase) && key->phase != MT_PHASE_OTHER;
+}
+
+static void note_before(struct layers *layers, const struct judge *judge)
+{
+	const struct category_site *facts = judge->facts;
+
+	if (judge->site->key.phase != MT_PHASE_BEFORE || judge->site->key.driver)
+		return;
+	layers->there += facts->born * facts->smallest;
+	layers->kept += (facts->born - facts->died) * facts->smallest;
+}
+
+#define KEPT_PART 4 /* divisor: a program that ends in order keeps less of its memory */
+
+/* Whether most of the tensors were freed while the program went on: outputs of an earlier forward, which the next one replaced. */
+static int is_let_go(const struct layers *layers, const struct category_site *facts)
+{
+	return facts->died * 2 > facts->born && layers->kept >= layers->there / KEPT_PART;
 }
 
 /* Whether gradients or states that were trained have this size, or the size of the same tensor in another element type. */
@@ -445,7 +464,7 @@ static void judge_layers(const struct judge *judge, const struct layers *layers,
 
 	if (layers->sizes < LAYERS_SIZES || !is_of_before(judge) || !judge->sizes ||
 	    (!layers->computed && !judge->site->key.stack) || size != judge->facts->smallest || size == layers->cache ||
-	    !is_frozen(layers, judge->sizes, tally, number))
+	    !is_frozen(layers, judge->sizes, tally, number) || is_let_go(layers, judge->facts))
 		return;
 	if (tally[number].bare >= LAYERS_FEW || (size >= layers->matrix / 4 * 3 && size % layers->least == 0))
 		say_of(judge, MT_CATEGORY_WEIGHTS, EVIDENCE_LAYERS, tally[number].bare);
@@ -463,8 +482,11 @@ static int settle_layers(struct categories *categories, struct attribution *attr
 	if (!layers)
 		return -MT_E_MEMORY;
 	for (i = 1; i < sites; i++)
-		if (categories->site[i].born)
-			note_work(&layers[attribution->site[i].key.process], &attribution->site[i].key);
+		if (categories->site[i].born) {
+			judge = judge_of(categories, attribution, told, i);
+			note_work(&layers[judge.site->key.process], &judge.site->key);
+			note_before(&layers[judge.site->key.process], &judge);
+		}
 	for (i = 0; i < processes; i++)
 		if (i < categories->processes && categories->sizes[i * 2])
 			note_sizes(&layers[i], categories->sizes[i * 2], &tally[(size_t)i * 2 * SIZES_KEYS]);

@@ -30,6 +30,7 @@
 	X(CENSUS_VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes; the words are those of PyTorch's census")    \
 	X(RETAINED, F1_F2_PHASE, "%s of %s allocated in %s were still alive two steps later")                         \
 	X(ANEW, NOTHING, "allocated by the optimizer anew in each step, and freed after it")                          \
+	X(IN_PLACE, NOTHING, "allocated by the optimizer in each step, in place of those of the step before")         \
 	X(AS_GRADIENTS, F2_F1, "there from the start: %s of this size, as many as there are gradients of it (%s)")    \
 	X(AS_STATE, F2_F1,                                                                                            \
 	  "there from the start: %s of this size, half as many as there are in the optimizer state (%s)")             \

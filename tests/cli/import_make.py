@@ -68,6 +68,38 @@ def unruled():
     return {"segments": [segment(base, 200 * MIB, blocks)], "device_traces": [trace]}
 
 
+def replaced():
+    """Three steps. Each optimizer makes 4 x 4 MiB anew, and frees those that it made in the step before."""
+    base, trace, states = 0x7f4000000000, [], []
+    for step in range(3):
+        now, output, gradient = 10 + 100 * step, base, base + 8 * MIB
+        trace += [event("alloc", output, 8 * MIB, now), event("alloc", gradient, 8 * MIB, now + 1, BACKWARD),
+                  event("free_completed", output, 8 * MIB, now + 2, BACKWARD)]
+        new = [base + (16 + 16 * step + 4 * k) * MIB for k in range(4)]
+        for k, at in enumerate(new):
+            trace.append(event("alloc", at, 4 * MIB, now + 20 + k, STEP))
+            trace += [event("free_completed", states[k], 4 * MIB, now + 20 + k, STEP)] if states else []
+        trace.append(event("free_completed", gradient, 8 * MIB, now + 30))
+        states = new
+    blocks = [(4 * MIB, 4 * MIB, "active_allocated")] * 4
+    return {"segments": [segment(states[0], 16 * MIB, blocks)], "device_traces": [trace]}
+
+
+def evaluated():
+    """10 tensors each of 2, 3 and 4 MiB from before, which stay; a forward replaces 8 outputs of 8 MiB of the one before the history."""
+    base, stay = 0x7f4000000000, [(size * MIB, size * MIB, "active_allocated") for size in (2, 3, 4) for _ in range(10)]
+    trace = [event("alloc", base + (64 + 8 * k) * MIB, 8 * MIB, 10 + k) for k in range(8)]
+    trace += [event("free_completed", base + 8 * k * MIB, 8 * MIB, 20 + k) for k in range(8)] + [event("alloc", base, MIB, 30)]
+    blocks = [(MIB, MIB, "active_allocated"), (63 * MIB, 0, "inactive")] + [(8 * MIB, 8 * MIB, "active_allocated")] * 8
+    return {"segments": [segment(base, 128 * MIB, blocks), segment(base + 512 * MIB, 90 * MIB, stay)], "device_traces": [trace]}
+
+
+def two_bare():
+    """A segment without a history on each of two GPUs."""
+    blocks = [(8 * MIB, 8 * MIB, "active_allocated"), (32 * MIB, 0, "inactive")]
+    return {"segments": [segment(0x7f5000000000 + (i << 32), 40 * MIB, blocks, device=i) for i in range(2)], "device_traces": [[], []]}
+
+
 def expandable():
     """6 MiB mapped before, 4 MiB more, 2 MiB unmapped in the middle, then an allocation fails."""
     base = 0x7f1000000000

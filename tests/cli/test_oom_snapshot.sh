@@ -10,3 +10,13 @@ check "temporary tensors of a backward grow with the tokens" cause workspace 'c[
 check "equal sizes without an order are no second copy" json unruled.json 'all(c["id"] != "twice" for c in d["causes"])'
 check "run_eval_code_obj is no evaluation" json unruled.json 'all(c["id"] != "unneeded" for c in d["causes"])'
 check "a sixteenth of the bytes: the largest goes before a small cause" json unruled.json '[c["id"] for c in d["causes"] if c["id"] != "no_evidence"][0] == "largest"'
+
+held() { json "$1.json" "{c['category']: c['bytes'] for c in d['devices'][0]['by_category']}.get('$2') == $3 << 20"; }
+top() { python3 "$SRC/tests/cli/import_make.py" "$1.pickle" "$1" >/dev/null && "$memana" top --json "$1.pickle" >"$1.json"; }
+check "a snapshot of an optimizer that replaces its tensors" top replaced
+check "what the next optimizer frees is optimizer state" held replaced 'optimizer state' 16
+check "a snapshot of a forward that replaces the outputs of the one before" top evaluated
+check "weights are what stays of before the history" held evaluated weights 90
+check "what the forward frees of it is no weight" held evaluated other 64
+bare() { top two_bare && "$memana" phases two_bare.pickle | grep -c 'has no history' | grep -qx 1; }
+check "two GPUs without a history: said once" bare

@@ -165,7 +165,7 @@ static int print_phases(const struct text *text, struct db *db, const struct gro
 	size_t i;
 
 	(void)db;
-	for (i = 0; i < figures->phases.count; i++) {
+	for (i = 0; i < figures->phases.count && (!i || text_known.history); i++) {
 		if (i)
 			text_print(text, "\n");
 		print_device(text, &figures->growth, &figures->phases.device[i], options);

@@ -11,7 +11,9 @@
 /* Says "alloc_activations (rl_step.c)". */
 static void say_place(struct sentence *sentence, const struct rank *rank)
 {
-	sentence_say_clean(sentence, *rank->function ? rank->function : "code without a name");
+	sentence_say_clean(sentence, *rank->function ? rank->function
+				     : *rank->file   ? "code without a name"
+						     : "code without a recorded stack");
 	if (!*rank->file)
 		return;
 	sentence_say(sentence, " (");
