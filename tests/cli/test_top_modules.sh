@@ -102,12 +102,12 @@ rows() { [ "$("$memana" sql "$1" "$2" | tr '\t\n' ', ')" = "$3" ] || { "$memana"
 check "the tables" rows named.db "SELECT (SELECT count(*) FROM module_instance), (SELECT count(*) FROM module_call), (SELECT count(*) FROM stack_node WHERE module_call IS NOT NULL), (SELECT count(*) FROM module_name)" "6,6,6,6 "
 check "the view" rows named.db "SELECT module, category, sum(bytes) >> 20 FROM bytes_by_module WHERE module LIKE 'layers.0%' GROUP BY 1, 2 ORDER BY 1, 2" \
 	"layers.0,activations,3 layers.0.fc1,optimizer state,1 layers.0.fc1,weights,1 layers.0.fc2,optimizer state,1 layers.0.fc2,weights,1 "
-if python3 -c 'import jsonschema' 2>/dev/null; then
-	"$memana" diff --json named.zst leak.zst >diff.json
-	"$memana" top --by module --json leak.zst >top.json
-	"$memana" oom --json oom.zst >oom.json
-	for command in steps retained; do "$memana" $command --json leak.zst >$command.json; done
-	for command in top diff oom steps retained; do
-		check "$command: JSON is what the schema says" python3 "$SRC/tests/cli/schema.py" "$SRC/docs/schema" $command.json
-	done
-fi
+
+. "$SRC/tests/cli/schema_kit.sh"
+print diff leak named.zst leak.zst
+print top named --by module named.zst
+print top leak --by module leak.zst
+print oom oom oom.zst
+print steps leak leak.zst
+print retained leak leak.zst
+all_valid top diff oom steps retained
