@@ -1,6 +1,6 @@
 /*
  * memana wait - follows a recording until a given event, for scripts. Exit status: 0: the event came; 1: the recording ended without the event, or
- * the time was over (`end` of the JSON says which). A trace that does not exist yet is awaited, too.
+ * the time was over (`end` of the JSON says which). A trace that does not exist yet is awaited, too. A folder counts as all traces that come into it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,9 +13,12 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "memtrace/error.h"
+#include "memtrace/phase.h"
 #include "report/command.h"
 #include "report/command_option.h"
+#include "source/folder.h"
 #include "source/live.h"
+#include "source/snapshot.h"
 
 #define LOOK_MS 50
 #define CUDA_ERROR_OUT_OF_MEMORY 2
@@ -46,11 +49,22 @@ struct wish {
 /* A trace that is followed. */
 struct waited {
 	const char *path;
-	struct mt_reader *reader; /* NULL: the file does not exist yet */
+	struct mt_reader *reader; /* NULL: the file does not exist yet, or nothing more comes of it */
 	int has_tensors; /* 1: GPU tensors were seen: the framework's allocator reports refusals after a second try */
 	int ended;
+	int is_other; /* 1: a file of a folder that is no trace */
 	uint64_t events;
 	int64_t time; /* time of the newest event, ns since the process was first seen */
+};
+
+/* An operand: one file, or a folder with the files that it has so far. */
+struct place {
+	const char *path;
+	int is_folder;
+	struct folder folder; /* owns the paths of `waited` */
+	struct waited *waited;
+	uint32_t count;
+	struct timespec changed; /* of the folder, when it was listed */
 };
 
 enum wait_end { WAIT_GOES_ON, WAIT_CAME, WAIT_ENDED, WAIT_OVER };
@@ -117,6 +131,21 @@ static void close_trace(struct waited *it)
 	*it = (struct waited){ .path = it->path };
 }
 
+/* Imports a snapshot, which is complete. */
+static int open_snapshot(struct waited *it)
+{
+	struct mt_import_summary summary;
+	struct mt_rules *rules = NULL;
+	char message[256];
+	int error = mt_rules_new(&rules, message, sizeof(message));
+
+	if (!error)
+		error = snapshot_open(&it->reader, it->path, rules, &summary);
+	mt_rules_free(rules);
+	it->ended = 1;
+	return error;
+}
+
 /* Opens the trace. A file without a beginning may get one. Returns 0, or an error that will not go away. */
 static int open_trace(struct waited *it)
 {
@@ -127,30 +156,122 @@ static int open_trace(struct waited *it)
 		return errno == ENOENT ? 0 : -MT_E_SYSTEM;
 	if (!S_ISREG(status.st_mode))
 		return -MT_E_MAGIC;
+	if (snapshot_is_pickle(it->path))
+		return open_snapshot(it);
 	error = mt_reader_open(&it->reader, it->path);
 	if ((error == -MT_E_TRUNCATED || !status.st_size) && time(NULL) - status.st_mtime <= LIVE_QUIET)
 		return 0;
 	return error;
 }
 
-/* Reads the new part of the trace. Returns 1: the event came; 0: it has not come yet, or the trace has ended; or an error. */
-static int look(struct waited *it, const struct wish *wish, struct mt_event *found)
+/* Takes what the open trace has. 1, 0, or an error. */
+static int read_on(struct waited *it, const struct wish *wish, struct mt_event *found)
 {
-	int written, more, error;
+	/* Ask this before the events are read. */
+	int written = !it->ended && live_is_written(it->path, mt_reader_process(it->reader), 1);
+	int more = it->ended ? 0 : mt_reader_more(it->reader), got;
 
-	if (!it->reader && (error = open_trace(it)))
-		return error;
-	if (!it->reader || it->ended)
-		return 0;
-	written = live_is_written(it->path, mt_reader_process(it->reader), 1); /* ask this before the events are read */
-	more = mt_reader_more(it->reader);
 	if (more == -MT_E_BUSY) {
 		close_trace(it);
 		return 0;
 	}
-	error = more < 0 ? more : take_events(it, wish, found);
-	it->ended = !error && !written;
-	return error;
+	got = more < 0 ? more : take_events(it, wish, found);
+	if (!got && !written) {
+		mt_reader_free(it->reader);
+		it->reader = NULL;
+		it->ended = 1;
+	}
+	return got;
+}
+
+/* Reads the new part of the trace. Returns 1: the event came; 0: it has not come yet, or the trace has ended; or an error. */
+static int look(struct waited *it, const struct wish *wish, struct mt_event *found)
+{
+	int error = it->reader || it->ended ? 0 : open_trace(it);
+
+	return error ? error : it->reader ? read_on(it, wish, found) : 0;
+}
+
+/* ---- folders ---- */
+
+static int by_path(const void *a, const void *b)
+{
+	const struct waited *one = a, *two = b;
+
+	return folder_order(one->path, two->path);
+}
+
+/* Takes over the traces of the older listing; those that are gone are closed. */
+static void take_over(struct place *place, struct waited *now, uint32_t count)
+{
+	struct waited *same;
+	uint32_t i;
+
+	for (i = 0; i < place->count; i++) {
+		same = count ? bsearch(&place->waited[i], now, count, sizeof(*now), by_path) : NULL;
+		if (same) {
+			place->waited[i].path = same->path;
+			*same = place->waited[i];
+		} else {
+			mt_reader_free(place->waited[i].reader);
+		}
+	}
+}
+
+static int list_folder(struct place *place)
+{
+	struct waited *now = NULL;
+	struct folder folder;
+	int error = folder_list(&folder, place->path);
+	uint32_t i;
+
+	if (!error) {
+		now = calloc((size_t)folder.count + 1, sizeof(*now));
+		error = now ? 0 : -MT_E_MEMORY;
+	}
+	if (error) {
+		folder_release(&folder);
+		return error;
+	}
+	for (i = 0; i < folder.count; i++)
+		now[i].path = folder.path[i];
+	take_over(place, now, folder.count);
+	free(place->waited);
+	folder_release(&place->folder);
+	place->waited = now;
+	place->count = folder.count;
+	place->folder = folder;
+	return 0;
+}
+
+/* Lists a folder when it has changed. The time of a change is coarse: what has just changed is listed once more. */
+static int refresh(struct place *place)
+{
+	struct timespec was = place->changed;
+	struct stat status;
+
+	if (stat(place->path, &status) || !S_ISDIR(status.st_mode))
+		return place->is_folder ? -MT_E_SYSTEM : 0;
+	if (!place->is_folder) { /* until now it was not there */
+		mt_reader_free(place->waited->reader);
+		place->count = 0;
+	}
+	place->changed = status.st_mtim;
+	if (place->is_folder && status.st_mtim.tv_sec == was.tv_sec && status.st_mtim.tv_nsec == was.tv_nsec &&
+	    time(NULL) - was.tv_sec > 1)
+		return 0;
+	place->is_folder = 1;
+	return list_folder(place);
+}
+
+static void release_place(struct place *place)
+{
+	uint32_t i;
+
+	for (i = 0; i < place->count; i++)
+		mt_reader_free(place->waited[i].reader);
+	free(place->waited);
+	folder_release(&place->folder);
 }
 
 /* ---- the answer ---- */
@@ -158,15 +279,15 @@ static int look(struct waited *it, const struct wish *wish, struct mt_event *fou
 /* The outcome of the wait. */
 struct outcome {
 	enum wait_end end;
-	const struct waited *it; /* trace of the event */
-	struct mt_event found;   /* the event that came */
+	struct waited last;    /* trace of the event, or the one looked at last; its path is good until the next look */
+	struct mt_event found; /* the event that came */
 };
 
 static void say_outcome(struct sentence *sentence, const struct wish *wish, const struct outcome *outcome)
 {
 	char time[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX];
 
-	text_time(time, outcome->it->time);
+	text_time(time, outcome->last.time);
 	if (outcome->end == WAIT_OVER)
 		sentence_say(sentence, "%s did not come within %ld s", wish->words, wish->timeout);
 	else if (outcome->end == WAIT_ENDED)
@@ -189,9 +310,9 @@ static int print_json(const struct wish *wish, const struct outcome *outcome, co
 	doc_string(doc, "verdict", verdict);
 	doc_string(doc, "until", wish->words);
 	doc_string(doc, "end", end_words[outcome->end]);
-	doc_string(doc, "trace", outcome->it->path);
-	doc_int(doc, "events", (int64_t)outcome->it->events);
-	doc_int(doc, "time_ns", outcome->it->time);
+	doc_string(doc, "trace", outcome->last.path);
+	doc_int(doc, "events", (int64_t)outcome->last.events);
+	doc_int(doc, "time_ns", outcome->last.time);
 	if (came && wish->is_oom)
 		doc_int(doc, "requested_bytes", (int64_t)outcome->found.size);
 	else if (came)
@@ -214,41 +335,69 @@ static int print(const struct wish *wish, const struct outcome *outcome)
 	if (wish->json)
 		error = print_json(wish, outcome, verdict.text);
 	else
-		text_say("%s: %s\n", text_fit(path, sizeof(path), outcome->it->path, 200, 1), verdict.text);
+		text_say("%s: %s\n", text_fit(path, sizeof(path), outcome->last.path, 200, 1), verdict.text);
 	return error ? command_fail(mt_exit_code(error), "wait: %s", mt_strerror(error)) : status[outcome->end];
 }
 
 /* ---- waiting ---- */
 
-/* Looks at all traces once. Returns 0 or the exit status. */
-static int look_at_all(struct waited *all, uint32_t count, const struct wish *wish, struct outcome *outcome)
+static int fail(const char *path, int error)
 {
-	uint32_t i, ended = 0;
-	int got;
+	return command_fail(mt_exit_code(error), "%s: %s", path,
+			    error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error));
+}
 
-	for (i = 0; i < count && outcome->end == WAIT_GOES_ON; i++) {
-		got = look(&all[i], wish, &outcome->found);
-		if (got < 0)
-			return command_fail(mt_exit_code(got), "%s: %s", all[i].path,
-					    got == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(got));
-		outcome->it = &all[i];
-		if (got)
+/* Looks at the traces of a place once. Returns 0 or the exit status. *ended: all of its traces have ended. */
+static int look_at(struct place *place, const struct wish *wish, struct outcome *outcome, int *ended)
+{
+	uint32_t i, over = 0, traces = 0;
+	int got = refresh(place);
+
+	if (got)
+		return fail(place->path, got);
+	for (i = 0; i < place->count && outcome->end == WAIT_GOES_ON; i++) {
+		struct waited *it = &place->waited[i];
+
+		got = it->is_other ? 0 : look(it, wish, &outcome->found);
+		if (got < 0 && (!place->is_folder || it->reader))
+			return fail(it->path, got);
+		it->is_other |= got < 0;
+		if (it->is_other)
+			continue;
+		outcome->last = *it;
+		if (got > 0)
 			outcome->end = WAIT_CAME;
-		ended += all[i].ended != 0;
+		traces++;
+		over += it->ended != 0;
 	}
-	if (outcome->end == WAIT_GOES_ON && ended == count)
-		outcome->end = WAIT_ENDED;
+	*ended = traces && over == traces;
 	return 0;
 }
 
-static int wait_for_wish(struct waited *all, uint32_t count, const struct wish *wish)
+/* Looks at all places once. Returns 0 or the exit status. */
+static int look_at_all(struct place *places, uint32_t count, const struct wish *wish, struct outcome *outcome)
 {
-	struct outcome outcome = { WAIT_GOES_ON, all, { 0 } };
+	uint32_t i, over = 0;
+	int status = 0, ended = 0;
+
+	outcome->last = (struct waited){ .path = places->path };
+	for (i = 0; i < count && !status && outcome->end == WAIT_GOES_ON; i++) {
+		status = look_at(&places[i], wish, outcome, &ended);
+		over += ended != 0;
+	}
+	if (!status && outcome->end == WAIT_GOES_ON && over == count)
+		outcome->end = WAIT_ENDED;
+	return status;
+}
+
+static int wait_for_wish(struct place *places, uint32_t count, const struct wish *wish)
+{
+	struct outcome outcome = { .end = WAIT_GOES_ON };
 	int64_t until = progress_now() + (int64_t)wish->timeout * 1000000000;
 	int status = 0;
 
 	while (!status && outcome.end == WAIT_GOES_ON) {
-		status = look_at_all(all, count, wish, &outcome);
+		status = look_at_all(places, count, wish, &outcome);
 		if (status || outcome.end != WAIT_GOES_ON)
 			break;
 		if (wish->timeout && progress_now() >= until)
@@ -261,18 +410,24 @@ static int wait_for_wish(struct waited *all, uint32_t count, const struct wish *
 
 static int run(char *const *paths, uint32_t count, const struct wish *wish)
 {
-	struct waited *all = calloc(count, sizeof(*all));
+	struct place *places = calloc(count, sizeof(*places));
+	int status = places ? 0 : -MT_E_MEMORY;
 	uint32_t i;
-	int status;
 
-	if (!all)
-		return command_fail(mt_exit_code(-MT_E_MEMORY), "wait: %s", mt_strerror(-MT_E_MEMORY));
-	for (i = 0; i < count; i++)
-		all[i].path = paths[i];
-	status = wait_for_wish(all, count, wish);
-	for (i = 0; i < count; i++)
-		mt_reader_free(all[i].reader);
-	free(all);
+	for (i = 0; i < count && !status; i++) {
+		places[i].path = paths[i];
+		places[i].waited = calloc(1, sizeof(*places[i].waited));
+		places[i].count = places[i].waited != NULL;
+		if (places[i].waited)
+			places[i].waited->path = paths[i];
+		else
+			status = -MT_E_MEMORY;
+	}
+	status = status ? command_fail(mt_exit_code(status), "wait: %s", mt_strerror(status))
+			: wait_for_wish(places, count, wish);
+	for (i = 0; places && i < count; i++)
+		release_place(&places[i]);
+	free(places);
 	return status;
 }
 

@@ -61,12 +61,16 @@ static int take(struct folder *folder, const char *where, const char *name, uint
 }
 
 /* Orders names with numbers by value. Names that differ in leading zeros alone (1 and 01) are ordered by bytes. */
-static int by_name(const void *a, const void *b)
+int folder_order(const char *one, const char *two)
 {
-	const char *one = *(char *const *)a, *two = *(char *const *)b;
 	int order = strverscmp(one, two);
 
 	return order ? order : strcmp(one, two);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return folder_order(*(char *const *)a, *(char *const *)b);
 }
 
 int folder_list(struct folder *folder, const char *path)

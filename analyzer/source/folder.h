@@ -20,4 +20,7 @@ int folder_is(const char *path);
 int folder_list(struct folder *folder, const char *path);
 void folder_release(struct folder *folder);
 
+/* The order of paths in a listing, as for qsort. */
+int folder_order(const char *one, const char *two);
+
 #endif

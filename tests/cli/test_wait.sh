@@ -89,6 +89,37 @@ collector_of() {
 }
 check "the collector dies, and the next one goes on" collector_dies
 
+# ---- folders and snapshots ----
+# A folder has the traces that come into it, here after the wait has begun; other files are left out.
+into_folder() {
+	local waiter status=0
+	mkdir runs && echo "no trace" >runs/notes.txt
+	waits 0 runs --until step:2 --timeout 90 --json &
+	waiter=$!
+	begin 200 runs/later.zst
+	wait "$waiter" || status=$?
+	kill "$(program)"
+	gone
+	[ "$status" = 0 ] && json out 'd["trace"] == "runs/later.zst" and d["step"] == 2'
+}
+check "a folder: a trace that comes into it" into_folder
+in_folder() {
+	waits 1 runs --until step:100000 --json && json out 'd["end"] == "ended" and d["trace"] == "runs/later.zst"' &&
+		cp oom.zst runs/ && waits 0 runs --until oom --json && json out 'd["trace"] == "runs/oom.zst"'
+}
+check "a folder of traces that ended" in_folder
+folder_comes() {
+	local waiter
+	waits 0 new_folder --until step:1 --timeout 90 &
+	waiter=$!
+	mkdir new.tmp && cp late.zst new.tmp/ && mv new.tmp new_folder && wait "$waiter"
+}
+check "a folder that is not there yet" folder_comes
+check "a folder without a trace: the time is over" eval 'mkdir none && waits 1 none --until oom --timeout 1'
+python3 "$SRC/tests/cli/import_make.py" oom.pickle history 4
+check "a snapshot without an out-of-memory error has ended" eval 'waits 1 oom.pickle --until oom && one_line out "oom.pickle: the recording ended without oom"'
+check "a snapshot in a folder" eval 'cp oom.pickle none/ && waits 1 none --until oom --json && json out "d[\"trace\"] == \"none/oom.pickle\""'
+
 # ---- usage ----
 check "no --until" eval 'waits 2 late.zst && one_line err "what for"'
 check "--until of something else" eval 'waits 2 late.zst --until tomorrow && one_line err "neither oom nor step:N"'
