@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "database/db.h"
 #include "memtrace/error.h"
+#include "memtrace/roomy.h"
 #include "pager.h"
 #include "report/command.h"
 
@@ -233,7 +234,7 @@ static int take_common(int *argc, char **argv, int *paged)
 	return status;
 }
 
-int main(int argc, char **argv)
+static int main_roomy(int argc, char **argv)
 {
 	int status, paged = 1;
 
@@ -250,4 +251,9 @@ int main(int argc, char **argv)
 		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is not whole");
 	pager_end();
 	return status;
+}
+
+int main(int argc, char **argv)
+{
+	return mt_roomy(main_roomy, argc, argv);
 }

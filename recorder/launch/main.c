@@ -8,6 +8,7 @@
 #include "launch.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "memtrace/roomy.h"
 #include "run/say.h"
 #include "words.h"
 
@@ -137,7 +138,7 @@ static int help_main(int argc, char **argv)
 	return MEMREC_EXIT_OK;
 }
 
-int main(int argc, char **argv)
+static int main_roomy(int argc, char **argv)
 {
 	static struct arguments arguments;
 	static char version[] = "--version";
@@ -157,4 +158,9 @@ int main(int argc, char **argv)
 	if (!strcmp(first, "env"))
 		return env_command(&arguments, argc, argv);
 	return options_first(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	return mt_roomy(main_roomy, argc, argv);
 }

@@ -64,3 +64,18 @@ small() { # KIND KIB
 for kib in 16 20 24; do check "stack: a thread with $kib KiB" small small $kib; done
 for kib in 4 8 16; do check "stack: a fiber with $kib KiB" small fiber $kib; done
 for kib in 8 12 20; do check "stack: a signal stack of $kib KiB" small signal $kib; done
+
+# memrec, its collector and memana have room of their own, and the program keeps the limit.
+narrow() { (ulimit -s 64 && exec "$@"); }
+limited() {
+	narrow "$memrec" -o limit.zst -- "$BUILD/samples/rl_step" --quiet >out 2>err && grep -q "17361 events, nothing lost" err &&
+		[ "$(narrow "$memrec" -o none.zst -- sh -c 'ulimit -s' 2>err)" = 64 ] || { cat out err; return 1; }
+}
+check "ulimit -s 64: a recording" limited
+same() { # REPORT...
+	narrow "$memana" "$@" limit.zst >narrow.txt && "$memana" "$@" limit.zst >wide.txt && cmp narrow.txt wide.txt
+}
+for report in "top --why" oom advise "retained --full" "verify"; do
+	# shellcheck disable=SC2086
+	check "ulimit -s 64: memana $report" same $report
+done

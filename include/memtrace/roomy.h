@@ -1,0 +1,11 @@
+/* roomy.h - a stack of known size for a program that was started with little (ulimit -s). */
+#ifndef MEMTRACE_ROOMY_H
+#define MEMTRACE_ROOMY_H
+
+/*
+ * Calls `run` and returns its result. Where the limit of the process gives less than 1 MiB of stack, the call has 8 MiB of its own, and so have
+ * threads that are created later. Limits are not changed: programs that are started have those of the user. Call it once, from main.
+ */
+int mt_roomy(int (*run)(int argc, char **argv), int argc, char **argv);
+
+#endif
