@@ -15,6 +15,8 @@
 #include "run/rundir.h"
 
 #define ATTEMPTS 1000u
+#define SUFFIX_MOST 32u /* bytes of a suffix: ".zst" */
+#define NAME_ROOM 8u    /* bytes for ".old" and ".keep" */
 
 int output_check(const char *pattern)
 {
@@ -88,19 +90,38 @@ static int expand(char *path, const char *pattern, const struct output_owner *ow
 	return 0;
 }
 
-/* Puts `word` before the last suffix: "/a/trace.zst" and ".7" give "/a/trace.7.zst". */
+/* The number of bytes of `text`, at most `most`, that does not cut a character of UTF-8. */
+static size_t whole_bytes(const char *text, size_t most)
+{
+	size_t size = strnlen(text, most + 1);
+
+	if (size <= most)
+		return size;
+	for (size = most; size && ((unsigned char)text[size] & 0xc0) == 0x80; size--)
+		;
+	return size;
+}
+
+/*
+ * Puts `word` before the last suffix: "/a/trace.zst" and ".7" give "/a/trace.7.zst". A file system takes NAME_MAX bytes: of a longer name the part
+ * before `word` is cut.
+ */
 static int insert(char *path, const char *word)
 {
-	char *base = strrchr(path, '/'), *dot, suffix[MEMREC_PATH_MAX];
-	size_t room;
+	char *base = strrchr(path, '/'), *dot, suffix[SUFFIX_MOST + 1] = "";
+	size_t room, stem, most = NAME_MAX - NAME_ROOM - strlen(word);
 
 	base = base ? base + 1 : path;
 	dot = strrchr(base, '.');
-	if (!dot || dot == base)
+	if (dot && dot != base && strlen(dot) <= SUFFIX_MOST)
+		snprintf(suffix, sizeof(suffix), "%s", dot);
+	else
 		dot = base + strlen(base);
-	snprintf(suffix, sizeof(suffix), "%s", dot);
-	room = MEMREC_PATH_MAX - (size_t)(dot - path);
-	return (size_t)snprintf(dot, room, "%s%s", word, suffix) < room ? 0 : -MT_E_LIMIT;
+	stem = (size_t)(dot - base);
+	if (stem + strlen(suffix) > most)
+		stem = whole_bytes(base, most - strlen(suffix));
+	room = MEMREC_PATH_MAX - (size_t)(base + stem - path);
+	return (size_t)snprintf(base + stem, room, "%s%s", word, suffix) < room ? 0 : -MT_E_LIMIT;
 }
 
 /* 1: the pattern gives this process another name than other processes. */
@@ -217,7 +238,10 @@ static int take(const char *path, const struct output_owner *owner)
 
 static int old_name(char *old, const char *path)
 {
-	int n = snprintf(old, MEMREC_PATH_MAX, "%s.old", path);
+	const char *slash = strrchr(path, '/');
+	size_t folder = slash ? (size_t)(slash + 1 - path) : 0,
+	       size = whole_bytes(path + folder, NAME_MAX - strlen(".old"));
+	int n = snprintf(old, MEMREC_PATH_MAX, "%.*s.old", (int)(folder + size), path);
 
 	if (n > 0 && n < (int)MEMREC_PATH_MAX)
 		return 0;

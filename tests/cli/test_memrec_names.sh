@@ -65,6 +65,17 @@ both_named() {
 		grep -Eq "^memrec: next: $memana top trace.[0-9]+.zst trace.[0-9]+.zst\$" err
 }
 check "a line for each, and both in the next command" both_named
+long_name() {
+	local name
+	name=$(printf '%0251d' 0).zst # as long as a file system takes
+	rm -f ./*.zst*
+	options="-o $name"
+	run "python3 $calls & echo \$! >pid1; python3 $calls & echo \$! >pid2; wait" && [ "$(traces | wc -w)" = 2 ] &&
+		ls | grep -q "^0*\.$(cat pid1)\.zst$" && ls | grep -q "^0*\.$(cat pid2)\.zst$" || return 1
+	run "python3 $calls & wait" && run "python3 $calls & wait" && [ -s "$name" ] && [ -s "$(printf '%0251d' 0).old" ] && rm ./*.old
+}
+check "the longest name: what is added takes the place of its end" long_name
+options=
 ranks() {
 	rm -f ./*.zst*
 	run "RANK=0 python3 $calls & RANK=1 python3 $calls & wait" && [ "$(traces)" = "trace.rank0.zst trace.rank1.zst" ]

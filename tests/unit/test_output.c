@@ -112,10 +112,33 @@ TEST(too_long_a_name_is_an_error)
 	int plain;
 
 	memset(pattern, 'a', sizeof(pattern) - 1);
+	memcpy(pattern + sizeof(pattern) - 5, "/b.c", 4);
 	CHECK_EQ(output_name(path, pattern, &owner, 0, &plain), 0);
 	CHECK_EQ(output_name(path, pattern, &owner, 1, &plain), -MT_E_LIMIT);
 	memcpy(pattern, "%h", 2);
 	CHECK_EQ(output_name(path, pattern, &owner, 0, &plain), -MT_E_LIMIT);
+}
+
+TEST(a_long_name_is_cut_before_what_is_added)
+{
+	char path[MEMREC_PATH_MAX], whole[300], want[300];
+	struct output_owner owner = { "/run", "/run/4711.ring", "node7", 4711, -1 };
+	int plain;
+
+	snprintf(whole, sizeof(whole), "/d/%0251d.zst", 0); /* 255 bytes, as much as a name may have */
+	CHECK_EQ(output_name(path, whole, &owner, 0, &plain), 0);
+	CHECK_STR(path, whole);
+	CHECK_EQ(output_name(path, whole, &owner, 1, &plain), 0);
+	snprintf(want, sizeof(want), "/d/%0238d.4711.zst", 0);
+	CHECK_STR(path, want);
+	memcpy(whole + 3 + 237, "\xc3\xa4", 2); /* a character that the cut would part */
+	CHECK_EQ(output_name(path, whole, &owner, 1, &plain), 0);
+	snprintf(want, sizeof(want), "/d/%0237d.4711.zst", 0);
+	CHECK_STR(path, want);
+	snprintf(whole, sizeof(whole), "/d/a.%0253d", 0); /* all of it is a suffix */
+	CHECK_EQ(output_name(path, whole, &owner, 1, &plain), 0);
+	snprintf(want, sizeof(want), "/d/a.%0240d.4711", 0);
+	CHECK_STR(path, want);
 }
 
 static void write_file(const char *path, const char *text)
