@@ -95,6 +95,7 @@ static int take_row(void *context, struct db_stmt *stmt)
 	row->peak_pid = db_int(stmt, 20);
 	row->peak_phase = mt_phase_name(finding_phase(db_text(stmt, 21)));
 	row->peak_rank = db_type(stmt, 22) == DB_NULL ? -1 : db_int(stmt, 22);
+	row->failed = db_int(stmt, 23) != 0;
 	lane->ended += row->ended != 0;
 	return 0;
 }
@@ -107,7 +108,9 @@ static const char rows_sql[] =
 	"peak_tensor_bytes, peak_process, (SELECT pid FROM process AS actor WHERE actor.id = peak_process), "
 	"CASE WHEN peak_process = it.process THEN peak_phase ELSE ifnull((SELECT phase FROM phase_span AS span "
 	"WHERE span.process = peak_process AND first_seq <= peak_seq ORDER BY first_seq DESC LIMIT 1), 'other') END, "
-	"(SELECT rank FROM process AS actor WHERE actor.id = peak_process) FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
+	"(SELECT rank FROM process AS actor WHERE actor.id = peak_process), end_time IS NULL AND EXISTS (SELECT 1 FROM oom "
+	"WHERE oom.process = it.process AND oom.device = it.device AND oom.step = it.step AND NOT had) "
+	"FROM step_device AS it JOIN process ON process.id = it.process JOIN device ON device.id = it.device "
 	"LEFT JOIN step ON step.process = it.process AND step.step = it.step "
 	"WHERE number IS NOT NULL AND EXISTS (SELECT 1 FROM peak WHERE peak.device = it.device AND bytes > 0) "
 	"ORDER BY it.process, it.device, it.step";
@@ -195,16 +198,17 @@ static int take_bytes(void *context, struct db_stmt *stmt)
 	return add_bytes(lane, from, stmt, 1) || add_bytes(lane, to, stmt, -1) ? -MT_E_MEMORY : 0;
 }
 
-/* Whether the recording ended in this step before it did anything. */
-static int is_empty(const struct steps_row *row)
-{
-	return !row->ended && row->held == row[-1].held && row->in_use == row[-1].in_use && row->peak <= row[-1].peak;
-}
-
 /* As analysis_is_higher(). */
 static int is_higher(const struct steps_row *one, const struct steps_row *two)
 {
 	return one->peak > two->peak || (one->peak == two->peak && one->peak_tensors > two->peak_tensors);
+}
+
+/* Whether the recording ended in this step before it did anything that a reader looks for. */
+static int is_empty(const struct steps_row *row)
+{
+	return !row->ended && !row->failed && row->held == row[-1].held && row->in_use == row[-1].in_use &&
+	       !is_higher(row, &row[-1]);
 }
 
 /* Sets the changes against another row; NULL: no row is before it. */

@@ -34,6 +34,7 @@ struct steps_row {
 	int64_t change;                  /* change of in_use since the row before; COLUMN_NONE: no row before */
 	uint32_t at;                     /* its number in the arrays of the lane */
 	uint8_t ended;                   /* 0: the recording ended in the step */
+	uint8_t failed;                  /* 1: the recording ended in the step, in which a request failed */
 	int8_t grown;                    /* category with the largest growth since the row before; -1: none grew */
 };
 
