@@ -43,6 +43,14 @@ script_names() {
 }
 check "the script's name is no evidence" script_names
 
+# The logits of one loss are made in two places here. One action is one row.
+one_loss() {
+	LD_LIBRARY_PATH=$standin "$memrec" -q -o loss.zst -- "$BUILD/samples/rl_step" --quiet >/dev/null && "$memana" oom --json loss.zst >loss.json &&
+		json loss.json '[c["id"] for c in d["causes"]].count("logits") == 1' &&
+		"$memana" oom --why loss.zst | tr -s ' \n' ' ' | grep -q 'logits: backward (rl_step.c:209) makes 1.5 GiB of logits. In row 2.' || { "$memana" oom --why loss.zst; return 1; }
+}
+check "logits of one loss are one row" one_loss
+
 # The part that a person reads before the details. tests/golden/pages has some of them: UPDATE_PAGES=1 writes those anew.
 page_of() {
 	mkdir "$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/$1.case" "$1" && "$memana" oom "$1"/*.zst | sed '/^More: /,$d' >"$1.page" &&

@@ -118,10 +118,20 @@ uint64_t rank_shared(const struct candidate_part *one, size_t ones, const struct
 	return bytes;
 }
 
+/* The logits of one loss: log_softmax, its backward and the gradient are made one from the other, and one action makes all of them fewer. */
+static int is_one_loss(const struct candidate *candidate, const struct candidate *better)
+{
+	return candidate->cause == MT_CAUSE_LOGITS && better->cause == MT_CAUSE_LOGITS &&
+	       candidate->process == better->process && candidate->fix && better->fix &&
+	       candidate->fix->action == better->fix->action;
+}
+
 static int is_within(const struct candidate *candidate, const struct candidate *better)
 {
 	uint64_t shared = rank_shared(candidate->part, candidate->parts, better->part, better->parts);
 
+	if (is_one_loss(candidate, better))
+		return 1;
 	if (rank_is_request(candidate) && rank_is_request(better))
 		return better->cause != MT_CAUSE_LARGEST && (!better->doubt || candidate->cause == MT_CAUSE_LARGEST);
 	if (!candidate->parts || !better->parts || better->process != candidate->process)
