@@ -64,7 +64,7 @@ struct place {
 	struct folder folder; /* owns the paths of `waited` */
 	struct waited *waited;
 	uint32_t count;
-	struct timespec changed; /* of the folder, when it was listed */
+	struct timespec changed; /* time of the folder's last change before it was listed */
 };
 
 enum wait_end { WAIT_GOES_ON, WAIT_CAME, WAIT_ENDED, WAIT_OVER };

@@ -3,8 +3,8 @@
 #define MEMTRACE_ROOMY_H
 
 /*
- * Calls `run` and returns its result. Where the limit of the process gives less than 1 MiB of stack, the call has 8 MiB of its own, and so have
- * threads that are created later. Limits are not changed: programs that are started have those of the user. Call it once, from main.
+ * Calls `run` and returns its result. The call has 8 MiB of stack of its own if the limit of the process is less than 1 MiB. Threads that are
+ * created later have as much. Limits are not changed: programs that are started have those of the user. Call it once, from main.
  */
 int mt_roomy(int (*run)(int argc, char **argv), int argc, char **argv);
 
