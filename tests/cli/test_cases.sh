@@ -50,6 +50,9 @@ one_loss() {
 		"$memana" oom --why loss.zst | tr -s ' \n' ' ' | grep -q 'logits: backward (rl_step.c:209) makes 1.5 GiB of logits. In row 2.' || { "$memana" oom --why loss.zst; return 1; }
 }
 check "logits of one loss are one row" one_loss
+ranking() { "$memana" "$@" --why loss.zst | sed -n '/^All candidates/,$p'; }
+same_ranking() { ranking oom >of.oom && [ "$(wc -l <of.oom)" -gt 5 ] && ranking advise | cmp - of.oom; }
+check "advise --why: the ranking of oom" same_ranking
 
 # The part that a person reads before the details. tests/golden/pages has some of them: UPDATE_PAGES=1 writes those anew.
 page_of() {

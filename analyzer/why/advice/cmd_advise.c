@@ -10,7 +10,7 @@
 #define ROWS_SHOWN 3
 #define GIVEN_MAX 64 /* largest number of --now options, and of --set options */
 
-enum { OPTION_FRAMEWORK = COMMAND_OWN, OPTION_CONFIG, OPTION_NOW, OPTION_SET, OPTION_FIT };
+enum { OPTION_FRAMEWORK = COMMAND_OWN, OPTION_CONFIG, OPTION_NOW, OPTION_SET, OPTION_FIT, OPTION_WHY };
 
 static const struct command_option own_options[] = {
 	{ OPTION_FRAMEWORK, "framework", "NAME",
@@ -21,6 +21,7 @@ static const struct command_option own_options[] = {
 	{ OPTION_SET, "set", "KEY=VALUE", "what if: the peaks that this would give (may be given again)" },
 	{ OPTION_FIT, "fit", "SIZE", "the cheapest settings that stay below SIZE" },
 	{ COMMAND_BRIEF, "brief", NULL, "the request and the first action alone" },
+	{ OPTION_WHY, "why", NULL, "list all candidates, with the keys of their order" },
 	{ 'n', NULL, "N", "show N settings (default 3; 0: all, and those that would not have helped)" },
 	COMMAND_FULL_OPTION,
 	COMMAND_RULES_OPTION,
@@ -31,6 +32,7 @@ static const struct command_option own_options[] = {
 struct asked {
 	struct effect_request request;
 	const char *now[GIVEN_MAX], *set[GIVEN_MAX];
+	int shows_ranking;
 };
 
 static int take_given(const char **given, size_t *count, const char *option)
@@ -63,6 +65,9 @@ static int take_own(struct answer_options *options, int option)
 		return take_given(asked->now, &asked->request.nows, "--now");
 	case OPTION_SET:
 		return take_given(asked->set, &asked->request.sets, "--set");
+	case OPTION_WHY:
+		asked->shows_ranking = 1;
+		return 0;
 	default:
 		return take_fit(&asked->request);
 	}
@@ -97,11 +102,14 @@ static int load(struct advice *advice, struct db *db, const struct answer_option
 
 static int print_advice(const struct text *text, struct db *db, const struct answer_options *options)
 {
+	const struct asked *asked = options->own;
 	struct advice advice;
 	int error = load(&advice, db, options);
 
 	if (!error)
 		error = advice_page(text, &advice, options->limit, options->brief);
+	if (!error && asked->shows_ranking)
+		why_table(text, &advice.why);
 	advice_release(&advice);
 	return error;
 }
