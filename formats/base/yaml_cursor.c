@@ -18,15 +18,30 @@ struct yaml_cursor {
 	int allow; /* aliases, and texts of any length */
 };
 
-int yaml_cursor_fail(struct yaml_cursor *cursor, size_t line, const char *format, ...)
+static void fail(struct yaml_cursor *cursor, size_t line, const char *format, va_list args)
 {
-	va_list args;
 	int size = snprintf(cursor->message, cursor->message_size, "%s:%zu: ", cursor->name, line);
 
-	if (size < 0 || (size_t)size >= cursor->message_size)
-		return -MT_E_RULES;
+	if (size >= 0 && (size_t)size < cursor->message_size)
+		vsnprintf(cursor->message + size, cursor->message_size - (size_t)size, format, args);
+}
+
+int yaml_cursor_fail(struct yaml_cursor *cursor, const char *format, ...)
+{
+	va_list args;
+
 	va_start(args, format);
-	vsnprintf(cursor->message + size, cursor->message_size - (size_t)size, format, args);
+	fail(cursor, yaml_cursor_line(cursor), format, args);
+	va_end(args);
+	return -MT_E_RULES;
+}
+
+int yaml_cursor_fail_at(struct yaml_cursor *cursor, size_t line, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fail(cursor, line, format, args);
 	va_end(args);
 	return -MT_E_RULES;
 }
@@ -49,7 +64,7 @@ static int advance(struct yaml_cursor *cursor)
 	if (yaml->error == YAML_MEMORY_ERROR)
 		return no_memory(cursor);
 	line = yaml->problem_mark.line ? yaml->problem_mark.line : yaml->mark.line;
-	return yaml_cursor_fail(cursor, line + 1, "not YAML: %s", yaml->problem ? yaml->problem : "cannot be read");
+	return yaml_cursor_fail_at(cursor, line + 1, "not YAML: %s", yaml->problem ? yaml->problem : "cannot be read");
 }
 
 int yaml_cursor_next(struct yaml_cursor *cursor)
@@ -61,8 +76,7 @@ int yaml_cursor_next(struct yaml_cursor *cursor)
 	switch (cursor->event.type) {
 	case YAML_SCALAR_EVENT:
 		if (!cursor->allow && cursor->event.data.scalar.length > YAML_TEXT_MAX)
-			return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "a text longer than %u bytes",
-						YAML_TEXT_MAX);
+			return yaml_cursor_fail(cursor, "a text longer than %u bytes", YAML_TEXT_MAX);
 		cursor->node = YAML_NODE_TEXT;
 		return 0;
 	case YAML_SEQUENCE_START_EVENT:
@@ -75,7 +89,7 @@ int yaml_cursor_next(struct yaml_cursor *cursor)
 		cursor->node = YAML_NODE_TEXT;
 		if (cursor->allow)
 			return 0;
-		return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "aliases are not allowed here");
+		return yaml_cursor_fail(cursor, "aliases are not allowed here");
 	default:
 		cursor->node = YAML_NODE_END;
 		return 0;
@@ -87,7 +101,7 @@ int yaml_cursor_expect(struct yaml_cursor *cursor, enum yaml_node node, const ch
 	int error = yaml_cursor_next(cursor);
 
 	if (!error && cursor->node != node)
-		return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "%s is expected here", what);
+		return yaml_cursor_fail(cursor, "%s is expected here", what);
 	return error;
 }
 
@@ -99,7 +113,7 @@ static int begin(struct yaml_cursor *cursor)
 	if (!error)
 		error = advance(cursor);
 	if (!error && cursor->event.type != YAML_DOCUMENT_START_EVENT)
-		return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "the file is empty");
+		return yaml_cursor_fail(cursor, "the file is empty");
 	if (!error)
 		error = yaml_cursor_expect(cursor, YAML_NODE_MAP, "a mapping");
 	return error;
@@ -150,7 +164,7 @@ int yaml_cursor_finish(struct yaml_cursor *cursor)
 	if (!error)
 		error = advance(cursor);
 	if (!error && cursor->event.type != YAML_STREAM_END_EVENT)
-		return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "the end of the file is expected here");
+		return yaml_cursor_fail(cursor, "the end of the file is expected here");
 	return error;
 }
 
@@ -182,7 +196,7 @@ int yaml_cursor_read(struct yaml_cursor *cursor, const char *key, const char **t
 		return error;
 	*text = yaml_cursor_text(cursor);
 	if (!*text || !**text)
-		return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "%s must be a text", key);
+		return yaml_cursor_fail(cursor, "%s must be a text", key);
 	return 0;
 }
 
@@ -193,8 +207,7 @@ static int unknown_word(struct yaml_cursor *cursor, const char *key, const char 
 
 	for (i = 0; i < count && size < sizeof(list); i++)
 		size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i ? ", " : "", word[i]);
-	return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "unknown %s \"%.64s\" (one of: %s)", key,
-				yaml_cursor_text(cursor), list);
+	return yaml_cursor_fail(cursor, "unknown %s \"%.64s\" (one of: %s)", key, yaml_cursor_text(cursor), list);
 }
 
 int yaml_cursor_word(struct yaml_cursor *cursor, const char *key, const char *const *word, size_t count, size_t *number)
@@ -203,7 +216,7 @@ int yaml_cursor_word(struct yaml_cursor *cursor, const char *key, const char *co
 	size_t i;
 
 	if (!text)
-		return yaml_cursor_fail(cursor, yaml_cursor_line(cursor), "%s must be a word", key);
+		return yaml_cursor_fail(cursor, "%s must be a word", key);
 	for (i = 0; i < count; i++)
 		if (!strcmp(word[i], text)) {
 			*number = i;

@@ -39,13 +39,14 @@ static int add_release(struct knobs_source *source, const struct knobs_field *fi
 	uint32_t i;
 
 	if (!text || !*text || at == text || (at && strspn(at + 1, "0123456789abcdef") != 40) || (at && at[41]))
-		return knobs_fail(source, "%s are versions, or VERSION@COMMIT with all 40 digits", field->key);
+		return yaml_cursor_fail(source->yaml, "%s are versions, or VERSION@COMMIT with all 40 digits",
+					field->key);
 	release->version = knobs_keep(source->knobs, text, at ? (size_t)(at - text) : strlen(text));
 	if (!release->version || (at && knobs_keep_text(source, at + 1, &release->commit)))
 		return -MT_E_MEMORY;
 	for (i = 0; i < file->releases; i++)
 		if (!strcmp(file->release[i].version, release->version))
-			return knobs_fail(source, "%s is there twice", release->version);
+			return yaml_cursor_fail(source->yaml, "%s is there twice", release->version);
 	file->releases++;
 	return 0;
 }
@@ -85,9 +86,9 @@ static int add_hand(struct knobs_source *source, const struct knobs_field *field
 	int error;
 
 	if (!text)
-		return knobs_fail(source, "%s is a mapping of frameworks to texts", field->key);
+		return yaml_cursor_fail(source->yaml, "%s is a mapping of frameworks to texts", field->key);
 	if (file->hands == MT_KNOB_HANDS_MAX)
-		return knobs_fail(source, "too many of %s", field->key);
+		return yaml_cursor_fail(source->yaml, "too many of %s", field->key);
 	error = knobs_keep_text(source, text, &file->hand[file->hands].framework);
 	return error ? error : knobs_read_kept(source, field->key, &file->hand[file->hands++].before);
 }
@@ -116,7 +117,7 @@ static int add_model(struct knobs_source *source, const struct knobs_field *fiel
 		return error;
 	for (i = 0; i < file->models; i++)
 		if (file->model[i].process == (enum mt_knob_process)number)
-			return knobs_fail(source, "%s is there twice", knob_process_words[number]);
+			return yaml_cursor_fail(source->yaml, "%s is there twice", knob_process_words[number]);
 	file->model[file->models].process = (enum mt_knob_process)number;
 	error = knobs_read_list(source, field->key, MT_KNOB_WITHIN_MAX, add_model_seen, field);
 	file->models += !error;
@@ -144,9 +145,9 @@ static int add_named(struct knobs_source *source, const struct knobs_field *fiel
 	int error;
 
 	if (!text)
-		return knobs_fail(source, "%s is a mapping of names to lists", field->key);
+		return yaml_cursor_fail(source->yaml, "%s is a mapping of names to lists", field->key);
 	if (*count == MT_KNOB_WRAPPERS_MAX)
-		return knobs_fail(source, "too many of %s", field->key);
+		return yaml_cursor_fail(source->yaml, "too many of %s", field->key);
 	source->named = &list[*count];
 	error = knobs_keep_text(source, text, &list[*count].name);
 	if (!error)
@@ -188,7 +189,7 @@ static int check_key(struct knobs_source *source, const struct mt_knob *knob, co
 {
 	if (!key || mt_knob_find(source->file, key))
 		return 0;
-	return yaml_cursor_fail(source->yaml, knob->line, "no knob of the file is %s", key);
+	return yaml_cursor_fail_at(source->yaml, knob->line, "no knob of the file is %s", key);
 }
 
 static int check_references(struct knobs_source *source, const struct mt_knob *knob)
@@ -212,10 +213,10 @@ static int check_written(struct knobs_source *source, struct mt_knob *knob)
 	if (knob->written == MT_KNOB_WRITTENS)
 		knob->written = source->file->written;
 	if (knob->written == MT_KNOB_WRITTEN_ENVIRONMENT && !source->file->variables)
-		return yaml_cursor_fail(source->yaml, knob->line, "no \"variables\" of the environment are given");
+		return yaml_cursor_fail_at(source->yaml, knob->line, "no \"variables\" of the environment are given");
 	if (knob->written == MT_KNOB_WRITTEN_ARGUMENT && !source->file->class_ && !strpbrk(knob->name.key, ".("))
-		return yaml_cursor_fail(source->yaml, knob->line,
-					"%s is an argument of nothing, and no \"class\" is given", knob->name.key);
+		return yaml_cursor_fail_at(source->yaml, knob->line,
+					   "%s is an argument of nothing, and no \"class\" is given", knob->name.key);
 	return 0;
 }
 
@@ -238,14 +239,14 @@ static int check_file(struct knobs_source *source)
 
 	for (i = 0; i < file->releases; i++)
 		if (!(file->release[i].commit ? file->repository : file->package))
-			return yaml_cursor_fail(source->yaml, 1, "release %s is of a \"%s\" that is not given",
-						file->release[i].version,
-						file->release[i].commit ? "repository" : "package");
+			return yaml_cursor_fail_at(source->yaml, 1, "release %s is of a \"%s\" that is not given",
+						   file->release[i].version,
+						   file->release[i].commit ? "repository" : "package");
 	for (i = 0; i < file->knobs && !error; i++) {
 		for (k = 0; k < i; k++)
 			if (!strcmp(file->knob[k].name.key, file->knob[i].name.key))
-				return yaml_cursor_fail(source->yaml, file->knob[i].line, "%s is there twice",
-							file->knob[i].name.key);
+				return yaml_cursor_fail_at(source->yaml, file->knob[i].line, "%s is there twice",
+							   file->knob[i].name.key);
 		find_trainer(file, &file->knob[i]);
 		error = check_references(source, &file->knob[i]);
 		if (!error)

@@ -55,7 +55,7 @@ static int read_words(struct knobs_source *source, const struct knobs_field *fie
 	int error = knobs_read_list(source, field->key, 32, add_bit, field);
 
 	if (!error && !*(uint32_t *)((char *)source->knob + field->at))
-		return knobs_fail(source, "%s is an empty list", field->key);
+		return yaml_cursor_fail(source->yaml, "%s is an empty list", field->key);
 	return error;
 }
 
@@ -70,7 +70,8 @@ static int release_here(struct knobs_source *source, uint32_t *release)
 			*release = i;
 			return 0;
 		}
-	return knobs_fail(source, "\"%.64s\" is none of the releases of the file", text ? text : "(not a text)");
+	return yaml_cursor_fail(source->yaml, "\"%.64s\" is none of the releases of the file",
+				text ? text : "(not a text)");
 }
 
 static int read_release(struct knobs_source *source, const struct knobs_field *field)
@@ -87,11 +88,11 @@ static int add_default(struct knobs_source *source, uint32_t since)
 	const char *text = yaml_cursor_text(source->yaml);
 
 	if (!text)
-		return knobs_fail(source, "%s must be a text", "default");
+		return yaml_cursor_fail(source->yaml, "%s must be a text", "default");
 	if (name->defaults == MT_KNOB_DEFAULTS_MAX)
-		return knobs_fail(source, "too many of %s", "default");
+		return yaml_cursor_fail(source->yaml, "too many of %s", "default");
 	if (name->defaults && name->by_release[name->defaults - 1].since >= since)
-		return knobs_fail(source, "the releases of %s are not in order", "default");
+		return yaml_cursor_fail(source->yaml, "the releases of %s are not in order", "default");
 	name->by_release[name->defaults].since = since;
 	return knobs_keep_text(source, text, &name->by_release[name->defaults++].value);
 }
@@ -125,7 +126,7 @@ static int read_copies(struct knobs_source *source, const struct knobs_field *fi
 	if (error)
 		return error;
 	if (strlen(text) != 1 || *text < '1' || *text > '9')
-		return knobs_fail(source, "%s must be a number from 1 to 9", field->key);
+		return yaml_cursor_fail(source->yaml, "%s must be a number from 1 to 9", field->key);
 	source->knob->copies = (uint32_t)(*text - '0');
 	return 0;
 }
@@ -150,7 +151,7 @@ static int add_with(struct knobs_source *source, const struct knobs_field *field
 		   *equals = colon ? strchr(colon, '=') : NULL;
 
 	if (!equals)
-		return knobs_fail(source, "%s is a list of \"VALUE: KEY=VALUE\"", field->key);
+		return yaml_cursor_fail(source->yaml, "%s is a list of \"VALUE: KEY=VALUE\"", field->key);
 	source->knob->withs++;
 	with->value = knobs_keep(source->knobs, text, (size_t)(colon - text));
 	with->key = knobs_keep(source->knobs, colon + 2, (size_t)(equals - colon) - 2);
@@ -170,9 +171,9 @@ static int add_weight(struct knobs_source *source, const struct knobs_field *fie
 	int error;
 
 	if (!text)
-		return knobs_fail(source, "%s must be a mapping of values to numbers", field->key);
+		return yaml_cursor_fail(source->yaml, "%s must be a mapping of values to numbers", field->key);
 	if (knob->weighs == MT_KNOB_WEIGHS_MAX)
-		return knobs_fail(source, "too many of %s", field->key);
+		return yaml_cursor_fail(source->yaml, "too many of %s", field->key);
 	error = knobs_keep_text(source, text, &knob->weigh[knob->weighs].value);
 	if (!error)
 		error = yaml_cursor_read(source->yaml, field->key, &text);
@@ -180,7 +181,7 @@ static int add_weight(struct knobs_source *source, const struct knobs_field *fie
 		return error;
 	if (strspn(text, "0123456789") != strlen(text) || !*text || strlen(text) > 2 ||
 	    strtoul(text, NULL, 10) > MT_KNOB_WEIGHT_MAX)
-		return knobs_fail(source, "the numbers of %s are 0 to 64", field->key);
+		return yaml_cursor_fail(source->yaml, "the numbers of %s are 0 to 64", field->key);
 	knob->weigh[knob->weighs++].weight = (uint32_t)strtoul(text, NULL, 10);
 	return 0;
 }
@@ -190,7 +191,7 @@ static int read_weighs(struct knobs_source *source, const struct knobs_field *fi
 	int error = yaml_cursor_next(source->yaml);
 
 	if (!error && yaml_cursor_node(source->yaml) != YAML_NODE_MAP)
-		return knobs_fail(source, "%s must be a mapping of values to numbers", field->key);
+		return yaml_cursor_fail(source->yaml, "%s must be a mapping of values to numbers", field->key);
 	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
 		error = add_weight(source, field);
 	return error;
@@ -210,7 +211,7 @@ static int read_weighs(struct knobs_source *source, const struct knobs_field *fi
 static int check_name(struct knobs_source *source, struct mt_knob_name *name, size_t line)
 {
 	if (name->since >= name->gone)
-		return yaml_cursor_fail(source->yaml, line, "%s is gone before it is there", name->key);
+		return yaml_cursor_fail_at(source->yaml, line, "%s is gone before it is there", name->key);
 	return 0;
 }
 
@@ -223,7 +224,7 @@ static int read_older(struct knobs_source *source, const struct knobs_field *unu
 
 	(void)unused;
 	if (yaml_cursor_node(source->yaml) != YAML_NODE_MAP)
-		return knobs_fail(source, "%s must be a mapping", "an older key");
+		return yaml_cursor_fail(source->yaml, "%s must be a mapping", "an older key");
 	source->name = &knob->older[knob->olders++];
 	source->name->gone = source->file->releases;
 	error = knobs_read_fields(source, "an older key", fields, MT_ARRAY_SIZE(fields));
@@ -248,8 +249,8 @@ static int read_says(struct knobs_source *source, const struct knobs_field *fiel
 static int set_kind(struct knobs_source *source, enum mt_knob_constraint_kind kind)
 {
 	if (source->constraint->kind != MT_KNOB_CONSTRAINT_WORDS)
-		return knobs_fail(source, "a constraint asks for one thing: no \"%s\" beside the other",
-				  knob_constraint_keys[kind]);
+		return yaml_cursor_fail(source->yaml, "a constraint asks for one thing: no \"%s\" beside the other",
+					knob_constraint_keys[kind]);
 	source->constraint->kind = kind;
 	return 0;
 }
@@ -294,7 +295,7 @@ static int add_value(struct knobs_source *source, const struct knobs_field *fiel
 	const char *text = yaml_cursor_text(source->yaml);
 
 	if (!text)
-		return knobs_fail(source, "%s must be a list of texts", field->key);
+		return yaml_cursor_fail(source->yaml, "%s must be a list of texts", field->key);
 	return knobs_keep_text(source, text, &constraint->value[constraint->values++]);
 }
 
@@ -309,11 +310,11 @@ static int check_constraint(struct knobs_source *source, size_t line)
 	int about_key = constraint->kind == MT_KNOB_CONSTRAINT_NEEDS || constraint->kind == MT_KNOB_CONSTRAINT_EXCLUDES;
 
 	if (about_key != (constraint->values > 0))
-		return yaml_cursor_fail(source->yaml, line, "value goes with needs and excludes, and they with it");
+		return yaml_cursor_fail_at(source->yaml, line, "value goes with needs and excludes, and they with it");
 	if (constraint->times && constraint->kind != MT_KNOB_CONSTRAINT_AT_LEAST)
-		return yaml_cursor_fail(source->yaml, line, "times goes with at-least");
+		return yaml_cursor_fail_at(source->yaml, line, "times goes with at-least");
 	if (constraint->beyond && constraint->kind != MT_KNOB_CONSTRAINT_AT_LEAST)
-		return yaml_cursor_fail(source->yaml, line, "beyond goes with at-least");
+		return yaml_cursor_fail_at(source->yaml, line, "beyond goes with at-least");
 	return 0;
 }
 
@@ -331,7 +332,7 @@ static int read_constraint(struct knobs_source *source, const struct knobs_field
 
 	(void)unused;
 	if (yaml_cursor_node(source->yaml) != YAML_NODE_MAP)
-		return knobs_fail(source, "%s must be a mapping", "a constraint");
+		return yaml_cursor_fail(source->yaml, "%s must be a mapping", "a constraint");
 	source->constraint = &source->knob->constraint[source->knob->constraints++];
 	error = knobs_read_fields(source, "a constraint", fields, MT_ARRAY_SIZE(fields));
 	return error ? error : check_constraint(source, line);
@@ -394,17 +395,17 @@ static int check_knob(struct knobs_source *source)
 	int is_gone = knob->name.gone < source->file->releases;
 
 	if (!knob->name.source)
-		return yaml_cursor_fail(source->yaml, knob->line, "a knob has no \"source\"");
+		return yaml_cursor_fail_at(source->yaml, knob->line, "a knob has no \"source\"");
 	if (is_gone && !knob->instead)
-		return yaml_cursor_fail(source->yaml, knob->line, "%s is gone: say what replaced it, with \"instead\"",
-					knob->name.key);
+		return yaml_cursor_fail_at(source->yaml, knob->line,
+					   "%s is gone: say what replaced it, with \"instead\"", knob->name.key);
 	if (!is_gone && knob->instead)
-		return yaml_cursor_fail(source->yaml, knob->line, "\"instead\" is for a key that is gone");
+		return yaml_cursor_fail_at(source->yaml, knob->line, "\"instead\" is for a key that is gone");
 	if ((knob->saves == MT_KNOB_SAVES_OFF && knob->measure == MT_KNOB_UNIT_WORD) != (knob->turned_off != NULL))
-		return yaml_cursor_fail(source->yaml, knob->line,
-					"\"turned-off\" goes with a word that saves where it is off");
+		return yaml_cursor_fail_at(source->yaml, knob->line,
+					   "\"turned-off\" goes with a word that saves where it is off");
 	if (knob->copies && knob->method != MT_KNOB_METHOD_BUCKET && knob->method != MT_KNOB_METHOD_DIVIDED)
-		return yaml_cursor_fail(source->yaml, knob->line, "copies are those of a bucket");
+		return yaml_cursor_fail_at(source->yaml, knob->line, "copies are those of a bucket");
 	return 0;
 }
 
@@ -415,7 +416,7 @@ static int add_knob(struct knobs_source *source)
 	struct mt_knob *larger;
 
 	if (file->knobs == KNOBS_MAX)
-		return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml), "more than %u knobs", KNOBS_MAX);
+		return yaml_cursor_fail(source->yaml, "more than %u knobs", KNOBS_MAX);
 	if (file->knobs == source->knobs_max) {
 		larger = realloc(file->knob, max * sizeof(*larger));
 		if (!larger)
@@ -439,9 +440,9 @@ int knobs_read_row(struct knobs_source *source, const struct knobs_field *unused
 
 	(void)unused;
 	if (yaml_cursor_node(source->yaml) != YAML_NODE_MAP)
-		return knobs_fail(source, "%s must be a mapping", "a knob");
+		return yaml_cursor_fail(source->yaml, "%s must be a mapping", "a knob");
 	if (!source->file->releases)
-		return knobs_fail(source, "\"releases\" stand before \"%s\"", "knobs");
+		return yaml_cursor_fail(source->yaml, "\"releases\" stand before \"%s\"", "knobs");
 	error = add_knob(source);
 	if (!error)
 		error = knobs_read_fields(source, "a knob", knob_fields, MT_ARRAY_SIZE(knob_fields));

@@ -31,11 +31,6 @@ const char *knobs_keep(struct mt_knobs *knobs, const char *text, size_t size)
 	return mt_texts_keep(&knobs->texts, text, size);
 }
 
-int knobs_fail(struct knobs_source *source, const char *words, const char *about)
-{
-	return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml), words, about);
-}
-
 int knobs_keep_text(struct knobs_source *source, const char *text, const char **kept)
 {
 	*kept = knobs_keep(source->knobs, text, strlen(text));
@@ -54,10 +49,9 @@ static int read_field(struct knobs_source *source, const char *what, const struc
 		if (!strcmp(field[i].key, key))
 			break;
 	if (!key || i == fields)
-		return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml), "%s has no field \"%.64s\"", what,
-					key ? key : "(not a word)");
+		return yaml_cursor_fail(source->yaml, "%s has no field \"%.64s\"", what, key ? key : "(not a word)");
 	if (*seen & (uint64_t)1 << i)
-		return knobs_fail(source, "\"%s\" is there twice", field[i].key);
+		return yaml_cursor_fail(source->yaml, "\"%s\" is there twice", field[i].key);
 	*seen |= (uint64_t)1 << i;
 	return field[i].read(source, &field[i]);
 }
@@ -76,7 +70,7 @@ int knobs_read_fields(struct knobs_source *source, const char *what, const struc
 	}
 	for (i = 0; !error && i < fields; i++)
 		if (field[i].required && !(seen & (uint64_t)1 << i))
-			error = yaml_cursor_fail(source->yaml, line, "%s has no \"%s\"", what, field[i].key);
+			error = yaml_cursor_fail_at(source->yaml, line, "%s has no \"%s\"", what, field[i].key);
 	return error;
 }
 
@@ -90,8 +84,7 @@ int knobs_read_list(struct knobs_source *source, const char *key, uint32_t max,
 
 	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END) {
 		if (count++ == max)
-			return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml), "more than %u of %s", max,
-						key);
+			return yaml_cursor_fail(source->yaml, "more than %u of %s", max, key);
 		error = item(source, field);
 	}
 	return error;
@@ -111,6 +104,6 @@ int knobs_add_text(struct knobs_source *source, const struct knobs_field *field,
 	const char *text = yaml_cursor_text(source->yaml);
 
 	if (!text || !*text)
-		return knobs_fail(source, "%s is a list of texts", field->key);
+		return yaml_cursor_fail(source->yaml, "%s is a list of texts", field->key);
 	return knobs_keep_text(source, text, &array[(*count)++]);
 }

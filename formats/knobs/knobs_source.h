@@ -31,9 +31,6 @@ struct knobs_field {
 	size_t words; /* number of words; for a list of texts: offset of the list's count */
 };
 
-/* Writes a message about the cursor's line; `about` replaces the %s of `words`. Returns the error. */
-int knobs_fail(struct knobs_source *source, const char *words, const char *about);
-
 /* Copies `text` to *kept. The copy lives as long as the knobs. Returns 0 or -MT_E_MEMORY. */
 int knobs_keep_text(struct knobs_source *source, const char *text, const char **kept);
 

@@ -5,23 +5,18 @@
 #include "rules.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yaml.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "memtrace/yaml_cursor.h"
 
 #define RULES_FILE_MAX (1u << 20) /* bytes of a file, at most */
 #define RULES_MAX 4096u           /* rules of a file, at most */
 
 struct source {
-	const char *name;
-	char *message;
-	size_t message_size;
-	yaml_parser_t yaml;
-	yaml_event_t event; /* the current event */
+	struct yaml_cursor *yaml;
 	struct rule_file *file;
 	size_t rules_max;
 };
@@ -61,6 +56,8 @@ void rule_file_free(struct rule_file *file)
 	size_t i;
 	int p;
 
+	if (!file)
+		return;
 	for (i = 0; i < file->rules; i++)
 		for (p = 0; p < RULE_PATTERNS; p++)
 			pattern_free(file->rule[i].pattern[p]);
@@ -85,60 +82,6 @@ static struct rule_file *rule_file_new(const char *name)
 	return file;
 }
 
-static int MT_PRINTF(3, 4) fail(struct source *source, size_t line, const char *format, ...)
-{
-	va_list args;
-	int size = snprintf(source->message, source->message_size, "%s:%zu: ", source->name, line);
-
-	if (size < 0 || (size_t)size >= source->message_size)
-		return -MT_E_RULES;
-	va_start(args, format);
-	vsnprintf(source->message + size, source->message_size - (size_t)size, format, args);
-	va_end(args);
-	return -MT_E_RULES;
-}
-
-static size_t line_of(const struct source *source)
-{
-	return source->event.start_mark.line + 1;
-}
-
-/* Reads the next event into source->event. Returns 0 or an error. */
-static int next(struct source *source)
-{
-	yaml_event_delete(&source->event);
-	if (!yaml_parser_parse(&source->yaml, &source->event)) {
-		if (source->yaml.error == YAML_MEMORY_ERROR)
-			return -MT_E_MEMORY;
-		return fail(source,
-			    (source->yaml.problem_mark.line ? source->yaml.problem_mark.line : source->yaml.mark.line) +
-				    1,
-			    "not YAML: %s", source->yaml.problem ? source->yaml.problem : "cannot be read");
-	}
-	if (source->event.type == YAML_ALIAS_EVENT)
-		return fail(source, line_of(source), "aliases are not allowed here");
-	return 0;
-}
-
-static int expect(struct source *source, yaml_event_type_t type, const char *what)
-{
-	int error = next(source);
-
-	if (!error && source->event.type != type)
-		return fail(source, line_of(source), "%s is expected here", what);
-	return error;
-}
-
-/* Returns the text of the current event, valid until the next one; NULL: the event is no scalar, or its text contains a NUL. */
-static const char *text_of(const struct source *source)
-{
-	const char *text = (const char *)source->event.data.scalar.value;
-
-	if (source->event.type != YAML_SCALAR_EVENT || strlen(text) != source->event.data.scalar.length)
-		return NULL;
-	return text;
-}
-
 static int find(const char *const *list, size_t count, const char *text)
 {
 	size_t i;
@@ -149,84 +92,59 @@ static int find(const char *const *list, size_t count, const char *text)
 	return -1;
 }
 
-static int unknown_word(struct source *source, const char *key, const struct words *words, const char *text)
-{
-	char list[512] = "";
-	size_t i, size = 0;
-
-	for (i = 0; i < words->count && size < sizeof(list); i++)
-		size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i ? ", " : "", words->word[i]);
-	return fail(source, line_of(source), "unknown %s \"%.64s\" (one of: %s)", key, text, list);
-}
-
 /* Reads one of the words and sets *value to its index. */
 static int read_word(struct source *source, const char *key, const struct words *words, uint8_t *value)
 {
-	int error = next(source), index;
-	const char *text;
+	size_t number = 0;
+	int error = yaml_cursor_read_word(source->yaml, key, words->word, words->count, &number);
 
-	if (error)
-		return error;
-	text = text_of(source);
-	if (!text)
-		return fail(source, line_of(source), "%s must be a word", key);
-	index = find(words->word, words->count, text);
-	if (index < 0)
-		return unknown_word(source, key, words, text);
-	*value = (uint8_t)index;
-	return 0;
+	if (!error)
+		*value = (uint8_t)number;
+	return error;
 }
 
 static int read_pattern(struct source *source, struct rule *rule, int pattern)
 {
 	struct pattern_fault fault = { 0 };
-	int error = next(source);
+	int error = yaml_cursor_next(source->yaml);
 	const char *text, *key = pattern_keys[pattern];
 
 	if (error)
 		return error;
-	text = text_of(source);
+	text = yaml_cursor_text(source->yaml);
 	if (!text || !*text)
-		return fail(source, line_of(source), "%s must be a pattern", key);
+		return yaml_cursor_fail(source->yaml, "%s must be a pattern", key);
 	error = pattern_new(&rule->pattern[pattern], text, pattern == RULE_MARK, &fault);
-	if (error == -MT_E_LIMIT)
-		return fail(source, line_of(source), "pattern longer than %u bytes", PATTERN_MAX);
 	if (error == -MT_E_RULES && pattern_fault_is_choice(fault.kind))
-		return fail(source, line_of(source), "%s: byte %zu of %s", pattern_fault_words(fault.kind),
-			    fault.at + 1, key);
+		return yaml_cursor_fail(source->yaml, "%s: byte %zu of %s", pattern_fault_words(fault.kind),
+					fault.at + 1, key);
 	if (error == -MT_E_RULES)
-		return fail(source, line_of(source), "%s is not a regular expression: %s, at byte %zu", key,
-			    pattern_fault_words(fault.kind), fault.at + 1);
+		return yaml_cursor_fail(source->yaml, "%s is not a regular expression: %s, at byte %zu", key,
+					pattern_fault_words(fault.kind), fault.at + 1);
 	return error;
 }
 
 /* Reads a note for people, and ignores it. */
 static int read_note(struct source *source, const char *key)
 {
-	int error = next(source);
 	const char *text;
 
-	if (error)
-		return error;
-	text = text_of(source);
-	if (!text || !*text)
-		return fail(source, line_of(source), "%s must be a text", key);
-	return 0;
+	return yaml_cursor_read(source->yaml, key, &text);
 }
 
 /* Reads the value of one key of a rule, and checks it. */
 static int read_rule_key(struct source *source, struct rule *rule)
 {
-	const char *key = text_of(source);
+	const char *key = yaml_cursor_text(source->yaml);
 	int pattern = key ? find(pattern_keys, RULE_PATTERNS, key) : -1;
 	int saying = key ? find(saying_keys, RULE_SAYINGS, key) : -1;
 	int note = key ? find(note_keys, MT_ARRAY_SIZE(note_keys), key) : -1;
 
 	if (pattern < 0 && saying < 0 && note < 0)
-		return fail(source, line_of(source), "a rule has no key \"%.64s\"", key ? key : "(not a word)");
+		return yaml_cursor_fail(source->yaml, "a rule has no key \"%.64s\"", key ? key : "(not a word)");
 	if ((pattern >= 0 && rule->pattern[pattern]) || (note >= 0 && rule->noted & 1u << note) ||
 	    (saying >= 0 && rule->match.said & 1u << saying))
-		return fail(source, line_of(source), "\"%s\" is there twice", key);
+		return yaml_cursor_fail(source->yaml, "\"%s\" is there twice", key);
 	if (pattern >= 0)
 		return read_pattern(source, rule, pattern);
 	if (note >= 0) {
@@ -242,17 +160,20 @@ static int check_rule(struct source *source, struct rule *rule, size_t line)
 	int of_frame = rule->pattern[RULE_FUNCTION] || rule->pattern[RULE_FILE] || rule->pattern[RULE_MODULE];
 
 	if (!of_frame && !rule->pattern[RULE_MARK])
-		return fail(source, line, "the rule matches nothing (give function, file, module or mark)");
+		return yaml_cursor_fail_at(source->yaml, line,
+					   "the rule matches nothing (give function, file, module or mark)");
 	if (of_frame && rule->pattern[RULE_MARK])
-		return fail(source, line, "mark cannot stand beside function, file or module");
+		return yaml_cursor_fail_at(source->yaml, line, "mark cannot stand beside function, file or module");
 	if (!rule->match.said)
-		return fail(source, line, "the rule says nothing (give role, part, category, step or helper)");
+		return yaml_cursor_fail_at(source->yaml, line,
+					   "the rule says nothing (give role, part, category, step or helper)");
 	if (rule->match.said & RULE_OF_ROLE && !(rule->match.said & 1u << RULE_SAYS_ROLE))
-		return fail(source, line, "outer, over and span are about a role (give role, too)");
+		return yaml_cursor_fail_at(source->yaml, line,
+					   "outer, over and span are about a role (give role, too)");
 	if (rule->match.said & 1u << RULE_SAYS_HELPER && !rule->pattern[RULE_MODULE])
-		return fail(source, line, "helper is about native frames (give module, too)");
+		return yaml_cursor_fail_at(source->yaml, line, "helper is about native frames (give module, too)");
 	if (rule->pattern[RULE_MARK] && rule->match.value[RULE_SAYS_STEP] > RULE_STEP_ENDS)
-		return fail(source, line, "the step of a mark is true or false");
+		return yaml_cursor_fail_at(source->yaml, line, "the step of a mark is true or false");
 	return 0;
 }
 
@@ -286,7 +207,7 @@ static int add_rule(struct source *source, struct rule **rule)
 	struct rule *larger;
 
 	if (file->rules == RULES_MAX)
-		return fail(source, line_of(source), "more than %u rules", RULES_MAX);
+		return yaml_cursor_fail(source->yaml, "more than %u rules", RULES_MAX);
 	if (file->rules == source->rules_max) {
 		larger = realloc(file->rule, max * sizeof(*larger));
 		if (!larger)
@@ -303,15 +224,15 @@ static int add_rule(struct source *source, struct rule **rule)
 static int read_rule(struct source *source)
 {
 	struct rule *rule = NULL;
-	size_t line = line_of(source);
+	size_t line = yaml_cursor_line(source->yaml);
 	int error;
 
-	if (source->event.type != YAML_MAPPING_START_EVENT)
-		return fail(source, line, "a rule must be a mapping");
+	if (yaml_cursor_node(source->yaml) != YAML_NODE_MAP)
+		return yaml_cursor_fail_at(source->yaml, line, "a rule must be a mapping");
 	error = add_rule(source, &rule);
 	if (!error)
 		rule->line = line;
-	while (!error && !(error = next(source)) && source->event.type != YAML_MAPPING_END_EVENT)
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
 		error = read_rule_key(source, rule);
 	if (!error)
 		error = check_rule(source, rule, line);
@@ -322,9 +243,9 @@ static int read_rule(struct source *source)
 
 static int read_rules(struct source *source)
 {
-	int error = expect(source, YAML_SEQUENCE_START_EVENT, "a list of rules");
+	int error = yaml_cursor_expect(source->yaml, YAML_NODE_LIST, "a list of rules");
 
-	while (!error && !(error = next(source)) && source->event.type != YAML_SEQUENCE_END_EVENT)
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
 		error = read_rule(source);
 	return error;
 }
@@ -332,15 +253,15 @@ static int read_rules(struct source *source)
 /* Reads "forward: activations": the key is a part or a role. */
 static int read_category(struct source *source)
 {
-	const char *key = text_of(source);
+	const char *key = yaml_cursor_text(source->yaml);
 	int part = key ? find(part_words, MT_ARRAY_SIZE(part_words), key) : -1;
 	int role = key ? find(role_words, MT_ARRAY_SIZE(role_words), key) : -1;
 	uint8_t category;
 	int error;
 
 	if (part <= MT_PART_NONE && role <= MT_ROLE_NONE)
-		return fail(source, line_of(source), "\"%.64s\" is neither a role nor a part",
-			    key ? key : "(not a word)");
+		return yaml_cursor_fail(source->yaml, "\"%.64s\" is neither a role nor a part",
+					key ? key : "(not a word)");
 	error = read_word(source, "category", &saying_words[RULE_SAYS_CATEGORY], &category);
 	if (!error && part > MT_PART_NONE)
 		source->file->part_category[part] = (int8_t)category;
@@ -351,16 +272,16 @@ static int read_category(struct source *source)
 
 static int read_categories(struct source *source)
 {
-	int error = expect(source, YAML_MAPPING_START_EVENT, "a mapping of roles and parts to categories");
+	int error = yaml_cursor_expect(source->yaml, YAML_NODE_MAP, "a mapping of roles and parts to categories");
 
-	while (!error && !(error = next(source)) && source->event.type != YAML_MAPPING_END_EVENT)
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
 		error = read_category(source);
 	return error;
 }
 
 static int read_top_key(struct source *source)
 {
-	const char *key = text_of(source);
+	const char *key = yaml_cursor_text(source->yaml);
 	int note = key ? find(file_note_keys, MT_ARRAY_SIZE(file_note_keys), key) : -1;
 
 	if (note >= 0)
@@ -369,48 +290,32 @@ static int read_top_key(struct source *source)
 		return read_rules(source);
 	if (key && !strcmp(key, "categories"))
 		return read_categories(source);
-	return fail(source, line_of(source), "unknown key \"%.64s\" (one of: rules, categories, releases, read)",
-		    key ? key : "(not a word)");
+	return yaml_cursor_fail(source->yaml, "unknown key \"%.64s\" (one of: rules, categories, releases, read)",
+				key ? key : "(not a word)");
 }
 
 static int read_file(struct source *source)
 {
-	int error = expect(source, YAML_STREAM_START_EVENT, "a file");
+	int error = 0;
 
-	if (!error)
-		error = expect(source, YAML_DOCUMENT_START_EVENT, "a mapping with \"rules\"");
-	if (!error)
-		error = expect(source, YAML_MAPPING_START_EVENT, "a mapping with \"rules\"");
-	while (!error && !(error = next(source)) && source->event.type != YAML_MAPPING_END_EVENT)
+	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
 		error = read_top_key(source);
-	if (!error)
-		error = expect(source, YAML_DOCUMENT_END_EVENT, "the end of the file");
-	if (!error)
-		error = expect(source, YAML_STREAM_END_EVENT, "the end of the file");
-	return error;
+	return error ? error : yaml_cursor_finish(source->yaml);
 }
 
 /* Reads a file from `text`. The text must stay valid until the return. */
 static int load_text(struct mt_rules *rules, const char *name, const char *text, size_t size, char *message,
 		     size_t message_size)
 {
-	struct source source = { .name = name, .message = message, .message_size = message_size };
-	int error;
+	struct source source = { .file = rule_file_new(name) };
+	int error = source.file ? yaml_cursor_new(&source.yaml, name, text, size, message, message_size) : -MT_E_MEMORY;
 
-	source.file = rule_file_new(name);
-	if (!source.file)
-		return -MT_E_MEMORY;
-	if (!yaml_parser_initialize(&source.yaml)) {
-		rule_file_free(source.file);
-		return -MT_E_MEMORY;
-	}
-	yaml_parser_set_input_string(&source.yaml, (const unsigned char *)text, size);
-	error = read_file(&source);
-	yaml_event_delete(&source.event);
-	yaml_parser_delete(&source.yaml);
+	if (!error)
+		error = read_file(&source);
+	yaml_cursor_free(source.yaml);
+	if (error == -MT_E_MEMORY)
+		snprintf(message, message_size, "%s: %s", name, mt_strerror(error));
 	if (error) {
-		if (error == -MT_E_MEMORY)
-			snprintf(message, message_size, "%s: %s", name, mt_strerror(error));
 		rule_file_free(source.file);
 		return error;
 	}

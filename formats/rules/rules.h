@@ -127,7 +127,7 @@ struct rules_builtin {
 /* Returns all of RULES_BUILTIN_LIST, and their number in *count. Static storage. */
 const struct rules_builtin *rules_builtin(size_t *count);
 
-/* Frees the file and all that it owns. */
+/* Frees the file and all that it owns. NULL is allowed. */
 void rule_file_free(struct rule_file *file);
 
 /* Whether the rule matches the frame. Texts are as for rules_match_frame. */

@@ -39,7 +39,7 @@ static int check_facts(struct why_source *source, const struct why_fix_row *row)
 
 	while ((at = strchr(at, '{')))
 		if (!is_fact(++at))
-			return yaml_cursor_fail(source->yaml, row->line, "unknown fact \"{%.32s\"", at);
+			return yaml_cursor_fail_at(source->yaml, row->line, "unknown fact \"{%.32s\"", at);
 	return 0;
 }
 
@@ -60,11 +60,11 @@ static int check_text(struct why_source *source, struct why_fix_row *row)
 	uint32_t words = count_words(text);
 
 	if (!isupper((unsigned char)text[0]) || text[strlen(text) - 1] != '.')
-		return yaml_cursor_fail(source->yaml, row->line,
-					"text is a sentence, with a capital letter and a full stop");
+		return yaml_cursor_fail_at(source->yaml, row->line,
+					   "text is a sentence, with a capital letter and a full stop");
 	if (words > WHY_WORDS_MAX)
-		return yaml_cursor_fail(source->yaml, row->line, "text has %u words, more than %u", words,
-					WHY_WORDS_MAX);
+		return yaml_cursor_fail_at(source->yaml, row->line, "text has %u words, more than %u", words,
+					   WHY_WORDS_MAX);
 	return check_facts(source, row);
 }
 
@@ -83,15 +83,16 @@ static int check_twin(struct why_source *source, const struct why_fix_row *row)
 
 	for (other = source->why->fix; other < row; other++)
 		if (same_conditions(other, row) && other->fix.action == row->fix.action)
-			return yaml_cursor_fail(source->yaml, row->line,
-						"the row in line %zu has the same conditions and action", other->line);
+			return yaml_cursor_fail_at(source->yaml, row->line,
+						   "the row in line %zu has the same conditions and action",
+						   other->line);
 	return 0;
 }
 
 static int check_row(struct why_source *source, struct why_fix_row *row)
 {
 	if (row->who & BIT(MT_WHO_ANY))
-		return yaml_cursor_fail(source->yaml, row->line, "who: any is no condition");
+		return yaml_cursor_fail_at(source->yaml, row->line, "who: any is no condition");
 	row->conditions = (row->category != 0) + (row->phase != 0) + (row->asking != 0) + (row->who != 0) +
 			  (row->need != 0) + (row->asker != 0) + (uint32_t)__builtin_popcountll(row->tags);
 	return check_text(source, row);
@@ -124,8 +125,8 @@ static int check(struct why_source *source)
 			plain |= BIT(row->cause);
 	for (i = 0; i < MT_CAUSES; i++)
 		if (!(plain & BIT(i)))
-			return yaml_cursor_fail(source->yaml, 1, "%s has no row without conditions",
-						why_cause_words[i]);
+			return yaml_cursor_fail_at(source->yaml, 1, "%s has no row without conditions",
+						   why_cause_words[i]);
 	return 0;
 }
 

@@ -78,9 +78,6 @@ extern const struct why_file why_tags_file, why_needs_file, why_fixes_file;
 int why_read(struct mt_why *why, const struct why_file *file, const char *text, size_t size, char *message,
 	     size_t message_size);
 
-/* Writes a message about the cursor's line; `about` replaces the %s of `words`. Returns the error. */
-int why_fail(struct why_source *source, const char *words, const char *about);
-
 /* Reads a row to its end. Each key comes at most once; a required key that is missing is an error. */
 int why_read_fields(struct why_source *source, const struct why_field *field, size_t fields);
 

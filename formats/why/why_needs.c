@@ -25,7 +25,8 @@ static int read_phases(struct why_source *source, const struct why_field *field)
 	if (!text || strcmp(text, "rest"))
 		return why_bits_here(source, field, &row->phases[need]);
 	if (row->rest >= 0)
-		return why_fail(source, "\"rest\" is there twice: also for %s", why_need_words[row->rest]);
+		return yaml_cursor_fail(source->yaml, "\"rest\" is there twice: also for %s",
+					why_need_words[row->rest]);
 	row->rest = (int)need;
 	return 0;
 }
@@ -50,16 +51,16 @@ static int check_row(struct why_source *source, struct need_row *row, size_t lin
 	}
 	for (i = 0; i < MT_PHASE_COUNT; i++) {
 		if (twice & (uint64_t)1 << i)
-			return yaml_cursor_fail(source->yaml, line, "%s is there twice", why_phase_words[i]);
+			return yaml_cursor_fail_at(source->yaml, line, "%s is there twice", why_phase_words[i]);
 		if (row->rest < 0 && !(told & (uint64_t)1 << i))
-			return yaml_cursor_fail(source->yaml, line, "the row does not say when %s needs the bytes",
-						why_phase_words[i]);
+			return yaml_cursor_fail_at(source->yaml, line, "the row does not say when %s needs the bytes",
+						   why_phase_words[i]);
 	}
 	if (row->rest >= 0)
 		row->phases[row->rest] |= ALL_PHASES & ~told;
 	if (source->why->said[row->category][row->who])
-		return yaml_cursor_fail(source->yaml, line, "%s of %s has a row already",
-					why_category_words[row->category], why_who_words[row->who]);
+		return yaml_cursor_fail_at(source->yaml, line, "%s of %s has a row already",
+					   why_category_words[row->category], why_who_words[row->who]);
 	return 0;
 }
 
@@ -96,7 +97,7 @@ static int check(struct why_source *source)
 
 	for (i = 0; i < MT_CATEGORY_COUNT; i++)
 		if (!source->why->said[i][MT_WHO_ANY])
-			return yaml_cursor_fail(source->yaml, 1, "%s has no row for anybody", why_category_words[i]);
+			return yaml_cursor_fail_at(source->yaml, 1, "%s has no row for anybody", why_category_words[i]);
 	return 0;
 }
 

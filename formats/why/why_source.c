@@ -26,11 +26,6 @@ const char *const why_phase_words[] = { MT_PHASE_LIST(WORD) };
 const char *const why_category_words[] = { MT_CATEGORY_LIST(WORD) };
 #undef WORD
 
-int why_fail(struct why_source *source, const char *words, const char *about)
-{
-	return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml), words, about);
-}
-
 void *why_add(void *array, size_t *count, size_t *max, size_t size)
 {
 	size_t more = *max ? *max * 2 : 32;
@@ -60,9 +55,9 @@ static int read_field(struct why_source *source, const struct why_field *field, 
 		if (!strcmp(field[i].key, key))
 			break;
 	if (!key || i == fields)
-		return why_fail(source, "a row has no key \"%.64s\"", key ? key : "(not a word)");
+		return yaml_cursor_fail(source->yaml, "a row has no key \"%.64s\"", key ? key : "(not a word)");
 	if (*seen & 1u << i)
-		return why_fail(source, "\"%s\" is there twice", field[i].key);
+		return yaml_cursor_fail(source->yaml, "\"%s\" is there twice", field[i].key);
 	*seen |= 1u << i;
 	return field[i].read(source, &field[i]);
 }
@@ -80,7 +75,7 @@ int why_read_fields(struct why_source *source, const struct why_field *field, si
 	}
 	for (i = 0; !error && i < fields; i++)
 		if (field[i].required && !(seen & 1u << i))
-			error = yaml_cursor_fail(source->yaml, line, "a row has no \"%s\"", field[i].key);
+			error = yaml_cursor_fail_at(source->yaml, line, "a row has no \"%s\"", field[i].key);
 	return error;
 }
 
@@ -102,7 +97,7 @@ static int add_bit(struct why_source *source, const struct why_field *field, uin
 	int error = yaml_cursor_word(source->yaml, field->key, field->word, field->words, &number);
 
 	if (!error && *bits & (uint64_t)1 << number)
-		return why_fail(source, "%s is there twice", field->word[number]);
+		return yaml_cursor_fail(source->yaml, "%s is there twice", field->word[number]);
 	if (!error)
 		*bits |= (uint64_t)1 << number;
 	return error;
@@ -115,11 +110,11 @@ int why_bits_here(struct why_source *source, const struct why_field *field, uint
 	if (yaml_cursor_node(source->yaml) == YAML_NODE_TEXT)
 		return add_bit(source, field, bits);
 	if (yaml_cursor_node(source->yaml) != YAML_NODE_LIST)
-		return why_fail(source, "%s is a word, or a list of words", field->key);
+		return yaml_cursor_fail(source->yaml, "%s is a word, or a list of words", field->key);
 	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)
 		error = add_bit(source, field, bits);
 	if (!error && !*bits)
-		return why_fail(source, "%s is an empty list", field->key);
+		return yaml_cursor_fail(source->yaml, "%s is an empty list", field->key);
 	return error;
 }
 
@@ -146,10 +141,9 @@ int why_read_text(struct why_source *source, const struct why_field *field)
 static int read_row(struct why_source *source, const struct why_file *file, uint32_t count)
 {
 	if (count >= WHY_ROWS_MAX)
-		return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml), "more than %u rows",
-					WHY_ROWS_MAX);
+		return yaml_cursor_fail(source->yaml, "more than %u rows", WHY_ROWS_MAX);
 	if (yaml_cursor_node(source->yaml) != YAML_NODE_MAP)
-		return why_fail(source, "each of %s is a mapping", file->key);
+		return yaml_cursor_fail(source->yaml, "each of %s is a mapping", file->key);
 	return file->row(source);
 }
 
@@ -161,9 +155,8 @@ static int read_rows(struct why_source *source, const struct why_file *file)
 	uint32_t count = 0;
 
 	if (!error && (!key || strcmp(key, file->key)))
-		return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml),
-					"the file begins with \"%.64s\", not \"%s\"", key ? key : not_a_word,
-					file->key);
+		return yaml_cursor_fail(source->yaml, "the file begins with \"%.64s\", not \"%s\"",
+					key ? key : not_a_word, file->key);
 	if (!error)
 		error = yaml_cursor_expect(source->yaml, YAML_NODE_LIST, "a list of rows");
 	while (!error && !(error = yaml_cursor_next(source->yaml)) && yaml_cursor_node(source->yaml) != YAML_NODE_END)

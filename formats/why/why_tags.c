@@ -9,7 +9,7 @@
 
 static int refuse_pattern(struct why_source *source, const char *key, const struct pattern_fault *fault)
 {
-	return yaml_cursor_fail(source->yaml, yaml_cursor_line(source->yaml), "%s is no pattern: %s, at byte %zu", key,
+	return yaml_cursor_fail(source->yaml, "%s is no pattern: %s, at byte %zu", key,
 				pattern_fault_words(fault->kind), fault->at + 1);
 }
 
@@ -24,7 +24,7 @@ static int read_pattern(struct why_source *source, const struct why_field *field
 		return error;
 	error = pattern_new(pattern, text, 1, &fault);
 	if (error == -MT_E_LIMIT)
-		return why_fail(source, "the pattern of %s is too long", field->key);
+		return yaml_cursor_fail(source->yaml, "the pattern of %s is too long", field->key);
 	return error == -MT_E_RULES ? refuse_pattern(source, field->key, &fault) : error;
 }
 
@@ -49,7 +49,8 @@ static int read_row(struct why_source *source)
 	for (i = 0; i < WHY_PATTERNS; i++)
 		patterns += row->pattern[i] != NULL;
 	if (!error && !patterns)
-		error = yaml_cursor_fail(source->yaml, line, "the row matches nothing (give function, file or module)");
+		error = yaml_cursor_fail_at(source->yaml, line,
+					    "the row matches nothing (give function, file or module)");
 	return error;
 }
 

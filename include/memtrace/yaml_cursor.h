@@ -56,7 +56,8 @@ int yaml_cursor_read_word(struct yaml_cursor *cursor, const char *key, const cha
 int yaml_cursor_word(struct yaml_cursor *cursor, const char *key, const char *const *word, size_t count,
 		     size_t *number);
 
-/* Writes "NAME:LINE: words" into the message. Returns -MT_E_RULES. */
-int yaml_cursor_fail(struct yaml_cursor *cursor, size_t line, const char *format, ...) MT_PRINTF(3, 4);
+/* Write "NAME:LINE: words" into the message, about the cursor's line or another one. Return -MT_E_RULES. */
+int yaml_cursor_fail(struct yaml_cursor *cursor, const char *format, ...) MT_PRINTF(2, 3);
+int yaml_cursor_fail_at(struct yaml_cursor *cursor, size_t line, const char *format, ...) MT_PRINTF(3, 4);
 
 #endif

@@ -325,7 +325,7 @@ static void check_refused(const char *text, size_t size, const char *want)
 TEST(bad_files_are_refused_with_their_line)
 {
 	setup();
-	CHECK_REFUSED("", ":1: a mapping");
+	CHECK_REFUSED("", ":1: the file is empty");
 	CHECK_REFUSED("- a\n- b\n", ":1: a mapping");
 	CHECK_REFUSED("rules: 7\n", ":1: a list of rules");
 	CHECK_REFUSED("rules:\n  - 7\n", ":2: a rule must be a mapping");
@@ -400,7 +400,7 @@ TEST(bombs_are_refused)
 	size += 4000;
 	size += (size_t)snprintf(text + size, (2 << 20) - size, "'\n");
 	CHECK_EQ(load(text, size, message, sizeof(message)), -MT_E_RULES);
-	CHECK_STR(message, ":3: pattern longer than 2048 bytes");
+	CHECK_STR(message, ":3: a text longer than 2048 bytes");
 	/* Too many. */
 	size = (size_t)snprintf(text, 2 << 20, "rules:\n");
 	for (i = 0; i < 5000; i++)

@@ -195,7 +195,7 @@ static int say_path(struct file *file, const char *value, size_t line)
 	char where[ADVISE_WORDS_MAX];
 
 	if (file->keys++ == ADVISE_SETTINGS_MAX)
-		return yaml_cursor_fail(file->yaml, line, "more than %u keys", ADVISE_SETTINGS_MAX);
+		return yaml_cursor_fail_at(file->yaml, line, "more than %u keys", ADVISE_SETTINGS_MAX);
 	snprintf(where, sizeof(where), "%.400s:%zu", base && base[1] ? base + 1 : file->name, line);
 	return advise_say(file->config, file->path, value, where, ADVISE_CONFIG);
 }
@@ -246,8 +246,8 @@ static int read_all(struct file *file)
 		else if (at->is_known)
 			take_key(file, at);
 		if (!error && node != YAML_NODE_TEXT && at - level + 1 == DEPTH_MAX)
-			error = yaml_cursor_fail(file->yaml, yaml_cursor_line(file->yaml),
-						 "more than %d lists and mappings in each other", DEPTH_MAX);
+			error = yaml_cursor_fail(file->yaml, "more than %d lists and mappings in each other",
+						 DEPTH_MAX);
 		if (error)
 			return error;
 		if (node == YAML_NODE_TEXT)
