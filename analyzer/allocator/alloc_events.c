@@ -39,22 +39,11 @@ static int next_row(struct alloc_events *events, int question)
 	return more < 0 ? more : 0;
 }
 
-static int has_mappings(struct db *db, int64_t process, int *has)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "SELECT 1 FROM mapping WHERE process = ? LIMIT 1");
-
-	if (error)
-		return error;
-	db_bind(stmt, 1, process);
-	*has = db_step(stmt);
-	db_finish(stmt);
-	return *has < 0 ? *has : 0;
-}
-
 int alloc_events_open(struct alloc_events *events, struct db *db, int64_t process, int64_t device, int sleeps)
 {
-	int mappings = 0, i, error = has_mappings(db, process, &mappings);
+	const int64_t of[DB_PARAMETERS] = { process };
+	int64_t mappings = 0;
+	int i, error = db_number(db, "SELECT 1 FROM mapping WHERE process = ? LIMIT 1", of, &mappings);
 
 	memset(events, 0, sizeof(*events));
 	for (i = 0; i < ALLOC_EVENTS_QUERIES && !error; i++) {

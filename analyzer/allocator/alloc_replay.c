@@ -376,24 +376,6 @@ static int play(struct player *player)
 
 /* ---- facts needed before the first event ---- */
 
-/* Asks a question about the process and device. *value: its number; 0: no row. */
-static int ask(const struct player *player, const char *sql, int64_t *value)
-{
-	struct db_stmt *stmt;
-	int more, error = db_prepare(player->db, &stmt, sql);
-
-	*value = 0;
-	if (error)
-		return error;
-	db_bind(stmt, 1, player->process);
-	db_bind(stmt, 2, player->device);
-	more = db_step(stmt);
-	if (more == 1)
-		*value = db_int(stmt, 0);
-	db_finish(stmt);
-	return more < 0 ? more : 0;
-}
-
 static int find_kind(struct player *player)
 {
 	static const char sleeps[] =
@@ -404,14 +386,16 @@ static int find_kind(struct player *player)
 	static const char mapped[] =
 		"SELECT EXISTS (SELECT 1 FROM reserved_range WHERE process = ?1 AND device = ?2 AND mapped AND tensors_inside)";
 	static const char start[] = "SELECT seq FROM named_moment WHERE name = 'start' AND process = ?1 AND device = ?2";
-	int64_t value;
-	int error = ask(player, sleeps, &value);
+	const int64_t of[DB_PARAMETERS] = { player->process, player->device };
+	int64_t value = 0;
+	int error = db_number(player->db, sleeps, of, &value);
 
 	player->sleeps = value != 0;
+	value = 0;
 	if (!error)
-		error = ask(player, mapped, &value);
+		error = db_number(player->db, mapped, of, &value);
 	player->own.config.expandable = value && !player->sleeps;
-	return error ? error : ask(player, start, &player->beginning.seq);
+	return error ? error : db_number(player->db, start, of, &player->beginning.seq);
 }
 
 /* Makes the runs: as recorded, then the scenarios. */

@@ -428,6 +428,51 @@ void db_rewind(struct db_stmt *stmt)
 	sqlite3_reset(raw(stmt));
 }
 
+static int prepare_with(struct db *db, struct db_stmt **stmt, const char *sql, const int64_t *parameter)
+{
+	int error = db_prepare(db, stmt, sql), i;
+
+	for (i = 0; !error && parameter && i < DB_PARAMETERS; i++)
+		db_bind(*stmt, i + 1, parameter[i]);
+	return error;
+}
+
+int db_rows(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS],
+	    int (*row)(void *context, struct db_stmt *stmt), void *context)
+{
+	struct db_stmt *stmt;
+	int error = prepare_with(db, &stmt, sql, parameter), more;
+
+	while (!error && (more = db_step(stmt)) != 0)
+		error = more < 0 ? more : row(context, stmt);
+	db_finish(stmt);
+	return error;
+}
+
+int db_first(struct db *db, struct db_stmt **stmt, const char *sql, const int64_t parameter[DB_PARAMETERS])
+{
+	int found = prepare_with(db, stmt, sql, parameter);
+
+	if (!found)
+		found = db_step(*stmt);
+	if (found == 1)
+		return 1;
+	db_finish(*stmt);
+	*stmt = NULL;
+	return found;
+}
+
+int db_number(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS], int64_t *number)
+{
+	struct db_stmt *stmt;
+	int found = db_first(db, &stmt, sql, parameter);
+
+	if (found == 1)
+		*number = db_int(stmt, 0);
+	db_finish(stmt);
+	return found < 0 ? found : 0;
+}
+
 int db_columns(const struct db_stmt *stmt)
 {
 	return sqlite3_column_count(raw(stmt));

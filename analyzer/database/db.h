@@ -65,6 +65,20 @@ int db_run(struct db_stmt *stmt);               /* runs a statement without rows
 int db_execute(struct db *db, const char *sql); /* prepares, runs and finishes a statement without rows or values */
 void db_rewind(struct db_stmt *stmt);           /* makes the statement ready to run again */
 
+/* Parameters are numbers for ?1 to ?5; NULL: none. */
+#define DB_PARAMETERS 5
+#define DB_NUMBERS(...) ((const int64_t[DB_PARAMETERS]){ __VA_ARGS__ })
+
+/* Calls `row` for each row, until `row` returns anything but 0. Returns 0, this result, or -MT_E_x. */
+int db_rows(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS],
+	    int (*row)(void *context, struct db_stmt *stmt), void *context);
+
+/* Returns 1 with *stmt at the first row, for db_finish; 0: no row; or -MT_E_x. *stmt is NULL then. */
+int db_first(struct db *db, struct db_stmt **stmt, const char *sql, const int64_t parameter[DB_PARAMETERS]);
+
+/* Reads the number in the first row. Without a row *number stays. Returns 0 or -MT_E_x. */
+int db_number(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS], int64_t *number);
+
 /*
  * Writes rows from memory into a table. Rows lie one after the other, with a cell of DB_CELL_BYTES for each column.
  * `column` names all columns, in their order. DB_INTEGER is an int64_t; in an optional column DB_CELL_NULL is null (a

@@ -17,14 +17,10 @@ static int find_steps(struct export_run *run, struct export_range *range)
 	struct db_stmt *stmt;
 	int error = export_load(run, LOAD_STEPS), found = 0;
 
-	if (!error)
-		error = db_prepare(run->db, &stmt,
-				   "SELECT min(begin_time), max(end_time) FROM step WHERE step BETWEEN ?1 AND ?2");
 	if (error)
 		return error;
-	db_bind(stmt, 1, run->options->first_step);
-	db_bind(stmt, 2, run->options->last_step);
-	error = db_step(stmt);
+	error = db_first(run->db, &stmt, "SELECT min(begin_time), max(end_time) FROM step WHERE step BETWEEN ?1 AND ?2",
+			 DB_NUMBERS(run->options->first_step, run->options->last_step));
 	if (error == 1 && db_type(stmt, 0) != DB_NULL) {
 		found = 1;
 		range->first = db_int(stmt, 0) > range->first ? db_int(stmt, 0) : range->first;

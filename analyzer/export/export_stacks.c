@@ -163,8 +163,9 @@ static int take_site(void *context, const struct query_site *row)
 	return error ? error : tell(asked, &part, &stack);
 }
 
-static int take_module(struct asked *asked, const struct db_stmt *row)
+static int take_module(void *context, struct db_stmt *row)
 {
+	struct asked *asked = context;
 	struct part part = { db_int(row, 0), db_int(row, 1), (uint64_t)db_int(row, 2), (uint64_t)db_int(row, 3) };
 	struct export_stack stack = { .phase = db_text(row, 5),
 				      .category = db_text(row, 6),
@@ -184,19 +185,10 @@ static int take_module(struct asked *asked, const struct db_stmt *row)
 
 static int take_modules(struct asked *asked)
 {
-	struct db_stmt *stmt;
-	int error = db_prepare(
-		    asked->run->db, &stmt,
-		    "SELECT site, submodule, bytes, count, path, phase, category, pid, rank FROM peak_module_site AS it "
-		    "JOIN process ON process.id = it.process WHERE device = ?1 ORDER BY bytes DESC, site, submodule"),
-	    more = 0;
-
-	if (!error)
-		db_bind(stmt, 1, asked->device->id);
-	while (!error && (more = db_step(stmt)) == 1)
-		error = take_module(asked, stmt);
-	db_finish(stmt);
-	return error ? error : more;
+	return db_rows(asked->run->db,
+		       "SELECT site, submodule, bytes, count, path, phase, category, pid, rank FROM peak_module_site AS it "
+		       "JOIN process ON process.id = it.process WHERE device = ?1 ORDER BY bytes DESC, site, submodule",
+		       DB_NUMBERS(asked->device->id), take_module, asked);
 }
 
 static int take_device(void *context, const struct query_device *row)

@@ -128,8 +128,9 @@ static int fill_row(struct module_member *row, struct db_stmt *stmt, uint32_t pa
 	return word && path && type ? 0 : -MT_E_MEMORY;
 }
 
-static int take_row(struct loading *loading, struct db_stmt *stmt)
+static int take_row(void *context, struct db_stmt *stmt)
 {
+	struct loading *loading = context;
 	struct module_lines *modules = loading->modules;
 	uint32_t parent, *slot;
 	int error = make_room(loading);
@@ -149,8 +150,9 @@ static int take_row(struct loading *loading, struct db_stmt *stmt)
 	return error;
 }
 
-static int take_bytes(struct loading *loading, struct db_stmt *stmt)
+static int take_bytes(void *context, struct db_stmt *stmt)
 {
+	struct loading *loading = context;
 	uint32_t row = row_of(loading, db_int(stmt, 0));
 	const char *category = db_text(stmt, 1);
 	struct module_sum sum = { .bytes = (uint64_t)db_int(stmt, 3), .count = (uint64_t)db_int(stmt, 4) };
@@ -163,26 +165,10 @@ static int take_bytes(struct loading *loading, struct db_stmt *stmt)
 	return 0;
 }
 
-static int each_row(struct loading *loading, struct db *db, const char *sql, int64_t one, int64_t two,
-		    int (*take)(struct loading *loading, struct db_stmt *stmt))
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql), more;
-
-	if (error)
-		return error;
-	db_bind(stmt, 1, one);
-	db_bind(stmt, 2, two);
-	while (!error && (more = db_step(stmt)) != 0)
-		error = more < 0 ? more : take(loading, stmt);
-	db_finish(stmt);
-	return error;
-}
-
 /* Columns of both statements: submodule, category, phase, bytes, allocations. */
 static const char peak_sql[] =
 	"SELECT submodule, category, phase, sum(bytes), sum(count) FROM peak_module_site WHERE device = ?1 "
-	"AND ?2 IS NOT NULL GROUP BY submodule, category, phase";
+	"GROUP BY submodule, category, phase";
 
 /* birth_module has all bytes of an allocation that the census names. The bytes of a partly resident allocation go to its site. */
 static const char time_sql[] =
@@ -201,32 +187,32 @@ static const char time_sql[] =
  */
 static const char compiled_sql[] =
 	"WITH RECURSIVE up (submodule, node, seen) AS (SELECT submodule, site.node, 0 FROM site_module "
-	"JOIN site ON site.id = site WHERE site.device = ?1 AND ?2 IS NOT NULL "
+	"JOIN site ON site.id = site WHERE site.device = ?1 "
 	"AND EXISTS (SELECT 1 FROM frame WHERE file GLOB '*torch/_functorch/*aot_autograd*') "
 	"UNION SELECT submodule, stack_node.parent, seen OR ifnull(file GLOB '*torch/_functorch/*aot_autograd*', 0) FROM up "
 	"JOIN stack_node ON stack_node.id = up.node JOIN frame ON frame.id = stack_node.frame WHERE stack_node.module_call IS NULL AND stack_node.parent IS NOT NULL) "
 	"SELECT DISTINCT submodule FROM up JOIN stack_node ON stack_node.id = up.node WHERE seen AND stack_node.module_call IS NOT NULL";
 
-static int take_compiled(struct loading *loading, struct db_stmt *stmt)
+static int take_compiled(void *context, struct db_stmt *stmt)
 {
+	struct loading *loading = context;
+
 	loading->modules->row[row_of(loading, db_int(stmt, 0))].is_compiled = 1;
 	return 0;
 }
 
 static int load_rows(struct loading *loading, struct db *db, int64_t device)
 {
+	const int64_t of[DB_PARAMETERS] = { device, loading->time };
 	struct module_member *row;
 	uint32_t i;
-	int error =
-		each_row(loading, db,
-			 "SELECT id, parent, word, path, ifnull(type, ''), named FROM submodule WHERE ?1 = ?2 ORDER BY id",
-			 1, 1, take_row);
+	int error = db_rows(db, "SELECT id, parent, word, path, ifnull(type, ''), named FROM submodule ORDER BY id",
+			    NULL, take_row, loading);
 
 	if (!error)
-		error = each_row(loading, db, loading->is_at_time ? time_sql : peak_sql, device, loading->time,
-				 take_bytes);
+		error = db_rows(db, loading->is_at_time ? time_sql : peak_sql, of, take_bytes, loading);
 	if (!error)
-		error = each_row(loading, db, compiled_sql, device, 0, take_compiled);
+		error = db_rows(db, compiled_sql, of, take_compiled, loading);
 	row = loading->modules->row;
 	for (i = loading->modules->rows; i-- > 1;) { /* a parent has a lower number than its children */
 		add_sum(&row[i].all, &row[i].own);

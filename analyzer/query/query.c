@@ -4,9 +4,6 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-/* Passes one row of `stmt` to the caller's function. */
-typedef int give_row(struct db_stmt *stmt, void *asker);
-
 /* The caller's function and its context. The question gives `row` its type. */
 struct asker {
 	void (*row)(void);
@@ -16,22 +13,6 @@ struct asker {
 #define ASKER(function, data) (&(struct asker){ .row = (void (*)(void))(function), .context = (data) })
 #define ANSWER(type, asker, filled) \
 	(((type *)((struct asker *)(asker))->row)(((struct asker *)(asker))->context, (filled)))
-
-/* Runs `sql` with two parameters and passes on its rows. */
-static int ask(struct db *db, const char *sql, int64_t one, int64_t two, give_row *give, struct asker *asker)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql), more;
-
-	if (error)
-		return error;
-	db_bind(stmt, 1, one);
-	db_bind(stmt, 2, two);
-	while (!error && (more = db_step(stmt)) != 0)
-		error = more < 0 ? more : give(stmt, asker);
-	db_finish(stmt);
-	return error;
-}
 
 static int64_t int_or(const struct db_stmt *stmt, int column, int64_t otherwise)
 {
@@ -45,7 +26,7 @@ static int is_torn(const char *damage)
 	return !strcmp(damage, mt_strerror(-MT_E_TRUNCATED));
 }
 
-static int give_process(struct db_stmt *stmt, void *asker)
+static int give_process(void *asker, struct db_stmt *stmt)
 {
 	struct query_process row = {
 		.id = db_int(stmt, 0),
@@ -84,16 +65,17 @@ static int give_process(struct db_stmt *stmt, void *asker)
 
 int query_processes(struct db *db, query_process_row *row, void *context)
 {
-	return ask(db, PROCESS_COLUMNS "ORDER BY id", 0, 0, give_process, ASKER(row, context));
+	return db_rows(db, PROCESS_COLUMNS "ORDER BY id", NULL, give_process, ASKER(row, context));
 }
 
 int query_processes_on(struct db *db, int64_t device, query_process_row *row, void *context)
 {
-	return ask(db, PROCESS_COLUMNS "WHERE id IN (SELECT process FROM allocation_raw WHERE device = ?1) ORDER BY id",
-		   device, 0, give_process, ASKER(row, context));
+	return db_rows(db,
+		       PROCESS_COLUMNS "WHERE id IN (SELECT process FROM allocation_raw WHERE device = ?1) ORDER BY id",
+		       DB_NUMBERS(device), give_process, ASKER(row, context));
 }
 
-static int give_loss(struct db_stmt *stmt, void *asker)
+static int give_loss(void *asker, struct db_stmt *stmt)
 {
 	struct query_loss row = {
 		.pid = db_int(stmt, 0),
@@ -108,13 +90,13 @@ static int give_loss(struct db_stmt *stmt, void *asker)
 
 int query_losses(struct db *db, query_loss_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT pid, reason, lost_events.events, records, rank FROM lost_events JOIN process ON process.id = process "
-		   "ORDER BY process, lost_events.events DESC, reason",
-		   0, 0, give_loss, ASKER(row, context));
+	return db_rows(db,
+		       "SELECT pid, reason, lost_events.events, records, rank FROM lost_events JOIN process ON process.id = process "
+		       "ORDER BY process, lost_events.events DESC, reason",
+		       NULL, give_loss, ASKER(row, context));
 }
 
-static int give_source(struct db_stmt *stmt, void *asker)
+static int give_source(void *asker, struct db_stmt *stmt)
 {
 	struct query_source row = {
 		.pid = db_int(stmt, 0),
@@ -131,24 +113,24 @@ static int give_source(struct db_stmt *stmt, void *asker)
 
 int query_sources(struct db *db, query_source_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT pid, name, state, why, rank, 1, rank FROM source JOIN process ON process.id = process "
-		   "ORDER BY process, source.rowid",
-		   0, 0, give_source, ASKER(row, context));
+	return db_rows(db,
+		       "SELECT pid, name, state, why, rank, 1, rank FROM source JOIN process ON process.id = process "
+		       "ORDER BY process, source.rowid",
+		       NULL, give_source, ASKER(row, context));
 }
 
 int query_sources_missing(struct db *db, query_source_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT min(pid), name, state, why, min(coalesce(rank, -1)), count(*), max(coalesce(rank, -1)) "
-		   "FROM source JOIN process ON process.id = process WHERE state <> 'on' GROUP BY name, state, why "
-		   "ORDER BY min(source.rowid)",
-		   0, 0, give_source, ASKER(row, context));
+	return db_rows(db,
+		       "SELECT min(pid), name, state, why, min(coalesce(rank, -1)), count(*), max(coalesce(rank, -1)) "
+		       "FROM source JOIN process ON process.id = process WHERE state <> 'on' GROUP BY name, state, why "
+		       "ORDER BY min(source.rowid)",
+		       NULL, give_source, ASKER(row, context));
 }
 
 /* ---- devices ---- */
 
-static int give_device(struct db_stmt *stmt, void *asker)
+static int give_device(void *asker, struct db_stmt *stmt)
 {
 	struct query_device row = {
 		.id = db_int(stmt, 0),
@@ -181,7 +163,7 @@ struct moment_names {
 	size_t size;
 };
 
-static int give_moment(struct db_stmt *stmt, void *context)
+static int give_moment(void *context, struct db_stmt *stmt)
 {
 	struct moment_names *names = context;
 	int length = snprintf(names->out + names->size, QUERY_MOMENTS_MAX - names->size, "%s%s",
@@ -205,14 +187,9 @@ const char *query_moments(char out[QUERY_MOMENTS_MAX], struct db *db)
 		"SELECT before || ifnull(min(number) || after || iif(max(number) > min(number), ' to ' || before || max(number) "
 		"|| after, ''), '') FROM part GROUP BY before, after ORDER BY min(number) IS NOT NULL, before, after";
 	struct moment_names names = { .out = out };
-	struct db_stmt *stmt;
 
 	*out = '\0';
-	if (db_prepare(db, &stmt, sql))
-		return out;
-	while (db_step(stmt) == 1 && !give_moment(stmt, &names))
-		;
-	db_finish(stmt);
+	db_rows(db, sql, NULL, give_moment, &names);
 	return out;
 }
 
@@ -231,14 +208,15 @@ int query_is_moment(struct db *db, const char *name)
 
 int query_devices(struct db *db, query_device_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT device.id, number, kind, name, uuid, total_bytes, bytes, slack_bytes, time, step, phase, role, "
-		   "pid, imported_bytes, requested_bytes, block_bytes, block_bytes_exact, rank FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
-		   "ORDER BY number",
-		   0, 0, give_device, ASKER(row, context));
+	return db_rows(
+		db,
+		"SELECT device.id, number, kind, name, uuid, total_bytes, bytes, slack_bytes, time, step, phase, role, "
+		"pid, imported_bytes, requested_bytes, block_bytes, block_bytes_exact, rank FROM device JOIN peak ON peak.device = device.id JOIN process ON process.id = peak.process "
+		"ORDER BY number",
+		NULL, give_device, ASKER(row, context));
 }
 
-static int give_phase_peak(struct db_stmt *stmt, void *asker)
+static int give_phase_peak(void *asker, struct db_stmt *stmt)
 {
 	struct query_phase_peak row = {
 		.phase = db_text(stmt, 0),
@@ -255,29 +233,21 @@ static int give_phase_peak(struct db_stmt *stmt, void *asker)
 
 int query_phase_peaks(struct db *db, int64_t device, query_phase_peak_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT phase, bytes, time, step, process, seq, tensor_bytes FROM phase_peak WHERE device = ?1 ORDER BY time, phase",
-		   device, 0, give_phase_peak, ASKER(row, context));
+	return db_rows(
+		db,
+		"SELECT phase, bytes, time, step, process, seq, tensor_bytes FROM phase_peak WHERE device = ?1 ORDER BY time, phase",
+		DB_NUMBERS(device), give_phase_peak, ASKER(row, context));
 }
 
 /* ---- holders of the peak ---- */
 
 int query_tensors(struct db *db, int64_t device, uint64_t *bytes)
 {
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt,
-			       "SELECT ifnull(sum(bytes), 0) FROM peak_part AS part JOIN site ON site.id = part.site "
-			       "WHERE part.device = ?1 AND memory = 'tensor' AND part.category <> 'allocator slack'");
-
 	*bytes = 0;
-	if (error)
-		return error;
-	db_bind(stmt, 1, device);
-	error = db_step(stmt);
-	if (error > 0)
-		*bytes = (uint64_t)db_int(stmt, 0);
-	db_finish(stmt);
-	return error < 0 ? error : 0;
+	return db_number(db,
+			 "SELECT ifnull(sum(bytes), 0) FROM peak_part AS part JOIN site ON site.id = part.site "
+			 "WHERE part.device = ?1 AND memory = 'tensor' AND part.category <> 'allocator slack'",
+			 DB_NUMBERS(device), (int64_t *)bytes);
 }
 
 const char *const query_by_words[QUERY_BY_COUNT] = {
@@ -286,7 +256,7 @@ const char *const query_by_words[QUERY_BY_COUNT] = {
 #undef QUERY_BY_WORD
 };
 
-static int give_part(struct db_stmt *stmt, void *asker)
+static int give_part(void *asker, struct db_stmt *stmt)
 {
 	struct query_part row = {
 		.word = db_text(stmt, 0),
@@ -321,8 +291,9 @@ int query_parts(struct db *db, int64_t device, enum query_by by, query_part_row 
 		"WHERE part.device = ?1 GROUP BY 1 ORDER BY 2 DESC, 1";
 
 	if (by == QUERY_BY_CATEGORY)
-		return ask(db, by_category, device, 0, give_part, ASKER(row, context));
-	return ask(db, by == QUERY_BY_PROCESS ? by_process : sql[by], device, 0, give_part, ASKER(row, context));
+		return db_rows(db, by_category, DB_NUMBERS(device), give_part, ASKER(row, context));
+	return db_rows(db, by == QUERY_BY_PROCESS ? by_process : sql[by], DB_NUMBERS(device), give_part,
+		       ASKER(row, context));
 }
 
 const char *query_known(uint64_t bytes, uint64_t rule, uint64_t probable)
@@ -332,7 +303,7 @@ const char *query_known(uint64_t bytes, uint64_t rule, uint64_t probable)
 	return probable > little ? "probable" : rule + probable > little ? "rule" : "census";
 }
 
-static int give_site(struct db_stmt *stmt, void *asker)
+static int give_site(void *asker, struct db_stmt *stmt)
 {
 	struct query_site row = {
 		.id = db_int(stmt, 0),
@@ -363,14 +334,15 @@ static int give_site(struct db_stmt *stmt, void *asker)
 
 int query_sites(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner, evidence, "
-		   "decided_by, iif(known = 'rule', bytes, 0), iif(known = 'probable', bytes, 0), " PARAMETER_OF(
-			   "part.site") ", rank, ifnull((SELECT path FROM site_module "
-					"JOIN submodule ON submodule.id = submodule WHERE site_module.site = part.site), ''), 1 FROM peak_part AS part "
-					"JOIN site ON site.id = site JOIN process ON process.id = part.process "
-					"WHERE part.device = ?1 AND +part.site > 0 ORDER BY bytes DESC, site LIMIT ?2",
-		   device, limit, give_site, ASKER(row, context));
+	return db_rows(
+		db,
+		"SELECT site, node, pid, bytes, count, part.phase, part.category, part.owner, evidence, "
+		"decided_by, iif(known = 'rule', bytes, 0), iif(known = 'probable', bytes, 0), " PARAMETER_OF(
+			"part.site") ", rank, ifnull((SELECT path FROM site_module "
+				     "JOIN submodule ON submodule.id = submodule WHERE site_module.site = part.site), ''), 1 FROM peak_part AS part "
+				     "JOIN site ON site.id = site JOIN process ON process.id = part.process "
+				     "WHERE part.device = ?1 AND +part.site > 0 ORDER BY bytes DESC, site LIMIT ?2",
+		DB_NUMBERS(device, limit), give_site, ASKER(row, context));
 }
 
 int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *row, void *context)
@@ -394,10 +366,10 @@ int query_lines(struct db *db, int64_t device, int64_t limit, query_site_row *ro
 			"line.site") ", rank, submodule, sites FROM (SELECT * FROM lone UNION ALL SELECT * FROM alike) AS line "
 				     "JOIN process ON process.id = line.process ORDER BY bytes DESC, alike LIMIT ?2";
 
-	return ask(db, sql, device, limit, give_site, ASKER(row, context));
+	return db_rows(db, sql, DB_NUMBERS(device, limit), give_site, ASKER(row, context));
 }
 
-static int give_culprit(struct db_stmt *stmt, void *asker)
+static int give_culprit(void *asker, struct db_stmt *stmt)
 {
 	struct query_culprit row = {
 		.category = db_text(stmt, 0),
@@ -412,20 +384,20 @@ static int give_culprit(struct db_stmt *stmt, void *asker)
 
 int query_culprit(struct db *db, int64_t device, query_culprit_row *row, void *context)
 {
-	return ask(db,
-		   "WITH part AS (SELECT part.category AS category, part.phase AS phase, sum(bytes) AS bytes, "
-		   "sum(iif(known = 'probable', bytes, 0)) AS probable FROM peak_part AS part "
-		   "JOIN site ON site.id = part.site WHERE part.device = ?1 GROUP BY 1, 2), "
-		   "most AS (SELECT category, sum(bytes) AS bytes, sum(probable) AS probable FROM part GROUP BY 1 "
-		   "ORDER BY 2 DESC, 1 LIMIT 1) "
-		   "SELECT category, phase, most.bytes, part.bytes, most.probable FROM most JOIN part USING (category) "
-		   "ORDER BY part.bytes DESC, phase LIMIT 1",
-		   device, 0, give_culprit, ASKER(row, context));
+	return db_rows(db,
+		       "WITH part AS (SELECT part.category AS category, part.phase AS phase, sum(bytes) AS bytes, "
+		       "sum(iif(known = 'probable', bytes, 0)) AS probable FROM peak_part AS part "
+		       "JOIN site ON site.id = part.site WHERE part.device = ?1 GROUP BY 1, 2), "
+		       "most AS (SELECT category, sum(bytes) AS bytes, sum(probable) AS probable FROM part GROUP BY 1 "
+		       "ORDER BY 2 DESC, 1 LIMIT 1) "
+		       "SELECT category, phase, most.bytes, part.bytes, most.probable FROM most JOIN part USING (category) "
+		       "ORDER BY part.bytes DESC, phase LIMIT 1",
+		       DB_NUMBERS(device), give_culprit, ASKER(row, context));
 }
 
 /* ---- bytes beyond recorded calls ---- */
 
-static int give_gpu_total(struct db_stmt *stmt, void *asker)
+static int give_gpu_total(void *asker, struct db_stmt *stmt)
 {
 	int column = 0;
 	struct query_gpu_total row = { .peak = db_text(stmt, column++) };
@@ -449,15 +421,15 @@ static int give_gpu_total(struct db_stmt *stmt, void *asker)
 int query_gpu_totals(struct db *db, int64_t device, query_gpu_total_row *row, void *context)
 {
 #define QUERY_GPU_TOTAL_COLUMN(member, name, words) ", " #name
-	return ask(db,
-		   "SELECT peak, time, processes, absent, used_bytes, total_bytes, recorded_bytes, process_bytes, others_bytes, "
-		   "mixed" QUERY_GPU_TOTAL_LIST(QUERY_GPU_TOTAL_COLUMN) " FROM gpu_total WHERE device = ?1 "
-									"ORDER BY peak <> 'peak', time, peak",
-		   device, 0, give_gpu_total, ASKER(row, context));
+	return db_rows(db,
+		       "SELECT peak, time, processes, absent, used_bytes, total_bytes, recorded_bytes, process_bytes, others_bytes, "
+		       "mixed" QUERY_GPU_TOTAL_LIST(QUERY_GPU_TOTAL_COLUMN) " FROM gpu_total WHERE device = ?1 "
+									    "ORDER BY peak <> 'peak', time, peak",
+		       DB_NUMBERS(device), give_gpu_total, ASKER(row, context));
 #undef QUERY_GPU_TOTAL_COLUMN
 }
 
-static int give_host(struct db_stmt *stmt, void *asker)
+static int give_host(void *asker, struct db_stmt *stmt)
 {
 	struct query_host row = {
 		.pid = db_int(stmt, 0),
@@ -480,17 +452,17 @@ static int give_host(struct db_stmt *stmt, void *asker)
 
 int query_hosts(struct db *db, query_host_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT pid, time, rss_bytes, pinned_bytes, most_rss_bytes, most_pinned_bytes, cgroup_bytes, "
-		   "cgroup_limit_bytes, available_bytes, killed, pressure, verdict, rank FROM host_memory "
-		   "JOIN process ON process.id = process ORDER BY verdict IS 'left', process",
-		   0, 0, give_host, ASKER(row, context));
+	return db_rows(db,
+		       "SELECT pid, time, rss_bytes, pinned_bytes, most_rss_bytes, most_pinned_bytes, cgroup_bytes, "
+		       "cgroup_limit_bytes, available_bytes, killed, pressure, verdict, rank FROM host_memory "
+		       "JOIN process ON process.id = process ORDER BY verdict IS 'left', process",
+		       NULL, give_host, ASKER(row, context));
 }
 
 #define SUM(member, word) ", sum(CASE WHEN what = '" word "' AND NOT tied THEN bytes ELSE 0 END)"
 #define SUMS "sum(CASE WHEN tied THEN 0 ELSE bytes END)" QUERY_PARAMETER_LIST(SUM)
 
-static int give_parameter(struct db_stmt *stmt, void *asker)
+static int give_parameter(void *asker, struct db_stmt *stmt)
 {
 	int column = 9;
 	struct query_parameter row = {
@@ -513,19 +485,20 @@ static int give_parameter(struct db_stmt *stmt, void *asker)
 
 int query_parameters(struct db *db, int64_t limit, query_parameter_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT pattern, ifnull(model, ''), ifnull(max(module), ''), ifnull(optimizer, ''), "
-		   "ifnull(max(CASE WHEN what IN ('weights', 'buffers', 'master weights') THEN dtype END), ''), "
-		   "ifnull(max(CASE WHEN what IN ('weights', 'buffers', 'master weights') THEN shape END), ''), "
-		   "count(DISTINCT name), count(DISTINCT process), " SUMS " FROM parameter WHERE newest "
-		   "GROUP BY pattern, model, optimizer ORDER BY 9 DESC, 1, 2, 4 LIMIT ?1",
-		   limit, 0, give_parameter, ASKER(row, context));
+	return db_rows(db,
+		       "SELECT pattern, ifnull(model, ''), ifnull(max(module), ''), ifnull(optimizer, ''), "
+		       "ifnull(max(CASE WHEN what IN ('weights', 'buffers', 'master weights') THEN dtype END), ''), "
+		       "ifnull(max(CASE WHEN what IN ('weights', 'buffers', 'master weights') THEN shape END), ''), "
+		       "count(DISTINCT name), count(DISTINCT process), " SUMS " FROM parameter WHERE newest "
+		       "GROUP BY pattern, model, optimizer ORDER BY 9 DESC, 1, 2, 4 LIMIT ?1",
+		       DB_NUMBERS(limit), give_parameter, ASKER(row, context));
 }
 
 int query_parameter_sum(struct db *db, query_parameter_row *row, void *context)
 {
-	return ask(db,
-		   "SELECT '', '', '', '', '', '', count(DISTINCT ifnull(model, '') || ' ' || name), count(DISTINCT process), " SUMS
-		   " FROM parameter WHERE newest HAVING count(*) > 0 AND ?1",
-		   1, 0, give_parameter, ASKER(row, context));
+	return db_rows(
+		db,
+		"SELECT '', '', '', '', '', '', count(DISTINCT ifnull(model, '') || ' ' || name), count(DISTINCT process), " SUMS
+		" FROM parameter WHERE newest HAVING count(*) > 0",
+		NULL, give_parameter, ASKER(row, context));
 }

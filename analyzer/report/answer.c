@@ -264,42 +264,18 @@ void answer_say_category(struct sentence *sentence, const char *category, int is
 	sentence_say(sentence, ": %s%s", is_guess && !is_counted ? "probably " : "", answer_category(category));
 }
 
-int answer_rows(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS],
-		int (*row)(void *context, struct db_stmt *stmt), void *context)
+int answer_flag(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS], int *flag)
 {
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql), more, i;
+	int64_t number = *flag;
+	int error = db_number(db, sql, parameter, &number);
 
-	if (error)
-		return error;
-	for (i = 0; parameter && i < ANSWER_PARAMETERS; i++)
-		db_bind(stmt, i + 1, parameter[i]);
-	while (!error && (more = db_step(stmt)) != 0)
-		error = more < 0 ? more : row(context, stmt);
-	db_finish(stmt);
+	*flag = number != 0;
 	return error;
 }
 
-static int take_flag(void *context, struct db_stmt *stmt)
+int answer_bytes(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS], uint64_t *bytes)
 {
-	*(int *)context = db_int(stmt, 0) != 0;
-	return 0;
-}
-
-int answer_flag(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], int *flag)
-{
-	return answer_rows(db, sql, parameter, take_flag, flag);
-}
-
-static int take_bytes(void *context, struct db_stmt *stmt)
-{
-	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
-	return 0;
-}
-
-int answer_bytes(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], uint64_t *bytes)
-{
-	return answer_rows(db, sql, parameter, take_bytes, bytes);
+	return db_number(db, sql, parameter, (int64_t *)bytes);
 }
 
 static void json_value(struct doc *doc, const struct db_stmt *stmt, int column)
@@ -331,15 +307,4 @@ void answer_row_json(struct doc *doc, const struct db_stmt *stmt)
 	for (column = 0; column < columns; column++)
 		json_value(doc, stmt, column);
 	doc_end(doc);
-}
-
-int answer_rows_json(struct doc *doc, const char *key, struct db_stmt *stmt)
-{
-	int more;
-
-	doc_array(doc, key);
-	while ((more = db_step(stmt)) == 1)
-		answer_row_json(doc, stmt);
-	doc_end(doc);
-	return more;
 }

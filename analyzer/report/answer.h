@@ -77,17 +77,12 @@ const char *answer_category(const char *category);
 /* Says ": activations"; ": probably activations" if most bytes are a guess (`is_guess`); or ": of unknown kind". */
 void answer_say_category(struct sentence *sentence, const char *category, int is_guess);
 
-#define ANSWER_PARAMETERS 5
+/* The names of these in analyzer/why. */
+#define ANSWER_PARAMETERS DB_PARAMETERS
+#define answer_rows db_rows
 
 /*
- * Runs a statement with numbers for ?1 to ?5 (NULL: no numbers) and calls `row` for each row. Returns 0, the result of `row` that is not 0, or
- * -MT_E_x.
- */
-int answer_rows(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS],
-		int (*row)(void *context, struct db_stmt *stmt), void *context);
-
-/*
- * Read a statement with one row and one number: answer_flag, whether it is not 0; answer_bytes, the number. As answer_rows; without a row, nothing
+ * Read a statement with one row and one number: answer_flag, whether it is not 0; answer_bytes, the number. As db_rows; without a row, nothing
  * changes.
  */
 int answer_flag(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], int *flag);
@@ -95,8 +90,5 @@ int answer_bytes(struct db *db, const char *sql, const int64_t parameter[ANSWER_
 
 /* Writes the statement's row as an object with the names of its columns. */
 void answer_row_json(struct doc *doc, const struct db_stmt *stmt);
-
-/* Writes the array `key` of the statement's rows, as answer_row_json does. Returns 0 or -MT_E_x. */
-int answer_rows_json(struct doc *doc, const char *key, struct db_stmt *stmt);
 
 #endif

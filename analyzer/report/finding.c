@@ -8,19 +8,6 @@
 
 #define SIZE_COLUMNS 12
 
-int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const struct db_stmt *stmt), void *context)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql), more;
-
-	if (error)
-		return error;
-	while (!error && (more = db_step(stmt)) != 0)
-		error = more < 0 ? more : row(context, stmt);
-	db_finish(stmt);
-	return error;
-}
-
 int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t max)
 {
 	int64_t value = db_int(row, column);
@@ -45,21 +32,18 @@ int finding_same_places(struct db *db)
 int finding_place_of(struct finding_place *place, struct db *db, int64_t node)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, "SELECT function, file, line, place FROM place WHERE node = ?"), more = 0;
+	int found = db_first(db, &stmt, "SELECT function, file, line, place FROM place WHERE node = ?",
+			     DB_NUMBERS(node));
 
 	memset(place, 0, sizeof(*place));
-	if (error)
-		return error;
-	db_bind(stmt, 1, node);
-	more = db_step(stmt);
-	if (more == 1) {
+	if (found == 1) {
 		snprintf(place->function, sizeof(place->function), "%s", db_text(stmt, 0));
 		snprintf(place->file, sizeof(place->file), "%.*s", (int)sizeof(place->file) - 1, db_text(stmt, 1));
 		place->line = db_int(stmt, 2);
 		snprintf(place->place, sizeof(place->place), "%s", db_text(stmt, 3));
 	}
 	db_finish(stmt);
-	return more < 0 ? more : 0;
+	return found < 0 ? found : 0;
 }
 
 const char *finding_place_words(char *out, size_t size, const struct finding_place *named)

@@ -1,4 +1,4 @@
-/* finding.h - helpers that retained, diff and frag share, in addition to answer.h: rows of any question, places, stacks, and messages. */
+/* finding.h - helpers that retained, diff and frag share, in addition to answer.h: places, stacks, and messages. */
 #ifndef MEMANA_FINDING_H
 #define MEMANA_FINDING_H
 
@@ -9,9 +9,6 @@
 #include "database/db.h"
 
 #define FINDING_BYTES_MAX ((int64_t)1 << 62) /* bytes: a larger number is damage; two of these can be added */
-
-/* Calls `row` for each row of `sql`, until `row` returns anything but 0. Returns 0, this result, or -MT_E_x. */
-int finding_rows(struct db *db, const char *sql, int (*row)(void *context, const struct db_stmt *stmt), void *context);
 
 /*
  * Makes the temporary table same_place (node, first_node) unless it exists. Stacks of one place have the same first_node, the lowest of their nodes.

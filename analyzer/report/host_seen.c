@@ -101,25 +101,25 @@ int host_rose(struct host_rise *rise, struct db *db)
 		"FROM (SELECT process, rss_bytes, max(time) FROM host_sample WHERE rss_bytes IS NOT NULL GROUP BY process) AS newest "
 		"JOIN (SELECT process, rss_bytes, min(time) FROM host_sample WHERE rss_bytes IS NOT NULL GROUP BY process) AS oldest "
 		"USING (process)";
-	const int64_t none[ANSWER_PARAMETERS] = { 0 };
+	const int64_t none[DB_PARAMETERS] = { 0 };
 
 	*rise = (struct host_rise){ 0 };
-	return answer_rows(db, sql, none, take_rise, rise);
+	return db_rows(db, sql, none, take_rise, rise);
 }
 
 int host_seen_say(struct sentence *sentence, struct db *db)
 {
-	const int64_t most[ANSWER_PARAMETERS] = { SEEN_MAX };
-	int64_t parameter[ANSWER_PARAMETERS] = { 0 };
+	const int64_t most[DB_PARAMETERS] = { SEEN_MAX };
+	int64_t parameter[DB_PARAMETERS] = { 0 };
 	struct seens seens = { .share = SEEN_SHARE };
 	int error = db_execute(db, LOAD_FREED_AS), said = 0;
 	size_t i;
 
 	if (!error)
-		error = answer_rows(db, processes_sql, most, take_process, &seens);
+		error = db_rows(db, processes_sql, most, take_process, &seens);
 	for (i = 0; i < seens.count && !error; i++) {
 		parameter[0] = seens.seen[i].process;
-		error = answer_rows(db, place_sql, parameter, take_place, &seens.seen[i]);
+		error = db_rows(db, place_sql, parameter, take_place, &seens.seen[i]);
 		if (error || !*seens.seen[i].phase)
 			continue;
 		sentence_say(sentence, said++ ? "; " : " Last seen: ");

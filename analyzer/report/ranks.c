@@ -20,18 +20,6 @@ const char *ranks_name(char out[RANKS_WORD_MAX], const struct rank *rank)
 
 /* ---- GPUs ---- */
 
-static int count_rows(struct db *db, const char *sql, uint32_t *count)
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql), more = 0;
-
-	*count = 0;
-	while (!error && (more = db_step(stmt)) == 1)
-		*count = (uint32_t)db_int(stmt, 0);
-	db_finish(stmt);
-	return error ? error : more;
-}
-
 static void take_rank(struct rank *rank, const struct db_stmt *stmt)
 {
 	rank->device = db_int(stmt, 0);
@@ -46,12 +34,12 @@ static void take_rank(struct rank *rank, const struct db_stmt *stmt)
 static int load_peaks(struct ranks *ranks, struct db *db)
 {
 	struct db_stmt *stmt = NULL;
-	uint32_t room;
-	int error = count_rows(db, "SELECT count(*) FROM device JOIN peak ON peak.device = id WHERE kind = 'cuda'",
-			       &room);
+	int64_t room = 0;
+	int error = db_number(db, "SELECT count(*) FROM device JOIN peak ON peak.device = id WHERE kind = 'cuda'", NULL,
+			      &room);
 	int more = 0;
 
-	ranks->rank = calloc(room ? room : 1, sizeof(*ranks->rank));
+	ranks->rank = calloc((size_t)room + 1, sizeof(*ranks->rank));
 	if (!error && !ranks->rank)
 		error = -MT_E_MEMORY;
 	if (!error)
@@ -200,10 +188,10 @@ static void take_phase(struct ranks *ranks, const struct db_stmt *stmt)
 static int load_phases(struct ranks *ranks, struct db *db)
 {
 	struct db_stmt *stmt = NULL;
-	uint32_t room;
-	int error = count_rows(db, "SELECT count(DISTINCT phase) FROM phase_peak", &room), more = 0;
+	int64_t room = 0;
+	int error = db_number(db, "SELECT count(DISTINCT phase) FROM phase_peak", NULL, &room), more = 0;
 
-	ranks->phase = calloc(room ? room : 1, sizeof(*ranks->phase));
+	ranks->phase = calloc((size_t)room + 1, sizeof(*ranks->phase));
 	if (!error && !ranks->phase)
 		error = -MT_E_MEMORY;
 	if (!error)

@@ -511,11 +511,10 @@ static void know_database(struct db *db)
 {
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, &stmt,
-		       "SELECT ifnull(min(has_times), 1), ifnull(max(has_history), 1), ifnull(max(history_cut), 0), "
-		       "ifnull(max(recorded_by = 'pytorch'), 0) FROM process"))
-		return;
-	if (db_step(stmt) == 1) {
+	if (db_first(db, &stmt,
+		     "SELECT ifnull(min(has_times), 1), ifnull(max(has_history), 1), ifnull(max(history_cut), 0), "
+		     "ifnull(max(recorded_by = 'pytorch'), 0) FROM process",
+		     NULL) == 1) {
 		text_known.times = db_int(stmt, 0) != 0;
 		text_known.history = db_int(stmt, 1) != 0;
 		text_known.cut = db_int(stmt, 2) != 0;

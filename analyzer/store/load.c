@@ -84,16 +84,11 @@ static int load_handles(struct db *db)
 		"ORDER BY it.alloc_seq DESC LIMIT 1)",
 		"DROP TABLE temp.handle",
 	};
-	struct db_stmt *stmt;
+	int64_t mapped = 0;
 	size_t i;
-	int more = 0, error = db_prepare(db, &stmt, "SELECT 1 FROM mapping LIMIT 1");
+	int error = db_number(db, "SELECT 1 FROM mapping LIMIT 1", NULL, &mapped);
 
-	if (!error)
-		more = db_step(stmt);
-	db_finish(stmt);
-	if (error || more <= 0)
-		return error ? error : more;
-	for (i = 0; i < MT_ARRAY_SIZE(find) && !error; i++)
+	for (i = 0; i < MT_ARRAY_SIZE(find) && mapped && !error; i++)
 		error = db_execute(db, find[i]);
 	return error;
 }
@@ -109,21 +104,16 @@ static int load_indices(struct db *db)
 		"CREATE INDEX phase_span_process ON phase_span (process, first_time)",
 		"CREATE INDEX span_by_seq ON phase_span (process, first_seq)",
 	};
-	struct db_stmt *stmt;
+	int64_t several = 0;
 	size_t i;
-	int error = db_prepare(db, &stmt,
-			       "SELECT (SELECT count(*) FROM device WHERE number IS NOT NULL) > 1 OR "
-			       "(SELECT count(*) FROM process) > 1"),
-	    several = 0;
+	int error = db_number(db,
+			      "SELECT (SELECT count(*) FROM device WHERE number IS NOT NULL) > 1 OR "
+			      "(SELECT count(*) FROM process) > 1",
+			      NULL, &several);
 
-	if (!error)
-		error = db_step(stmt);
-	if (error == 1)
-		several = db_int(stmt, 0) != 0;
-	db_finish(stmt);
-	for (i = 0; i < MT_ARRAY_SIZE(indices) && several && error >= 0; i++)
+	for (i = 0; i < MT_ARRAY_SIZE(indices) && several && !error; i++)
 		error = db_execute(db, indices[i]);
-	return error < 0 ? error : 0;
+	return error;
 }
 
 /* Takes these parts of the database from the facts of a trace. Returns 1; 0: the events must be read; or an error. */

@@ -72,8 +72,9 @@ static int flush(struct batch *batch)
 	return error;
 }
 
-static int add_birth(struct batch *batch, const struct db_stmt *row)
+static int add_birth(void *context, struct db_stmt *row)
 {
+	struct batch *batch = context;
 	uint32_t site = (uint32_t)db_int(row, 0);
 	const struct site_key *key = &batch->analysis->attribution.site[site].key;
 	size_t room = batch->room ? batch->room * 2 : 256;
@@ -126,16 +127,12 @@ static int find_sites(struct db *db, const struct analysis *analysis, uint32_t *
 
 static int add_like_named(struct db *db, struct batch *batch)
 {
-	struct db_stmt *stmt;
-	int more,
-		error = db_prepare(
-			db, &stmt,
-			"SELECT allocation_raw.site, alloc_seq, bytes, step FROM temp.like_named AS it JOIN allocation_raw ON allocation_raw.site = it.site "
-			"WHERE NOT at_home AND NOT tensors_inside ORDER BY it.process, it.stack, bytes, step, alloc_seq");
+	int error = db_rows(
+		db,
+		"SELECT allocation_raw.site, alloc_seq, bytes, step FROM temp.like_named AS it JOIN allocation_raw ON allocation_raw.site = it.site "
+		"WHERE NOT at_home AND NOT tensors_inside ORDER BY it.process, it.stack, bytes, step, alloc_seq",
+		NULL, add_birth, batch);
 
-	while (!error && (more = db_step(stmt)) != 0)
-		error = more < 0 ? more : add_birth(batch, stmt);
-	db_finish(stmt);
 	if (!error)
 		error = flush(batch);
 	free(batch->seq);

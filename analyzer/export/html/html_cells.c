@@ -325,7 +325,7 @@ int html_cells(struct html *html, struct doc *doc)
 	if (!error && !cells.tree)
 		error = -MT_E_MEMORY;
 	if (!error)
-		error = answer_rows(html->db, sites_sql, NULL, take_site, &cells);
+		error = db_rows(html->db, sites_sql, NULL, take_site, &cells);
 	if (!error)
 		error = settle_cells(html);
 	put_all(&cells);

@@ -335,15 +335,15 @@ static int put_spans(struct devices *devices)
 {
 	struct spans spans = { .devices = devices };
 	uint64_t all = 0;
-	int error = answer_bytes(devices->html->db, "SELECT count(*) FROM phase_span", NULL, &all);
+	int error = db_number(devices->html->db, "SELECT count(*) FROM phase_span", NULL, (int64_t *)&all);
 
 	if (!error && all > SPANS_MAX)
 		spans.least = (devices->clock.last - devices->clock.first) / (SPANS_MAX / 2);
 	if (!error)
-		error = answer_rows(devices->html->db,
-				    "SELECT process, phase, step, first_time, last_time FROM phase_span "
-				    "WHERE process > 0 ORDER BY process, first_time, id",
-				    NULL, take_span, &spans);
+		error = db_rows(devices->html->db,
+				"SELECT process, phase, step, first_time, last_time FROM phase_span "
+				"WHERE process > 0 ORDER BY process, first_time, id",
+				NULL, take_span, &spans);
 	doc_object(devices->doc, "spans");
 	doc_int(devices->doc, "count", (int64_t)spans.count);
 	doc_int(devices->doc, "left_out", (int64_t)spans.left_out);

@@ -51,7 +51,7 @@ static int read_sites(struct reading *reading)
 {
 	struct db *db = reading->html->db;
 	uint64_t most = 0;
-	int error = answer_bytes(db, "SELECT max(id) FROM site", NULL, &most);
+	int error = db_number(db, "SELECT max(id) FROM site", NULL, (int64_t *)&most);
 
 	if (error)
 		return error;
@@ -61,7 +61,7 @@ static int read_sites(struct reading *reading)
 	reading->device_of = calloc(reading->sites, sizeof(*reading->device_of));
 	if (!reading->device_of)
 		return -MT_E_MEMORY;
-	return answer_rows(db, "SELECT id, device FROM site WHERE id > 0", NULL, take_site, reading);
+	return db_rows(db, "SELECT id, device FROM site WHERE id > 0", NULL, take_site, reading);
 }
 
 static int take_mark(void *context, struct db_stmt *row)
@@ -151,10 +151,10 @@ static int read_timeline(struct html *html)
 	int error = reading.event ? read_sites(&reading) : -MT_E_MEMORY;
 
 	if (!error)
-		error = answer_rows(html->db, marks_sql, NULL, take_mark, &reading);
+		error = db_rows(html->db, marks_sql, NULL, take_mark, &reading);
 	if (!error)
-		error = answer_rows(html->db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
-				    &reading);
+		error = db_rows(html->db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
+				&reading);
 	if (!error)
 		error = pass_marks(&reading, INT64_MAX, UINT64_MAX);
 	free(reading.event);

@@ -74,13 +74,13 @@ static const char steps_sql[] =
 static int put_steps(struct tables *tables)
 {
 	uint64_t rows = 0;
-	int error = answer_bytes(tables->html->db, "SELECT count(*) FROM step_device", NULL, &rows);
+	int error = db_number(tables->html->db, "SELECT count(*) FROM step_device", NULL, (int64_t *)&rows);
 
 	tables->each = 1 + (int64_t)(rows / STEPS_MAX);
 	doc_int(tables->doc, "step_stride", tables->each);
 	doc_array(tables->doc, "steps");
 	if (!error)
-		error = answer_rows(tables->html->db, steps_sql, NULL, take_step, tables);
+		error = db_rows(tables->html->db, steps_sql, NULL, take_step, tables);
 	doc_end(tables->doc);
 	return error;
 }

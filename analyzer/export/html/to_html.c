@@ -38,9 +38,9 @@ static const char policy[] = "<meta http-equiv=\"Content-Security-Policy\" conte
 /* Returns 0; -MT_E_ARGUMENT: the run has ended before this time; or -MT_E_x. */
 static int check_time(struct html *html, int64_t time)
 {
-	int is_over = 0;
-	int error = answer_flag(html->db, "SELECT ifnull(max(last_time), 0) < ?1 FROM process",
-				(const int64_t[ANSWER_PARAMETERS]){ time }, &is_over);
+	int64_t is_over = 0;
+	int error = db_number(html->db, "SELECT ifnull(max(last_time), 0) < ?1 FROM process", DB_NUMBERS(time),
+			      &is_over);
 
 	return error ? error : is_over ? -MT_E_ARGUMENT : 0;
 }
@@ -49,18 +49,14 @@ static int check_time(struct html *html, int64_t time)
 static int find_step(struct html *html, uint32_t step)
 {
 	struct db_stmt *stmt;
-	int more,
-		error = db_prepare(html->db, &stmt,
-				   "SELECT peak_time FROM step_device WHERE step = ?1 ORDER BY peak_bytes DESC LIMIT 1");
+	int found = db_first(html->db, &stmt,
+			     "SELECT peak_time FROM step_device WHERE step = ?1 ORDER BY peak_bytes DESC LIMIT 1",
+			     DB_NUMBERS(step));
 
-	if (error)
-		return error;
-	db_bind(stmt, 1, step);
-	more = db_step(stmt);
-	if (more == 1)
+	if (found == 1)
 		html->at = db_int(stmt, 0);
 	db_finish(stmt);
-	return more < 0 ? more : more ? 0 : -MT_E_ARGUMENT;
+	return found < 0 ? found : found ? 0 : -MT_E_ARGUMENT;
 }
 
 /* Writes the first position of the cursor, by --at. */

@@ -206,17 +206,17 @@ static int replay_all(struct replay *replay, struct db *db)
 	int error = 0;
 
 	for (i = 0; i < MT_ARRAY_SIZE(question) && !error; i++)
-		error = answer_rows(db, question[i].sql, NULL, question[i].row, replay);
+		error = db_rows(db, question[i].sql, NULL, question[i].row, replay);
 	return error ? error : dump_until(replay, INT64_MAX);
 }
 
 int perfetto_feed_database(struct perfetto *perfetto, struct db *db)
 {
 	struct replay replay = { .perfetto = perfetto, .event = malloc(TAPE_BLOCK * sizeof(*replay.event)) };
-	int error = replay.event ? answer_rows(db,
-					       "SELECT count(*), min(first_time), max(last_time), sum(events), "
-					       "(SELECT origin FROM process WHERE id = 1) FROM process",
-					       NULL, take_size, perfetto)
+	int error = replay.event ? db_rows(db,
+					   "SELECT count(*), min(first_time), max(last_time), sum(events), "
+					   "(SELECT origin FROM process WHERE id = 1) FROM process",
+					   NULL, take_size, perfetto)
 				 : -MT_E_MEMORY;
 
 	if (!error)

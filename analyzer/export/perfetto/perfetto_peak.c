@@ -71,13 +71,13 @@ int perfetto_count_peaks(struct perfetto *perfetto)
 	peaks.point = calloc((size_t)perfetto->pairs + 1, sizeof(*peaks.point));
 	if (!peaks.point)
 		return -MT_E_MEMORY;
-	error = answer_rows(perfetto->run->db,
-			    "SELECT DISTINCT site.process, device, time FROM site JOIN peak USING (device)", NULL,
-			    take_time, &peaks);
+	error = db_rows(perfetto->run->db,
+			"SELECT DISTINCT site.process, device, time FROM site JOIN peak USING (device)", NULL,
+			take_time, &peaks);
 	if (!error)
-		error = answer_rows(perfetto->run->db,
-				    "SELECT process, device, phase, sum(bytes) FROM peak_part GROUP BY 1, 2, 3", NULL,
-				    take_part, &peaks);
+		error = db_rows(perfetto->run->db,
+				"SELECT process, device, phase, sum(bytes) FROM peak_part GROUP BY 1, 2, 3", NULL,
+				take_part, &peaks);
 	if (!error)
 		send_peaks(&peaks);
 	free(peaks.point);

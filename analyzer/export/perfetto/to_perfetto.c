@@ -226,10 +226,10 @@ static int take_clock(void *context, struct db_stmt *row)
 /* Writes clocks, names and tracks, then the events from the temporary file, then failed requests and heap dumps. */
 static int write_file(struct perfetto *perfetto, int file)
 {
-	int error = answer_rows(perfetto->run->db,
-				"SELECT origin, (SELECT ifnull(min(start_realtime), 0) FROM process) FROM process "
-				"WHERE id = 1",
-				NULL, take_clock, perfetto);
+	int error = db_rows(perfetto->run->db,
+			    "SELECT origin, (SELECT ifnull(min(start_realtime), 0) FROM process) FROM process "
+			    "WHERE id = 1",
+			    NULL, take_clock, perfetto);
 
 	put_names(perfetto);
 	if (!error)

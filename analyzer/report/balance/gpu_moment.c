@@ -37,14 +37,8 @@ static int take_sample(struct samples *samples, const char *sql, int64_t process
 		       struct gpu_total_parts *parts)
 {
 	struct db_stmt *stmt;
-	int error = db_prepare(samples->db, &stmt, sql), known, cause;
+	int known = db_first(samples->db, &stmt, sql, DB_NUMBERS(process, device, time)), cause;
 
-	if (error)
-		return error;
-	db_bind(stmt, 1, process);
-	db_bind(stmt, 2, device);
-	db_bind(stmt, 3, time);
-	known = db_step(stmt);
 	if (known == 1) {
 		parts->sample = (struct gpu_total_sample){ .time = db_int(stmt, 0),
 							   .used = (uint64_t)db_int(stmt, 1),
@@ -69,18 +63,13 @@ static int take_sample(struct samples *samples, const char *sql, int64_t process
 /* Returns 1 if the process uses the device or has sampled it, 0 if not; or an error. */
 static int uses(struct db *db, int64_t process, int64_t device)
 {
-	struct db_stmt *stmt;
-	int used = db_prepare(db, &stmt,
+	int64_t used = 0;
+	int error = db_number(db,
 			      "SELECT 1 WHERE EXISTS (SELECT 1 FROM site WHERE process = ?1 AND device = ?2) OR EXISTS "
-			      "(SELECT 1 FROM gpu_sample WHERE process = ?1 AND device = ?2)");
+			      "(SELECT 1 FROM gpu_sample WHERE process = ?1 AND device = ?2)",
+			      DB_NUMBERS(process, device), &used);
 
-	if (used)
-		return used;
-	db_bind(stmt, 1, process);
-	db_bind(stmt, 2, device);
-	used = db_step(stmt);
-	db_finish(stmt);
-	return used;
+	return error ? error : (int)used;
 }
 
 /* Reads the samples of one process around the moment. */
@@ -155,10 +144,10 @@ int gpu_moment_totals(struct db *db, const char *moments)
 	samples.analysis.device = &samples.device;
 	samples.analysis.devices = 1;
 	if (!error)
-		error = answer_rows(db, "SELECT id, first_time, last_time FROM process ORDER BY id", NULL, add_process,
-				    &samples);
+		error = db_rows(db, "SELECT id, first_time, last_time FROM process ORDER BY id", NULL, add_process,
+				&samples);
 	if (!error)
-		error = answer_rows(db, moments, NULL, add_device, &samples);
+		error = db_rows(db, moments, NULL, add_device, &samples);
 	if (!error)
 		error = db_execute(db, "UPDATE temp.gpu_total SET device = -device");
 	if (!error)

@@ -130,7 +130,7 @@ int oom_failures_load(struct oom_failures *all, struct db *db)
 	int error;
 
 	memset(all, 0, sizeof(*all));
-	error = answer_rows(db, failures_sql, NULL, take_failure, all);
+	error = db_rows(db, failures_sql, NULL, take_failure, all);
 	if (!error) {
 		join_refusals(all);
 		leave_out_had(all);

@@ -156,21 +156,6 @@ static int print_report(struct frag_report *report)
 	return error || !report->doc ? error : doc_print(report->doc, stdout);
 }
 
-/* Returns the time of the recording's end, ns; or -MT_E_x. */
-static int64_t last_time(struct db *db)
-{
-	struct db_stmt *stmt;
-	int64_t time = db_prepare(db, &stmt, "SELECT max(0, ifnull(max(last_time), 0)) FROM process");
-
-	if (time)
-		return time;
-	time = db_step(stmt);
-	if (time == 1)
-		time = db_int(stmt, 0);
-	db_finish(stmt);
-	return time;
-}
-
 /* Says that the recording does not have the instant that was asked for. Returns the exit status. */
 static int absent(struct report_input *input, const char *what)
 {
@@ -186,11 +171,12 @@ static int answer(const struct frag_command *command, struct report_input *input
 	struct frag_report report = { .command = command, .db = input->db };
 	struct text text;
 	char what[QUERY_MOMENTS_MAX + 128], end[TEXT_SIZE_MAX], moments[QUERY_MOMENTS_MAX];
-	int64_t last = last_time(input->db);
-	int error = -MT_E_MEMORY;
+	int64_t last = 0;
+	int error = db_number(input->db, "SELECT max(0, ifnull(max(last_time), 0)) FROM process", NULL, &last);
 
-	if (last < 0)
-		return finding_fail("frag", input->name, input->db, (int)last);
+	if (error)
+		return finding_fail("frag", input->name, input->db, error);
+	error = -MT_E_MEMORY;
 	if (!command->at && command->time > last) {
 		snprintf(what, sizeof(what), "the recording is over by then (it ends at %s, %lldns)",
 			 text_time(end, last), (long long)last);

@@ -24,8 +24,9 @@ static void *make_room(void *array, size_t count, size_t *room, size_t size)
 	return grown;
 }
 
-static int piece_row(struct frag_map *map, const struct db_stmt *row)
+static int piece_row(void *context, struct db_stmt *row)
 {
+	struct frag_map *map = context;
 	struct segment_piece *pieces = make_room(map->piece, map->pieces, &map->piece_room, sizeof(*pieces));
 
 	if (!pieces)
@@ -40,8 +41,9 @@ static int piece_row(struct frag_map *map, const struct db_stmt *row)
 	return 0;
 }
 
-static int block_row(struct frag_map *map, const struct db_stmt *row)
+static int block_row(void *context, struct db_stmt *row)
 {
+	struct frag_map *map = context;
 	struct segment_block *blocks = make_room(map->block, map->blocks, &map->block_room, sizeof(*blocks));
 	struct frag_tensor *tensors;
 
@@ -65,25 +67,6 @@ static int block_row(struct frag_map *map, const struct db_stmt *row)
 	return 0;
 }
 
-static int load_rows(struct frag_map *map, struct db *db, const char *sql, int64_t device, int64_t process,
-		     const struct alive_moment *when, int (*load)(struct frag_map *map, const struct db_stmt *row))
-{
-	struct db_stmt *stmt;
-	int error = db_prepare(db, &stmt, sql), more;
-
-	if (error)
-		return error;
-	db_bind(stmt, 1, device);
-	db_bind(stmt, 2, when->time);
-	db_bind(stmt, 3, when->process);
-	db_bind(stmt, 4, when->seq);
-	db_bind(stmt, 5, process);
-	while (!error && (more = db_step(stmt)) != 0)
-		error = more < 0 ? more : load(map, stmt);
-	db_finish(stmt);
-	return error;
-}
-
 int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t process, const struct alive_moment *when)
 {
 	static const char pieces[] =
@@ -96,12 +79,13 @@ int frag_load(struct frag_map *map, struct db *db, int64_t device, int64_t proce
 		"ifnull(node, 0), phase, step, ifnull(site, 0), alloc_time FROM allocation_span "
 		"WHERE device = ?1 AND memory = 'tensor' AND ?5 IN (0, process) "
 		"AND " ALIVE_SPAN_AT("?2", "?3", "?4");
+	const int64_t of[DB_PARAMETERS] = { device, when->time, when->process, when->seq, process };
 	int error;
 
 	memset(map, 0, sizeof(*map));
-	error = load_rows(map, db, pieces, device, process, when, piece_row);
+	error = db_rows(db, pieces, of, piece_row, map);
 	if (!error)
-		error = load_rows(map, db, blocks, device, process, when, block_row);
+		error = db_rows(db, blocks, of, block_row, map);
 	if (!error)
 		error = segment_map_build(&map->map, map->piece, map->pieces, map->block, map->blocks);
 	return error;
@@ -245,12 +229,6 @@ int frag_pins(struct frag_pins *pins, struct db *db, const struct frag_map *map)
 
 #define POOLS_THAT_SLEEP "'vllm cumem', 'torch_memory_saver'"
 
-static int note_pid(void *context, struct db_stmt *row)
-{
-	*(int64_t *)context = db_int(row, 0);
-	return 0;
-}
-
 /* Finds, on all devices, processes with a pool that can sleep, and processes with tensors that were not resident. */
 static int find_sleepers(struct db *db)
 {
@@ -265,23 +243,22 @@ int frag_pool_beside(struct db *db, int64_t process, int64_t *pid)
 {
 	static const char sql[] = "SELECT ifnull(min(process.pid), 0) FROM temp.sleeper JOIN process "
 				  "ON process.id = sleeper.process WHERE sleeper.process <> ?1 AND pool";
-	const int64_t parameter[ANSWER_PARAMETERS] = { process };
 	int error = find_sleepers(db);
 
 	*pid = 0;
-	return error ? error : answer_rows(db, sql, parameter, note_pid, pid);
+	return error ? error : db_number(db, sql, DB_NUMBERS(process), pid);
 }
 
 int frag_modes(struct db *db, const struct frag_map *map, int64_t device, int64_t process, int *expandable, int *sleeps)
 {
 	static const char sql[] = "SELECT EXISTS (SELECT 1 FROM temp.sleeper WHERE device = ?1 AND ?2 IN (process, 0))";
-	const int64_t parameter[ANSWER_PARAMETERS] = { device, process };
-	int error = find_sleepers(db), known = 0;
+	int64_t known = 0;
+	int error = find_sleepers(db);
 	size_t i;
 
 	*expandable = *sleeps = 0; /* a process does not know the pools of other processes */
 	if (!error)
-		error = answer_flag(db, sql, parameter, &known);
+		error = db_number(db, sql, DB_NUMBERS(device, process), &known);
 	*sleeps = known || map->map.absent != 0;
 	for (i = 0; i < map->map.count; i++)
 		*expandable |= map->map.segment[i].mapped && !*sleeps; /* a sleeping pool excludes these */

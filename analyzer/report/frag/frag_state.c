@@ -12,17 +12,14 @@ static void find_phase(struct frag_instant *instant, struct db *db)
 	static const char of_process[] = "SELECT phase, step FROM phase_span WHERE process = ?1 "
 					 "AND first_time <= ?2 AND (first_time, first_seq) <= (?2, ?3) "
 					 "ORDER BY first_time DESC, id DESC LIMIT 1";
-	static const char of_all[] = "SELECT phase, step FROM phase_span WHERE ?1 AND first_time <= ?2 "
+	static const char of_all[] = "SELECT phase, step FROM phase_span WHERE first_time <= ?2 "
 				     "AND (first_time, first_seq) <= (?2, ?3) "
 				     "ORDER BY first_time DESC, id DESC LIMIT 1";
+	const struct alive_moment *when = &instant->when;
 	struct db_stmt *stmt;
 
-	if (db_prepare(db, &stmt, instant->when.process == ALIVE_BY_TIME ? of_all : of_process))
-		return;
-	db_bind(stmt, 1, instant->when.process);
-	db_bind(stmt, 2, instant->when.time);
-	db_bind(stmt, 3, instant->when.seq);
-	if (db_step(stmt) == 1) {
+	if (db_first(db, &stmt, when->process == ALIVE_BY_TIME ? of_all : of_process,
+		     DB_NUMBERS(when->process, when->time, when->seq)) == 1) {
 		snprintf(instant->phase, sizeof(instant->phase), "%s", db_text(stmt, 0));
 		instant->step = db_int(stmt, 1);
 	}
@@ -61,15 +58,11 @@ int frag_instant_at_cursor(struct frag_instant *instant, struct db *db, int64_t 
 	char name[sizeof(instant->at)] = "";
 	struct db_stmt *stmt;
 	int found =
-		db_prepare(db, &stmt,
-			   "SELECT name FROM named_moment WHERE device = ? AND time = ? AND (name = 'peak' OR name LIKE "
-			   "'oom:%') ORDER BY name DESC LIMIT 1");
+		db_first(db, &stmt,
+			 "SELECT name FROM named_moment WHERE device = ? AND time = ? AND (name = 'peak' OR name LIKE "
+			 "'oom:%') ORDER BY name DESC LIMIT 1",
+			 DB_NUMBERS(device, time));
 
-	if (found)
-		return found;
-	db_bind(stmt, 1, device);
-	db_bind(stmt, 2, time);
-	found = db_step(stmt);
 	if (found == 1)
 		snprintf(name, sizeof(name), "%s", db_text(stmt, 0));
 	db_finish(stmt);

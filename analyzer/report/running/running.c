@@ -37,15 +37,15 @@ static int take_sister(void *context, struct db_stmt *row)
 
 int running_load(struct running *running, struct db *db, int64_t oom)
 {
-	const int64_t parameter[ANSWER_PARAMETERS] = { oom };
+	const int64_t parameter[DB_PARAMETERS] = { oom };
 	int error;
 
 	*running = (struct running){ .sisters = 0 };
-	error = answer_rows(
+	error = db_rows(
 		db,
 		"SELECT path, ifnull(type, '') FROM submodule JOIN oom ON oom.submodule = submodule.id WHERE oom.id = ?1",
 		parameter, take_module, running);
-	return error || !*running->path ? error : answer_rows(db, sisters_sql, parameter, take_sister, running);
+	return error || !*running->path ? error : db_rows(db, sisters_sql, parameter, take_sister, running);
 }
 
 void running_say(struct sentence *sentence, const struct running *running)

@@ -118,7 +118,7 @@ static int look(struct search *search, struct db *db)
 	uint32_t i;
 
 	for (i = 0; i < MT_ARRAY_SIZE(questions) && !error; i++)
-		error = answer_rows(db, questions[i], NULL, take_text, search);
+		error = db_rows(db, questions[i], NULL, take_text, search);
 	return error;
 }
 

@@ -161,8 +161,8 @@ static int take_command(void *config, struct db_stmt *row)
 
 int advise_config_command(struct advise_config *config, struct db *db)
 {
-	int error = answer_rows(db, "SELECT command FROM process GROUP BY command ORDER BY min(id)", NULL, take_command,
-				config);
+	int error = db_rows(db, "SELECT command FROM process GROUP BY command ORDER BY min(id)", NULL, take_command,
+			    config);
 
 	if (error == -MT_E_SQL)
 		snprintf(config->message, sizeof(config->message), "%s", db_message(db));

@@ -62,7 +62,7 @@ static int by_key(const void *a, const void *b)
 	return strcmp(one->key, two->key);
 }
 
-static int add_row(void *context, const struct db_stmt *stmt)
+static int add_row(void *context, struct db_stmt *stmt)
 {
 	struct loading *loading = context;
 	struct diff_table *table = loading->table;
@@ -168,11 +168,11 @@ static int load_table(struct diff *diff, enum diff_kind kind, struct db *a, stru
 {
 	struct loading loading = { .table = &diff->table[kind],
 				   .allocations = kind == DIFF_CATEGORY || kind == DIFF_SITE };
-	int error = finding_rows(a, questions[kind], add_row, &loading);
+	int error = db_rows(a, questions[kind], NULL, add_row, &loading);
 
 	loading.second = 1;
 	if (!error)
-		error = finding_rows(b, questions[kind], add_row, &loading);
+		error = db_rows(b, questions[kind], NULL, add_row, &loading);
 	if (error)
 		return error;
 	pair_up(loading.table);
@@ -185,7 +185,7 @@ static int load_table(struct diff *diff, enum diff_kind kind, struct db *a, stru
 	return 0;
 }
 
-static int count_row(void *context, const struct db_stmt *row)
+static int count_row(void *context, struct db_stmt *row)
 {
 	uint64_t *counts = context;
 
@@ -198,13 +198,13 @@ static int count_row(void *context, const struct db_stmt *row)
 static int count_parts(struct db *db, uint64_t *steps, uint64_t *batches)
 {
 	uint64_t counts[2] = { 0 };
-	int error = finding_rows(
-		db,
-		"SELECT (SELECT max(steps) FROM process), (SELECT max(count) FROM (SELECT count(*) AS count FROM ("
-		"SELECT process, step, phase, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) AS "
-		"before FROM phase_span WHERE phase IN ('forward', 'backward')) "
-		"WHERE phase = 'forward' AND before IS NOT 'forward' GROUP BY process, step))",
-		count_row, counts);
+	int error =
+		db_rows(db,
+			"SELECT (SELECT max(steps) FROM process), (SELECT max(count) FROM (SELECT count(*) AS count FROM ("
+			"SELECT process, step, phase, lag(phase) OVER (PARTITION BY process, step ORDER BY first_seq) AS "
+			"before FROM phase_span WHERE phase IN ('forward', 'backward')) "
+			"WHERE phase = 'forward' AND before IS NOT 'forward' GROUP BY process, step))",
+			NULL, count_row, counts);
 
 	*steps = counts[0];
 	*batches = counts[1];

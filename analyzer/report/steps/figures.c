@@ -241,14 +241,11 @@ static int take_row(void *context, struct db_stmt *stmt)
 
 int let_go_load(struct let_go *let_go, struct db *db, int64_t process, int64_t device)
 {
-	const int64_t parameter[ANSWER_PARAMETERS] = { process, device };
-
 	memset(let_go, 0, sizeof(*let_go));
-	return answer_rows(
-		db,
-		"SELECT step, steps, end_time, peak_bytes, peak_phase, held_bytes, slack_bytes, tensor_bytes FROM step_let_go "
-		"WHERE process = ?1 AND device = ?2 AND ?3 = 0 AND ?4 = 0 AND ?5 = 0 ORDER BY step",
-		parameter, take_row, let_go);
+	return db_rows(db,
+		       "SELECT step, steps, end_time, peak_bytes, peak_phase, held_bytes, slack_bytes, tensor_bytes FROM step_let_go "
+		       "WHERE process = ?1 AND device = ?2 ORDER BY step",
+		       DB_NUMBERS(process, device), take_row, let_go);
 }
 
 void let_go_release(struct let_go *let_go)

@@ -331,7 +331,7 @@ static struct growth_place read_key(const struct db_stmt *row)
 				      .phase = mt_phase_name(finding_phase(db_text(row, 4))) };
 }
 
-static int take_row(void *context, const struct db_stmt *row)
+static int take_row(void *context, struct db_stmt *row)
 {
 	struct growing *growing = context;
 	struct growth_place key = read_key(row);
@@ -366,7 +366,7 @@ static int take_row(void *context, const struct db_stmt *row)
 
 /* ---- lanes, devices, rows ---- */
 
-static int take_lane(void *context, const struct db_stmt *row)
+static int take_lane(void *context, struct db_stmt *row)
 {
 	struct growth *growth = context;
 	struct growth_lane *more = growth->lane;
@@ -487,9 +487,9 @@ int growth_load(struct growth *growth, struct db *db)
 	memset(growth, 0, sizeof(*growth));
 	error = finding_same_places(db);
 	if (!error)
-		error = finding_rows(db, lanes_sql, take_lane, growth);
+		error = db_rows(db, lanes_sql, NULL, take_lane, growth);
 	if (!error)
-		error = finding_rows(db, places_sql, take_row, &growing);
+		error = db_rows(db, places_sql, NULL, take_row, &growing);
 	if (!error)
 		error = judge(&growing);
 	growth_parts_release(&growing.at);

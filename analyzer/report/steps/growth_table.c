@@ -37,7 +37,7 @@ static int compare_key(const struct growth_place *place, int64_t first_node, con
 }
 
 /* Takes a module. Rows are sorted by place; the first row of a place has the module that keeps most. */
-static int take_module(void *context, const struct db_stmt *stmt)
+static int take_module(void *context, struct db_stmt *stmt)
 {
 	struct naming *naming = context;
 	const struct growth_table *table = naming->table;
@@ -79,7 +79,7 @@ static int find_names(struct growth_table *table, struct db *db)
 		for (k = 0; k < row->count; k++)
 			table->places.place[first + k].name = &table->name[i];
 	}
-	return error ? error : finding_rows(db, modules_sql, take_module, &naming);
+	return error ? error : db_rows(db, modules_sql, NULL, take_module, &naming);
 }
 
 /* ---- rows ---- */

@@ -382,12 +382,6 @@ static void sort_rows(struct phases_device *device)
 	}
 }
 
-static int take_told(void *context, struct db_stmt *stmt)
-{
-	((struct loading *)context)->told = db_int(stmt, 0) != 0;
-	return 0;
-}
-
 static int load(struct loading *loading, struct db *db, int peaks_alone)
 {
 	static const char run_sql[] =
@@ -422,19 +416,20 @@ static int load(struct loading *loading, struct db *db, int peaks_alone)
 				   "CREATE TEMP TABLE IF NOT EXISTS phase_run AS SELECT process, phase, count(*) AS runs, "
 				   "sum(last_time - first_time) AS time FROM phase_span GROUP BY process, phase");
 	for (i = 0; i < (peaks_alone ? QUESTIONS_PEAKS : MT_ARRAY_SIZE(question)) && !error; i++)
-		error = answer_rows(db, question[i].sql, NULL, question[i].row, loading);
+		error = db_rows(db, question[i].sql, NULL, question[i].row, loading);
 	return error;
 }
 
 int phases_load(struct phases *phases, struct db *db, int peaks_alone)
 {
 	struct loading loading = { .phases = phases };
+	int64_t told = 0;
 	size_t i;
 	int error;
 
 	memset(phases, 0, sizeof(*phases));
-	error = answer_rows(db, "SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema WHERE name = 'phase_use')", NULL,
-			    take_told, &loading);
+	error = db_number(db, "SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema WHERE name = 'phase_use')", NULL, &told);
+	loading.told = told != 0;
 	if (!error)
 		error = load(&loading, db, peaks_alone);
 	for (i = 0; i < phases->count; i++)

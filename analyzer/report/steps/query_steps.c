@@ -347,9 +347,9 @@ int steps_load(struct steps *steps, struct db *db, const struct growth *growth)
 	int error;
 
 	memset(steps, 0, sizeof(*steps));
-	error = answer_rows(db, rows_sql, NULL, take_row, steps);
+	error = db_rows(db, rows_sql, NULL, take_row, steps);
 	if (!error)
-		error = answer_rows(db, bytes_sql, NULL, take_bytes, steps);
+		error = db_rows(db, bytes_sql, NULL, take_bytes, steps);
 	for (i = 0; i < steps->count && !error; i++)
 		error = look_back(&steps->lane[i], growth);
 	return error;

@@ -15,21 +15,15 @@
 
 _Static_assert(SUMS_PARTS == GROWTH_PARTS, "facts have the micro-batches of the steps that are judged");
 
-static int take_flag(void *context, const struct db_stmt *row)
-{
-	*(int *)context = db_int(row, 0) != 0;
-	return 0;
-}
-
 /* ---- micro-batches ---- */
 
 /* Each forward that does not follow a forward of its step begins a micro-batch. Facts of traces tell the table (store/load_sink.h). */
 static int make_batches(struct db *db, int64_t step)
 {
 	char sql[700];
-	int told = 0,
-	    error = finding_rows(db, "SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema WHERE name = 'batch_begin')",
-				 take_flag, &told);
+	int64_t told = 0;
+	int error = db_number(db, "SELECT EXISTS (SELECT 1 FROM sqlite_temp_schema WHERE name = 'batch_begin')", NULL,
+			      &told);
 
 	if (error || told)
 		return error;
@@ -157,7 +151,7 @@ static int find_kept(struct retained *retained, struct db *db, const struct reta
 	return error ? error : growth_table_make(&retained->batch_table, list, db);
 }
 
-static int counts_row(void *context, const struct db_stmt *row)
+static int counts_row(void *context, struct db_stmt *row)
 {
 	struct retained *retained = context;
 
@@ -169,23 +163,22 @@ static int counts_row(void *context, const struct db_stmt *row)
 
 int retained_has_step(struct db *db, int64_t step)
 {
-	char sql[160];
-	int there = 0, error;
+	int64_t there = 0;
+	int error = db_number(
+		db,
+		"SELECT EXISTS (SELECT 1 FROM step WHERE step = ?1) OR EXISTS (SELECT 1 FROM phase_span WHERE step = ?1)",
+		DB_NUMBERS(step), &there);
 
-	snprintf(sql, sizeof(sql),
-		 "SELECT EXISTS (SELECT 1 FROM step WHERE step = %lld) OR EXISTS (SELECT 1 FROM phase_span WHERE step = %lld)",
-		 (long long)step, (long long)step);
-	error = finding_rows(db, sql, take_flag, &there);
-	return error ? error : there;
+	return error ? error : there != 0;
 }
 
 int retained_needs_lives(struct db *db)
 {
-	int needed = 0, error;
+	int64_t needed = 0;
+	int error = db_number(db, "SELECT EXISTS (SELECT 1 FROM phase_span GROUP BY process HAVING " EVALUATES ")",
+			      NULL, &needed);
 
-	error = finding_rows(db, "SELECT EXISTS (SELECT 1 FROM phase_span GROUP BY process HAVING " EVALUATES ")",
-			     take_flag, &needed);
-	return error ? error : needed;
+	return error ? error : needed != 0;
 }
 
 int retained_load(struct retained *retained, struct db *db, const struct retained_question *question)
@@ -213,7 +206,7 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 		 "(SELECT count(*) AS count FROM temp.batch_begin GROUP BY process, step) WHERE count > %d), "
 		 "(SELECT count(DISTINCT device) FROM phase_peak)",
 		 GROWTH_PARTS);
-	return error ? error : finding_rows(db, sql, counts_row, retained);
+	return error ? error : db_rows(db, sql, NULL, counts_row, retained);
 }
 
 void retained_release(struct retained *retained)

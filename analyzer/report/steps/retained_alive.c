@@ -15,7 +15,7 @@ struct retained_instant {
 
 /* ---- moments ---- */
 
-static int take_instant(void *context, const struct db_stmt *row)
+static int take_instant(void *context, struct db_stmt *row)
 {
 	struct retained_alive *alive = context;
 	const char *word = db_text(row, 2);
@@ -40,20 +40,16 @@ static int take_instant(void *context, const struct db_stmt *row)
 int retained_alive_open(struct retained_alive *alive, struct retained *retained, struct db *db,
 			const struct retained_question *question)
 {
-	char sql[500];
+	static const char ends[] =
+		"SELECT device, first_time, phase, process, first_seq FROM (SELECT *, row_number() OVER (PARTITION BY device, "
+		"phase ORDER BY first_time DESC, process DESC, first_seq DESC) AS place FROM phase_span "
+		"JOIN (SELECT DISTINCT process, device FROM site) USING (process) WHERE step = ?1) WHERE place = 1 ORDER BY device";
+	static const char peaks[] = "SELECT device, time, phase, process, seq FROM phase_peak ORDER BY device";
 
 	memset(alive, 0, sizeof(*alive));
 	alive->retained = retained;
 	alive->question = question;
-	snprintf(sql, sizeof(sql),
-		 "SELECT device, first_time, phase, process, first_seq FROM (SELECT *, row_number() OVER (PARTITION BY device, "
-		 "phase ORDER BY first_time DESC, process DESC, first_seq DESC) AS place FROM phase_span "
-		 "JOIN (SELECT DISTINCT process, device FROM site) USING (process) WHERE step = %lld) WHERE place = 1 ORDER BY device",
-		 (long long)question->step);
-	return finding_rows(db,
-			    question->step ? sql
-					   : "SELECT device, time, phase, process, seq FROM phase_peak ORDER BY device",
-			    take_instant, alive);
+	return db_rows(db, question->step ? ends : peaks, DB_NUMBERS(question->step), take_instant, alive);
 }
 
 void retained_alive_release(struct retained_alive *alive)

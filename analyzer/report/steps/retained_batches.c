@@ -61,8 +61,10 @@ static void end_step(struct retained_batches *batches)
 	batches->steps--;
 }
 
-static int take_begin(struct retained_batches *batches, int64_t step, int64_t seq)
+static int take_begin(void *context, struct db_stmt *row)
 {
+	struct retained_batches *batches = context;
+	int64_t step = db_int(row, 0), seq = db_int(row, 1);
 	size_t room = batches->begin_room ? batches->begin_room * 2 : 256;
 	int64_t *more;
 	int error;
@@ -87,22 +89,16 @@ static int take_begin(struct retained_batches *batches, int64_t step, int64_t se
 
 static int load_steps(struct retained_batches *batches, int64_t process)
 {
-	struct db_stmt *stmt;
-	int more = 0, error = db_prepare(batches->db, &stmt,
-					 "SELECT step, first_seq FROM temp.batch_begin WHERE process = ?1 AND "
-					 "(?2 = 0 OR step = ?2) ORDER BY step, first_seq");
+	int error;
 
 	batches->process = process;
 	batches->steps = batches->begins = 0;
-	if (error)
-		return error;
-	db_bind(stmt, 1, process);
-	db_bind(stmt, 2, batches->only);
-	while (!error && (more = db_step(stmt)) > 0)
-		error = take_begin(batches, db_int(stmt, 0), db_int(stmt, 1));
-	db_finish(stmt);
+	error = db_rows(batches->db,
+			"SELECT step, first_seq FROM temp.batch_begin WHERE process = ?1 AND (?2 = 0 OR step = ?2) "
+			"ORDER BY step, first_seq",
+			DB_NUMBERS(process, batches->only), take_begin, batches);
 	end_step(batches);
-	return error ? error : more;
+	return error;
 }
 
 int retained_batches_owner(struct retained_batches *batches, const struct retained_lives *lives)

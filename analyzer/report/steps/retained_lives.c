@@ -8,7 +8,7 @@
 
 /* ---- sites ---- */
 
-static int take_site(void *context, const struct db_stmt *row)
+static int take_site(void *context, struct db_stmt *row)
 {
 	struct retained_lives *lives = context;
 	size_t room = lives->room ? lives->room * 2 : 256;
@@ -67,23 +67,19 @@ static int find_owner(struct retained_lives *lives)
 {
 	struct retained_owner *owner = &lives->owner;
 	struct db_stmt *stmt;
-	int error = db_prepare(lives->db, &stmt,
-			       "SELECT pid, rank, over_time, over_seq, number, kind, "
-			       "max(4096, ifnull((SELECT bytes / 100000 FROM peak WHERE peak.device = device.id), 0)), "
-			       "(SELECT min(step) FROM step WHERE step.process = process.id), "
-			       "(SELECT max(step) FROM step WHERE step.process = process.id) "
-			       "FROM process JOIN device ON device.id = ?2 WHERE process.id = ?1"),
-	    more = 0;
+	int error = 0,
+	    found = db_first(lives->db, &stmt,
+			     "SELECT pid, rank, over_time, over_seq, number, kind, "
+			     "max(4096, ifnull((SELECT bytes / 100000 FROM peak WHERE peak.device = device.id), 0)), "
+			     "(SELECT min(step) FROM step WHERE step.process = process.id), "
+			     "(SELECT max(step) FROM step WHERE step.process = process.id) "
+			     "FROM process JOIN device ON device.id = ?2 WHERE process.id = ?1",
+			     DB_NUMBERS(owner->process, owner->device));
 
-	if (error)
-		return error;
-	db_bind(stmt, 1, owner->process);
-	db_bind(stmt, 2, owner->device);
-	more = db_step(stmt);
-	if (more > 0)
+	if (found > 0)
 		error = take_owner(owner, stmt);
 	db_finish(stmt);
-	return more > 0 ? error : more ? more : -MT_E_CORRUPT;
+	return found > 0 ? error : found ? found : -MT_E_CORRUPT;
 }
 
 int retained_lives_owner(struct retained_lives *lives)
@@ -115,25 +111,20 @@ static int step(struct retained_lives *lives)
 	return more;
 }
 
-static int take_flag(void *context, const struct db_stmt *row)
-{
-	*(int *)context = db_int(row, 0) != 0;
-	return 0;
-}
-
 int retained_lives_open(struct retained_lives *lives, struct db *db)
 {
-	int several = 0, error;
+	int64_t several = 0;
+	int error;
 
 	*lives = (struct retained_lives){ .db = db };
-	error = finding_rows(
+	error = db_rows(
 		db,
 		"SELECT id, ifnull(node, 0), ifnull(first_node, 0), phase, category, dense_rank() OVER (ORDER BY "
 		"device, process, ifnull(first_node, 0), phase, category) FROM site LEFT JOIN temp.same_place USING (node) ORDER BY id",
-		take_site, lives);
+		NULL, take_site, lives);
 	if (!error) /* the lives of one owner need no order, and no index on them */
-		error = finding_rows(db, "SELECT count(*) > 1 FROM (SELECT DISTINCT device, process FROM site)",
-				     take_flag, &several);
+		error = db_number(db, "SELECT count(*) > 1 FROM (SELECT DISTINCT device, process FROM site)", NULL,
+				  &several);
 	if (!error)
 		error = db_prepare(db, &lives->stmt, several ? LIVES " ORDER BY device, process" : LIVES);
 	return error ? error : step(lives);

@@ -119,8 +119,8 @@ static int make_parts(struct db *db)
 	if (!error)
 		error = db_prepare(db, &place.inside, "INSERT INTO temp.inside VALUES (?, ?)");
 	if (!error)
-		error = answer_rows(db, "SELECT device, at_time, at_process, at_seq FROM temp.at", NULL, note_inside,
-				    &place);
+		error = db_rows(db, "SELECT device, at_time, at_process, at_seq FROM temp.at", NULL, note_inside,
+				&place);
 	db_finish(place.inside);
 	return error ? error : db_execute(db, part_sql);
 }
@@ -221,12 +221,6 @@ static int extend(void *context, const struct query_process *row)
 	return 0;
 }
 
-static int take_count(void *context, struct db_stmt *row)
-{
-	*(int64_t *)context = db_int(row, 0);
-	return 0;
-}
-
 /* Whether the run has the moment. Returns 1, 0 or -MT_E_x. */
 static int is_there(struct db *db, const struct moment *moment)
 {
@@ -237,7 +231,7 @@ static int is_there(struct db *db, const struct moment *moment)
 	if (!error && moment->kind == MOMENT_TIME)
 		return moment->time <= extent.last;
 	if (!error)
-		error = answer_rows(db, "SELECT count(*) FROM temp.at", NULL, take_count, &found);
+		error = db_number(db, "SELECT count(*) FROM temp.at", NULL, &found);
 	return error ? error : found > 0;
 }
 
@@ -266,8 +260,7 @@ int top_at_times(struct db *db, const struct moment *moment, int64_t **times, si
 	if (!error)
 		error = find(db, moment);
 	if (!error)
-		error = answer_rows(db, "SELECT DISTINCT at_time FROM temp.at ORDER BY at_time", NULL, take_time,
-				    &found);
+		error = db_rows(db, "SELECT DISTINCT at_time FROM temp.at ORDER BY at_time", NULL, take_time, &found);
 	*times = found.time;
 	*count = found.count;
 	return error;

@@ -149,8 +149,8 @@ static void print_heading(const struct table *table, const struct top_options *o
 /* Prints the reason why there is no table. */
 static int print_nothing(const struct text *text, struct db *db, const struct module_lines *modules)
 {
-	int recorded = 0;
-	int error = answer_flag(db, "SELECT count(*) FROM process WHERE recorded_by <> 'pytorch'", NULL, &recorded);
+	int64_t recorded = 0;
+	int error = db_number(db, "SELECT count(*) FROM process WHERE recorded_by <> 'pytorch'", NULL, &recorded);
 
 	if (error)
 		return error;

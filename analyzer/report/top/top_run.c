@@ -215,7 +215,7 @@ int top_print_recording(struct top_report *report)
 		sentence_say(&sentence, " %s let go on purpose (--keep): this is about what is kept.",
 			     text_count(lost, sizeof(lost), report->let_go, "earlier event"));
 	text_wrap(report->text, 0, 0, sentence.text);
-	error = answer_rows(report->db, late_sql, NULL, print_late, report);
+	error = db_rows(report->db, late_sql, NULL, print_late, report);
 	if (!error)
 		error = query_losses(report->db, print_loss, report);
 	if (!error)
@@ -243,20 +243,14 @@ void top_print_blocks(const struct top_report *report)
 	text_wrap(report->text, 0, 0, sentence.text);
 }
 
-static int add_before(void *context, struct db_stmt *stmt)
-{
-	*(uint64_t *)context = (uint64_t)db_int(stmt, 0);
-	return 0;
-}
-
 /* Memory from before the recording has no phase, and often no stack. Says how to record this memory next time. */
 int top_print_before(const struct top_report *report)
 {
 	struct sentence sentence = { 0 };
 	uint64_t bytes = 0;
 	char size[TEXT_SIZE_MAX];
-	int error = answer_rows(report->db, "SELECT ifnull(sum(bytes), 0) FROM peak_part WHERE phase = 'before'", NULL,
-				add_before, &bytes);
+	int error = db_number(report->db, "SELECT ifnull(sum(bytes), 0) FROM peak_part WHERE phase = 'before'", NULL,
+			      (int64_t *)&bytes);
 
 	if (error || (!bytes && text_known.history))
 		return error;

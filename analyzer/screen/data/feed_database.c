@@ -77,8 +77,7 @@ static int read_tape(struct model *model, struct db *db)
 	int error = -MT_E_MEMORY;
 
 	if (reading.held && reading.event)
-		error = answer_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
-				    &reading);
+		error = db_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block, &reading);
 
 	model->events = tape_settle(model->tape);
 	free(reading.event);
@@ -178,12 +177,6 @@ static int take_step(void *context, struct db_stmt *row)
 							   .time = db_int(row, 2) });
 }
 
-static int take_changes(void *context, struct db_stmt *row)
-{
-	*(uint64_t *)context = (uint64_t)db_int(row, 0);
-	return 0;
-}
-
 static int read_ooms(struct model *model, struct db *db)
 {
 	struct oom_failures all;
@@ -203,8 +196,8 @@ static int read_ooms(struct model *model, struct db *db)
 					  .had = (uint8_t)it->had,
 					  .phase = (uint8_t)mt_phase_parse(it->phase, strlen(it->phase)) };
 		oom.phase = oom.phase < MT_PHASE_COUNT ? oom.phase : MT_PHASE_OTHER;
-		error = answer_rows(db, "SELECT changes FROM timeline_mark WHERE oom = ?1",
-				    (const int64_t[ANSWER_PARAMETERS]){ it->id }, take_changes, &oom.changes);
+		error = db_number(db, "SELECT changes FROM timeline_mark WHERE oom = ?1", DB_NUMBERS(it->id),
+				  (int64_t *)&oom.changes);
 		if (!error)
 			error = model_add_oom(model, &oom);
 	}
@@ -234,7 +227,7 @@ int feed_database(struct model *model, struct db *db)
 
 	model_lock(model);
 	for (i = 0; i < MT_ARRAY_SIZE(question) && !error; i++)
-		error = answer_rows(db, question[i].sql, NULL, question[i].row, model);
+		error = db_rows(db, question[i].sql, NULL, question[i].row, model);
 	if (!error)
 		error = read_ooms(model, db);
 	if (!error)

@@ -4,18 +4,12 @@
 #include <string.h>
 #include "report/answer.h"
 
-static int take_number(void *context, struct db_stmt *row)
-{
-	*(int64_t *)context = db_int(row, 0);
-	return 0;
-}
-
 /* ---- the summary ---- */
 
 int worker_query_has_places(struct db *db, int *has)
 {
 	int64_t exists = 0;
-	int error = answer_rows(db, "SELECT EXISTS (SELECT * FROM place)", NULL, take_number, &exists);
+	int error = db_number(db, "SELECT EXISTS (SELECT * FROM place)", NULL, &exists);
 
 	*has = exists != 0;
 	return error;
@@ -23,12 +17,12 @@ int worker_query_has_places(struct db *db, int *has)
 
 int worker_query_places(struct db *db, worker_query_row *row, void *context)
 {
-	return answer_rows(db, "SELECT node, function, place FROM place", NULL, row, context);
+	return db_rows(db, "SELECT node, function, place FROM place", NULL, row, context);
 }
 
 int worker_query_evidence(struct db *db, worker_query_row *row, void *context)
 {
-	return answer_rows(db, "SELECT id, evidence, decided_by FROM site", NULL, row, context);
+	return db_rows(db, "SELECT id, evidence, decided_by FROM site", NULL, row, context);
 }
 
 /* ---- the whole run ---- */
@@ -43,7 +37,7 @@ int worker_query_prepare(struct db *db)
 
 int worker_query_sites(struct db *db, worker_query_row *row, void *context)
 {
-	return answer_rows(db, "SELECT id, process, device, node, phase FROM site", NULL, row, context);
+	return db_rows(db, "SELECT id, process, device, node, phase FROM site", NULL, row, context);
 }
 
 /* ---- of one place ---- */
@@ -66,9 +60,9 @@ int worker_query_life(struct db *db, int64_t site, int64_t limit, worker_query_r
 		"FROM (SELECT * FROM allocation WHERE site IN " SITES_OF_PLACE
 		" ORDER BY bytes DESC, alloc_time DESC, id DESC LIMIT ?2) AS one "
 		"LEFT JOIN place ON place.node = free_node ORDER BY bytes DESC, alloc_time DESC, one.id DESC";
-	const int64_t value[ANSWER_PARAMETERS] = { site, limit };
+	const int64_t value[DB_PARAMETERS] = { site, limit };
 
-	return answer_rows(db, sql, value, row, context);
+	return db_rows(db, sql, value, row, context);
 }
 
 int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, void *context)
@@ -78,9 +72,9 @@ int worker_query_life_sums(struct db *db, int64_t site, worker_query_row *row, v
 				  "ifnull(min(free_time - alloc_time), 0), ifnull(max(free_time - alloc_time), 0), "
 				  "ifnull(avg(free_time - alloc_time), 0), ifnull(max(bytes), 0) "
 				  "FROM allocation WHERE site IN " SITES_OF_PLACE;
-	const int64_t value[ANSWER_PARAMETERS] = { site };
+	const int64_t value[DB_PARAMETERS] = { site };
 
-	return answer_rows(db, sql, value, row, context);
+	return db_rows(db, sql, value, row, context);
 }
 
 int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, void *context)
@@ -88,9 +82,9 @@ int worker_query_freed_by(struct db *db, int64_t site, worker_query_row *row, vo
 	static const char sql[] = "SELECT function, place, count(*), count(*) OVER () "
 				  "FROM allocation JOIN place ON place.node = free_node WHERE site IN " SITES_OF_PLACE
 				  " GROUP BY function, file, line, place ORDER BY count(*) DESC, place LIMIT 1";
-	const int64_t value[ANSWER_PARAMETERS] = { site };
+	const int64_t value[DB_PARAMETERS] = { site };
 
-	return answer_rows(db, sql, value, row, context);
+	return db_rows(db, sql, value, row, context);
 }
 
 /* ---- lists of places ---- */
@@ -117,9 +111,9 @@ int worker_query_between(struct db *db, int64_t device, int64_t from, int64_t to
 				    "GROUP BY one.process, one.phase, one.category, place.function, place.file, place.line, "
 				    "place.place HAVING grown <> 0 OR kept > 0 "
 				    "ORDER BY grown DESC, kept DESC, one.phase, one.category, 8, one.process";
-	const int64_t value[ANSWER_PARAMETERS] = { device, from, to };
+	const int64_t value[DB_PARAMETERS] = { device, from, to };
 
-	return answer_rows(db, sql, value, row, context);
+	return db_rows(db, sql, value, row, context);
 }
 
 int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to, worker_query_row *row, void *context)
@@ -128,9 +122,9 @@ int worker_query_in_use(struct db *db, int64_t device, int64_t from, int64_t to,
 		"?2") "), 0), "
 		      "ifnull(sum(one.bytes * " IN_USE_AT("?3") "), 0) FROM in_use_span AS one "
 								"WHERE one.device = ?1";
-	const int64_t value[ANSWER_PARAMETERS] = { device, from, to };
+	const int64_t value[DB_PARAMETERS] = { device, from, to };
 
-	return answer_rows(db, sql, value, row, context);
+	return db_rows(db, sql, value, row, context);
 }
 
 int worker_query_beside(struct db *db, int64_t device, const struct alive_moment *when, worker_query_row *row,
@@ -139,14 +133,14 @@ int worker_query_beside(struct db *db, int64_t device, const struct alive_moment
 	static const char sql[] = "SELECT bytes, alloc_time, phase, step, ifnull(site, 0), ifnull(node, 0), memory "
 				  "FROM in_use_span WHERE device = ?1 AND memory <> 'tensor' AND bytes > 0 "
 				  "AND " ALIVE_SPAN_AT("?2", "?3", "?4") " ORDER BY bytes DESC, alloc_time, id";
-	const int64_t value[ANSWER_PARAMETERS] = { device, when->time, when->process, when->seq };
+	const int64_t value[DB_PARAMETERS] = { device, when->time, when->process, when->seq };
 
-	return answer_rows(db, sql, value, row, context);
+	return db_rows(db, sql, value, row, context);
 }
 
 int worker_query_tables(struct db *db, worker_query_row *row, void *context)
 {
-	return answer_rows(db, SCHEMA_RELATIONS(SCHEMA_FOR_PEOPLE), NULL, row, context);
+	return db_rows(db, SCHEMA_RELATIONS(SCHEMA_FOR_PEOPLE), NULL, row, context);
 }
 
 int worker_query_phase_peak(struct db *db, int64_t device, const char *phase, int64_t *time)
@@ -201,9 +195,8 @@ int worker_query_forget(struct db *db)
 {
 	struct sentence names = { 0 };
 	char *rest = names.text, *name, sql[300];
-	int error = answer_rows(db,
-				"SELECT name FROM sqlite_temp_schema WHERE type = 'table' AND name <> 'batch_begin'",
-				NULL, add_name, &names);
+	int error = db_rows(db, "SELECT name FROM sqlite_temp_schema WHERE type = 'table' AND name <> 'batch_begin'",
+			    NULL, add_name, &names);
 
 	while (!error && (name = strsep(&rest, " ")) && *name) {
 		snprintf(sql, sizeof(sql), "DROP TABLE temp.\"%.200s\"", name);
