@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "memtrace/clean.h"
+#include "memtrace/clock.h"
 
 #define FIRST_AFTER 1000000000 /* ns */
 #define NEXT_AFTER 200000000
@@ -11,10 +12,7 @@
 
 int64_t progress_now(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+	return (int64_t)mt_clock_ns();
 }
 
 void progress_init(struct progress *progress, FILE *file, const char *name, uint64_t total, int64_t now)

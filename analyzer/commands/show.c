@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/progress.h"
 #include "base/text.h"
 #include "memtrace/error.h"
 #include "report/command.h"
@@ -43,14 +44,6 @@ struct show {
 	int app_begun;
 	int64_t looked_at;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* ---- sessions ---- */
 
@@ -173,7 +166,7 @@ static int is_ready(struct session *session)
 
 static void keep_up(struct show *show)
 {
-	int64_t now = now_ms();
+	int64_t now = progress_now() / 1000000;
 
 	if (!show->session->source.written)
 		return;
@@ -219,11 +212,11 @@ static void loop(struct show *show)
 		more = app_tick(app, BUDGET);
 		waits = app_is_waiting(app);
 		app->changed |= waited && !waits;
-		since = now_ms() - drawn;
+		since = progress_now() / 1000000 - drawn;
 		if (app->changed ? !more || since >= (typed ? FRAME_MS : PARTS_MS) : waits && since >= FRAME_MS) {
 			app_draw(app);
 			ui_show(&app->canvas);
-			drawn = now_ms();
+			drawn = progress_now() / 1000000;
 			typed = 0;
 		}
 		waited = waits;

@@ -248,18 +248,10 @@ static void note_error(struct collector *c, int error)
 	c->result.system_error = error == -MT_E_SYSTEM ? errno : 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 /* 1: the recording is over. Call this function before a fold: the fold then takes all events before the end. */
 static int is_over(struct collector *c)
 {
-	uint64_t now = now_ns(); /* read before target_alive: the process may end right after that look */
+	uint64_t now = mt_clock_ns(); /* read before target_alive: the process may end right after that look */
 	uint32_t ended = atomic_load(&c->header->ended);
 	int alive = !ended && target_alive(&c->target);
 

@@ -150,14 +150,6 @@ const char *gpu_own_why(const struct nvml_process *list, unsigned int count, con
 
 /* ---- the thread ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 static void read_gpu(struct gpu_sampler *s, int i, struct gpu_figures *gpu)
 {
 	unsigned int count = GPU_PROCESSES_MAX;
@@ -171,14 +163,14 @@ static void read_gpu(struct gpu_sampler *s, int i, struct gpu_figures *gpu)
 		gpu->why = "the GPU is cut into MIG instances";
 		return;
 	}
-	gpu->time = now_ns();
+	gpu->time = mt_clock_ns();
 	result = nvml_read_processes(&s->nvml, s->gpus[i].device, s->list, &count);
 	if (result)
 		count = 0;
 	if (result)
 		gpu->why = nvml_word(result);
 	result = nvml_read_memory(&s->nvml, s->gpus[i].device, &gpu->used, &gpu->total);
-	gpu->micros = (now_ns() - gpu->time) / 1000;
+	gpu->micros = (mt_clock_ns() - gpu->time) / 1000;
 	if (result) {
 		gpu->why = nvml_word(result);
 		return;

@@ -162,16 +162,15 @@ static void look_at_host(struct sampling *s, uint64_t now, int always)
 	struct host_figures host;
 	const struct host_figures *before = &s->host_written;
 	struct mt_event event = { .kind = MT_HOST_SAMPLE };
-	struct timespec t;
+	uint64_t time = mt_clock_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
 	host_sampler_read(&s->host, &host);
 	if (!always && s->host_at && host.killed == before->killed && now - s->host_at < WITHOUT &&
 	    !differs(host.resident, before->resident, HOST_NOTICEABLE) &&
 	    !differs(host.cgroup, before->cgroup, HOST_NOTICEABLE) &&
 	    !differs(host.available, before->available, 4 * HOST_NOTICEABLE))
 		return;
-	event.time = (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+	event.time = time;
 	event.size = host.resident;
 	event.value = host.cgroup;
 	event.offset = host.cgroup_limit;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <wchar.h>
 #include "base/colour.h"
+#include "base/progress.h"
 #include "memtrace/error.h"
 #include "screen/draw/palette.h"
 #include "ui_signals.h"
@@ -465,18 +466,10 @@ static int key_of_character(wint_t character)
 	}
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The second press on a cell within a moment. */
 static int is_double(int x, int y)
 {
-	int64_t now = now_ms();
+	int64_t now = progress_now() / 1000000;
 	int is = ui.press.x == x && ui.press.y == y && now - ui.press.time < DOUBLE_MS;
 
 	ui.press.x = x;

@@ -12,6 +12,7 @@
 #include "agent/stacks/python_layout.h"
 #include "agent/stacks/stack_python.h"
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 
 #define LOOK_EVERY 32u          /* tensors */
 #define PATIENCE_NS 5000000000u /* for Python's main thread, then the trace says that it is busy */
@@ -89,17 +90,9 @@ static struct {
 	object *globals; /* globals of census.py after it has run; with the GIL only */
 } census;
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 static void set_stage(enum stage stage)
 {
-	atomic_store(&census.since, now_ns());
+	atomic_store(&census.since, mt_clock_ns());
 	atomic_store_explicit(&census.stage, stage, memory_order_release);
 }
 
@@ -559,7 +552,7 @@ static void ask_for_names(void *context MT_UNUSED)
 	if (!census.python.Py_IsInitialized() || !atomic_compare_exchange_strong(&census.asked, &idle, 1))
 		return;
 	atomic_fetch_add(&census.asks, 1);
-	atomic_store(&census.named, now_ns());
+	atomic_store(&census.named, mt_clock_ns());
 	if (census.python.Py_AddPendingCall(look_at_names, NULL))
 		atomic_store(&census.asked, 0);
 }
@@ -639,7 +632,7 @@ static int are_names_due(void)
 		return 0;
 	if (asks > NAMES_OFTEN)
 		gap <<= asks - NAMES_OFTEN < NAMES_DOUBLED_MAX ? asks - NAMES_OFTEN : NAMES_DOUBLED_MAX;
-	return !named || now_ns() - named > gap;
+	return !named || mt_clock_ns() - named > gap;
 }
 
 static void start_asking(void)
@@ -691,7 +684,7 @@ static __attribute__((noinline)) void look_now(uint32_t stage)
 	if (stage == IDLE)
 		start_asking();
 	else if (stage != OFF)
-		look_after(stage, now_ns() - atomic_load(&census.since));
+		look_after(stage, mt_clock_ns() - atomic_load(&census.since));
 	errno = saved;
 }
 
@@ -708,7 +701,7 @@ void census_oom(void)
 	int saved = errno;
 
 	if (atomic_load_explicit(&census.loaded, memory_order_acquire) && agent_is_recording() &&
-	    agent_has_instances() && now_ns() - atomic_load(&census.named) > names_gap_ns())
+	    agent_has_instances() && mt_clock_ns() - atomic_load(&census.named) > names_gap_ns())
 		agent_work(ask_for_names, NULL);
 	errno = saved;
 }

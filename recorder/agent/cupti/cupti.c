@@ -19,6 +19,7 @@
 #include "agent/stacks/stack.h"
 #include "cupti_find.h"
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 
 #define LONG_PARAMS_VERSION 130200u /* from here on CUPTI knows all of struct cupti_subscriber_params */
 #define SEVERAL_VERSION 130300u     /* from here on several tools may subscribe, if all of them allow it */
@@ -58,14 +59,6 @@ static _Atomic int finalized;    /* 1: a tool has finalized CUPTI */
 static _Atomic int tries;        /* failed attempts to subscribe again, in a row */
 static _Atomic int found_gpu;    /* see cupti_finds_gpu */
 static _Atomic int resting;      /* 1: given up until the process is recorded (cupti_rest) */
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
 
 static int resolve(void *library)
 {
@@ -367,7 +360,7 @@ static void subscribe_again(void *context)
 	report_refusal(&refusal);
 	/* A callback may still run in the CUPTI that is being ended. The holder will be seen leaving. */
 	if (!cupti_is_taken(refusal.error) && atomic_fetch_add(&tries, 1) < TRIES_MAX)
-		atomic_store(&left_at, now_ns());
+		atomic_store(&left_at, mt_clock_ns());
 }
 
 /* The recording is over. Not inside a callback. */
@@ -413,7 +406,7 @@ static void come_back(void)
 static void come_back_when_safe(void)
 {
 	if (is_inside_callback())
-		atomic_store(&left_at, now_ns());
+		atomic_store(&left_at, mt_clock_ns());
 	else
 		come_back();
 }
@@ -440,7 +433,7 @@ static void end_rest(void)
 	int yes = 1;
 
 	if (atomic_compare_exchange_strong(&resting, &yes, 0))
-		atomic_store(&left_at, now_ns() - WAIT_NS);
+		atomic_store(&left_at, mt_clock_ns() - WAIT_NS);
 }
 
 static __attribute__((noinline)) void look_now(void)
@@ -453,7 +446,7 @@ static __attribute__((noinline)) void look_now(void)
 	since = atomic_load_explicit(&left_at, memory_order_relaxed);
 	if (!since && (atomic_load_explicit(&hold, memory_order_relaxed) != OURS || !agent_is_over()))
 		return;
-	now = now_ns();
+	now = mt_clock_ns();
 	if (!atomic_load(&others) && now - since >= WAIT_NS) {
 		if (is_inside_callback())
 			atomic_store(&left_at, now); /* so the next check comes later, not at each call */

@@ -20,6 +20,7 @@
 #include "agent/stacks/stack.h"
 #include "life.h"
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "memtrace/error.h"
 #include "shared/textbuf.h"
 
@@ -50,14 +51,6 @@ static __thread struct agent_thread thread;
 
 /* For what each event does: a call and its return cost more than the few instructions of such a function. */
 #define AGENT_INLINE static inline __attribute__((always_inline))
-
-uint64_t agent_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
 
 void agent_count_lost(enum mt_loss loss)
 {
@@ -442,7 +435,7 @@ static void buffer_mark(struct ring_event *event, const struct ring_text *text)
 
 	event->thread = me->serial;
 	event->entry = me->tid;
-	event->time = agent_now();
+	event->time = mt_clock_ns();
 	switch (mark_buffer_add(event, text)) {
 	case MARK_BUFFER_KEPT:
 	case MARK_BUFFER_DROPPED:
@@ -570,7 +563,7 @@ static void arm(void)
 {
 	mark_buffer_clear();
 	atomic_store(&agent.threads, 0);
-	atomic_store(&life->epoch, agent_now());
+	atomic_store(&life->epoch, mt_clock_ns());
 	atomic_store(&life->recordings, 0);
 	pause_arm();
 	atomic_store(&life->word, ((atomic_load(&life->word) | LIFE_STATE_MASK) + 1) |

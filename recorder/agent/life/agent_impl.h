@@ -28,9 +28,6 @@ extern struct agent agent;
 
 /* ---- agent.c ---- */
 
-/* CLOCK_MONOTONIC, ns. */
-uint64_t agent_now(void);
-
 /* Counts an event that is lost: in the ring while the recording runs, else for the next one. */
 void agent_count_lost(enum mt_loss loss);
 

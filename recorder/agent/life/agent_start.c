@@ -12,6 +12,7 @@
 #include "agent_impl.h"
 #include "life.h"
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "memtrace/error.h"
 
 #define WAIT_STEP_NS 100000
@@ -80,7 +81,7 @@ static void replace_collector(void *context MT_UNUSED)
 /* A ring_on_stuck: replaces a collector that is gone. One thread looks, after LOOK_NS or LOOK_CALLS. */
 static void look_after_collector(void)
 {
-	uint64_t now = agent_now(), last = atomic_load(&agent.looked), held;
+	uint64_t now = mt_clock_ns(), last = atomic_load(&agent.looked), held;
 	uint32_t idle = 0;
 
 	if (now - last < LOOK_NS && atomic_fetch_add(&agent.calls, 1) < LOOK_CALLS)
@@ -89,7 +90,7 @@ static void look_after_collector(void)
 	if (atomic_compare_exchange_strong(&agent.looking, &idle, 1)) {
 		atomic_store(&agent.calls, 0);
 		own_stack_call(replace_collector, NULL);
-		atomic_store(&agent.looked, agent_now());
+		atomic_store(&agent.looked, mt_clock_ns());
 		atomic_store(&agent.looking, 0);
 	}
 	guest_release_signals(&held);
@@ -176,7 +177,7 @@ static int begin_collecting(void)
 		error = agent_spawn_collector(life_options.collector, agent.ring.path, life_options.run_dir);
 	if (error && atomic_load(&agent.ring.header->collector_pid) && !agent_place_is_left(&agent.ring))
 		error = 0;
-	atomic_store(&agent.looked, agent_now());
+	atomic_store(&agent.looked, mt_clock_ns());
 	atomic_store(&agent.looking, 0);
 	if (error)
 		agent_place_remove(&agent.ring, &life_options);

@@ -16,6 +16,7 @@
 #include "agent/stacks/own_stack.h"
 #include "life.h"
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "shared/textbuf.h"
 
 #define ASK_NS MT_NSEC_PER_SEC /* longest time for the asked thread */
@@ -78,14 +79,6 @@ void agent_ask_first(int (*ask)(void))
 		atomic_store(&ask_first, ask);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 static void begin_without(void)
 {
 	agent_source(MT_SOURCE_TENSORS_CUDA, MT_SOURCE_ON, "");
@@ -102,10 +95,10 @@ static int is_left_to_another(uint32_t wish)
 	if (!ask || atomic_load(&life->answers))
 		return 0;
 	if (atomic_exchange(&life->asked, wish) != wish) {
-		atomic_store(&life->asked_at, now_ns());
+		atomic_store(&life->asked_at, mt_clock_ns());
 		if (ask())
 			return 1;
-	} else if (now_ns() - atomic_load(&life->asked_at) < ASK_NS) {
+	} else if (mt_clock_ns() - atomic_load(&life->asked_at) < ASK_NS) {
 		return 1;
 	}
 	begin_without();

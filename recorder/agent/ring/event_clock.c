@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "shared/textbuf.h"
 
 #define TICKS_LEAST (1u << 18)         /* a shorter time between two looks tells no rate */
@@ -12,14 +13,6 @@
 #define LOOK_TICKS (1u << 13) /* a look that took longer was interrupted: clock and counter do not belong together */
 #define RATE_LEAST ((uint64_t)1 << 29) /* 8 GHz */
 #define RATE_MOST ((uint64_t)1 << 33)  /* 500 MHz; EVENT_CLOCK_TICKS times this rate fits into 64 bits */
-
-uint64_t event_clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * MT_NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
 
 int event_clock_has_counter(void)
 {
@@ -62,14 +55,14 @@ static void note_look(struct event_clock *clock, uint64_t ticks, uint64_t ns, in
 uint64_t event_clock_look(struct event_clock *clock, int has_counter)
 {
 #ifdef __x86_64__
-	uint64_t before = has_counter ? __builtin_ia32_rdtsc() : 0, ns = event_clock_ns(), ticks;
+	uint64_t before = has_counter ? __builtin_ia32_rdtsc() : 0, ns = mt_clock_ns(), ticks;
 
 	if (has_counter) {
 		ticks = __builtin_ia32_rdtsc();
 		note_look(clock, ticks, ns, ticks - before < LOOK_TICKS);
 	}
 #else
-	uint64_t ns = event_clock_ns();
+	uint64_t ns = mt_clock_ns();
 #endif
 	if (ns > clock->last)
 		clock->last = ns;

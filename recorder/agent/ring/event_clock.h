@@ -22,9 +22,6 @@ struct event_clock {
  */
 int event_clock_has_counter(void);
 
-/* CLOCK_MONOTONIC, in ns. */
-uint64_t event_clock_ns(void);
-
 /* A look at the clock. The same as event_clock_now without a counter. */
 uint64_t event_clock_look(struct event_clock *clock, int has_counter);
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include "guest_map.h"
 #include "memtrace/base.h"
+#include "memtrace/clock.h"
 #include "memtrace/error.h"
 
 #define PAGE 4096u
@@ -61,13 +62,13 @@ struct wait {
 
 static struct wait wait_begin(uint64_t first_step_ns)
 {
-	return (struct wait){ event_clock_ns(), 0, first_step_ns };
+	return (struct wait){ mt_clock_ns(), 0, first_step_ns };
 }
 
 /* ns since the wait began, at least. */
 static uint64_t wait_ns_of(const struct wait *wait)
 {
-	uint64_t by_clock = event_clock_ns() - wait->began;
+	uint64_t by_clock = mt_clock_ns() - wait->began;
 
 	return by_clock > wait->paused && by_clock < UINT64_MAX / 2 ? by_clock : wait->paused;
 }
