@@ -460,6 +460,37 @@ int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *b
 	return 0;
 }
 
+struct unpacking {
+	struct tape_event *event; /* room for the events of one block */
+	int (*take)(void *context, const struct tape_event *event);
+	void *context;
+};
+
+static int take_block(void *context, struct db_stmt *row)
+{
+	const struct unpacking *unpacking = context;
+	size_t size;
+	const unsigned char *bytes = db_blob(row, 1, &size);
+	int64_t count = db_int(row, 0), i;
+	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
+						    : tape_unpack(unpacking->event, (uint32_t)count, bytes, size);
+
+	for (i = 0; i < count && !error; i++)
+		error = unpacking->take(unpacking->context, &unpacking->event[i]);
+	return error;
+}
+
+int tape_rows(struct db *db, int (*take)(void *context, const struct tape_event *event), void *context)
+{
+	struct unpacking unpacking = { malloc(TAPE_BLOCK * sizeof(*unpacking.event)), take, context };
+	int error = unpacking.event ? db_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
+					      &unpacking)
+				    : -MT_E_MEMORY;
+
+	free(unpacking.event);
+	return error;
+}
+
 /* The most bytes that a cell has held so far, in both parts; share NULL: the cell is not split. */
 struct held {
 	const struct tape_share *share;

@@ -16,6 +16,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "database/db.h"
 
 #define TAPE_BLOCK 65536u
 #define TAPE_BLOCKS_MAX 65536u /* 4.3 billion events */
@@ -98,6 +99,12 @@ size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t co
  * bytes end too early, or time goes back. The caller checks the cells.
  */
 int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *bytes, size_t size);
+
+/*
+ * Calls `take` for each event of the table `timeline`, in order, until it returns anything but 0. The caller checks times and cells. Returns 0, this
+ * result, -MT_E_CORRUPT, -MT_E_MEMORY or an error of the database.
+ */
+int tape_rows(struct db *db, int (*take)(void *context, const struct tape_event *event), void *context);
 
 /*
  * A tape with the bytes of one cell split into two cells.

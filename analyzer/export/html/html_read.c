@@ -29,7 +29,6 @@ struct reading {
 	size_t marks, marks_room, passed;
 	uint32_t *device_of; /* by site */
 	uint32_t sites;
-	struct tape_event *event;
 	uint64_t serial;
 	int64_t time;
 	uint64_t at_time; /* number of changes at `time` so far */
@@ -115,8 +114,9 @@ static int begin_change(struct reading *reading, int64_t time)
 	return pass_marks(reading, time, reading->at_time);
 }
 
-static int take_event(struct reading *reading, const struct tape_event *event)
+static int take_event(void *context, const struct tape_event *event)
 {
+	struct reading *reading = context;
 	uint32_t site = TAPE_SITE(event->cell);
 	int error = 0;
 
@@ -131,33 +131,17 @@ static int take_event(struct reading *reading, const struct tape_event *event)
 			 &(struct moves_move){ event->cell, event->count, event->bytes });
 }
 
-static int take_block(void *context, struct db_stmt *row)
-{
-	struct reading *reading = context;
-	size_t size;
-	const unsigned char *bytes = db_blob(row, 1, &size);
-	int64_t count = db_int(row, 0), i;
-	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
-						    : tape_unpack(reading->event, (uint32_t)count, bytes, size);
-
-	for (i = 0; i < count && !error; i++)
-		error = take_event(reading, &reading->event[i]);
-	return error;
-}
-
 static int read_timeline(struct html *html)
 {
-	struct reading reading = { .html = html, .event = malloc(TAPE_BLOCK * sizeof(*reading.event)) };
-	int error = reading.event ? read_sites(&reading) : -MT_E_MEMORY;
+	struct reading reading = { .html = html };
+	int error = read_sites(&reading);
 
 	if (!error)
 		error = db_rows(html->db, marks_sql, NULL, take_mark, &reading);
 	if (!error)
-		error = db_rows(html->db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block,
-				&reading);
+		error = tape_rows(html->db, take_event, &reading);
 	if (!error)
 		error = pass_marks(&reading, INT64_MAX, UINT64_MAX);
-	free(reading.event);
 	free(reading.mark);
 	free(reading.device_of);
 	return error ? error : moves_finish(&html->moves, NULL, 0);

@@ -10,8 +10,7 @@
 
 struct replay {
 	struct perfetto *perfetto;
-	struct tape_event *event; /* room for the events of one block */
-	uint64_t *held;           /* bytes of all processes, by device */
+	uint64_t *held; /* bytes of all processes, by device */
 	uint32_t devices;
 	struct db_stmt *peak; /* the peaks of steps in the order of time; at the next peak */
 	int more;             /* 1: `peak` has a row */
@@ -112,8 +111,9 @@ static int dump_here(struct replay *replay, int64_t time)
 	return error;
 }
 
-static int take_move(struct replay *replay, const struct tape_event *event)
+static int take_move(void *context, const struct tape_event *event)
 {
+	struct replay *replay = context;
 	struct perfetto *perfetto = replay->perfetto;
 	uint32_t number = TAPE_SITE(event->cell);
 	int error = dump_until(replay, event->time);
@@ -127,20 +127,6 @@ static int take_move(struct replay *replay, const struct tape_event *event)
 		return error;
 	perfetto_change_end(perfetto);
 	return dump_here(replay, event->time);
-}
-
-static int take_block(void *context, struct db_stmt *row)
-{
-	struct replay *replay = context;
-	size_t size;
-	const unsigned char *bytes = db_blob(row, 1, &size);
-	int64_t count = db_int(row, 0), i;
-	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
-						    : tape_unpack(replay->event, (uint32_t)count, bytes, size);
-
-	for (i = 0; i < count && !error; i++)
-		error = take_move(replay, &replay->event[i]);
-	return error;
 }
 
 static int take_span(void *context, struct db_stmt *row)
@@ -193,9 +179,6 @@ static int replay_all(struct replay *replay, struct db *db)
 		const char *sql;
 		int (*row)(void *context, struct db_stmt *row);
 	} question[] = {
-		{ "SELECT count(*) FROM device", take_devices },
-		{ "SELECT id, process, device, phase, memory, tensors_inside, node FROM site ORDER BY id", take_site },
-		{ "SELECT events, moves FROM timeline ORDER BY block", take_block },
 		{ "SELECT process, phase, first_time, last_time FROM phase_span ORDER BY id", take_span },
 		{ "SELECT process, step, begin_time, end_time FROM step ORDER BY rowid", take_step },
 		{ "SELECT process, device, time, used_bytes, process_bytes FROM gpu_sample ORDER BY rowid", take_gpu },
@@ -203,8 +186,14 @@ static int replay_all(struct replay *replay, struct db *db)
 		  take_host },
 	};
 	size_t i;
-	int error = 0;
+	int error = db_rows(db, "SELECT count(*) FROM device", NULL, take_devices, replay);
 
+	if (!error)
+		error = db_rows(db,
+				"SELECT id, process, device, phase, memory, tensors_inside, node FROM site ORDER BY id",
+				NULL, take_site, replay);
+	if (!error)
+		error = tape_rows(db, take_move, replay);
 	for (i = 0; i < MT_ARRAY_SIZE(question) && !error; i++)
 		error = db_rows(db, question[i].sql, NULL, question[i].row, replay);
 	return error ? error : dump_until(replay, INT64_MAX);
@@ -212,12 +201,11 @@ static int replay_all(struct replay *replay, struct db *db)
 
 int perfetto_feed_database(struct perfetto *perfetto, struct db *db)
 {
-	struct replay replay = { .perfetto = perfetto, .event = malloc(TAPE_BLOCK * sizeof(*replay.event)) };
-	int error = replay.event ? db_rows(db,
-					   "SELECT count(*), min(first_time), max(last_time), sum(events), "
-					   "(SELECT origin FROM process WHERE id = 1) FROM process",
-					   NULL, take_size, perfetto)
-				 : -MT_E_MEMORY;
+	struct replay replay = { .perfetto = perfetto };
+	int error = db_rows(db,
+			    "SELECT count(*), min(first_time), max(last_time), sum(events), "
+			    "(SELECT origin FROM process WHERE id = 1) FROM process",
+			    NULL, take_size, perfetto);
 
 	if (!error)
 		error = db_prepare(
@@ -231,7 +219,6 @@ int perfetto_feed_database(struct perfetto *perfetto, struct db *db)
 		error = replay_all(&replay, db);
 	perfetto_finish(perfetto);
 	db_finish(replay.peak);
-	free(replay.event);
 	free(replay.held);
 	return error ? error : perfetto->error;
 }

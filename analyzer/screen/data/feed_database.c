@@ -16,7 +16,6 @@ struct reading {
 	uint32_t *moved; /* sites of the change that is being read */
 	uint32_t moves, room;
 	int64_t time;
-	struct tape_event *event; /* events of the block that is being read */
 };
 
 /* Raises the most that sites have held, at the end of a change, as inflow does. */
@@ -42,8 +41,9 @@ static int note_most(struct reading *reading, const struct tape_event *event)
 	return 0;
 }
 
-static int take_event(struct reading *reading, const struct tape_event *event)
+static int take_event(void *context, const struct tape_event *event)
 {
+	struct reading *reading = context;
 	struct tape *tape = reading->model->tape;
 	uint32_t site = TAPE_SITE(event->cell);
 	int error;
@@ -55,32 +55,12 @@ static int take_event(struct reading *reading, const struct tape_event *event)
 	return error ? error : tape_add_event(tape, event);
 }
 
-static int take_block(void *context, struct db_stmt *row)
-{
-	struct reading *reading = context;
-	size_t size;
-	const unsigned char *bytes = db_blob(row, 1, &size);
-	int64_t count = db_int(row, 0), i;
-	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
-						    : tape_unpack(reading->event, (uint32_t)count, bytes, size);
-
-	for (i = 0; i < count && !error; i++)
-		error = take_event(reading, &reading->event[i]);
-	return error;
-}
-
 static int read_tape(struct model *model, struct db *db)
 {
-	struct reading reading = { .model = model,
-				   .held = calloc((size_t)model->sites + 1, sizeof(*reading.held)),
-				   .event = malloc(TAPE_BLOCK * sizeof(*reading.event)) };
-	int error = -MT_E_MEMORY;
-
-	if (reading.held && reading.event)
-		error = db_rows(db, "SELECT events, moves FROM timeline ORDER BY block", NULL, take_block, &reading);
+	struct reading reading = { .model = model, .held = calloc((size_t)model->sites + 1, sizeof(*reading.held)) };
+	int error = reading.held ? tape_rows(db, take_event, &reading) : -MT_E_MEMORY;
 
 	model->events = tape_settle(model->tape);
-	free(reading.event);
 	free(reading.held);
 	free(reading.moved);
 	return error;
