@@ -81,13 +81,6 @@ static int open_reader(struct mt_reader **reader, const char *path)
 	return mt_reader_open(reader, path);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /*
  * Whether two traces are of one process, perhaps under two names: its bytes would count twice. A snapshot does not name
  * its process: the name of its file (the command of its trace) stands for the process.
@@ -96,7 +89,7 @@ static int is_same(const struct mt_process *one, const struct mt_process *two)
 {
 	return one->pid == two->pid && one->start_monotonic == two->start_monotonic &&
 	       !strcmp(one->boot_id, two->boot_id) &&
-	       (one->pid || !strcmp(base_name(one->command), base_name(two->command)));
+	       (one->pid || !strcmp(text_base_name(one->command), text_base_name(two->command)));
 }
 
 /* Returns 1 if the process is open already, and *key is useless. Returns 0 if *key is free for the process. */
@@ -105,7 +98,7 @@ static int is_open_already(const struct source *source, const struct mt_process 
 	uint32_t i;
 
 	*key = (struct tuple){ { process->pid, process->start_monotonic, tuple_text(process->boot_id),
-				 process->pid ? 0 : tuple_text(base_name(process->command)) } };
+				 process->pid ? 0 : tuple_text(text_base_name(process->command)) } };
 	while ((i = tuple_find(&source->process, key)) != TUPLE_NONE) {
 		if (is_same(mt_reader_process(source->input[i].reader), process))
 			return 1;
@@ -249,7 +242,7 @@ static int open_files(struct source *source, const char *path, const struct fold
 			continue;
 		error = 0;
 		if (left_out++ < SKIPPED_NAMED)
-			skipped[left_out - 1] = base_name(folder->path[i]);
+			skipped[left_out - 1] = text_base_name(folder->path[i]);
 	}
 	if (error)
 		return error;

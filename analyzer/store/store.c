@@ -128,10 +128,8 @@ static int store_sources(struct db_stmt *stmt, const struct analysis_process *pr
 	return error;
 }
 
-/* A function that writes the rows of one table, for one process or for the whole run. */
-typedef int store_rows(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number);
-
-static int for_each_process(struct db *db, const struct analysis *analysis, const char *sql, store_rows *rows)
+int store_each_process(struct db *db, const struct analysis *analysis, const char *sql,
+		       int (*rows)(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number))
 {
 	struct db_stmt *stmt;
 	uint32_t i;
@@ -580,15 +578,15 @@ static int store_tables(struct db *db, const struct analysis *analysis, int ever
 {
 	int error;
 
-	error = for_each_process(db, analysis,
-				 "INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-				 "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-				 store_process);
+	error = store_each_process(db, analysis,
+				   "INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+				   "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				   store_process);
 	if (!error)
-		error = for_each_process(db, analysis, "INSERT INTO lost_events VALUES (?, ?, ?, ?, ?, ?)",
-					 store_losses);
+		error = store_each_process(db, analysis, "INSERT INTO lost_events VALUES (?, ?, ?, ?, ?, ?)",
+					   store_losses);
 	if (!error)
-		error = for_each_process(db, analysis, "INSERT INTO source VALUES (?, ?, ?, ?, ?)", store_sources);
+		error = store_each_process(db, analysis, "INSERT INTO source VALUES (?, ?, ?, ?, ?)", store_sources);
 	if (!error)
 		error = store_definitions(db, analysis, everything, own);
 	if (!error)
@@ -612,7 +610,7 @@ static int store_tables(struct db *db, const struct analysis *analysis, int ever
 	if (!error)
 		error = store_modules(db, analysis, everything, row);
 	if (!error)
-		error = for_each_process(db, analysis, "INSERT INTO steps_ended VALUES (?, ?, ?, ?)", store_ended);
+		error = store_each_process(db, analysis, "INSERT INTO steps_ended VALUES (?, ?, ?, ?)", store_ended);
 	if (!error)
 		error = store_parameters(db, analysis);
 	return error;

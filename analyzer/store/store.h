@@ -13,6 +13,10 @@ int64_t store_id(uint32_t process, uint64_t definition);
 int64_t store_process_id(uint32_t process);
 int64_t store_device_id(uint32_t device);
 
+/* Writes rows of one table for each process. Returns 0 or an error of the database. */
+int store_each_process(struct db *db, const struct analysis *analysis, const char *sql,
+		       int (*rows)(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number));
+
 /* Binds an id; 0 becomes null. */
 void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id);
 

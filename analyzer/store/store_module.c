@@ -149,20 +149,6 @@ static int store_parts(struct db_stmt *stmt, const struct analysis *analysis, co
 	return error;
 }
 
-/* Runs `store` for each process. */
-static int store_each(struct db *db, const struct analysis *analysis, const char *sql,
-		      int (*rows)(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number))
-{
-	struct db_stmt *stmt;
-	uint32_t i;
-	int error = db_prepare(db, &stmt, sql);
-
-	for (i = 0; i < analysis->processes && !error; i++)
-		error = rows(stmt, &analysis->process[i], i);
-	db_finish(stmt);
-	return error;
-}
-
 static int store_all(struct db *db, const struct analysis *analysis, const char *sql, const int64_t *row,
 		     int (*rows)(struct db_stmt *stmt, const struct analysis *analysis, const int64_t *row))
 {
@@ -180,15 +166,18 @@ int store_modules(struct db *db, const struct analysis *analysis, int everything
 	int error = 0;
 
 	if (everything)
-		error = store_each(db, analysis, "INSERT INTO module_name VALUES (?, ?, ?, ?, ?, ?)", store_names);
+		error = store_each_process(db, analysis, "INSERT INTO module_name VALUES (?, ?, ?, ?, ?, ?)",
+					   store_names);
 	if (error || !analysis->modules.of_site)
 		return error;
-	error = store_each(db, analysis, "INSERT INTO submodule VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", store_rows);
+	error = store_each_process(db, analysis, "INSERT INTO submodule VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+				   store_rows);
 	if (!error)
-		error = store_each(db, analysis,
-				   "INSERT INTO module_call VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET submodule = "
-				   "excluded.submodule",
-				   store_nests);
+		error = store_each_process(
+			db, analysis,
+			"INSERT INTO module_call VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET submodule = "
+			"excluded.submodule",
+			store_nests);
 	if (!error)
 		error = store_all(db, analysis, "INSERT INTO site_module VALUES (?, ?, ?)", row, store_sites);
 	return error ? error : store_all(db, analysis, "INSERT INTO peak_module VALUES (?, ?, ?, ?)", row, store_parts);
