@@ -302,11 +302,6 @@ void text_phase_bar(const struct text *text, const char *phase, uint64_t part, u
 	text_style(text, TEXT_PLAIN);
 }
 
-void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width)
-{
-	text_phase_bar(text, "", part, whole, width);
-}
-
 /* ---- strings of unknown origin ---- */
 
 static size_t count_columns(const char *from, size_t size)

@@ -88,12 +88,9 @@ int text_parse_size(const char *text, uint64_t *bytes);
 /* Switches the style, if text has colours. End it with TEXT_PLAIN. */
 void text_style(const struct text *text, enum text_style style);
 
-/* Prints two blanks and a bar for `part` of `whole`, at most `width` columns wide; prints nothing for an empty bar. */
-void text_bar(const struct text *text, uint64_t part, uint64_t whole, int width);
-
 /*
- * As text_bar, in the screen's colour of the phase. `phase` is a word of MT_PHASE_LIST, or the category of slack. Without colours, and for other
- * words, this is text_bar.
+ * Prints two blanks and a bar for `part` of `whole`, at most `width` columns wide; prints nothing for an empty bar. The bar has the screen's colour
+ * of the phase if `phase` is a word of MT_PHASE_LIST or the category of slack, and the colour of bars otherwise.
  */
 void text_phase_bar(const struct text *text, const char *phase, uint64_t part, uint64_t whole, int width);
 

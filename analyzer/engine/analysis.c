@@ -387,17 +387,6 @@ void analysis_release(struct analysis *analysis)
 	memset(analysis, 0, sizeof(*analysis));
 }
 
-int64_t analysis_last_time(const struct analysis *analysis)
-{
-	int64_t last = 0;
-	uint32_t i;
-
-	for (i = 0; i < analysis->processes; i++)
-		if (analysis->process[i].last_time > last)
-			last = analysis->process[i].last_time;
-	return last;
-}
-
 int analysis_damage(const struct analysis *analysis, const struct analysis_process **where)
 {
 	uint32_t i;

@@ -428,9 +428,6 @@ static inline int64_t analysis_peak_time(const struct analysis_device *device, u
 	return device->phase_peak[peak - 1].ran ? device->phase_peak[peak - 1].time : INT64_MAX;
 }
 
-/* The newest event of all processes, ns since the run began; 0: there is none. */
-int64_t analysis_last_time(const struct analysis *analysis);
-
 /*
  * Returns the worst damage of the traces: 0 or -MT_E_x. A trace that only ends early (its program was killed) is not
  * damaged.

@@ -24,7 +24,6 @@ struct export_out {
 	int is_text;           /* 1: the packed bytes are written as base64 */
 	unsigned char rest[3]; /* bytes that wait for a full group of three */
 	size_t rests;
-	uint64_t size;
 	size_t used;
 	z_stream zip;
 	unsigned char plain[PLAIN_SIZE], packed[PACKED_SIZE];
@@ -167,7 +166,6 @@ void export_put(struct export_out *out, const void *bytes, size_t size)
 	const unsigned char *from = bytes;
 	size_t room;
 
-	out->size += size;
 	while (size && !out->error) {
 		if (out->used == PLAIN_SIZE)
 			flush_plain(out);
@@ -239,11 +237,6 @@ void export_json_string(struct export_out *out, const char *text)
 	for (at = 0; at < size;)
 		at += json_character(out, text + at, size - at);
 	export_put(out, "\"", 1);
-}
-
-uint64_t export_out_size(const struct export_out *out)
-{
-	return out->size;
 }
 
 int export_out_failed(const struct export_out *out)

@@ -32,9 +32,6 @@ void export_print(struct export_out *out, const char *format, ...) MT_PRINTF(2, 
  */
 void export_json_string(struct export_out *out, const char *text);
 
-/* Number of bytes put so far, before gzip. */
-uint64_t export_out_size(const struct export_out *out);
-
 /* Keeps an error of the caller, with errno, as the error of the output. Only the first error is kept. */
 void export_fail(struct export_out *out, int error);
 

@@ -15,9 +15,3 @@ const char *package_of(const char *file, char out[PACKAGE_MAX])
 	out[file[i] == '/' ? i : 0] = '\0';
 	return out;
 }
-
-int package_is_nobodys(const struct callstack_frame *frame)
-{
-	return frame->native || frame->elided || !*frame->file || !strncmp(frame->file, "torch/", strlen("torch/")) ||
-	       strstr(frame->file, "/torch/") || callstack_is_plumbing(frame);
-}

@@ -12,7 +12,4 @@
  */
 const char *package_of(const char *file, char out[PACKAGE_MAX]);
 
-/* Whether the frame has no owner to name: it is PyTorch's, native, or plumbing. */
-int package_is_nobodys(const struct callstack_frame *frame);
-
 #endif

@@ -119,13 +119,6 @@ int64_t pickle_int(const struct pickle *pickle, pickle_id value, int64_t missing
 	return is->type == PICKLE_INT || is->type == PICKLE_BOOL ? is->number : missing;
 }
 
-double pickle_float(const struct pickle *pickle, pickle_id value, double missing)
-{
-	const struct value *is = value_of(pickle, value);
-
-	return is->type == PICKLE_FLOAT ? is->real : (double)pickle_int(pickle, value, (int64_t)missing);
-}
-
 const char *pickle_text(const struct pickle *pickle, pickle_id value, size_t *size)
 {
 	const struct value *is = value_of(pickle, value);

@@ -48,7 +48,6 @@ enum pickle_type pickle_type(const struct pickle *pickle, pickle_id value);
 
 /* Returns an int or bool as 64 bits; a larger int of Python is cut. Returns `missing` for any other type. */
 int64_t pickle_int(const struct pickle *pickle, pickle_id value, int64_t missing);
-double pickle_float(const struct pickle *pickle, pickle_id value, double missing);
 
 /* Returns the bytes of a text. They do not end with NUL, and are valid as long as the pickle. For any other type: "" and *size 0. */
 const char *pickle_text(const struct pickle *pickle, pickle_id value, size_t *size);

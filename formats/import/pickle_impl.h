@@ -11,7 +11,6 @@ struct value {
 	uint32_t count; /* bytes of a text; items of a container, with two for each pair */
 	union {
 		int64_t number;
-		double real;
 		const char *text; /* part of the mapped file */
 		pickle_id *item;  /* NULL: no items so far */
 	};

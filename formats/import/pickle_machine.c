@@ -11,12 +11,11 @@
 #define BLOCK_ITEMS (64u << 10)
 
 /* The argument that follows an opcode. */
-enum argument { ARG_NONE, ARG_U1, ARG_U2, ARG_U4, ARG_S4, ARG_U8, ARG_TEXT1, ARG_TEXT4, ARG_TEXT8, ARG_REAL };
+enum argument { ARG_NONE, ARG_U1, ARG_U2, ARG_U4, ARG_S4, ARG_U8, ARG_TEXT1, ARG_TEXT4, ARG_TEXT8 };
 
 /* The argument of an opcode. The opcode decides which member counts. */
 struct operand {
 	int64_t number;
-	double real;
 	const char *text;
 	size_t size;
 };
@@ -184,9 +183,10 @@ static int do_long(struct pickle *pickle, const struct operand *operand)
 	return push_value(pickle, &(struct value){ .type = PICKLE_INT, .number = (int64_t)number });
 }
 
-static int do_float(struct pickle *pickle, const struct operand *operand)
+/* Nobody asks for the value of a float. */
+static int do_float(struct pickle *pickle, const struct operand *operand MT_UNUSED)
 {
-	return push_value(pickle, &(struct value){ .type = PICKLE_FLOAT, .real = operand->real });
+	return push_value(pickle, &(struct value){ .type = PICKLE_FLOAT });
 }
 
 static int do_text(struct pickle *pickle, const struct operand *operand)
@@ -384,7 +384,7 @@ static int do_refuse(struct pickle *pickle MT_UNUSED, const struct operand *oper
 	X('J', S4, int)                                                                                       \
 	X(0x8a, TEXT1, long)                                                                                  \
 	X(0x8b, TEXT4, long)                                                                                  \
-	X('G', REAL, float)                                                                                   \
+	X('G', U8, float)                                                                                     \
 	X('U', TEXT1, text)                                                                                   \
 	X('T', TEXT4, text)                                                                                   \
 	X('C', TEXT1, text)                                                                                   \
@@ -468,19 +468,6 @@ static inline int read_text(struct pickle *pickle, size_t length_bytes, struct o
 	return 0;
 }
 
-/* Reads a float, the only big-endian value in a pickle. */
-static int read_real(struct pickle *pickle, double *real)
-{
-	uint64_t number;
-	int error = read_number(pickle, sizeof(number), &number);
-
-	if (error)
-		return error;
-	number = __builtin_bswap64(number);
-	memcpy(real, &number, sizeof(number));
-	return 0;
-}
-
 static inline int read_unsigned(struct pickle *pickle, size_t bytes, struct operand *operand)
 {
 	uint64_t number;
@@ -521,8 +508,6 @@ static inline int read_operand(struct pickle *pickle, enum argument argument, st
 		return read_text(pickle, 4, operand);
 	case ARG_TEXT8:
 		return read_text(pickle, 8, operand);
-	case ARG_REAL:
-		return read_real(pickle, &operand->real);
 	}
 	return -MT_E_CORRUPT;
 }

@@ -47,16 +47,6 @@ const char *mt_knob_method_word(enum mt_knob_method method)
 	return knob_method_words[method];
 }
 
-const char *mt_knob_of_word(enum mt_knob_of of)
-{
-	return knob_of_words[of];
-}
-
-const char *mt_knob_leaves_words(enum mt_knob_leaves leaves)
-{
-	return knob_leaves_words[leaves];
-}
-
 const char *mt_knob_cost_words(enum mt_knob_cost cost)
 {
 	return knob_cost_word[cost];
@@ -65,11 +55,6 @@ const char *mt_knob_cost_words(enum mt_knob_cost cost)
 const char *mt_knob_fact_words(enum mt_knob_fact fact)
 {
 	return knob_fact_word[fact];
-}
-
-const char *mt_knob_written_word(enum mt_knob_written written)
-{
-	return knob_written_words[written];
 }
 
 enum mt_knob_kind mt_knob_unit_kind(enum mt_knob_unit unit)

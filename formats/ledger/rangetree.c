@@ -75,24 +75,6 @@ void rangetree_remove(struct rangetree *tree, struct range *range)
 	tree->root = without(tree->root, range);
 }
 
-/* If the left subtree ends behind `addr`, it has the answer, or there is none. */
-struct range *rangetree_first(const struct rangetree *tree, uint64_t addr, uint64_t end)
-{
-	struct range *node = tree->root;
-
-	while (node && node->max_end > addr) {
-		if (node->left && node->left->max_end > addr)
-			node = node->left;
-		else if (node->addr >= end)
-			return NULL;
-		else if (node->end > addr)
-			return node;
-		else
-			node = node->right;
-	}
-	return NULL;
-}
-
 static void each(struct range *node, uint64_t addr, uint64_t end, void (*visit)(void *context, struct range *range),
 		 void *context)
 {

@@ -32,9 +32,6 @@ struct rangetree {
 void rangetree_insert(struct rangetree *tree, struct range *range);
 void rangetree_remove(struct rangetree *tree, struct range *range);
 
-/* Returns the lowest range that overlaps [addr, end), or NULL. */
-struct range *rangetree_first(const struct rangetree *tree, uint64_t addr, uint64_t end);
-
 /* Calls `visit` for each range that overlaps [addr, end), lowest first. `visit` must not change the tree. */
 void rangetree_each(const struct rangetree *tree, uint64_t addr, uint64_t end,
 		    void (*visit)(void *context, struct range *range), void *context);

@@ -89,18 +89,3 @@ const char *mt_need_word(enum mt_need need)
 {
 	return why_need_words[need];
 }
-
-const char *mt_tag_word(enum mt_tag tag)
-{
-	return why_tag_words[tag];
-}
-
-const char *mt_who_word(enum mt_who who)
-{
-	return why_who_words[who];
-}
-
-const char *mt_fact_word(enum mt_fact fact)
-{
-	return why_fact_words[fact];
-}

@@ -438,11 +438,8 @@ int mt_knob_is_off(const struct mt_knob *knob, const char *value);
 const char *mt_knob_process_word(enum mt_knob_process process);
 const char *mt_knob_saves_word(enum mt_knob_saves saves);
 const char *mt_knob_method_word(enum mt_knob_method method);
-const char *mt_knob_of_word(enum mt_knob_of of);
-const char *mt_knob_leaves_words(enum mt_knob_leaves leaves);
 const char *mt_knob_cost_words(enum mt_knob_cost cost);
 const char *mt_knob_fact_words(enum mt_knob_fact fact);
-const char *mt_knob_written_word(enum mt_knob_written written);
 enum mt_knob_kind mt_knob_unit_kind(enum mt_knob_unit unit);
 double mt_knob_unit_one(enum mt_knob_unit unit); /* size of one unit; for a size, in bytes */
 const char *mt_knob_beyond_word(enum mt_knob_beyond beyond);

@@ -238,8 +238,5 @@ size_t mt_why_fixes(const struct mt_why *why, const struct mt_fix_question *ques
 const char *mt_cause_word(enum mt_cause cause);
 const char *mt_action_word(enum mt_action action);
 const char *mt_need_word(enum mt_need need);
-const char *mt_tag_word(enum mt_tag tag);
-const char *mt_who_word(enum mt_who who);
-const char *mt_fact_word(enum mt_fact fact);
 
 #endif

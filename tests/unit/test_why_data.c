@@ -141,7 +141,7 @@ TEST(frames_have_their_tags)
 			printf("# %s %s:", frames[i].function, frames[i].file);
 			for (t = 0; t < MT_TAGS; t++)
 				if (tags & (uint64_t)1 << t)
-					printf(" %s", mt_tag_word((enum mt_tag)t));
+					printf(" %s", why_tag_words[t]);
 			printf("\n");
 			CHECK(!"the tags of the frame");
 		}

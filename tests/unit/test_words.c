@@ -128,7 +128,7 @@ TEST(bars_end_at_their_width)
 
 	for (i = 0; i < MT_ARRAY_SIZE(bars); i++) {
 		text = (struct text){ .file = open_memstream(&written, &size) };
-		text_bar(&text, bars[i].part, bars[i].whole, 20);
+		text_phase_bar(&text, "", bars[i].part, bars[i].whole, 20);
 		fclose(text.file);
 		CHECK_EQ(strspn(written + strspn(written, " "), "#"), bars[i].width);
 		free(written);
