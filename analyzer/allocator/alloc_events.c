@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 
 /*
@@ -96,16 +97,8 @@ int alloc_events_next(struct alloc_events *events, struct alloc_event *event)
 
 static int add_end(int64_t **seq, size_t *count, size_t *room, int64_t end)
 {
-	size_t more = *room ? 2 * *room : 64;
-	int64_t *larger;
-
-	if (*count == *room) {
-		larger = realloc(*seq, more * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		*seq = larger;
-		*room = more;
-	}
+	if (MT_ARRAY_ROOM(*seq, *count, *room))
+		return -MT_E_MEMORY;
 	(*seq)[(*count)++] = end;
 	return 0;
 }

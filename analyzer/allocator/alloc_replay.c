@@ -4,6 +4,7 @@
 #include <string.h>
 #include "alloc_events.h"
 #include "alloc_recorded.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 
 /* The live blocks before the first event. */
@@ -140,16 +141,8 @@ static int by_address(const void *a, const void *b)
 
 static int remember(struct beginning *beginning, const struct alloc_event *event)
 {
-	size_t room = beginning->room ? beginning->room * 2 : 1024;
-	struct alloc_event *larger;
-
-	if (beginning->count == beginning->room) {
-		larger = realloc(beginning->event, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		beginning->event = larger;
-		beginning->room = room;
-	}
+	if (MT_ARRAY_ROOM(beginning->event, beginning->count, beginning->room))
+		return -MT_E_MEMORY;
 	beginning->event[beginning->count++] = *event;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "engine/analysis.h"
 #include "facts/facts.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "memtrace/summary.h"
 #include "report/answer.h"
@@ -46,17 +47,11 @@ static int add_end(void *context, uint32_t process, uint32_t device, uint32_t st
 		   const struct analysis_step_device *told)
 {
 	struct verifying *verifying = context;
-	struct step_end *end = verifying->ends ? &verifying->end[verifying->ends - 1] : NULL, *grown;
-	size_t room = verifying->room ? verifying->room * 2 : 256;
+	struct step_end *end = verifying->ends ? &verifying->end[verifying->ends - 1] : NULL;
 
 	if (!end || end->process != process || end->step != step) {
-		if (verifying->ends == verifying->room) {
-			grown = realloc(verifying->end, room * sizeof(*grown));
-			if (!grown)
-				return -MT_E_MEMORY;
-			verifying->end = grown;
-			verifying->room = room;
-		}
+		if (MT_ARRAY_ROOM(verifying->end, verifying->ends, verifying->room))
+			return -MT_E_MEMORY;
 		end = &verifying->end[verifying->ends++];
 		*end = (struct step_end){ .process = process, .step = step };
 	}

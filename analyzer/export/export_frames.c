@@ -4,22 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "memtrace/array.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
 
 /* Adds an empty row. NULL: out of memory. */
 static struct export_frame *add_frame(struct export_frames *frames)
 {
-	size_t room = frames->room ? frames->room * 2 : 64;
 	struct export_frame *larger;
 
-	if (frames->count == frames->room) {
-		larger = realloc(frames->frame, room * sizeof(*larger));
-		if (!larger)
-			return NULL;
-		frames->frame = larger;
-		frames->room = room;
-	}
+	if (MT_ARRAY_ROOM(frames->frame, frames->count, frames->room))
+		return NULL;
 	larger = &frames->frame[frames->count++];
 	larger->function[0] = '\0';
 	larger->file = larger->module = "";

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "export_moment.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "query/stack_tree.h"
 #include "report/places.h"
@@ -93,16 +94,8 @@ static int by_key(const void *one, const void *other)
 
 static int keep_base(struct asked *asked, const struct part *part)
 {
-	size_t room = asked->base_room ? asked->base_room * 2 : 256;
-	struct part *larger;
-
-	if (asked->bases == asked->base_room) {
-		larger = realloc(asked->base, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		asked->base = larger;
-		asked->base_room = room;
-	}
+	if (MT_ARRAY_ROOM(asked->base, asked->bases, asked->base_room))
+		return -MT_E_MEMORY;
 	asked->base[asked->bases++] = *part;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "export_moment.h"
 #include "export_names.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
 
@@ -24,16 +25,8 @@ struct writer {
 
 static int add_weight(struct writer *writer, uint64_t bytes)
 {
-	size_t room = writer->room ? writer->room * 2 : 256;
-	uint64_t *larger;
-
-	if (writer->weights == writer->room) {
-		larger = realloc(writer->weight, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		writer->weight = larger;
-		writer->room = room;
-	}
+	if (MT_ARRAY_ROOM(writer->weight, writer->weights, writer->room))
+		return -MT_E_MEMORY;
 	writer->weight[writer->weights++] = bytes;
 	return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/ledger.h"
@@ -358,18 +359,10 @@ static int resolve(struct pass *pass)
 
 static int add_row(struct census *census, const struct mt_event *event)
 {
-	uint32_t room = census->room ? census->room * 2 : 1024;
-	struct census_row *grown;
-
 	if (census->rows >= ROWS_MAX || !what_of((uint32_t)event->flags))
 		return 0;
-	if (census->rows == census->room) {
-		grown = realloc(census->row, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		census->row = grown;
-		census->room = room;
-	}
+	if (MT_ARRAY_ROOM(census->row, census->rows, census->room))
+		return -MT_E_MEMORY;
 	census->row[census->rows++] = (struct census_row){
 		.seq = event->seq,
 		.time = event->time,

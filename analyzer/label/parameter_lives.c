@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 
@@ -221,18 +222,11 @@ struct whose {
 static int add_bytes(struct whose *whose, const struct parameter_bytes *bytes)
 {
 	struct parameter_answer *answer = whose->answer;
-	size_t room = answer->room ? answer->room * 2 : 256;
-	struct parameter_bytes *grown;
 
 	if (!bytes->site || !bytes->bytes)
 		return 0;
-	if (answer->count == answer->room) {
-		grown = realloc(answer->item, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		answer->item = grown;
-		answer->room = room;
-	}
+	if (MT_ARRAY_ROOM(answer->item, answer->count, answer->room))
+		return -MT_E_MEMORY;
 	answer->item[answer->count++] = *bytes;
 	return 0;
 }

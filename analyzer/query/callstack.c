@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "frame_kind.h"
 #include "label/owner.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
@@ -13,16 +14,8 @@
 
 int callstack_append(struct callstack *stack, const struct callstack_frame *frame)
 {
-	size_t room = stack->room ? stack->room * 2 : 32;
-	const struct callstack_frame **larger;
-
-	if (stack->count == stack->room) {
-		larger = realloc(stack->frame, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		stack->frame = larger;
-		stack->room = room;
-	}
+	if (MT_ARRAY_ROOM(stack->frame, stack->count, stack->room))
+		return -MT_E_MEMORY;
 	stack->frame[stack->count++] = frame;
 	return 0;
 }

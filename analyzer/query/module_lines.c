@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 
@@ -278,19 +279,13 @@ static int are_alike(const struct child *one, const struct child *two)
 
 static struct module_line *add_line(struct loading *loading)
 {
-	uint32_t room = loading->line_room ? loading->line_room * 2 : 256;
 	struct module_lines *modules = loading->modules;
 	struct module_line *grown;
 
 	if (!modules->lines)
 		modules->lines = 1;
-	if (modules->lines >= loading->line_room) {
-		grown = realloc(modules->line, room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		modules->line = grown;
-		loading->line_room = room;
-	}
+	if (MT_ARRAY_ROOM(modules->line, modules->lines, loading->line_room))
+		return NULL;
 	memset(&modules->line[modules->lines], 0, sizeof(*grown));
 	return &modules->line[modules->lines++];
 }

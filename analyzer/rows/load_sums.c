@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "database/db.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "row_id.h"
@@ -239,16 +240,8 @@ static int settle_waiting(struct load_sums *sums, uint32_t process, struct load_
 
 static int add_instant(struct load_sums_process *of, uint64_t seq)
 {
-	size_t room = of->room ? of->room * 2 : 64;
-	uint64_t *grown;
-
-	if (of->instants == of->room) {
-		grown = realloc(of->instant, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		of->instant = grown;
-		of->room = room;
-	}
+	if (MT_ARRAY_ROOM(of->instant, of->instants, of->room))
+		return -MT_E_MEMORY;
 	of->instant[of->instants++] = seq;
 	return 0;
 }

@@ -3,21 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 
 static int add(struct sums_instants_list *list, uint64_t seq)
 {
-	size_t room = list->room ? list->room * 2 : 64;
-	uint64_t *grown;
-
-	if (list->count == list->room) {
-		grown = realloc(list->seq, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		list->seq = grown;
-		list->room = room;
-	}
+	if (MT_ARRAY_ROOM(list->seq, list->count, list->room))
+		return -MT_E_MEMORY;
 	list->seq[list->count++] = seq;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "label/category_sizes.h"
 #include "load_sink.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "store.h"
 
@@ -77,8 +78,6 @@ static int add_birth(void *context, struct db_stmt *row)
 	struct batch *batch = context;
 	uint32_t site = (uint32_t)db_int(row, 0);
 	const struct site_key *key = &batch->analysis->attribution.site[site].key;
-	size_t room = batch->room ? batch->room * 2 : 256;
-	uint64_t *grown;
 	int error = 0;
 
 	if (key->process != batch->process || key->stack != batch->stack || db_int(row, 2) != batch->bytes ||
@@ -88,13 +87,8 @@ static int add_birth(void *context, struct db_stmt *row)
 	batch->stack = key->stack;
 	batch->bytes = db_int(row, 2);
 	batch->step = db_int(row, 3);
-	if (batch->count == batch->room) {
-		grown = realloc(batch->seq, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		batch->seq = grown;
-		batch->room = room;
-	}
+	if (MT_ARRAY_ROOM(batch->seq, batch->count, batch->room))
+		return -MT_E_MEMORY;
 	batch->seq[batch->count++] = (uint64_t)db_int(row, 1);
 	return error;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "base/tuple.h"
 #include "load.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/callstack.h"
@@ -89,16 +90,8 @@ static int place_row(struct finder *finder, const struct callstack *stack, size_
 
 static int add_row(struct finder *finder, const struct tuple *key, int64_t at)
 {
-	uint32_t room = finder->row_room ? finder->row_room * 2 : 256;
-	int64_t *larger;
-
-	if (finder->rows == finder->row_room) {
-		larger = realloc(finder->row, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		finder->row = larger;
-		finder->row_room = room;
-	}
+	if (MT_ARRAY_ROOM(finder->row, finder->rows, finder->row_room))
+		return -MT_E_MEMORY;
 	finder->row[finder->rows++] = at;
 	return tuple_add(&finder->known, key, finder->rows - 1);
 }
@@ -124,16 +117,8 @@ static int find_place(struct finder *finder, const struct callstack *stack, size
 /* Adds a stack. NULL: out of memory. */
 static struct candidates *new_candidates(struct finder *finder, int64_t node, uint8_t kinds)
 {
-	size_t room = finder->stack_room ? finder->stack_room * 2 : 256;
-	struct candidates *larger;
-
-	if (finder->stacks == finder->stack_room) {
-		larger = realloc(finder->stack, room * sizeof(*larger));
-		if (!larger)
-			return NULL;
-		finder->stack = larger;
-		finder->stack_room = room;
-	}
+	if (MT_ARRAY_ROOM(finder->stack, finder->stacks, finder->stack_room))
+		return NULL;
 	finder->stack[finder->stacks] = (struct candidates){ .node = node, .kinds = kinds, .own = 1 };
 	return &finder->stack[finder->stacks++];
 }

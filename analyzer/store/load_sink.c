@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
@@ -92,16 +93,8 @@ static int thin_span(struct load_sink *load, const struct load_phase_span *row, 
 
 static int add_batch(struct load_spans *spans, const struct load_phase_span *row)
 {
-	size_t room = spans->batch_room ? spans->batch_room * 2 : 1024;
-	struct load_batch *more;
-
-	if (spans->batches == spans->batch_room) {
-		more = realloc(spans->batch, room * sizeof(*more));
-		if (!more)
-			return -MT_E_MEMORY;
-		spans->batch = more;
-		spans->batch_room = room;
-	}
+	if (MT_ARRAY_ROOM(spans->batch, spans->batches, spans->batch_room))
+		return -MT_E_MEMORY;
 	spans->batch[spans->batches++] = (struct load_batch){ (uint32_t)row->process, (uint32_t)row->step,
 							      (uint64_t)row->first_seq };
 	return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/tuple.h"
 #include "label/owner.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "store_shared.h"
@@ -438,18 +439,12 @@ static struct tuple sum_key(const struct analysis *analysis, uint32_t number)
 static struct sum *sum_of(struct sums *sums, const struct analysis *analysis, uint32_t number)
 {
 	const struct tuple key = sum_key(analysis, number);
-	uint32_t at = tuple_find(&sums->known, &key), room = sums->room ? 2 * sums->room : 64;
-	struct sum *larger;
+	uint32_t at = tuple_find(&sums->known, &key);
 
 	if (at != TUPLE_NONE)
 		return &sums->sum[at];
-	if (sums->count == sums->room) {
-		larger = realloc(sums->sum, room * sizeof(*larger));
-		if (!larger)
-			return NULL;
-		sums->sum = larger;
-		sums->room = room;
-	}
+	if (MT_ARRAY_ROOM(sums->sum, sums->count, sums->room))
+		return NULL;
 	if (tuple_add(&sums->known, &key, sums->count))
 		return NULL;
 	sums->sum[sums->count] = (struct sum){ .site = number };

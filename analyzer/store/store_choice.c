@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "store.h"
 
 int store_held_at_peak(const struct analysis *analysis, uint32_t site)
@@ -83,9 +84,6 @@ static void sift_down(const struct choice *choice, struct largest *heap)
 /* Adds the site if it is one of the largest. Returns 0; -1: out of memory. */
 static int offer(const struct choice *choice, struct largest *heap, uint32_t site)
 {
-	uint32_t room = heap->room ? 2 * heap->room : 8;
-	uint32_t *larger;
-
 	if (heap->count == choice->most) {
 		if (heap->count && is_smaller(choice, heap->site[0], site)) {
 			heap->site[0] = site;
@@ -93,13 +91,8 @@ static int offer(const struct choice *choice, struct largest *heap, uint32_t sit
 		}
 		return 0;
 	}
-	if (heap->count == heap->room) {
-		larger = realloc(heap->site, room * sizeof(*larger));
-		if (!larger)
-			return -1;
-		heap->site = larger;
-		heap->room = room;
-	}
+	if (MT_ARRAY_ROOM(heap->site, heap->count, heap->room))
+		return -1;
 	heap->site[heap->count++] = site;
 	sift_up(choice, heap);
 	return 0;

@@ -1,6 +1,7 @@
 /* Writes the modules of a run: their names, their tree, and the peak by module. */
 #include <stdlib.h>
 #include "base/tuple.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "store.h"
 
@@ -111,21 +112,15 @@ static int add_part(struct part_sums *sums, const struct analysis *analysis, con
 		    int64_t site)
 {
 	const struct tuple key = { { (uint64_t)site, (uint64_t)submodule_of(analysis, part) } };
-	uint32_t at = tuple_find(&sums->known, &key), room = sums->room ? 2 * sums->room : 64;
-	struct parameter_bytes *larger;
+	uint32_t at = tuple_find(&sums->known, &key);
 
 	if (at != TUPLE_NONE) {
 		sums->part[at].bytes += part->bytes;
 		sums->part[at].count += part->count;
 		return 0;
 	}
-	if (sums->count == sums->room) {
-		larger = realloc(sums->part, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		sums->part = larger;
-		sums->room = room;
-	}
+	if (MT_ARRAY_ROOM(sums->part, sums->count, sums->room))
+		return -MT_E_MEMORY;
 	sums->part[sums->count] = *part;
 	return tuple_add(&sums->known, &key, sums->count++);
 }

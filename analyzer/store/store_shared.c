@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/tuple.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "rows/row_id.h"
 
@@ -27,16 +28,8 @@ struct sharing {
 
 static int add_text(struct texts *texts, const struct tuple *key, const char *text)
 {
-	uint32_t room = texts->room ? texts->room * 2 : 1024;
-	const char **grown;
-
-	if (texts->count == texts->room) {
-		grown = realloc(texts->text, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		texts->text = grown;
-		texts->room = room;
-	}
+	if (MT_ARRAY_ROOM(texts->text, texts->count, texts->room))
+		return -MT_E_MEMORY;
 	texts->text[texts->count] = text;
 	return tuple_add(&texts->known, key, texts->count++);
 }
@@ -71,18 +64,12 @@ static uint32_t string_number(struct sharing *sharing, const struct mt_defs *def
 /* The id of the first equal definition: `own`, if there is none before. 0: out of memory. */
 static int64_t first_id(struct sharing *sharing, struct tuple_table *known, const struct tuple *key, int64_t own)
 {
-	uint32_t at = tuple_find(known, key), room = sharing->id_room ? sharing->id_room * 2 : 1024;
-	int64_t *grown;
+	uint32_t at = tuple_find(known, key);
 
 	if (at != TUPLE_NONE)
 		return sharing->id[at];
-	if (sharing->ids == sharing->id_room) {
-		grown = realloc(sharing->id, room * sizeof(*grown));
-		if (!grown)
-			return 0;
-		sharing->id = grown;
-		sharing->id_room = room;
-	}
+	if (MT_ARRAY_ROOM(sharing->id, sharing->ids, sharing->id_room))
+		return 0;
 	sharing->id[sharing->ids] = own;
 	return tuple_add(known, key, sharing->ids++) ? 0 : own;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 
 static void fill_frame(struct callstack_frame *to, const struct mt_defs *defs, const struct mt_frame *frame)
@@ -72,16 +73,10 @@ static uint64_t number_of(const struct site_names *names, const struct callstack
 /* The words of the place whose key this is, in names->name[names->count]. */
 static int add_name(struct site_names *names, const struct tuple *key, size_t user)
 {
-	uint32_t room = names->room ? names->room * 2 : 64;
 	struct site_name *larger;
 
-	if (names->count == names->room) {
-		larger = realloc(names->name, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		names->name = larger;
-		names->room = room;
-	}
+	if (MT_ARRAY_ROOM(names->name, names->count, names->room))
+		return -MT_E_MEMORY;
 	larger = &names->name[names->count];
 	callstack_function_of(larger->function, sizeof(larger->function), &names->stack, user);
 	callstack_place_of(larger->place, sizeof(larger->place), &names->stack, user);

@@ -2,23 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "import_impl.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
 static int add(struct import_entries *entries, const struct import_entry *entry)
 {
-	size_t room = entries->room ? entries->room * 2 : 1024;
-	struct import_entry *larger;
-
 	if (entries->count == UINT32_MAX)
 		return -MT_E_LIMIT;
-	if (entries->count == entries->room) {
-		larger = realloc(entries->entry, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		entries->entry = larger;
-		entries->room = room;
-	}
+	if (MT_ARRAY_ROOM(entries->entry, entries->count, entries->room))
+		return -MT_E_MEMORY;
 	entries->entry[entries->count] = *entry;
 	entries->entry[entries->count].order = (uint32_t)entries->count;
 	entries->count++;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "knobs_source.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
@@ -412,18 +413,11 @@ static int check_knob(struct knobs_source *source)
 static int add_knob(struct knobs_source *source)
 {
 	struct mt_knob_file *file = source->file;
-	uint32_t max = source->knobs_max ? source->knobs_max * 2 : 16;
-	struct mt_knob *larger;
 
 	if (file->knobs == KNOBS_MAX)
 		return yaml_cursor_fail(source->yaml, "more than %u knobs", KNOBS_MAX);
-	if (file->knobs == source->knobs_max) {
-		larger = realloc(file->knob, max * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		file->knob = larger;
-		source->knobs_max = max;
-	}
+	if (MT_ARRAY_ROOM(file->knob, file->knobs, source->knobs_max))
+		return -MT_E_MEMORY;
 	source->knob = &file->knob[file->knobs++];
 	memset(source->knob, 0, sizeof(*source->knob));
 	source->name = &source->knob->name;

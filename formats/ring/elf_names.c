@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/copy.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/clock.h"
 #include "memtrace/error.h"
@@ -186,18 +187,10 @@ static size_t first_from(const struct elf_name *wanted, size_t count, uint64_t s
 
 static int add_candidate(struct candidates *list, const struct candidate *candidate)
 {
-	size_t room = list->room ? list->room * 2 : 256;
-	struct candidate *larger;
-
 	if (list->count == CANDIDATES_MAX)
 		return -MT_E_LIMIT;
-	if (list->count == list->room) {
-		larger = realloc(list->item, room * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		list->item = larger;
-		list->room = room;
-	}
+	if (MT_ARRAY_ROOM(list->item, list->count, list->room))
+		return -MT_E_MEMORY;
 	list->item[list->count++] = *candidate;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/yaml_cursor.h"
@@ -203,18 +204,11 @@ static void complete_rule(struct rule *rule)
 static int add_rule(struct source *source, struct rule **rule)
 {
 	struct rule_file *file = source->file;
-	size_t max = source->rules_max ? source->rules_max * 2 : 32;
-	struct rule *larger;
 
 	if (file->rules == RULES_MAX)
 		return yaml_cursor_fail(source->yaml, "more than %u rules", RULES_MAX);
-	if (file->rules == source->rules_max) {
-		larger = realloc(file->rule, max * sizeof(*larger));
-		if (!larger)
-			return -MT_E_MEMORY;
-		file->rule = larger;
-		source->rules_max = max;
-	}
+	if (MT_ARRAY_ROOM(file->rule, file->rules, source->rules_max))
+		return -MT_E_MEMORY;
 	*rule = &file->rule[file->rules++];
 	memset(*rule, 0, sizeof(**rule));
 	return 0;

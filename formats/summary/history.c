@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 #include "trace/chunk.h"
@@ -46,16 +47,10 @@ static void *copy(const void *from, size_t count, size_t size)
 
 int history_add(struct history *history, const struct mt_summary *record)
 {
-	size_t room = history->room ? history->room * 2 : 16;
-	struct mt_summary *grown, *added;
+	struct mt_summary *added;
 
-	if (history->records == history->room) {
-		grown = realloc(history->record, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		history->record = grown;
-		history->room = room;
-	}
+	if (MT_ARRAY_ROOM(history->record, history->records, history->room))
+		return -MT_E_MEMORY;
 	added = &history->record[history->records];
 	*added = *record;
 	added->device = copy(record->device, record->devices, sizeof(*record->device));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "history.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
 
@@ -123,15 +124,8 @@ static void erase(struct tally *tally, const struct cohort *key)
 
 static int add_number(uint32_t **list, uint32_t *count, uint32_t *room, uint32_t number)
 {
-	uint32_t more = *room ? *room * 2 : 256, *grown;
-
-	if (*count == *room) {
-		grown = realloc(*list, more * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		*list = grown;
-		*room = more;
-	}
+	if (MT_ARRAY_ROOM(*list, *count, *room))
+		return -MT_E_MEMORY;
 	(*list)[(*count)++] = number;
 	return 0;
 }

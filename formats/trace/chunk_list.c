@@ -12,6 +12,7 @@
 #include <string.h>
 #include "chunk.h"
 #include "codec.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 
 #define SEARCH_BYTES 16384u /* bytes looked through at a time */
@@ -29,18 +30,10 @@ void mt_chunk_list_release(struct mt_chunk_list *list)
 
 int mt_chunk_list_add(struct mt_chunk_list *list, const struct mt_chunk_info *info)
 {
-	uint32_t capacity = list->capacity ? 2 * list->capacity : 64;
-	struct mt_chunk_info *grown;
-
 	if (list->count >= MT_CHUNKS_MAX)
 		return -MT_E_LIMIT;
-	if (list->count >= list->capacity) {
-		grown = realloc(list->info, capacity * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		list->info = grown;
-		list->capacity = capacity;
-	}
+	if (MT_ARRAY_ROOM(list->info, list->count, list->capacity))
+		return -MT_E_MEMORY;
 	list->info[list->count++] = *info;
 	return 0;
 }

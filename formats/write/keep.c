@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 
 #define CUDA_ERROR_OUT_OF_MEMORY 2u
@@ -345,16 +346,8 @@ static void follow_windows(struct keep *keep, const struct mt_chunk_info *list, 
 
 int keep_chunks_add(struct keep_chunks *chunks, const struct keep_chunk *chunk)
 {
-	uint32_t room = chunks->room ? 2 * chunks->room : 64;
-	struct keep_chunk *grown;
-
-	if (chunks->count == chunks->room) {
-		grown = realloc(chunks->item, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		chunks->item = grown;
-		chunks->room = room;
-	}
+	if (MT_ARRAY_ROOM(chunks->item, chunks->count, chunks->room))
+		return -MT_E_MEMORY;
 	chunks->item[chunks->count++] = *chunk;
 	return 0;
 }

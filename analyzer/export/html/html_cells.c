@@ -7,6 +7,7 @@
 #include "export/export_names.h"
 #include "html.h"
 #include "label/owner.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "query/stack_tree.h"
 #include "report/answer.h"
@@ -22,16 +23,8 @@ struct column_of_numbers {
 
 static int push(struct column_of_numbers *column, uint32_t number)
 {
-	uint32_t room = column->room ? column->room * 2 : 256;
-	uint32_t *grown;
-
-	if (column->count == column->room) {
-		grown = realloc(column->number, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		column->number = grown;
-		column->room = room;
-	}
+	if (MT_ARRAY_ROOM(column->number, column->count, column->room))
+		return -MT_E_MEMORY;
 	column->number[column->count++] = number;
 	return 0;
 }

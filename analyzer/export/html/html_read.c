@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "html.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
 #include "report/report.h"
@@ -66,15 +67,9 @@ static int read_sites(struct reading *reading)
 static int take_mark(void *context, struct db_stmt *row)
 {
 	struct reading *reading = context;
-	struct mark *grown;
 
-	if (reading->marks == reading->marks_room) {
-		reading->marks_room = reading->marks_room ? reading->marks_room * 2 : 16;
-		grown = realloc(reading->mark, reading->marks_room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		reading->mark = grown;
-	}
+	if (MT_ARRAY_ROOM(reading->mark, reading->marks, reading->marks_room))
+		return -MT_E_MEMORY;
 	reading->mark[reading->marks++] = (struct mark){ .device = (uint32_t)db_int(row, 0),
 							 .oom = db_int(row, 1),
 							 .changes = (uint64_t)db_int(row, 2),

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "check.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/command.h"
@@ -38,16 +39,10 @@ struct measured {
 /* Adds a figure. NULL: out of memory. */
 static struct figure *add_figure(struct measured *measured, const char *rule, int64_t bytes)
 {
-	size_t room = measured->room ? measured->room * 2 : 32;
 	struct figure *larger;
 
-	if (measured->count == measured->room) {
-		larger = realloc(measured->figure, room * sizeof(*larger));
-		if (!larger)
-			return NULL;
-		measured->figure = larger;
-		measured->room = room;
-	}
+	if (MT_ARRAY_ROOM(measured->figure, measured->count, measured->room))
+		return NULL;
 	larger = &measured->figure[measured->count++];
 	*larger = (struct figure){ .rule = rule, .bytes = bytes };
 	return larger;

@@ -3,21 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "check.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 #include "query/query.h"
 
 struct check_finding *check_add(struct check *check, const char *rule)
 {
-	size_t room = check->room ? check->room * 2 : 8;
 	struct check_finding *finding;
 
-	if (check->count == check->room) {
-		finding = realloc(check->finding, room * sizeof(*finding));
-		if (!finding)
-			return NULL;
-		check->finding = finding;
-		check->room = room;
-	}
+	if (MT_ARRAY_ROOM(check->finding, check->count, check->room))
+		return NULL;
 	finding = &check->finding[check->count++];
 	memset(finding, 0, sizeof(*finding));
 	finding->rule = rule;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
@@ -12,16 +13,10 @@
 /* Adds a failure. NULL: out of memory. */
 static struct oom_failure *add_failure(struct oom_failures *all)
 {
-	size_t room = all->room ? all->room * 2 : 8;
 	struct oom_failure *grown;
 
-	if (all->count == all->room) {
-		grown = realloc(all->failure, room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		all->failure = grown;
-		all->room = room;
-	}
+	if (MT_ARRAY_ROOM(all->failure, all->count, all->room))
+		return NULL;
 	grown = &all->failure[all->count++];
 	memset(grown, 0, sizeof(*grown));
 	return grown;

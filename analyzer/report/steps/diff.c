@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
@@ -72,13 +73,8 @@ static int add_row(void *context, struct db_stmt *stmt)
 	struct diff_row *rows;
 	int phase = mt_phase_parse(db_text(stmt, 5), strlen(db_text(stmt, 5)));
 
-	if (table->count == table->room) {
-		table->room = table->room ? 2 * table->room : 64;
-		rows = realloc(table->row, table->room * sizeof(*rows));
-		if (!rows)
-			return -MT_E_MEMORY;
-		table->row = rows;
-	}
+	if (MT_ARRAY_ROOM(table->row, table->count, table->room))
+		return -MT_E_MEMORY;
 	rows = &table->row[table->count++];
 	*rows = (struct diff_row){ .device = db_int(stmt, 0),
 				   .key = strdup(db_text(stmt, 1)),

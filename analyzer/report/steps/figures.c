@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 
 /* ---- what each phase keeps ---- */
@@ -217,16 +218,10 @@ COLUMN_TABLE(let_go, struct let_go_row, LET_GO_COLUMNS)
 static int take_row(void *context, struct db_stmt *stmt)
 {
 	struct let_go *let_go = context;
-	size_t room = let_go->room ? let_go->room * 2 : 64;
 	struct let_go_row *row;
 
-	if (let_go->count == let_go->room) {
-		row = realloc(let_go->row, room * sizeof(*row));
-		if (!row)
-			return -MT_E_MEMORY;
-		let_go->row = row;
-		let_go->room = room;
-	}
+	if (MT_ARRAY_ROOM(let_go->row, let_go->count, let_go->room))
+		return -MT_E_MEMORY;
 	row = &let_go->row[let_go->count++];
 	*row = (struct let_go_row){ .step = db_int(stmt, 0),
 				    .steps = db_int(stmt, 1),

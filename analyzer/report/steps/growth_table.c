@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "growth.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "query/stack_tree.h"
@@ -9,15 +10,8 @@
 
 struct growth_place *growth_list_add(struct growth_list *list, const struct growth_place *place)
 {
-	struct growth_place *more;
-
-	if (list->count == list->room) {
-		list->room = list->room ? 2 * list->room : 64;
-		more = realloc(list->place, list->room * sizeof(*more));
-		if (!more)
-			return NULL;
-		list->place = more;
-	}
+	if (MT_ARRAY_ROOM(list->place, list->count, list->room))
+		return NULL;
 	list->place[list->count] = *place;
 	return &list->place[list->count++];
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "database/db.h"
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
@@ -99,16 +100,10 @@ static struct phases_device *find_device(struct phases *phases, int64_t id)
 static int take_device(void *context, struct db_stmt *stmt)
 {
 	struct phases *phases = ((struct loading *)context)->phases;
-	size_t room = phases->room ? phases->room * 2 : 4;
 	struct phases_device *device;
 
-	if (phases->count == phases->room) {
-		device = realloc(phases->device, room * sizeof(*device));
-		if (!device)
-			return -MT_E_MEMORY;
-		phases->device = device;
-		phases->room = room;
-	}
+	if (MT_ARRAY_ROOM(phases->device, phases->count, phases->room))
+		return -MT_E_MEMORY;
 	device = &phases->device[phases->count++];
 	memset(device, 0, sizeof(*device));
 	device->id = db_int(stmt, 0);
@@ -159,16 +154,9 @@ static int take_runs(void *context, struct db_stmt *stmt)
 static int take_run(void *context, struct db_stmt *stmt)
 {
 	struct loading *loading = context;
-	size_t room = loading->room ? loading->room * 2 : 256;
-	struct run *grown;
 
-	if (loading->count == loading->room) {
-		grown = realloc(loading->run, room * sizeof(*grown));
-		if (!grown)
-			return -MT_E_MEMORY;
-		loading->run = grown;
-		loading->room = room;
-	}
+	if (MT_ARRAY_ROOM(loading->run, loading->count, loading->room))
+		return -MT_E_MEMORY;
 	loading->run[loading->count++] = (struct run){
 		.process = db_int(stmt, 0),
 		.first_seq = db_int(stmt, 1),

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
@@ -19,16 +20,10 @@ static int same_lane(const struct steps_lane *lane, int64_t process, int64_t dev
 
 static struct steps_lane *add_lane(struct steps *steps, const struct db_stmt *stmt)
 {
-	size_t room = steps->room ? steps->room * 2 : 4;
 	struct steps_lane *lane;
 
-	if (steps->count == steps->room) {
-		lane = realloc(steps->lane, room * sizeof(*lane));
-		if (!lane)
-			return NULL;
-		steps->lane = lane;
-		steps->room = room;
-	}
+	if (MT_ARRAY_ROOM(steps->lane, steps->count, steps->room))
+		return NULL;
 	lane = &steps->lane[steps->count++];
 	memset(lane, 0, sizeof(*lane));
 	lane->process = db_int(stmt, 0);
@@ -44,16 +39,10 @@ static struct steps_lane *add_lane(struct steps *steps, const struct db_stmt *st
 
 static struct steps_row *add_row(struct steps_lane *lane)
 {
-	size_t room = lane->room ? lane->room * 2 : 8;
 	struct steps_row *row;
 
-	if (lane->count == lane->room) {
-		row = realloc(lane->row, room * sizeof(*row));
-		if (!row)
-			return NULL;
-		lane->row = row;
-		lane->room = room;
-	}
+	if (MT_ARRAY_ROOM(lane->row, lane->count, lane->room))
+		return NULL;
 	row = &lane->row[lane->count++];
 	memset(row, 0, sizeof(*row));
 	return row;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/finding.h"
@@ -20,18 +21,11 @@ static int take_instant(void *context, struct db_stmt *row)
 	struct retained_alive *alive = context;
 	const char *word = db_text(row, 2);
 	int phase = mt_phase_parse(word, strlen(word));
-	size_t room = alive->room ? alive->room * 2 : 64;
-	struct retained_instant *more;
 
 	if (phase < 0 || (alive->question->to && strcmp(word, alive->question->to) != 0))
 		return 0;
-	if (alive->instants == alive->room) {
-		more = realloc(alive->instant, room * sizeof(*more));
-		if (!more)
-			return -MT_E_MEMORY;
-		alive->instant = more;
-		alive->room = room;
-	}
+	if (MT_ARRAY_ROOM(alive->instant, alive->instants, alive->room))
+		return -MT_E_MEMORY;
 	alive->instant[alive->instants++] = (struct retained_instant){ db_int(row, 0), db_int(row, 1), db_int(row, 3),
 								       db_int(row, 4), phase };
 	return 0;
@@ -79,16 +73,8 @@ static const struct retained_instant *first_of(const struct retained_alive *aliv
 
 static struct retained_crossing *add(struct retained_crossings *list, const struct retained_crossing *entry)
 {
-	size_t room = list->room ? list->room * 2 : 64;
-	struct retained_crossing *more;
-
-	if (list->count == list->room) {
-		more = realloc(list->crossing, room * sizeof(*more));
-		if (!more)
-			return NULL;
-		list->crossing = more;
-		list->room = room;
-	}
+	if (MT_ARRAY_ROOM(list->crossing, list->count, list->room))
+		return NULL;
 	list->crossing[list->count] = *entry;
 	return &list->crossing[list->count++];
 }

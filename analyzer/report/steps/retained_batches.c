@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/finding.h"
@@ -36,16 +37,8 @@ struct batch_move {
 
 static int add_step(struct retained_batches *batches, int64_t step)
 {
-	size_t room = batches->step_room ? batches->step_room * 2 : 64;
-	struct batch_step *more;
-
-	if (batches->steps == batches->step_room) {
-		more = realloc(batches->step, room * sizeof(*more));
-		if (!more)
-			return -MT_E_MEMORY;
-		batches->step = more;
-		batches->step_room = room;
-	}
+	if (MT_ARRAY_ROOM(batches->step, batches->steps, batches->step_room))
+		return -MT_E_MEMORY;
 	batches->step[batches->steps++] = (struct batch_step){ .step = step, .first = batches->begins };
 	return 0;
 }
@@ -65,8 +58,6 @@ static int take_begin(void *context, struct db_stmt *row)
 {
 	struct retained_batches *batches = context;
 	int64_t step = db_int(row, 0), seq = db_int(row, 1);
-	size_t room = batches->begin_room ? batches->begin_room * 2 : 256;
-	int64_t *more;
 	int error;
 
 	if (!batches->steps || batches->step[batches->steps - 1].step != step) {
@@ -75,13 +66,8 @@ static int take_begin(void *context, struct db_stmt *row)
 		if (error)
 			return error;
 	}
-	if (batches->begins == batches->begin_room) {
-		more = realloc(batches->begin, room * sizeof(*more));
-		if (!more)
-			return -MT_E_MEMORY;
-		batches->begin = more;
-		batches->begin_room = room;
-	}
+	if (MT_ARRAY_ROOM(batches->begin, batches->begins, batches->begin_room))
+		return -MT_E_MEMORY;
 	batches->begin[batches->begins++] = seq;
 	batches->step[batches->steps - 1].count++;
 	return 0;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/finding.h"
@@ -11,16 +12,9 @@
 static int take_site(void *context, struct db_stmt *row)
 {
 	struct retained_lives *lives = context;
-	size_t room = lives->room ? lives->room * 2 : 256;
-	struct retained_site *more;
 
-	if (lives->sites == lives->room) {
-		more = realloc(lives->site, room * sizeof(*more));
-		if (!more)
-			return -MT_E_MEMORY;
-		lives->site = more;
-		lives->room = room;
-	}
+	if (MT_ARRAY_ROOM(lives->site, lives->sites, lives->room))
+		return -MT_E_MEMORY;
 	lives->site[lives->sites++] = (struct retained_site){ .id = db_int(row, 0),
 							      .node = db_int(row, 1),
 							      .first_node = db_int(row, 2),

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "report/answer.h"
@@ -23,15 +24,9 @@ static int note_most(struct reading *reading, const struct tape_event *event)
 {
 	uint32_t site = TAPE_SITE(event->cell), i;
 	struct model_site *into = reading->model->site;
-	void *grown;
 
-	if (reading->moves == reading->room) {
-		reading->room = reading->room ? 2 * reading->room : 64;
-		grown = realloc(reading->moved, reading->room * sizeof(*reading->moved));
-		if (!grown)
-			return -MT_E_MEMORY;
-		reading->moved = grown;
-	}
+	if (MT_ARRAY_ROOM(reading->moved, reading->moves, reading->room))
+		return -MT_E_MEMORY;
 	reading->held[site] += (uint64_t)event->bytes;
 	reading->moved[reading->moves++] = site;
 	for (i = 0; i < reading->moves && !event->more; i++)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "liveset_impl.h"
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 
 const char *const liveset_sort_words[LIVESET_SORTS] = {
@@ -28,18 +29,10 @@ void liveset_release(struct liveset *live)
 /* Returns the entry of a cell, and makes it if it is new. NULL: out of memory. */
 static struct tape_held *held_of(struct liveset *live, uint32_t cell)
 {
-	uint32_t room = live->held_room ? live->held_room * 2 : 1024;
-	struct tape_held *grown;
-
 	if (live->slot[cell])
 		return &live->held[live->slot[cell] - 1];
-	if (live->helds == live->held_room) {
-		grown = realloc(live->held, room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		live->held = grown;
-		live->held_room = room;
-	}
+	if (MT_ARRAY_ROOM(live->held, live->helds, live->held_room))
+		return NULL;
 	live->held[live->helds] = (struct tape_held){ .cell = cell };
 	live->slot[cell] = ++live->helds;
 	return &live->held[live->helds - 1];

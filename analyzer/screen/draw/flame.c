@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/array.h"
 #include "memtrace/error.h"
 
 /* ---- the tree ---- */
@@ -231,17 +232,11 @@ uint64_t flame_bytes(const struct flame *flame, struct flame_part part, uint32_t
 
 static struct flame_box *add_box(struct flame_layout *layout, struct flame_part part, uint32_t above, int depth)
 {
-	struct flame_box *box = layout->box;
-	uint32_t room = layout->room ? 2 * layout->room : 256;
+	struct flame_box *box;
 
-	if (layout->boxes == layout->room) {
-		box = realloc(layout->box, room * sizeof(*box));
-		if (!box)
-			return NULL;
-		layout->box = box;
-		layout->room = room;
-	}
-	box += layout->boxes++;
+	if (MT_ARRAY_ROOM(layout->box, layout->boxes, layout->room))
+		return NULL;
+	box = &layout->box[layout->boxes++];
 	*box = (struct flame_box){ .part = part, .above = above, .depth = depth };
 	if (depth >= layout->depth)
 		layout->depth = depth + 1;
