@@ -129,19 +129,6 @@ static int store_sources(struct db_stmt *stmt, const struct analysis_process *pr
 	return error;
 }
 
-int store_each_process(struct db *db, const struct analysis *analysis, const char *sql,
-		       int (*rows)(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number))
-{
-	struct db_stmt *stmt;
-	uint32_t i;
-	int error = db_prepare(db, &stmt, sql);
-
-	for (i = 0; i < analysis->processes && !error; i++)
-		error = rows(stmt, &analysis->process[i], i);
-	db_finish(stmt);
-	return error;
-}
-
 /* ---- devices ---- */
 
 /* The order in which people count devices: GPUs by their ordinal, then the CPU. Equal devices keep their order in the array. */

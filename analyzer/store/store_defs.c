@@ -31,6 +31,19 @@ void store_bind_id(struct db_stmt *stmt, int parameter, int64_t id)
 		db_bind_null(stmt, parameter);
 }
 
+int store_each_process(struct db *db, const struct analysis *analysis, const char *sql,
+		       int (*rows)(struct db_stmt *stmt, const struct analysis_process *process, uint32_t number))
+{
+	struct db_stmt *stmt;
+	uint32_t i;
+	int error = db_prepare(db, &stmt, sql);
+
+	for (i = 0; i < analysis->processes && !error; i++)
+		error = rows(stmt, &analysis->process[i], i);
+	db_finish(stmt);
+	return error;
+}
+
 /* The rows that a definition needs. */
 enum need {
 	NEED_NOTHING,
