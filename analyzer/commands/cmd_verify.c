@@ -172,7 +172,7 @@ static void print_others(const struct analysis_process *process)
 {
 	char gpu[64], host[64], notes[64];
 
-	text_say("  besides     %s and %s, %s of the driver\n",
+	text_say("  also read   %s and %s, %s of the driver\n",
 		 text_count(gpu, sizeof(gpu), process->kinds[MT_GPU_SAMPLE], "GPU sample"),
 		 text_count(host, sizeof(host), process->kinds[MT_HOST_SAMPLE], "host sample"),
 		 text_count(notes, sizeof(notes), process->kinds[MT_DRIVER_NOTE], "note"));

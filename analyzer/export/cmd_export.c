@@ -39,11 +39,13 @@ static const struct command_option own_options[] = {
 	{ 'o', "output", "FILE",
 	  "the file to write (-: standard output); without it, a file named after the trace. An older file is kept as FILE.old" },
 	{ OPTION_AT, "at", "WHEN",
-	  "formats of one moment: not the peak but oom (the last out-of-memory error), the peak of step:N, or a time since the "
-	  "run began (12.5s, 300ms)",
+	  "formats of one moment: peak (default), oom (the last out-of-memory error), step:N (the peak of step N), or a time "
+	  "since the run began (12.5s, 300ms)",
 	  "peak oom step:N TIME" },
-	{ OPTION_SINCE, "since", "TIME", "only what happens from then on; of one moment: only what has grown since" },
-	{ OPTION_UNTIL, "until", "TIME", "only what happens until then; of one moment: the bytes at that time" },
+	{ OPTION_SINCE, "since", "TIME",
+	  "leave out what happens before; formats of one moment: only what has grown since" },
+	{ OPTION_UNTIL, "until", "TIME",
+	  "leave out what happens later; formats of one moment: the bytes at that time" },
 	{ OPTION_STEPS, "steps", "A..B", "only these steps (A alone: one)" },
 	{ OPTION_BY, "by", "ROWS", "rows of flame graphs: the call stack, or the modules of the model",
 	  "stack module" },

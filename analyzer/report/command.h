@@ -29,18 +29,18 @@ typedef int command_function(int argc, char **argv); /* argv[0] is the command's
 	X(top, "TRACE...|DB", "what filled the device at its peak")                 \
 	X(tui, "TRACE...|DB", "the timeline, in the terminal")                      \
 	X(live, "[TRACE...]", "the timeline of recordings that still run")          \
-	X(wait, "TRACE...", "for scripts: until out of memory, or a step")          \
+	X(wait, "TRACE...", "wait for an out-of-memory error, or a step")           \
 	X(phases, "TRACE...|DB", "what each phase took, and what it left behind")   \
 	X(steps, "TRACE...|DB", "peak of each step, and whether the run grows")     \
-	X(growth, "TRACE...|DB", "whether it grows, where, and who keeps it")       \
-	X(oom, "TRACE...|DB", "what the failed request met, and what to do")        \
+	X(growth, "TRACE...|DB", "whether memory grows, and which line keeps it")   \
+	X(oom, "TRACE...|DB", "why a request failed, and what to do")               \
 	X(advise, "TRACE...|DB", "which setting to change, and what it saves")      \
 	X(check, "TRACE...|DB", "limits on peak and growth, for CI")                \
 	X(retained, "TRACE...|DB", "what outlives the step or phase that made it")  \
-	X(frag, "TRACE...|DB", "idle memory of the allocator, and what pins it")    \
+	X(frag, "TRACE...|DB", "idle memory of the allocator, and who pins it")     \
 	X(diff, "A B", "what changed between two runs")                             \
-	X(info, "TRACE...", "what is in a trace, and what is not")                  \
-	X(verify, "TRACE...", "every chunk, our totals against the allocator's")    \
+	X(info, "TRACE...", "what was recorded, and what was not")                  \
+	X(verify, "TRACE...", "check each chunk, and totals with PyTorch's")        \
 	X(load, "TRACE... -o DB", "make a SQLite database of a run")                \
 	X(export, "TRACE...|DB", "a run in the format of another program")          \
 	X(import, "SNAPSHOT -o TRACE", "make a trace of a PyTorch memory snapshot") \

@@ -18,23 +18,22 @@ struct command_option {
 enum { COMMAND_RULES = 256, COMMAND_JSON, COMMAND_BRIEF, COMMAND_NUMBER, COMMAND_ALL, COMMAND_FULL, COMMAND_OWN = 300 };
 
 /* Options of commands that read traces (command_getopt applies --all and --full), and of commands with a JSON answer. */
-#define COMMAND_RULES_OPTION                                                                                       \
-	{ COMMAND_ALL, "all", NULL,                                                                                \
-	  "take all traces as one run (else those of another run than the newest are left "                        \
-	  "out)" },                                                                                                \
-	{                                                                                                          \
-		COMMAND_RULES, "rules", "FILE", "more phase rules, before the built-in ones (may be given again)", \
+#define COMMAND_RULES_OPTION                                                                                 \
+	{ COMMAND_ALL, "all", NULL, "take all traces as one run (default: those of the newest run alone)" }, \
+	{                                                                                                    \
+		COMMAND_RULES, "rules", "FILE",                                                              \
+			"more phase rules, which go before the built-in ones (may be repeated)",             \
 	}
-#define COMMAND_JSON_OPTION                                                        \
-	{                                                                          \
-		COMMAND_JSON, "json", NULL, "for programs; bytes and nanoseconds", \
+#define COMMAND_JSON_OPTION                                                         \
+	{                                                                           \
+		COMMAND_JSON, "json", NULL, "print JSON, in bytes and nanoseconds", \
 	}
 
 /* Option of commands that answer from sums (LOAD_STEPS, LOAD_SUMS) or from the facts of a trace. */
-#define COMMAND_FULL_OPTION                                                                                          \
-	{                                                                                                            \
-		COMMAND_FULL, "full", NULL,                                                                          \
-			"read every event, and keep each allocation instead of sums: the same answer, in more time", \
+#define COMMAND_FULL_OPTION                                                                                       \
+	{                                                                                                         \
+		COMMAND_FULL, "full", NULL,                                                                       \
+			"read every event and keep each allocation, without sums: the same answer, in more time", \
 	}
 
 /* Whether --full was given. */

@@ -37,38 +37,38 @@ enum action {
  * Numbers and flags are members of struct memrec_options.
  */
 #define MEMBER(name) offsetof(struct memrec_options, name)
-#define OPTION_LIST(X)                                                                                                \
-	X('o', "output", "FILE", SET_OUTPUT, 0,                                                                       \
-	  "the trace (default trace.zst); %p pid, %r rank, %h host, %% a %.\n"                                        \
-	  "An older file is kept as FILE.old")                                                                        \
-	X(0, "steps", "N", SET_NUMBER, MEMBER(steps), "stop recording after N steps (default 0: the whole run)")      \
-	X(0, "duration", "S", SET_NUMBER, MEMBER(duration),                                                           \
-	  "stop recording after S seconds (default 0: the whole run)")                                                \
-	X(0, "skip", "N", SET_NUMBER, MEMBER(skip), "let N steps pass first")                                         \
-	X(0, "paused", NULL, SET_FLAG, MEMBER(paused), "record nothing until memrec start; then until memrec stop")   \
-	X(0, "step-mark", "PATTERN", SET_STEP_MARK, 0,                                                                \
-	  "what one step is: an NVTX range or a Python function\n"                                                    \
-	  "(default auto)")                                                                                           \
-	X(0, "depth", "N", SET_NUMBER, MEMBER(depth), "frames kept per stack (default 32; 0: none)")                  \
-	X(0, "stacks", "LIST", SET_STACKS, 0,                                                                         \
-	  "python,native | python | native | none (default: Python, and native\n"                                     \
-	  "frames where they are cheap or the only ones)")                                                            \
-	X(0, "keep", "SIZE", SET_SIZE, MEMBER(keep), "flight recorder: keep only the newest SIZE of trace (256MiB)")  \
-	X(0, "cpu", NULL, SET_FLAG, MEMBER(cpu), "record CPU tensors too (by itself where there is no GPU)")          \
-	X(0, "no-cupti", NULL, SET_FLAG, MEMBER(no_cupti),                                                            \
-	  "leave CUPTI to another tool: no driver calls in the trace")                                                \
-	X(0, "yield-cupti", NULL, SET_FLAG, MEMBER(yield_cupti),                                                      \
-	  "give CUPTI to another tool of the program as long as it\n"                                                 \
-	  "wants it (torch.profiler): no driver calls in the trace meanwhile")                                        \
-	X(0, "no-census", NULL, SET_FLAG, MEMBER(no_census),                                                          \
-	  "do not ask PyTorch what its weights, gradients and optimizer\n"                                            \
-	  "states are")                                                                                               \
-	X(0, "no-modules", NULL, SET_FLAG, MEMBER(no_modules), "do not note which module (layer) a frame belongs to") \
-	X(0, "live", NULL, SET_LIVE, 0, "show the timeline while recording; what COMMAND prints goes to FILE.log")    \
-	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                        \
-	X('q', "quiet", NULL, SET_QUIET, 0, "print errors alone: no summary, no last words")                          \
-	X('v', "verbose", NULL, SET_VERBOSE, 0, "print what is recorded how, too")                                    \
-	X('h', "help", NULL, SET_HELP, 0, "this text")                                                                \
+#define OPTION_LIST(X)                                                                                               \
+	X('o', "output", "FILE", SET_OUTPUT, 0,                                                                      \
+	  "the trace (default trace.zst); %p pid, %r rank, %h host, %% a %.\n"                                       \
+	  "An older file is kept as FILE.old")                                                                       \
+	X(0, "steps", "N", SET_NUMBER, MEMBER(steps), "stop recording after N steps (default 0: the whole run)")     \
+	X(0, "duration", "S", SET_NUMBER, MEMBER(duration),                                                          \
+	  "stop recording after S seconds (default 0: the whole run)")                                               \
+	X(0, "skip", "N", SET_NUMBER, MEMBER(skip), "let N steps pass first")                                        \
+	X(0, "paused", NULL, SET_FLAG, MEMBER(paused), "record nothing until memrec start; then until memrec stop")  \
+	X(0, "step-mark", "PATTERN", SET_STEP_MARK, 0,                                                               \
+	  "what one step is: an NVTX range or a Python function\n"                                                   \
+	  "(default auto)")                                                                                          \
+	X(0, "depth", "N", SET_NUMBER, MEMBER(depth), "frames kept per stack (default 32; 0: none)")                 \
+	X(0, "stacks", "LIST", SET_STACKS, 0,                                                                        \
+	  "python,native | python | native | none (default: Python, and native\n"                                    \
+	  "frames where they are cheap or the only ones)")                                                           \
+	X(0, "keep", "SIZE", SET_SIZE, MEMBER(keep), "flight recorder: keep only the newest SIZE of trace (256MiB)") \
+	X(0, "cpu", NULL, SET_FLAG, MEMBER(cpu), "record CPU tensors, too (the default without a GPU)")              \
+	X(0, "no-cupti", NULL, SET_FLAG, MEMBER(no_cupti),                                                           \
+	  "leave CUPTI to another tool: no driver calls in the trace")                                               \
+	X(0, "yield-cupti", NULL, SET_FLAG, MEMBER(yield_cupti),                                                     \
+	  "give CUPTI to another tool of the program as long as it\n"                                                \
+	  "wants it (torch.profiler): no driver calls in the trace meanwhile")                                       \
+	X(0, "no-census", NULL, SET_FLAG, MEMBER(no_census),                                                         \
+	  "do not ask PyTorch what its weights, gradients and optimizer\n"                                           \
+	  "states are")                                                                                              \
+	X(0, "no-modules", NULL, SET_FLAG, MEMBER(no_modules), "do not note the module (layer) of a frame")          \
+	X(0, "live", NULL, SET_LIVE, 0, "show the timeline while recording; what COMMAND prints goes to FILE.log")   \
+	X(0, "ring-dir", "DIR", SET_RING_DIR, 0, "where the shared ring lies while recording")                       \
+	X('q', "quiet", NULL, SET_QUIET, 0, "print errors alone: no summary, no last words")                         \
+	X('v', "verbose", NULL, SET_VERBOSE, 0, "say what is recorded, and how")                                     \
+	X('h', "help", NULL, SET_HELP, 0, "this text")                                                               \
 	X('V', "version", NULL, SET_VERSION, 0, "the version")
 
 struct option_row {

@@ -107,7 +107,7 @@ begin two-ranks
 tells "each GPU has its own peak" "[v['peak']['bytes'] >> 30 for v in d['devices']] == [37, 77]" top
 says "which rank, and how far from the other" '^Steady: .* Ranks: rank 1 peaks highest, 40.0 GiB above rank 0' steps
 says "one hole has nothing to be joined with" '2.0 GiB of 37.0 GiB reserved \(5.4%\) is idle .*, in one hole. torch.cuda.empty_cache\(\) would give back 2.0 GiB. The allocator' frag
-says "which GPU has what of another phase" 'from init in forward on GPU 0, .* from init in forward on GPU 1, ' retained
+says "which GPU has what of another phase" 'from init, alive in forward on GPU 0, .* from init, alive in forward on GPU 1, ' retained
 says "in which phase" 'forward 2 37.0 GiB 37.0 GiB 77.0 GiB \+108% rank 1' top
 
 # ---- places that are retained, or are not ----

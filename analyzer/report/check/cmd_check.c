@@ -22,26 +22,27 @@ enum {
 };
 
 static const struct command_option own_options[] = {
-	{ OPTION_PEAK, "max-peak", "SIZE", "no GPU held more (the CPU where no GPU was used); 70GiB, 512MiB, bytes" },
+	{ OPTION_PEAK, "max-peak", "SIZE",
+	  "largest peak of a GPU, or of the CPU without a GPU (70GiB, 512MiB, bytes)" },
 	{ OPTION_PHASE, "phase", "PHASE", "--max-peak counts only while this phase ran", COMMAND_PHASES },
 	{ OPTION_GROWTH, "growth", "LIMIT",
-	  "no process keeps more of every step than this (memana growth says what grows): 1% of what is in use when step 2 "
-	  "ends, or 10MiB" },
-	{ OPTION_HOST, "max-host", "SIZE", "no process had more resident host memory" },
+	  "most that a process may keep of every step: 10MiB, or 1% of what is in use when step 2 ends (memana growth says "
+	  "what grows)" },
+	{ OPTION_HOST, "max-host", "SIZE", "largest resident host memory of a process" },
 	{ OPTION_SAVE, "save", "FILE",
 	  "write peaks of devices and phases and the growth into FILE, a baseline for later runs" },
-	{ OPTION_BASELINE, "baseline", "FILE", "no figure of FILE is exceeded by more than the tolerance" },
+	{ OPTION_BASELINE, "baseline", "FILE", "no figure may exceed that of FILE by more than the tolerance" },
 	{ OPTION_TOLERANCE, "tolerance", "PERCENT", "for --baseline (default 1, and 1 MiB at least)" },
 	{ OPTION_JUNIT, "junit", "FILE", "write the result as JUnit XML, too" },
 	{ OPTION_GITHUB, "github", NULL, "print annotations for GitHub instead of text" },
 	COMMAND_RULES_OPTION,
 	COMMAND_FULL_OPTION,
-	{ COMMAND_JSON, "json", NULL, "for programs; bytes" },
+	{ COMMAND_JSON, "json", NULL, "print JSON, in bytes" },
 	COMMAND_HELP_OPTION,
 };
 
 static const char notes[] =
-	"The shortest: memana check trace.zst --growth 1%. What cannot be told from the recording does not hold.";
+	"The shortest: memana check trace.zst --growth 1%. A limit that the recording cannot decide counts as broken.";
 
 /* ---- arguments ---- */
 

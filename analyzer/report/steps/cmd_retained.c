@@ -117,7 +117,7 @@ static void print_crossings(const struct text *text, const struct retained *reta
 				     crossing->category);
 		sentence_say(&sentence, "from %s", answer_phase(crossing->from));
 		if (crossing->from != crossing->to)
-			sentence_say(&sentence, " in %s", crossing->to);
+			sentence_say(&sentence, ", alive in %s", crossing->to);
 		retained_say_device(&sentence, retained, crossing);
 		if (crossing->from != crossing->to)
 			sentence_say(&sentence, ", %s",

@@ -447,29 +447,29 @@ static const char *step_words(char store[COLUMN_STORE], const struct steps_row *
 	return store;
 }
 
-#define STEPS_COLUMNS(X, T)                                                                               \
-	X(T, steps, FIGURE, "step ", step_words(value->store, it), "number of the step; * did not end")   \
-	X(T, step, NUMBER, NULL, it->step, "number of the step")                                          \
-	X(T, ended, FLAG, NULL, it->ended, "false: the recording ended in it")                            \
-	X(T, closed_by, WORD, NULL, it->closed_by, "function or mark that ended it")                      \
-	X(T, begin_ns, MOMENT, NULL, it->begin, "its begin")                                              \
-	X(T, end_ns, MOMENT, NULL, it->end, "its end")                                                    \
-	X(T, time_ns, DURATION, "time", it->end - it->begin, "its length")                                \
-	X(T, peak_bytes, BYTES, "peak", it->peak, "most that the device held in it, all processes")       \
-	X(T, peak_ns, MOMENT, NULL, it->peak_time, "moment of the peak")                                  \
-	X(T, peak_phase, PHASE, "in", it->peak_phase, "phase of the peak, of the process that made it")   \
-	X(T, peak_pid, PID, NULL, it->peak_pid, "that process")                                           \
-	X(T, peak_rank, NUMBER, NULL, COLUMN_IF(it->peak_rank >= 0, it->peak_rank), "its rank")           \
-	X(T, own_phase, WORD, NULL, it->own_phase, "phase of the process of this row meanwhile")          \
-	X(T, held_bytes, BYTES, NULL, it->held, "held by the process at its end")                         \
-	X(T, slack_bytes, BYTES, NULL, it->slack, "held and not in use at its end")                       \
-	X(T, in_use_bytes, BYTES, "at end", it->in_use, "in use by the process at its end")               \
-	X(T, asleep_bytes, BYTES, NULL, it->asleep, "allocated in a pool that sleeps at its end")         \
-	X(T, change_bytes, CHANGE, "change", COLUMN_IF(it->change != COLUMN_NONE, it->change),            \
-	  "in use more than at the end before")                                                           \
-	X(T, most_grown, LABEL, "of it most", it->grown < 0 ? "" : mt_category_name((uint32_t)it->grown), \
-	  "category that has most of the change")                                                         \
-	X(T, in_use_by_category, LIST, NULL, list_categories, "in use at its end, by category")           \
+#define STEPS_COLUMNS(X, T)                                                                             \
+	X(T, steps, FIGURE, "step ", step_words(value->store, it), "number of the step; * did not end") \
+	X(T, step, NUMBER, NULL, it->step, "number of the step")                                        \
+	X(T, ended, FLAG, NULL, it->ended, "false: the recording ended in it")                          \
+	X(T, closed_by, WORD, NULL, it->closed_by, "function or mark that ended it")                    \
+	X(T, begin_ns, MOMENT, NULL, it->begin, "its begin")                                            \
+	X(T, end_ns, MOMENT, NULL, it->end, "its end")                                                  \
+	X(T, time_ns, DURATION, "time", it->end - it->begin, "its length")                              \
+	X(T, peak_bytes, BYTES, "peak", it->peak, "most that the device held in it, all processes")     \
+	X(T, peak_ns, MOMENT, NULL, it->peak_time, "moment of the peak")                                \
+	X(T, peak_phase, PHASE, "in", it->peak_phase, "phase of the peak, of the process that made it") \
+	X(T, peak_pid, PID, NULL, it->peak_pid, "that process")                                         \
+	X(T, peak_rank, NUMBER, NULL, COLUMN_IF(it->peak_rank >= 0, it->peak_rank), "its rank")         \
+	X(T, own_phase, WORD, NULL, it->own_phase, "phase of the process of this row meanwhile")        \
+	X(T, held_bytes, BYTES, NULL, it->held, "held by the process at its end")                       \
+	X(T, slack_bytes, BYTES, NULL, it->slack, "held and not in use at its end")                     \
+	X(T, in_use_bytes, BYTES, "at end", it->in_use, "in use by the process at its end")             \
+	X(T, asleep_bytes, BYTES, NULL, it->asleep, "allocated in a pool that sleeps at its end")       \
+	X(T, change_bytes, CHANGE, "change", COLUMN_IF(it->change != COLUMN_NONE, it->change),          \
+	  "in use more than at the end before")                                                         \
+	X(T, most_grown, LABEL, "mostly", it->grown < 0 ? "" : mt_category_name((uint32_t)it->grown),   \
+	  "category that has most of the change")                                                       \
+	X(T, in_use_by_category, LIST, NULL, list_categories, "in use at its end, by category")         \
 	X(T, in_use_by_phase, LIST, NULL, list_phases, "in use at its end, by the phase that allocated it")
 
 COLUMN_TABLE(steps, struct steps_row, STEPS_COLUMNS)
