@@ -326,6 +326,15 @@ DRIVER_CALL(cuCtxSetCurrent(struct cuda_context *context))
 	return context ? cuCtxPushCurrent_v2(context) : CUDA_OK;
 }
 
+DRIVER_CALL(cuDevicePrimaryCtxGetState(cuda_device device, unsigned int *flags, int *active))
+{
+	if (!driver_device_valid(device))
+		return CUDA_INVALID_DEVICE;
+	*flags = 0;
+	*active = primary[device].context != NULL;
+	return CUDA_OK;
+}
+
 DRIVER_CALL(cuCtxGetDevice(cuda_device *device))
 {
 	if (!driver_ready())
