@@ -51,6 +51,7 @@ static int note_oom(struct stream *stream, const struct mt_event *event, const s
 	if (device == STREAM_NO_DEVICE)
 		return -MT_E_MEMORY;
 	analysis->oom_count++;
+	stream->unwinds = 1;
 	analysis->device[device].used = 1;
 	if (analysis->ooms == ANALYSIS_OOMS_MAX) {
 		analysis->entangled |= analysis->sequential; /* the kept errors must be the first of all processes */

@@ -66,6 +66,7 @@ struct stream {
 		int64_t time; /* ns of the run: the newest birth in the checkpoint */
 	} ahead;              /* see stream_gap.c */
 	int worked;           /* 1: the program did something; all events before were the recorder's own */
+	int unwinds;          /* 1: a request failed, and nothing was allocated since: an exception frees */
 	int64_t time;         /* time of the run; never goes back, although events of two threads may */
 	int64_t turn;         /* greatest time among the events of this process up to now: orders them in the run */
 

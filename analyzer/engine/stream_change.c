@@ -132,7 +132,8 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 			error = note_driver(stream, &change->died[i], event, -1);
 		if (stream_holds_bytes(&change->died[i])) {
 			stream_count(stream, &change->died[i], -1);
-			if (category_died(&stream->analysis->categories, stream->process, &change->died[i], label))
+			if (category_died(&stream->analysis->categories, stream->process, &change->died[i], label,
+					  stream->unwinds))
 				note_passing(stream, &change->died[i]);
 			stream_named_died(stream, &change->died[i], event->seq, stream->time);
 		}
@@ -232,6 +233,7 @@ static int note_birth(struct stream *stream, const struct mt_live *live)
 {
 	struct category_site *facts = &stream->analysis->categories.site[live->tag];
 
+	stream->unwinds = 0;
 	category_born(facts, live);
 	if (facts->is_loss)
 		category_loss(&stream->analysis->categories, stream->process, live->size);

@@ -143,9 +143,9 @@ void category_refused(struct categories *categories, uint32_t process, uint64_t 
 }
 
 int category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
-		  const struct mt_label *label)
+		  const struct mt_label *label, int unwinds)
 {
-	int is_home = label->phase == live->phase && label->step == live->step;
+	int is_home = !unwinds && label->phase == live->phase && label->step == live->step;
 	struct category_sizes *sizes;
 	struct category_site *site;
 	uint8_t number;
