@@ -8,13 +8,16 @@
 
 #define VOCABULARY_MIN 1000u /* number of words */
 #define TOKENS_MIN 16u
-#define SQUARE_ROW_MIN 1024u /* bytes */
-#define TOKEN_BYTES 8u       /* bytes of a token's number */
-#define BLOCK 512u           /* bytes: PyTorch allocates multiples of this on a GPU */
-#define LOSS_MIN (1u << 16)  /* bytes: smaller allocations of a loss do not count */
-#define LOSS_RANGE 16u       /* factor: a loss this many times smaller than the largest one is a mask or a row */
-#define LOGITS_MAX 2u        /* logits at one place for one loss, at most */
-#define WIDTHS_MIN 3u        /* least number of weights of a size, if the size depends on the model's width */
+#define SQUARE_ROW_MIN 1024u   /* bytes */
+#define TOKEN_BYTES 8u         /* bytes of a token's number */
+#define BLOCK 512u             /* bytes: PyTorch allocates multiples of this on a GPU */
+#define LOSS_MIN (1u << 16)    /* bytes: smaller allocations of a loss do not count */
+#define LOSS_RANGE 16u         /* factor: a loss this many times smaller than the largest one is a mask or a row */
+#define LOGITS_MAX 2u          /* logits at one place for one loss, at most */
+#define TABLES_MOST 8u         /* embeddings and heads of one size: of four models, at most */
+#define VECTORS_MIN 8u         /* vectors of the width for each table, if there are several models */
+#define SPARE_FROM (64u << 20) /* bytes: smaller tensors are not compared with tables of inexact size */
+#define WIDTHS_MIN 3u          /* least number of weights of a size, if the size depends on the model's width */
 
 /* Sizes of a row of the embedding. */
 struct width {
@@ -171,20 +174,40 @@ struct fit {
 	uint64_t figure[3];
 };
 
-static void try_width(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t row,
+/* A model has one or two tables. More are of several models, such as policy and reference, if vectors of the width are many times as many. */
+static int is_rare(const struct category_sizes *sizes, uint32_t table, uint64_t row)
+{
+	uint64_t tables = sizes->weights[table];
+
+	return tables <= 2 || (tables <= TABLES_MOST && sizes->weights[sizes_find(sizes, row)] >= tables * VECTORS_MIN);
+}
+
+/* Bytes by which a table can be smaller than its block: PyTorch takes whole segments for 10 MiB and more, and splits off no rest up to 1 MiB. */
+static uint64_t spare_of(uint64_t table, uint64_t bytes, uint64_t row)
+{
+	return table >= 10u << 20 && table % (2u << 20) == 0 && bytes >= SPARE_FROM && row >= SQUARE_ROW_MIN ? 1u << 20
+													     : 0;
+}
+
+static void try_width(const struct category_sizes *sizes, uint64_t bytes, uint32_t table, uint64_t row,
 		      uint64_t element, struct fit *best)
 {
 	struct fit fit = { 0 };
+	uint64_t size = sizes->size[table], spare = spare_of(size, bytes, row), over;
 
-	if (best->sure > 1 || !fits_width(sizes, bytes, table, row, element, fit.figure))
+	if (!row || best->sure > 1 || !is_rare(sizes, table, row))
 		return;
-	fit.sure = seen_rounded(sizes, fit.figure[0] * TOKEN_BYTES) ? 2 : 1;
-	if (fit.sure > best->sure)
-		*best = fit;
+	for (over = spare ? size % row : 0; over <= spare; over += row) {
+		if (!fits_width(sizes, bytes, size - over, row, element, fit.figure))
+			continue;
+		fit.sure = seen_rounded(sizes, fit.figure[0] * TOKEN_BYTES) ? 2 : 1;
+		if (fit.sure > best->sure && (!over || fit.sure > 1))
+			*best = fit;
+	}
 }
 
 /* Takes the surest of several widths that fit: a weight can look like a square of wider elements, with half the width and twice the tokens. */
-static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint64_t table, uint64_t figure[3])
+static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint32_t table, uint64_t figure[3])
 {
 	struct fit best = { 0 };
 	uint32_t i;
@@ -253,7 +276,7 @@ int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_
 	uint32_t i;
 
 	for (i = 1; i <= sizes->numbers; i++)
-		if (sizes->weights[i] && sizes->weights[i] <= 2 && fits_table(sizes, bytes, sizes->size[i], figure))
+		if (sizes->weights[i] && sizes->weights[i] <= TABLES_MOST && fits_table(sizes, bytes, i, figure))
 			return 1;
 	return 0;
 }

@@ -50,6 +50,52 @@ TEST(logits_are_tokens_times_vocabulary)
 	free(sizes);
 }
 
+/* Policy and reference have an embedding and a head each: four tables. A weight of each layer is none, even of few layers. */
+TEST(several_models_have_several_vocabularies)
+{
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	uint64_t figure[3];
+
+	CHECK(sizes != NULL);
+	add_weights(sizes, 64000 * 1024 * 2, 4);
+	add_weights(sizes, 1024 * 2, 50);
+	add_weights(sizes, 1024 * 4096 * 2, 6);
+	sizes->closed = 1;
+	sizes_number(sizes, 8192 * 1024 * 2);
+	CHECK(sizes_vocabulary(sizes, 8192ull * 64000 * 4, figure));
+	CHECK_EQ(figure[0], 8192);
+	CHECK_EQ(figure[1], 64000);
+	sizes->weights[sizes_find(sizes, 1024 * 2)] = 36;
+	CHECK(sizes_vocabulary(sizes, 8192ull * 64000 * 4, figure));
+	CHECK(!sizes_vocabulary(sizes, 8192ull * 4096 * 4, figure));
+	sizes->weights[sizes_find(sizes, 1024 * 2)] = 31;
+	CHECK(!sizes_vocabulary(sizes, 8192ull * 64000 * 4, figure));
+	sizes_release(sizes);
+	free(sizes);
+}
+
+/* A table of 125 MiB is in a block of 126. The number of words then follows from tokens with numbers of their own, or is not known. */
+TEST(a_vocabulary_in_a_larger_block)
+{
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	uint64_t figure[3];
+
+	CHECK(sizes != NULL);
+	add_weights(sizes, 126u << 20, 2);
+	add_weights(sizes, 1024 * 2, 50);
+	sizes->closed = 1;
+	sizes_number(sizes, 8192 * 1024 * 2);
+	CHECK(!sizes_vocabulary(sizes, 8192ull * 64000 * 4, figure));
+	sizes_number(sizes, 8192 * 8);
+	CHECK(sizes_vocabulary(sizes, 8192ull * 64000 * 4, figure));
+	CHECK_EQ(figure[0], 8192);
+	CHECK_EQ(figure[1], 64000);
+	CHECK(!sizes_vocabulary(sizes, 8192ull * 63999 * 4, figure));
+	CHECK(!sizes_vocabulary(sizes, 8192ull * 64000 * 4 + 512, figure));
+	sizes_release(sizes);
+	free(sizes);
+}
+
 /* Actor and critic of 128, 1024, 1024: what a layer makes of 2,048 rows is none of a vocabulary of 1,024. */
 TEST(a_square_weight_is_no_vocabulary)
 {
