@@ -261,6 +261,13 @@ static void tell_move(void *context, uint32_t site, int slack, int64_t bytes, in
 	timeline->moved(timeline->context, site, slack, bytes, time);
 }
 
+/* Advice asks for bytes in use alone. */
+static void tell_use(void *context, uint32_t site, int slack, int64_t bytes, int64_t time)
+{
+	if (!slack)
+		tell_move(context, site, slack, bytes, time);
+}
+
 static void tell_count(void *context, uint32_t site, int change, int64_t time)
 {
 	const struct analysis_sink *timeline = &((struct load_sink *)context)->timeline.sink;
@@ -344,9 +351,10 @@ int load_sink_find(struct load_sink *load, int for_advice)
 	return error || !load->kept || found ? error : -MT_E_BUSY;
 }
 
-static int tell_timeline(struct load_sink *load, struct analysis_sink *sink, struct analysis *analysis)
+static int tell_timeline(struct load_sink *load, struct analysis_sink *sink, struct analysis *analysis,
+			 enum load_parts parts)
 {
-	sink->moved = tell_move;
+	sink->moved = parts == LOAD_ADVICE ? tell_use : tell_move;
 	sink->counted = tell_count;
 	sink->reached = tell_reached;
 	return load_timeline_init(&load->timeline, analysis);
@@ -370,7 +378,7 @@ int load_sink_init(struct load_sink *load, struct analysis_sink *sink, struct db
 	if (parts == LOAD_HISTORY)
 		leave_out_lives(sink);
 	if (parts == LOAD_TIMELINE || parts == LOAD_ADVICE)
-		error = tell_timeline(load, sink, analysis);
+		error = tell_timeline(load, sink, analysis, parts);
 	if (!error)
 		error = load_rows_init(&load->rows, db);
 	if (!error)

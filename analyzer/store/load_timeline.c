@@ -35,6 +35,7 @@ static int store_blocks(struct db *db, const struct tape *tape)
 		db_bind(stmt, 2, run);
 		db_bind_blob(stmt, 3, bytes, tape_pack(bytes, event, run));
 		error = db_run(stmt);
+		tape_let_go(tape, (uint32_t)(i / TAPE_BLOCK));
 	}
 	db_finish(stmt);
 	free(bytes);

@@ -198,7 +198,8 @@ static int begin_block(struct tape *tape)
 	if (!block->mark)
 		return -MT_E_MEMORY;
 	block->event = room;
-	tape->blocks++;
+	if (tape->blocks++)
+		tape_let_go(tape, tape->blocks - 2);
 	return 0;
 }
 
@@ -313,6 +314,11 @@ const struct tape_event *tape_at(const struct tape *tape, uint64_t index, uint32
 {
 	*run = TAPE_BLOCK - (uint32_t)(index % TAPE_BLOCK);
 	return event_at(tape, index);
+}
+
+void tape_let_go(const struct tape *tape, uint32_t block)
+{
+	madvise(tape->block[block].event, TAPE_BLOCK * sizeof(struct tape_event), MADV_DONTNEED);
 }
 
 const struct tape_held *tape_snapshot(const struct tape *tape, uint32_t block, uint32_t *count)
@@ -539,6 +545,8 @@ static int copy(struct tape *split, const struct tape *tape, struct held *held, 
 			error = add_shared(split, &held[event->cell], event);
 		else
 			error = tape_add_event(split, event);
+		if (run == 1)
+			tape_let_go(tape, (uint32_t)(i / TAPE_BLOCK));
 	}
 	return error;
 }

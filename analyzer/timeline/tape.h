@@ -73,6 +73,12 @@ uint64_t tape_settle(struct tape *tape);
  */
 const struct tape_event *tape_at(const struct tape *tape, uint64_t index, uint32_t *run);
 
+/*
+ * Gives back the memory of a block that was read. The file keeps the events, and a later read brings their pages back. A full block
+ * needs no call: it has given its pages back.
+ */
+void tape_let_go(const struct tape *tape, uint32_t block);
+
 /* Returns the live set before event `block` * TAPE_BLOCK, by cell. *count: number of cells. The event must exist. */
 const struct tape_held *tape_snapshot(const struct tape *tape, uint32_t block, uint32_t *count);
 

@@ -95,4 +95,36 @@ TEST(a_moment_of_very_many_changes_is_found_by_a_few_pages)
 	tape_free(tape);
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+#define LONG_BLOCKS 60u /* a block has 1.5 MiB */
+#define LONG_KIB (20 << 10)
+
+static void write_and_read(const char *path MT_UNUSED)
+{
+	struct tape *tape = tape_new();
+	uint64_t events = LONG_BLOCKS * (uint64_t)TAPE_BLOCK, i, bytes = 0;
+	uint32_t run, k;
+
+	for (i = 0; i < events; i++)
+		CHECK_EQ(tape_add(tape, (int64_t)i, 2 + (uint32_t)(i % 50), 3, 1), 0);
+	for (i = 0; i < events; i += run) {
+		const struct tape_event *event = tape_at(tape, i, &run);
+
+		for (k = 0; k < run; k++)
+			bytes += (uint64_t)event[k].bytes;
+		tape_let_go(tape, (uint32_t)(i / TAPE_BLOCK));
+	}
+	CHECK_EQ(bytes, 3 * events);
+	tape_free(tape);
+}
+
+TEST(memory_does_not_grow_with_the_tape)
+{
+	long kib = kit_cost_of(write_and_read, NULL).ru_maxrss - kit_cost_of(NULL, NULL).ru_maxrss;
+
+	printf("# %u blocks: %ld KiB\n", LONG_BLOCKS, kib);
+	CHECK(kib < LONG_KIB);
+}
+
 TEST_MAIN()
