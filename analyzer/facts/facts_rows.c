@@ -14,6 +14,7 @@
 #include "rows/sums_steps.h"
 
 size_t facts_rows_room = FACTS_ROWS_BYTES_MOST;
+uint32_t facts_rows_most = FACTS_ROWS_MOST;
 
 #define LIVES_FREE (256u << 10) /* bytes of lives that any trace may have */
 
@@ -102,10 +103,19 @@ static void forget_lives(struct facts_rows *rows)
 	empty(&rows->lives, &rows->lot[LOAD_allocation_raw]);
 }
 
-/* Whether the bytes and rows fill more than `part` thousandths of their room. */
-static int fills(const struct facts_io *io, const struct facts_lot *lot, uint64_t part)
+uint32_t facts_rows_limit(uint32_t table, enum sums_detail detail)
 {
-	return io->error || lot->written * 1000ull > FACTS_ROWS_MOST * part ||
+	if (table != LOAD_allocation_raw)
+		return FACTS_ROWS_MOST;
+	return detail > SUMS_STEPS ? facts_rows_most : FACTS_BY_STEP * facts_rows_most;
+}
+
+/* Whether bytes and rows of the table fill more than `part` thousandths of their room. */
+static int fills(const struct facts_rows *rows, uint32_t table, uint64_t part)
+{
+	const struct facts_io *io = table == LOAD_allocation_raw ? &rows->lives : &rows->io;
+
+	return io->error || rows->lot[table].written * 1000ull > facts_rows_limit(table, rows->detail) * part ||
 	       io->size * 1000ull > facts_rows_room * part;
 }
 
@@ -122,7 +132,7 @@ static void write_lot(struct facts_rows *rows, uint32_t table)
 	}
 	lot->written += lot->rows;
 	lot->rows = 0;
-	if (!fills(io, lot, is_life ? 2000 : 1000))
+	if (!fills(rows, table, is_life ? 2000 : 1000))
 		return;
 	rows->none |= !is_life;
 	if (!is_life)
@@ -236,7 +246,7 @@ static int is_due(const struct facts_rows *rows)
 {
 	size_t size = rows->lives.size;
 
-	if (fills(&rows->lives, &rows->lot[LOAD_allocation_raw], 1000))
+	if (fills(rows, LOAD_allocation_raw, 1000))
 		return 1;
 	return rows->due ? size > rows->due : size > LIVES_FREE && size > rows->analysis->process[0].events / 2;
 }
@@ -244,12 +254,10 @@ static int is_due(const struct facts_rows *rows)
 /* Thins lives that have outgrown their room. Half of it is to be free then: lives that grow are thinned seldom. */
 static void fit(struct facts_rows *rows, uint64_t newest)
 {
-	const struct facts_lot *lot = &rows->lot[LOAD_allocation_raw];
-
 	if (!rows->detail || rows->none || !is_due(rows))
 		return;
 	rows->detail = rows->detail == SUMS_ALL ? SUMS_BATCHES : rows->detail;
-	while (rows->detail && (thin(rows, newest) || fills(&rows->lives, lot, 500)))
+	while (rows->detail && (thin(rows, newest) || fills(rows, LOAD_allocation_raw, 500)))
 		rows->detail--;
 	rows->due = 2 * rows->lives.size + LIVES_FREE;
 	rows->rows.steps_alone = rows->detail <= SUMS_STEPS;

@@ -2,7 +2,8 @@
  * facts_rows.h - the rows of a pass (rows/row_sink.h), with lives as sums, as bytes and back: lots of one table, column by column.
  *
  * More lives than FACTS_ROWS_MOST, or more bytes of them, are added up once more, between fewer instants (rows/sums_instants.h). So are lives
- * that take more than half a byte for each event: facts are to be a small part of the trace.
+ * that take more than half a byte for each event: facts are to be a small part of the trace. Between ends of steps there may be FACTS_BY_STEP
+ * times as many: a reader adds them up and keeps none (facts_fold.h).
  *
  *     instants of the pass    | | | | | | | | | | | | | |            room is short
  *     thinned                 |     |     |     |     | | | |        and filled by the instants that come
@@ -23,11 +24,13 @@
 #include "rows/sums_instants.h"
 
 #define FACTS_ROWS_MOST (1u << 24)
+#define FACTS_BY_STEP 8u
 #define FACTS_ROWS_BYTES_MOST (32u << 20) /* a chunk has at most 64 MiB: of them, of the moment and of the state */
 
 #define FACTS_MOVES 256u /* 8 KiB stay in the cache */
 
-extern size_t facts_rows_room; /* FACTS_ROWS_BYTES_MOST, of lives; tests lower it */
+extern size_t facts_rows_room;   /* FACTS_ROWS_BYTES_MOST, of lives; tests lower both */
+extern uint32_t facts_rows_most; /* FACTS_ROWS_MOST, of lives */
 
 struct facts_lot {
 	void *row;

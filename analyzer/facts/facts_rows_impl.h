@@ -12,6 +12,9 @@
 #define FACTS_ROWS_USE (SUMS_ALL + 1u)
 #define FACTS_ROWS_FIRST (2 * FACTS_ROWS_USE)
 
+/* The largest number of rows of a table. `detail`: of its lives, or what a reader asks of them. */
+uint32_t facts_rows_limit(uint32_t table, enum sums_detail detail);
+
 /* Columns of struct row_residence, and of a number of 8 bytes. */
 #define FACTS_ROWS_CHANGE 6
 extern const struct facts_member facts_rows_change[FACTS_ROWS_CHANGE], facts_rows_number[1];

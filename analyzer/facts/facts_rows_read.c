@@ -211,7 +211,7 @@ static int read_lot(struct reading *reading)
 	int error = 0;
 
 	reading->told[table] += rows;
-	facts_check(io, reading->told[table] <= FACTS_ROWS_MOST);
+	facts_check(io, reading->told[table] <= facts_rows_limit(table, reading->detail));
 	if (io->error)
 		return io->error;
 	cell = calloc((size_t)rows + 1, facts_row_size(table));

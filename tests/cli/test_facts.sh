@@ -72,6 +72,13 @@ forms=("growth --json" "steps --json" "phases --json" "retained --json")
 check "sums of steps" small 80000 1
 forms=("growth --json" "retained --json")
 check "no sums of lives" small 1 0
+# Room for 1,500 rows: too few between begins of micro-batches, and eight times as many are enough between ends of steps.
+rows() {
+	STANDIN_MEM=400GiB status 0 "$memrec" -o rows.zst -- "$BUILD/samples/rl_step" --steps 300 &&
+		[ "$("$BUILD/tests/unit/test_facts" --write rows:1500:rows.zst)" = 1 ] && same rows.zst
+}
+forms=("growth --json" "steps --json")
+check "more rows between ends of steps" rows
 
 # --- a flight recorder: the pass begins anew when older events go
 kept() {

@@ -672,19 +672,23 @@ static enum sums_detail detail_of(const char *path)
 	return taker.detail;
 }
 
-/* "BYTES:TRACE": the trace gets facts with room for BYTES of lives. Prints their detail. */
-static void seal_small(const char *argument)
+/* "NUMBER:TRACE": the trace gets facts with room for NUMBER bytes of lives, or for NUMBER rows. Prints their detail. */
+static void seal_small(const char *argument, int is_rows)
 {
 	char *path;
+	uint64_t number = strtoull(argument, &path, 10);
 
-	facts_rows_room = strtoull(argument, &path, 10);
+	if (is_rows)
+		facts_rows_most = (uint32_t)number;
+	else
+		facts_rows_room = number;
 	CHECK(facts_kit_seal(++path));
 	printf("%d\n", (int)detail_of(path));
 }
 
 /*
  * For tests of commands: --write FOLDER gives the folder's traces facts. --write untrue:TRACE gives it untrue ones. --write
- * room:BYTES:TRACE is seal_small. --write TRACE prints the event of the moment in its facts, and --write
+ * room:BYTES:TRACE and rows:NUMBER:TRACE are seal_small. --write TRACE prints the event of the moment in its facts, and --write
  * course:TRACE the number of moves for advice.
  */
 static void write_for_tests(const char *path)
@@ -703,8 +707,8 @@ static void write_for_tests(const char *path)
 		free(course.move);
 		return;
 	}
-	if (!strncmp(path, "room:", 5)) {
-		seal_small(path + 5);
+	if (!strncmp(path, "room:", 5) || !strncmp(path, "rows:", 5)) {
+		seal_small(path + 5, path[2] == 'w');
 		return;
 	}
 	if (!strstr(path, ".zst")) {
