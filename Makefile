@@ -54,7 +54,7 @@ WARN := -Werror=implicit-function-declaration -Wall -Wextra -Wshadow -Wstrict-pr
 # CPPFLAGS, CFLAGS and LDFLAGS are the user's: they come last, so that the user's word counts.
 ALL_CPPFLAGS = -Iinclude -D_GNU_SOURCE -DMEMREC_VERSION='"$(VERSION)"' $(CPPFLAGS)
 OPTIMIZE = $(if $(DEBUG),-O0,-O2)
-ALL_CFLAGS = -std=gnu11 -g $(OPTIMIZE) $(WARN) $(if $(WERROR),-Werror) -ffile-prefix-map=$(CURDIR)=. $(CFLAGS)
+ALL_CFLAGS = -std=gnu11 -g $(OPTIMIZE) $(WARN) $(if $(WERROR),-Werror) -ffile-prefix-map='$(CURDIR)=.' $(CFLAGS)
 ALL_LDFLAGS = $(if $(SAN),,-Wl,-z,relro,-z,now) $(LDFLAGS)
 # memrec and memana read what others wrote. The agent has no guards: each of its calls would pay for them.
 HARDEN := $(if $(SAN)$(DEBUG),,-fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
@@ -383,7 +383,7 @@ bench-tui: $(B)/tests/bench/bench_format $(B)/tests/bench/bench_tui
 .PHONY: bench-page
 bench-page: programs standin samples
 	@samples/demo.sh $(B) >/dev/null
-	@STANDIN_MEM=200GiB LD_LIBRARY_PATH=$(CURDIR)/$(B)/standin $(B)/memrec -q -o $(B)/page.zst -- $(B)/samples/rl_step --quiet --steps 185
+	@STANDIN_MEM=200GiB LD_LIBRARY_PATH='$(CURDIR)/$(B)/standin' $(B)/memrec -q -o $(B)/page.zst -- $(B)/samples/rl_step --quiet --steps 185
 	@for name in demo page; do $(B)/memana export $(B)/$$name.zst --to html -o $(B)/$$name.html || exit 1; done
 	@tests/bench/page.py $(B)/demo.html $(B)/page.html $(PAGES)
 
