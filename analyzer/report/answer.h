@@ -77,16 +77,12 @@ const char *answer_category(const char *category);
 /* Says ": activations"; ": probably activations" if most bytes are a guess (`is_guess`); or ": of unknown kind". */
 void answer_say_category(struct sentence *sentence, const char *category, int is_guess);
 
-/* The names of these in analyzer/why. */
-#define ANSWER_PARAMETERS DB_PARAMETERS
-#define answer_rows db_rows
-
 /*
  * Read a statement with one row and one number: answer_flag, whether it is not 0; answer_bytes, the number. As db_rows; without a row, nothing
  * changes.
  */
-int answer_flag(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], int *flag);
-int answer_bytes(struct db *db, const char *sql, const int64_t parameter[ANSWER_PARAMETERS], uint64_t *bytes);
+int answer_flag(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS], int *flag);
+int answer_bytes(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS], uint64_t *bytes);
 
 /* Writes the statement's row as an object with the names of its columns. */
 void answer_row_json(struct doc *doc, const struct db_stmt *stmt);

@@ -25,12 +25,12 @@ static int take_peak(void *context, struct db_stmt *row)
 
 static int load_peak(struct advise_run *run)
 {
-	const int64_t device[ANSWER_PARAMETERS] = { run->scene->request.device };
-	int error = answer_rows(
-		run->db,
-		"SELECT bytes, slack_bytes, phase, ifnull(total_bytes, 0) FROM peak JOIN device ON device.id = device "
-		"WHERE device = ?1",
-		device, take_peak, run);
+	const int64_t device[DB_PARAMETERS] = { run->scene->request.device };
+	int error =
+		db_rows(run->db,
+			"SELECT bytes, slack_bytes, phase, ifnull(total_bytes, 0) FROM peak JOIN device ON device.id = device "
+			"WHERE device = ?1",
+			device, take_peak, run);
 
 	return !error && !run->peak ? -MT_E_MAGIC : error;
 }
@@ -69,15 +69,15 @@ static int find_asked(struct advise_run *run)
 		"AND (free_seq IS NULL OR free_seq >= computed.seq)) FROM allocation, computed "
 		"WHERE process = ?1 AND memory = 'tensor' AND alloc_seq <= ?2 GROUP BY bytes ORDER BY min(alloc_seq)";
 	static const char kept[] = "SELECT tokens, words FROM temp.kept_moment";
-	const int64_t parameter[ANSWER_PARAMETERS] = { run->it->process, run->it->seq };
+	const int64_t parameter[DB_PARAMETERS] = { run->it->process, run->it->seq };
 	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
 	uint64_t figure[3];
 	int error;
 
 	if (!sizes)
 		return -MT_E_MEMORY;
-	error = run->scene->kept ? answer_rows(run->db, kept, NULL, take_asked, run)
-				 : answer_rows(run->db, sql, parameter, take_size, sizes);
+	error = run->scene->kept ? db_rows(run->db, kept, NULL, take_asked, run)
+				 : db_rows(run->db, sql, parameter, take_size, sizes);
 	if (!error && !run->scene->kept && sizes_vocabulary(sizes, run->it->requested, figure))
 		run->asked.tokens = figure[0], run->asked.words = figure[1];
 	sizes_release(sizes);
@@ -154,7 +154,7 @@ static int load_model(struct advise_run *run)
 		"SELECT ifnull(sum(bytes), 0) FROM parameter AS it WHERE newest AND what = 'weights' AND NOT tied AND model NOT IN "
 		"(SELECT model FROM parameter WHERE newest AND process = it.process AND optimizer IS NOT NULL AND model IS NOT NULL) "
 		"AND process IN (SELECT process FROM parameter WHERE newest AND optimizer IS NOT NULL)";
-	int error = answer_rows(run->db, parameters, NULL, take_parameter, &run->model);
+	int error = db_rows(run->db, parameters, NULL, take_parameter, &run->model);
 
 	if (!error)
 		error = answer_bytes(run->db, untrained, NULL, &run->model.untrained);

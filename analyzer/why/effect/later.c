@@ -36,10 +36,10 @@ struct search {
 static int ask(struct search *search, const char *sql, int64_t third, int64_t fourth, int64_t fifth,
 	       int (*take)(void *context, struct db_stmt *row))
 {
-	const int64_t parameter[ANSWER_PARAMETERS] = { search->failed->process, search->failed->device, third, fourth,
-						       fifth };
+	const int64_t parameter[DB_PARAMETERS] = { search->failed->process, search->failed->device, third, fourth,
+						   fifth };
 
-	return answer_rows(search->replay->scene->db, sql, parameter, take, search);
+	return db_rows(search->replay->scene->db, sql, parameter, take, search);
 }
 
 /* ---- as in an earlier step -------------------------------------------------------------------------------------------- */

@@ -77,10 +77,10 @@ static int load_births(struct replay *replay)
 		lives[] = "SELECT site, count(*), max(bytes), min(nullif(bytes, 0)) FROM allocation_raw "
 			  "WHERE device = ?1 AND site IS NOT NULL GROUP BY site",
 		kept[] = "SELECT site, sum(births), max(most), min(nullif(least, 0)) FROM temp.kept_sum GROUP BY site";
-	const int64_t device[ANSWER_PARAMETERS] = { replay->device };
+	const int64_t device[DB_PARAMETERS] = { replay->device };
 
-	return replay->scene->kept ? answer_rows(replay->scene->db, kept, NULL, take_births, replay)
-				   : answer_rows(replay->scene->db, lives, device, take_births, replay);
+	return replay->scene->kept ? db_rows(replay->scene->db, kept, NULL, take_births, replay)
+				   : db_rows(replay->scene->db, lives, device, take_births, replay);
 }
 
 /* Returns in *first the index of the first site with this key. Returns 0 or -MT_E_MEMORY. */
@@ -256,8 +256,8 @@ static int run(const struct replay *replay, const struct sweep_eye *eye, void *c
 	int error = -MT_E_MEMORY;
 
 	if (sweep.event && sweep.span)
-		error = answer_rows(replay->scene->db, "SELECT events, moves FROM timeline ORDER BY block", NULL,
-				    take_block, &sweep);
+		error = db_rows(replay->scene->db, "SELECT events, moves FROM timeline ORDER BY block", NULL,
+				take_block, &sweep);
 	if (!error && replay->request.bytes && !sweep.asked)
 		ask(&sweep);
 	free(sweep.event);
@@ -394,7 +394,7 @@ static void place_request(struct replay *replay, const struct oom_failure *faile
 int replay_init(struct replay *replay, const struct scene *scene, int64_t device, const struct oom_failure *failed,
 		uint8_t category)
 {
-	const int64_t id[ANSWER_PARAMETERS] = { failed ? failed->id : 0 };
+	const int64_t id[DB_PARAMETERS] = { failed ? failed->id : 0 };
 	int phase = failed ? mt_phase_parse(failed->phase, strlen(failed->phase)) : -1, error;
 
 	*replay = (struct replay){ .scene = scene, .device = device };

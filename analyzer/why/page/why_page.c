@@ -93,7 +93,7 @@ static void say_peak(struct sentence *sentence, const struct scene_request *requ
 /* A damaged trace may have had a failed request in the part that is lost. */
 static int say_none(struct sentence *sentence, const struct scene *scene)
 {
-	const int64_t none[ANSWER_PARAMETERS] = { 0 };
+	const int64_t none[DB_PARAMETERS] = { 0 };
 	int damaged = 0,
 	    error = answer_flag(scene->db, "SELECT EXISTS (SELECT 1 FROM process WHERE damage IS NOT NULL)", none,
 				&damaged);

@@ -81,7 +81,7 @@ static int load_samples(struct scene *scene, const struct scene_moments *moments
 static int bound_outside(struct scene *scene)
 {
 	struct scene_request *request = &scene->request;
-	const int64_t parameter[ANSWER_PARAMETERS] = { request->device, request->when.time };
+	const int64_t parameter[DB_PARAMETERS] = { request->device, request->when.time };
 	uint64_t held = 0, rest;
 	int error = answer_bytes(scene->db,
 				 "SELECT ifnull(max(bytes), 0) FROM phase_peak WHERE device = ?1 AND time < ?2",
