@@ -68,10 +68,7 @@ static int is_loaded_state(const struct scene *scene, const struct scene_site *s
 	       !is_made_by_copy(scene, site);
 }
 
-/*
- * Whether the site may be a copy. An optimizer makes workspace with the sizes of weights, and states are copies if a copy or a load made them. The
- * order of allocations from before the recording is not known.
- */
+/* Whether the site may be a copy. An optimizer makes workspace in the sizes of weights. Bytes from before the recording have no order. */
 static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 {
 	return !site->driver && site->phase != MT_PHASE_BEFORE &&

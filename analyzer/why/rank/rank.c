@@ -8,6 +8,8 @@
 #define WITHIN 80     /* percent of a better candidate's bytes: with as many in common, it covers the candidate */
 #define TOLD 20       /* percent of a candidate's bytes: with fewer in common, no candidate covers it */
 #define POOL_TIMES 16 /* times the missing bytes: larger pools count as equally large */
+#define NOISE 100     /* divisor: one percent of the held bytes is noise, unless its removal makes the request fit */
+#define MINOR 16      /* divisor: without a failed request, fewer of the held bytes go behind the largest */
 #define PLAIN_NOISE 2
 #define RANKED_MAX 256 /* largest number of candidates that are compared */
 
@@ -52,18 +54,10 @@ static uint64_t weight_of(const struct scene *scene, const struct candidate *can
 	return candidate->cause == MT_CAUSE_ENGINE_SHARE && most < excess ? most : excess;
 }
 
-/* A candidate below one percent of the held bytes is noise, unless its removal makes the request fit. Growth counts by its rate. */
-static int is_noise(const struct scene *scene, const struct candidate *candidate)
+/* Whether the candidate has less than 1/part of the held bytes. Growth counts by its rate. */
+static int is_below(const struct scene *scene, const struct candidate *candidate, uint64_t part)
 {
-	return candidate->parts && !candidate->fits && candidate->cause != MT_CAUSE_GROWS &&
-	       candidate->freed_high < scene->held / 100;
-}
-
-/* Without a failed request, the question is what fills the GPU: a sixteenth of the held bytes goes before the largest, less does not. */
-static int is_minor(const struct scene *scene, const struct candidate *candidate)
-{
-	return !scene->request.failure && candidate->parts && candidate->cause != MT_CAUSE_GROWS &&
-	       candidate->freed_high < scene->held / 16;
+	return candidate->parts && candidate->cause != MT_CAUSE_GROWS && candidate->freed_high < scene->held / part;
 }
 
 int rank_is_noise(const struct candidate *candidate)
@@ -74,9 +68,10 @@ int rank_is_noise(const struct candidate *candidate)
 static void set_key(const struct scene *scene, struct candidate *candidate)
 {
 	candidate->key[RANK_DOUBT] = candidate->doubt != 0;
-	candidate->key[RANK_PLAIN] = is_noise(scene, candidate)
+	candidate->key[RANK_PLAIN] = !candidate->fits && is_below(scene, candidate, NOISE)
 					     ? PLAIN_NOISE
-					     : candidate->cause == MT_CAUSE_LARGEST || is_minor(scene, candidate);
+					     : candidate->cause == MT_CAUSE_LARGEST ||
+						       (!scene->request.failure && is_below(scene, candidate, MINOR));
 	candidate->key[RANK_FITS] = scene->request.failure ? !candidate->fits : 0;
 	/* The largest are all needed now. Bytes of the start had room in all steps since, and hardly can be fewer. */
 	candidate->key[RANK_NEED] = candidate->cause == MT_CAUSE_LARGEST
