@@ -62,6 +62,7 @@ enum mt_cause {
 	X(ADAM, "adam")                       /* an optimizer with two states for each number */              \
 	X(CLIP, "clip")                       /* norms of gradients */                                        \
 	X(BACKWARD, "backward")               /* a call of backward */                                        \
+	X(AUTOGRAD, "autograd")               /* a node of autograd: "MulBackward0" */                        \
 	X(RECOMPUTE, "recompute")             /* activation checkpointing */                                  \
 	X(LOSS, "loss")                       /* the loss: softmax, cross entropy, entropy, log-probs */      \
 	X(HEAD, "head")                       /* the head: from hidden states to words */                     \
