@@ -9,10 +9,10 @@ struct judge {
 	const struct site *site;
 	const struct category_told *told; /* facts of the site's process */
 	struct category_site *facts;
-	const struct category_sizes *sizes; /* sizes of the site's process; NULL: none */
-	uint64_t births;                    /* births at the site's line: of all sites alike (alike.h) */
-	uint64_t most;                      /* largest number of births at one line of the process */
-	uint64_t at_peak;                   /* allocations of the site that were alive at the peak */
+	struct category_sizes *sizes; /* sizes of the site's process; NULL: none */
+	uint64_t births;              /* births at the site's line: of all sites alike (alike.h) */
+	uint64_t most;                /* largest number of births at one line of the process */
+	uint64_t at_peak;             /* allocations of the site that were alive at the peak */
 	uint8_t opinion;
 };
 

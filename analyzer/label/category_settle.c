@@ -589,7 +589,11 @@ int categories_settle(struct categories *categories, struct attribution *attribu
 	uint64_t *births = births_of(categories, first, sites);
 	uint64_t *most = births ? most_births(births, attribution, sites, processes) : NULL;
 	int error = tally && most ? 0 : -MT_E_MEMORY;
+	uint32_t i;
 
+	for (i = 0; i < 2 * categories->processes; i++)
+		if (categories->sizes[i])
+			categories->sizes[i]->tried = 0;
 	if (!error) {
 		settle_sites(categories, attribution, told, tally, sites, births, most);
 		settle_sizes(categories, attribution, told, tally, sites);

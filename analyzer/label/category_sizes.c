@@ -17,6 +17,7 @@
 #define TABLES_MOST 8u         /* embeddings and heads of one size: of four models, at most */
 #define VECTORS_MIN 8u         /* vectors of the width for each table, if there are several models */
 #define SPARE_FROM (64u << 20) /* bytes: smaller tensors are not compared with tables of inexact size */
+#define TRIED_MOST (1u << 24)  /* tables of inexact size that a process tries: about a second */
 #define WIDTHS_MIN 3u          /* least number of weights of a size, if the size depends on the model's width */
 
 /* Sizes of a row of the embedding. */
@@ -189,15 +190,19 @@ static uint64_t spare_of(uint64_t table, uint64_t bytes, uint64_t row)
 													     : 0;
 }
 
-static void try_width(const struct category_sizes *sizes, uint64_t bytes, uint32_t table, uint64_t row,
-		      uint64_t element, struct fit *best)
+static void try_width(struct category_sizes *sizes, uint64_t bytes, uint32_t table, uint64_t row, uint64_t element,
+		      struct fit *best)
 {
 	struct fit fit = { 0 };
 	uint64_t size = sizes->size[table], spare = spare_of(size, bytes, row), over;
 
 	if (!row || best->sure > 1 || !is_rare(sizes, table, row))
 		return;
+	/* Many tables, widths and sites of a made trace must not take minutes. */
+	if (sizes->tried >= TRIED_MOST)
+		spare = 0;
 	for (over = spare ? size % row : 0; over <= spare; over += row) {
+		sizes->tried += spare != 0;
 		if (!fits_width(sizes, bytes, size - over, row, element, fit.figure))
 			continue;
 		fit.sure = seen_rounded(sizes, fit.figure[0] * TOKEN_BYTES) ? 2 : 1;
@@ -207,7 +212,7 @@ static void try_width(const struct category_sizes *sizes, uint64_t bytes, uint32
 }
 
 /* Takes the surest of several widths that fit: a weight can look like a square of wider elements, with half the width and twice the tokens. */
-static int fits_table(const struct category_sizes *sizes, uint64_t bytes, uint32_t table, uint64_t figure[3])
+static int fits_table(struct category_sizes *sizes, uint64_t bytes, uint32_t table, uint64_t figure[3])
 {
 	struct fit best = { 0 };
 	uint32_t i;
@@ -271,7 +276,7 @@ int census_logits(const struct census *census, const struct category_sizes *size
 	       sizes_logits(sizes, bytes, census->words[1], census->width, figure);
 }
 
-int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3])
+int sizes_vocabulary(struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3])
 {
 	uint32_t i;
 
@@ -336,7 +341,7 @@ int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes)
 }
 
 /* Whether the loss has this number of words: it was computed from these logits, or from a part of them. */
-static int is_of_its_words(const struct category_sizes *sizes, uint64_t bytes, uint64_t loss, uint64_t words)
+static int is_of_its_words(struct category_sizes *sizes, uint64_t bytes, uint64_t loss, uint64_t words)
 {
 	uint64_t figure[3];
 
@@ -345,7 +350,7 @@ static int is_of_its_words(const struct category_sizes *sizes, uint64_t bytes, u
 	return sizes_vocabulary(sizes, loss, figure) && figure[1] == words;
 }
 
-int sizes_of_loss(const struct category_sizes *sizes, uint64_t bytes, uint64_t born, uint64_t figure[3])
+int sizes_of_loss(struct category_sizes *sizes, uint64_t bytes, uint64_t born, uint64_t figure[3])
 {
 	int has_words = sizes_vocabulary(sizes, bytes, figure);
 	uint32_t i, losses = 0;

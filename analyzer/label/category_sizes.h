@@ -41,6 +41,7 @@ struct category_sizes {
 	uint32_t changes;    /* rises when a size may have another number, or may have become logits */
 	uint64_t refused;    /* bytes of the newest tensor that was refused; 0: none */
 	uint64_t loss_least; /* least bytes of a loss that counts; 0: no loss */
+	uint32_t tried;      /* tables of inexact size that this settling tried; categories_settle begins at 0 */
 };
 
 void sizes_release(struct category_sizes *sizes);
@@ -59,7 +60,7 @@ int sizes_seen(const struct category_sizes *sizes, uint64_t size);
  * Its row is as wide as a vector (a norm) or a square weight, of which there are more. The tokens are the rows of another tensor. Sets figure[3]:
  * tokens, vocabulary, bytes of an element.
  */
-int sizes_vocabulary(const struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3]);
+int sizes_vocabulary(struct category_sizes *sizes, uint64_t bytes, uint64_t figure[3]);
 
 /*
  * As sizes_vocabulary, with the vocabulary (`words`) and the width of a token's vector from the framework: only the tokens are guessed, from another
@@ -79,7 +80,7 @@ int sizes_is_of_loss(const struct category_sizes *sizes, uint64_t bytes);
  * (the last of each sequence), and are few for each loss; a layer has dozens. Sets figure[3] as sizes_vocabulary does; with an unknown number of
  * words, figure[1] is 0 and figure[0] is the bytes of the loss.
  */
-int sizes_of_loss(const struct category_sizes *sizes, uint64_t bytes, uint64_t born, uint64_t figure[3]);
+int sizes_of_loss(struct category_sizes *sizes, uint64_t bytes, uint64_t born, uint64_t figure[3]);
 
 /* Whether `bytes` are rows of `rows` elements, as many as another tensor has vectors of `width` elements. */
 int sizes_of_layer(const struct category_sizes *sizes, uint64_t bytes, uint64_t rows, uint64_t width);

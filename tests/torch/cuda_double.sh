@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# cuda_double.sh BUILD PYTHON FOLDER - makes FOLDER/libcudart.so of cuda_double.c, for the PyTorch of PYTHON. Functions of CUDA
-# that this PyTorch wants and nobody defines do nothing and succeed. FOLDER gets the stand-in's libcuda.so.1, too, and no NVML,
-# which PyTorch can do without. Fails where the wheels bring no header files of CUDA.
+# cuda_double.sh BUILD PYTHON FOLDER - makes FOLDER/libcudart.so of cuda_double.c, for the PyTorch of PYTHON. PyTorch asks for more
+# functions of CUDA than the double has: each of these does nothing and succeeds. FOLDER gets the stand-in's libcuda.so.1 and no
+# NVML: PyTorch runs without NVML. The script fails where the wheels bring no header files of CUDA.
 set -eu
 build=$1 folder=$3
 here=$(cd "$(dirname "$0")" && pwd)

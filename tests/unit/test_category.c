@@ -514,6 +514,27 @@ TEST(compiled_code_goes_by_what_it_was_made_from)
 	check_place(frame, 5, "sorted.py:213", "call");
 }
 
+/* A made trace with as many tables and widths as there is room for: what one settling tries has an end. */
+TEST(tables_of_inexact_size_are_tried_a_bounded_number_of_times)
+{
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	uint64_t figure[3];
+	uint32_t i, most;
+
+	for (i = 0; i < 120; i++) {
+		add_weights(sizes, (uint64_t)(2 * i + 5) << 21, 1);
+		add_weights(sizes, 1024 + 512 * i, 8);
+	}
+	for (i = 0; i < 40; i++)
+		sizes_vocabulary(sizes, ((uint64_t)100 << 20) + 2 * i + 1, figure);
+	most = sizes->tried;
+	CHECK(most >= 1u << 24 && most < (1u << 24) + 1025);
+	sizes_vocabulary(sizes, ((uint64_t)200 << 20) + 1, figure);
+	CHECK(sizes->tried == most);
+	sizes_release(sizes);
+	free(sizes);
+}
+
 /* Anomaly detection in a snapshot: the engine itself calls an operation, and no node of the backward does. */
 TEST(an_operation_is_better_than_the_allocator)
 {
