@@ -101,15 +101,23 @@ static void forget(struct gpu_total_asked *asked, int64_t until)
 	asked->first = asked->newest;
 }
 
-static void take_apart(struct gpu_total *gpu)
+/* The bytes of all parts, context to unexplained. */
+static int64_t remainder_of(const struct gpu_total_parts *parts)
 {
-	struct gpu_total_parts *parts = &gpu->parts;
-	int64_t before = parts->unexplained, growth;
+	int64_t bytes = parts->unexplained;
 	int cause;
 
 	for (cause = 0; cause < GPU_TOTAL_CAUSES; cause++)
-		before += parts->cause[cause];
-	growth = (int64_t)(parts->sample.own - parts->held) - before;
+		bytes += parts->cause[cause];
+	return bytes;
+}
+
+static void take_apart(struct gpu_total *gpu)
+{
+	struct gpu_total_parts *parts = &gpu->parts;
+	int64_t growth = (int64_t)(parts->sample.own - parts->held) - remainder_of(parts);
+	int cause;
+
 	if (growth > 0)
 		grow(gpu, parts, growth);
 	else
@@ -118,6 +126,22 @@ static void take_apart(struct gpu_total *gpu)
 		forget(&gpu->more[cause], parts->sample.time - GPU_TOTAL_MARGIN);
 		forget(&gpu->less[cause], parts->sample.time - GPU_TOTAL_MARGIN);
 	}
+}
+
+/* Whether the newest change before the pending sample is a free that waits for the GPU: NVML still counts its bytes. */
+static int is_in_a_free(const struct gpu_total *gpu, uint64_t held)
+{
+	uint64_t i = gpu->changes;
+	int64_t growth = (int64_t)(gpu->pending.own - held) - remainder_of(&gpu->parts), freed;
+
+	while (i > 0 && gpu->changes - i < GPU_TOTAL_CHANGES &&
+	       gpu->change[(i - 1) % GPU_TOTAL_CHANGES].time > end_of(&gpu->pending))
+		i--;
+	if (i < 2 || gpu->changes - i + 2 > GPU_TOTAL_CHANGES)
+		return 0;
+	freed = (int64_t)(gpu->change[(i - 2) % GPU_TOTAL_CHANGES].held - held);
+	return gpu->pending.own_known && freed > GPU_TOTAL_PAGE && growth > freed - GPU_TOTAL_PAGE &&
+	       growth < freed + GPU_TOTAL_PAGE;
 }
 
 /* Whether a sample can be of this process: NVML tells the process's bytes, or counts at least the bytes held. */
@@ -134,7 +158,7 @@ static int judge(struct gpu_total *gpu)
 		return 0;
 	gpu->is_pending = 0;
 	gpu->judged = gpu->pending;
-	gpu->is_settled = held_during(gpu, &held) && makes_sense(&gpu->pending, held);
+	gpu->is_settled = held_during(gpu, &held) && makes_sense(&gpu->pending, held) && !is_in_a_free(gpu, held);
 	if (!gpu->is_settled)
 		return 1;
 	if (gpu->settled++)

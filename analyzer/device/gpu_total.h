@@ -11,6 +11,7 @@
  *
  * A sample is useful only if no memory moved during it: NVML counts an allocation before its call returns, and a free
  * after its call begins. A sample is settled when the ledger held equal bytes from shortly before to shortly after it.
+ * A free waits for the GPU, some hundred ms: a remainder that grew by the bytes of the newest free is of that free.
  * Other samples are ignored.
  */
 #ifndef MEMANA_GPU_TOTAL_H
@@ -37,6 +38,7 @@ const char *gpu_total_cause_word(enum gpu_total_cause cause);
 
 #define GPU_TOTAL_CHANGES 1024u  /* newest changes of what is held that are remembered */
 #define GPU_TOTAL_MARGIN 1000000 /* ns before and after a reading in which nothing may move */
+#define GPU_TOTAL_PAGE (2 << 20) /* bytes: the driver takes memory by pages of 2 MiB, and NVML counts these */
 
 /* One sample. Times are those of the run, ns. */
 struct gpu_total_sample {

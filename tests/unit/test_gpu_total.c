@@ -59,6 +59,21 @@ TEST(growth_is_laid_to_what_was_asked_for)
 	check_parts("400 30 2 0 0 3");
 }
 
+TEST(a_free_that_waits_for_the_gpu_is_no_growth)
+{
+	gpu_total_asked(&gpu, GPU_TOTAL_CONTEXT, 1, 1 * MS);
+	held(5, 300);
+	sample(10, 700);
+	CHECK_EQ(gpu_total_finish(&gpu), 1);
+	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 1, 15 * MS);
+	held(20, 200);
+	sample(60, 700);
+	CHECK_EQ(gpu_total_finish(&gpu), 1);
+	CHECK_EQ(gpu.is_settled, 0);
+	sample(90, 600);
+	check_parts("400 0 0 0 0 0");
+}
+
 TEST(what_was_asked_for_at_once_is_not_divided)
 {
 	gpu_total_asked(&gpu, GPU_TOTAL_CODE, 1, 1 * MS);
