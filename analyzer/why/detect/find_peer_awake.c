@@ -6,14 +6,15 @@
  */
 #include "detectors.h"
 
-/* Whether the process takes turns with the requesting one: one of the two has slept, or they do different work. */
+/* Whether the process takes turns with the requesting one: one of the two has slept, or they do different work, or it holds most of the device. */
 static int takes_turns(const struct scene *scene, uint32_t index)
 {
 	const struct scene_process *peer = &scene->process[index], *mine = &scene->process[scene->request.process];
 
 	if (peer == mine || peer->ended || !peer->in_use)
 		return 0;
-	return peer->sleeps || mine->sleeps || peer->who != mine->who;
+	return peer->sleeps || mine->sleeps || peer->who != mine->who ||
+	       (peer->who != MT_WHO_ENGINE && peer->in_use > scene->request.total / 2);
 }
 
 /* Whether the process can free the bytes. Context and communicators stay as long as the process. */

@@ -55,6 +55,18 @@ static int has_no_need(const struct scene *scene, const struct scene_site *site)
 	       !(scene_is_of(site->category, SCENE_OF_FORWARD) && trains(phase));
 }
 
+static int is_activation(const struct scene *scene MT_UNUSED, const struct scene_site *site)
+{
+	return site->category == MT_CATEGORY_ACTIVATIONS && !site->engine;
+}
+
+/* Whether a backward needs the bytes of a cache: attention's backward reads the keys and values of a forward that keeps activations. */
+static int is_kept_by_graph(const struct find *find, const struct candidate *candidate)
+{
+	return candidate->category == MT_CATEGORY_KV_CACHE && trains(candidate->phase) &&
+	       candidate->bytes < find_sum(find->scene, candidate->process, is_activation);
+}
+
 /* Weak evidence: code may still read outputs of a forward, a model may stay in use while an engine runs, and an engine keeps its pool. */
 static void say_category(struct find *find, struct candidate *candidate)
 {
@@ -64,6 +76,8 @@ static void say_category(struct find *find, struct candidate *candidate)
 			   (candidate->category == MT_CATEGORY_WEIGHTS && engine_asks(find->scene)) ||
 			   (candidate->category == MT_CATEGORY_KV_CACHE &&
 			    find->scene->process[candidate->process].who == MT_WHO_ENGINE);
+	if (is_kept_by_graph(find, candidate))
+		candidate->bytes = 0;
 }
 
 /* ---- other passes ---- */

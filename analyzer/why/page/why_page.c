@@ -146,13 +146,13 @@ static int count_words(const char *text)
 	return words;
 }
 
-/* Keeps the first clause of an action. The other clauses give method and reason. */
+/* Keeps the first clause of an action. The other clauses give method and reason, but the clause after an "If" is the action. */
 static void drop_reasons(struct sentence *action)
 {
 	size_t at = strcspn(action->text, ",:(");
 	char end = action->text[at];
 
-	if (end != ',' && end != ':')
+	if ((end != ',' && end != ':') || !strncmp(action->text, "If ", 3))
 		return;
 	action->text[at] = '\0';
 	if (count_words(action->text) >= CLAUSE_LEAST)
