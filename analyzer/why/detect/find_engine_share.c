@@ -8,8 +8,8 @@
 static int is_pool(const struct scene *scene, const struct scene_site *site)
 {
 	if (site->category == MT_CATEGORY_KV_CACHE)
-		return site->engine || (scene->process[site->process].who == MT_WHO_ENGINE &&
-					!(site->tags & MT_TAG_BIT(GENERATE)));
+		return site->engine ||
+		       (scene->process[site->process].who == MT_WHO_ENGINE && !(site->tags & MT_TAG_BIT(GENERATE)));
 	if (site->category != MT_CATEGORY_OTHER)
 		return 0;
 	if (site->engine && (find_own_tags(scene, site->node) & MT_TAG_BIT(ENGINE_START)))

@@ -11,6 +11,27 @@ static int is_state(const struct scene *scene, const struct scene_site *site)
 	return find_is_own(scene, site) && site->category == MT_CATEGORY_OPTIMIZER_STATE;
 }
 
+#define STATES 2 /* states of a parameter (Adam's): more belong to an optimizer of an earlier attempt */
+
+/* Whether each state has a parameter from before the first state: models that train at the same time have as many states. */
+static int is_one_attempt(const struct scene *scene)
+{
+	const struct scene_block *block, *end = scene->block + scene->blocks;
+	uint64_t states = 0, weights = 0;
+	int64_t first = INT64_MAX;
+
+	for (block = scene->block; block < end; block++)
+		if (is_state(scene, &scene->site[block->site])) {
+			states += block->count ? block->count : 1;
+			first = block->seq < first ? block->seq : first;
+		}
+	for (block = scene->block; block < end; block++)
+		if (find_is_own(scene, &scene->site[block->site]) && scene_is_weights(&scene->site[block->site]) &&
+		    block->seq < first)
+			weights += block->count ? block->count : 1;
+	return states <= STATES * weights;
+}
+
 /* Returns the step of the newest set of optimizer states if older sets of about equal bytes are resident; 0: no older set. */
 static int64_t attempt_step(const struct scene *scene)
 {
@@ -18,6 +39,8 @@ static int64_t attempt_step(const struct scene *scene)
 	uint64_t older = 0, newest = 0, equal = 0, first = 0, bytes;
 	int64_t step = 0;
 
+	if (is_one_attempt(scene))
+		return 0;
 	for (block = scene->block; block < end; block++)
 		if (is_state(scene, &scene->site[block->site]) && block->step > step)
 			step = block->step;
