@@ -217,6 +217,11 @@ int callstack_is_library(const struct callstack_frame *frame)
 	return has(frame, TRAIT_LIBRARY);
 }
 
+int callstack_is_compiled(const struct callstack_frame *frame)
+{
+	return has(frame, TRAIT_COMPILED);
+}
+
 /* Returns the innermost frame with the trait, else CALLSTACK_NO_FRAME. */
 static size_t innermost(const struct callstack *stack, enum trait trait)
 {

@@ -93,6 +93,9 @@ int callstack_is_nameless(const struct callstack_frame *frame);
 /* Whether the frame is of a distinctive library, or is compiled code. */
 int callstack_is_library(const struct callstack_frame *frame);
 
+/* Whether a compiler made the frame's code from code of an outer frame. */
+int callstack_is_compiled(const struct callstack_frame *frame);
+
 /*
  * Whether the frame is on the stacks of many places and distinguishes none: interpreter, C library, allocator, driver, autograd, and code that passes
  * on calls of modules. These are not plumbing: user code, a library (Python, or native with a name), a layer, a node of autograd, and a mark for

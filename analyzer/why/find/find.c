@@ -255,13 +255,22 @@ static int names_something(const struct scene *scene, uint32_t node)
 	return node != SCENE_NONE && scene_telling(scene, node) != SCENE_NONE;
 }
 
-/* Walks inwards while one branch has most of the bytes, or while the functions so far name nothing. Returns the innermost node of the walk. */
+static int is_compiled(const struct scene *scene, uint32_t node)
+{
+	return callstack_is_compiled(&scene->frame[scene->node[node].frame].frame);
+}
+
+/*
+ * Walks inwards while one branch has most of the bytes, or while the functions so far name nothing. Lines of compiled code name nothing, either.
+ * Returns the innermost node of the walk.
+ */
 static uint32_t branch_of(const struct find *find)
 {
 	uint32_t node = SCENE_NONE, child;
 
 	while ((child = largest_child(find, node)) != SCENE_NONE) {
-		if (names_something(find->scene, node) && find->node_sum[child] < find->node_sum[node] / 100 * DOMINANT)
+		if ((names_something(find->scene, node) || (node != SCENE_NONE && is_compiled(find->scene, child))) &&
+		    find->node_sum[child] < find->node_sum[node] / 100 * DOMINANT)
 			break;
 		node = child;
 	}

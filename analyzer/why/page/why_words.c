@@ -59,6 +59,9 @@ uint32_t why_place(const struct why *why, const struct candidate *candidate)
 	const struct scene *scene = &why->scene;
 	uint32_t place = scene_telling(scene, candidate->node), named;
 
+	for (named = candidate->node; place == SCENE_NONE && named != SCENE_NONE; named = scene->node[named].parent)
+		if (callstack_is_user(&scene->frame[scene->node[named].frame].frame))
+			place = named; /* a main loop, if no function tells more */
 	if (place == SCENE_NONE)
 		place = candidate->node;
 	if (place == SCENE_NONE || candidate->stack == SCENE_NONE)

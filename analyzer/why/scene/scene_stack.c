@@ -190,7 +190,8 @@ static int tells(const struct scene_frame *frame, int native)
 		return 0;
 	if (frame->frame.native)
 		return native && !callstack_is_plumbing(&frame->frame);
-	return callstack_is_user(&frame->frame) || callstack_is_library(&frame->frame);
+	return (callstack_is_user(&frame->frame) || callstack_is_library(&frame->frame)) &&
+	       !callstack_is_compiled(&frame->frame);
 }
 
 static uint32_t telling(const struct scene *scene, uint32_t node, int native)
