@@ -227,7 +227,7 @@ static int is_of_a_layer(const struct judge *judge)
 	return 0;
 }
 
-/* Whether the request for these bytes was refused, or for the same elements in four bytes. Layers never request a tensor of this size. */
+/* Whether the request for these bytes was refused, or for the same elements in four bytes. */
 static int is_refused(const struct judge *judge, uint64_t bytes)
 {
 	return judge->sizes->refused && (bytes == judge->sizes->refused || bytes * 2 == judge->sizes->refused);
@@ -238,8 +238,6 @@ static int is_size_of_logits(const struct judge *judge, uint64_t bytes, uint64_t
 {
 	if (judge->sizes->losses)
 		return sizes_of_loss(judge->sizes, bytes, judge->births, figure);
-	if (is_refused(judge, judge->facts->largest))
-		return sizes_vocabulary(judge->sizes, bytes, figure);
 	return (judge->births <= FEW || judge->births * LAYERS_MIN <= judge->most) &&
 	       sizes_vocabulary(judge->sizes, bytes, figure);
 }
