@@ -128,7 +128,7 @@ static void take_apart(struct gpu_total *gpu)
 	}
 }
 
-/* Whether the newest change before the pending sample is a free that waits for the GPU: NVML still counts its bytes. */
+/* Whether the newest change before the pending sample is a free that waits for the GPU: NVML still counts its bytes. A pool keeps its bytes. */
 static int is_in_a_free(const struct gpu_total *gpu, uint64_t held)
 {
 	uint64_t i = gpu->changes;
@@ -137,7 +137,7 @@ static int is_in_a_free(const struct gpu_total *gpu, uint64_t held)
 	while (i > 0 && gpu->changes - i < GPU_TOTAL_CHANGES &&
 	       gpu->change[(i - 1) % GPU_TOTAL_CHANGES].time > end_of(&gpu->pending))
 		i--;
-	if (i < 2 || gpu->changes - i + 2 > GPU_TOTAL_CHANGES)
+	if (i < 2 || gpu->changes - i + 2 > GPU_TOTAL_CHANGES || gpu->more[GPU_TOTAL_POOLS].is_asked)
 		return 0;
 	freed = (int64_t)(gpu->change[(i - 2) % GPU_TOTAL_CHANGES].held - held);
 	return gpu->pending.own_known && freed > GPU_TOTAL_PAGE && growth > freed - GPU_TOTAL_PAGE &&
