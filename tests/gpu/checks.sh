@@ -193,6 +193,23 @@ others() {
 	done
 }
 
+# ---- failures: programs that run out of memory, each for a reason of its own; what memana must say first ----
+
+failed() { # NAME
+	limited 90 "$memrec" -q -o "$1.zst" -- python3 "$here/failures/$1.py" >"$1.out" 2>"$1.err"
+	grep -q OutOfMemoryError "$1.err" || { tail -n 5 "$1.out" "$1.err"; return 1; }
+	"$memana" oom "$1"*.zst
+	"$memana" oom --json "$1"*.zst >"$1.json" && python3 "$here/failures.py" "$here/failures/$1.py" "$1.json"
+}
+failures() {
+	local program name
+	for program in "$here"/failures/*.py; do
+		name=$(basename "$program" .py)
+		grep -q transformers "$program" && ! python3 -c 'import transformers' 2>/dev/null && skip "failures: no transformers for $name" && continue
+		check "failures: $name" failed "$name"
+	done
+}
+
 # ---- times: what it costs ----
 
 times() { # KIND SHARE NAME=COMMAND...: the table goes to KIND.md; at most SHARE percent of what is left of the time

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh BUILD [FOLDER] - checks on a real GPU, and measures. Prints ok / not ok / skip lines, the tables of RESULTS.md and
 # "N passed, N failed, N skipped". Small traces for samples/ are left in FOLDER/samples (FOLDER: also by OUT). README.md.
-#   PARTS="driver history"   what is run: any of facts probe driver history samples order whole profiler others times
+#   PARTS="driver history"   what is run: any of facts probe driver history samples order whole profiler others failures times
 #   MODES="train oom"        which of workload.py's programs the part history runs
 #   KEEP=FOLDER              what a failed check was about goes there, in archives of at most KEEP_MB each, KEEP_FILES in all
 #   SECONDS_LEFT=N           how long all of it may take; what does not fit is skipped and named
@@ -136,5 +136,6 @@ torch_wants order && orders
 torch_wants whole && check "whole GPU: the ledger and a steady remainder" whole
 torch_wants profiler && profilers
 wants others && others
+torch_wants failures && failures
 wants times && measured
 exit 0

@@ -4,7 +4,7 @@
 # whose files go home: at most eight of 16 MiB. The last lines are the end of OUT/log.
 #   1  facts of the machine; what CUPTI shows by an injection of its own, against the recorder; rl_step
 #   2  the events against PyTorch's own history; the allocator's double; the GPU as a whole; samples
-#   3  PyTorch's profiler in the same process; JAX, CuPy; what recording costs
+#   3  PyTorch's profiler in the same process; JAX, CuPy; failures and their causes; what recording costs
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 export OUT=${OUT:-$PWD/gpu-results} SECONDS_LEFT=${SECONDS_LEFT:-570} PYTHONUNBUFFERED=1
@@ -13,7 +13,7 @@ export KEEP=$OUT KEEP_FILES=4
 case ${1:-} in
 1) PARTS="facts probe driver" KEEP_FILES=2 ;;
 2) PARTS="history samples order whole" ;;
-3) PARTS="profiler others times" ;;
+3) PARTS="profiler others failures times" ;;
 *)
 	sed -n '2,7s/^# //p' "$0" >&2
 	exit 2
