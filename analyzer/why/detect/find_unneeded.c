@@ -4,7 +4,6 @@
  *     by need      categories that the phase does not need (formats/why/needs.yaml); weights that were gathered for a file
  *     other pass   bytes of a reference model or an evaluation: only their own pass needs these
  *     stages       models of an earlier stage; models of a package that runs no forward any more
- *     dead         bytes of a forward that stay after its backward
  *     attempt      resident bytes of an earlier attempt (find_over.c)
  */
 #include "detectors.h"
@@ -215,31 +214,10 @@ static void take_passed(struct find *find)
 	}
 }
 
-/* ---- dead ---- */
-
-/* Takes forward bytes from before the end of the newest backward, at sites that usually free within the step. */
-static void take_dead(struct find *find)
-{
-	const struct scene *scene = find->scene;
-	int64_t over = scene->process[scene->request.process].backward_end;
-	const struct scene_block *block;
-	const struct scene_site *site;
-
-	if (scene->request.phase == MT_PHASE_BACKWARD)
-		return;
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
-		site = &scene->site[block->site];
-		if (find_is_own(scene, site) && scene_is_of(site->category, SCENE_OF_FORWARD) &&
-		    !mt_phase_is_early(site->phase) && block->seq <= over && site->freed_home > site->made / 2 &&
-		    (!scene->request.has_before || site->at[SCENE_NOW] > site->at[SCENE_BEFORE]))
-			find->take[block->site] += block->bytes;
-	}
-}
-
 void find_unneeded(struct find *find)
 {
 	const struct find_how by_need = { .need = MT_NEEDS, .done = say_category };
-	const struct find_how never = { .need = MT_NEED_NEVER }, later = { .need = MT_NEED_LATER };
+	const struct find_how later = { .need = MT_NEED_LATER };
 
 	find_sites(find, &by_need, has_no_need);
 	find_sites(find, &later, is_of_other_pass);
@@ -247,8 +225,6 @@ void find_unneeded(struct find *find)
 	find_groups(find, &later);
 	take_passed(find);
 	find_groups(find, &later);
-	take_dead(find);
-	find_groups(find, &never);
 	find_attempt(find);
 	find_groups(find, &(struct find_how){ .need = MT_NEED_NEVER, .whole = 1 });
 }
