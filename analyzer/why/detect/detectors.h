@@ -28,7 +28,7 @@
 	X(LOGITS, find_logits, 2,                                                                                                 \
 	  "{place} makes {bytes} of logits[ in {pieces} pieces][: {tokens} tokens x {vocabulary} words x {element}].")            \
 	X(UNEVEN, find_uneven, 2, "{place} holds {bytes}{of}, {excess} more than on other ranks.")                                \
-	X(ALLOCATOR_IDLE, find_allocator_idle, 3,                                                                                 \
+	X(ALLOCATOR_IDLE, find_allocator_idle, 2,                                                                                 \
 	  "The allocator of {process} keeps {bytes} that no tensor uses[. The largest hole has {hole}].")                         \
 	X(OUTSIDE, find_outside, 3,                                                                                               \
 	  "Contexts, libraries and other programs hold {bytes} that no recorded call took[, at most {expected} of them before].") \
