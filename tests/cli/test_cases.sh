@@ -14,7 +14,7 @@ at_most() { awk -v is="$(share "$1")" "BEGIN { exit !(is != \"\" && is <= $2) }"
 check "the first action harms in 6 % at most" at_most 6 6
 
 # Threads whose hashes were committed before anybody asked (docs/oom.md has the first answers).
-for least in unseen:70 unseen-2:70 unseen-3:70 unseen-4:70 unseen-5:70 unseen-6:80 unseen-7:70 unseen-8:70 unseen-9:80 unseen-10:50; do
+for least in unseen:70 unseen-2:70 unseen-3:70 unseen-4:70 unseen-5:70 unseen-6:80 unseen-7:70 unseen-8:70 unseen-9:80 unseen-10:60; do
 	batch=${least%:*}
 	frozen() { (cd "$SRC/tests/cases/$batch" && sha256sum -c --quiet SHA256SUMS); }
 	check "$batch: the threads are as they were written" frozen
@@ -26,7 +26,8 @@ done
 # Evidence that the figures above could lose unnoticed: the first cause of these cases.
 for case in ace-1396 isaaclab-173 allennlp-3499 minimind-758 mochiwrapper-73 megatron-6314 diffusers-9546 ugatit-pytorch-23 \
 	diffusers-8511 whisperx-89 cosmos-predict2-39 megatron-bridge-4936 prime-rl-2729 deepspeed-5143 fastai-2337 colette-83 \
-	first-forward foreach search-r1-112 posttrainarena-29; do
+	first-forward foreach search-r1-112 posttrainarena-29 accelerate-3482 \
+	stanford_alpaca-65 trl-5542; do
 	folder=$(dirname "$(find "$SRC/tests/cases" -name "$case.case")")
 	first() { python3 "$SRC/tests/cases/score.py" "$BUILD" "$case" --dir "$folder" >score; grep -qE "^$case +first .*action" score; }
 	check "$case: the first cause, and its action" first

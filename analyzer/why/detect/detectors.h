@@ -61,4 +61,7 @@ uint64_t find_context(const struct scene *scene, uint32_t process);
 /* Puts the bytes of earlier attempts into find->take (find_over.c). */
 void find_attempt(struct find *find);
 
+/* Whether the site has more bytes than the rank's shard explains. A rank without weights has no shard (find_unsharded.c). */
+int find_is_whole(const struct scene *scene, const struct scene_site *site);
+
 #endif

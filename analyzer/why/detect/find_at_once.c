@@ -3,9 +3,8 @@
 
 #define MANY 4        /* least number of pieces: two or three can be equal by chance */
 #define ALIKE_PART 16 /* divisor: equal sizes differ by at most 1/16 */
-#define LITTLE 10     /* divisor: a group below 1/10 of the device is normal */
-
 #define WEIGHTS_COPIED (SCENE_SET(WEIGHT_BUFFERS) | SCENE_SET(GATHER_BUFFERS))
+#define OF_WEIGHTS (MT_TAG_BIT(GATHER) | MT_TAG_BIT(STATE_DICT) | MT_TAG_BIT(CHECKPOINT_LOAD))
 #define MADE_MANY (SCENE_SET(GRAPHS) | SCENE_SET(NCCL) | SCENE_SET(WORKSPACE) | WEIGHTS_COPIED)
 
 /* Layers and parameters are always many. Gradients and activations count only in a collective or a data loader, where they can be buffers. */
@@ -20,17 +19,14 @@ static int is_many(const struct scene *scene, const struct scene_site *site)
 	       (site->category == MT_CATEGORY_OTHER && !mt_phase_is_early(site->phase));
 }
 
-/* Weak evidence: a group below 1/10 of the device, and copies of weights (one piece for each parameter). */
-static void say_weak(struct find *find, struct candidate *candidate)
+/* Copies of weights are weak evidence: one piece for each parameter. */
+static void say_copies(struct find *find, struct candidate *candidate)
 {
-	const uint64_t of_weights = MT_TAG_BIT(GATHER) | MT_TAG_BIT(STATE_DICT) | MT_TAG_BIT(CHECKPOINT_LOAD);
-
-	candidate->doubt = candidate->bytes < find->scene->request.total / LITTLE ||
-			   scene_is_of(candidate->category, WEIGHTS_COPIED) ||
-			   (find_own_tags(find->scene, candidate->stack) & of_weights);
+	candidate->doubt = scene_is_of(candidate->category, WEIGHTS_COPIED) ||
+			   (find_own_tags(find->scene, candidate->stack) & OF_WEIGHTS);
 }
 
 void find_at_once(struct find *find)
 {
-	find_sites(find, &(struct find_how){ .need = MT_NEEDS, .by_category = 1, .done = say_weak }, is_many);
+	find_sites(find, &(struct find_how){ .need = MT_NEEDS, .by_category = 1, .done = say_copies }, is_many);
 }

@@ -4,12 +4,9 @@
 /* Forward bytes vary with the batch; they count only at a place that is new in a training. A trainer needs its states from the first steps on. */
 static int comes_anyway(const struct scene *scene, const struct scene_site *site)
 {
-	enum mt_need need = find_need(scene, site);
-
-	if (scene_is_of(site->category, SCENE_SET(OPTIMIZER_STATE) | SCENE_SET(GRADIENTS)))
-		return need != MT_NEED_NEVER && find_is_own(scene, site);
-	return need == MT_NEED_NOW && (site->freed || !scene->process[site->process].backward_end) &&
-	       scene_is_of(site->category, SCENE_OF_FORWARD | SCENE_SET(GATHER_BUFFERS) | SCENE_SET(WORKSPACE));
+	return scene_is_of(site->category, SCENE_SET(OPTIMIZER_STATE) | SCENE_SET(GRADIENTS)) ||
+	       (find_need(scene, site) == MT_NEED_NOW && (site->freed || !scene->process[site->process].backward_end) &&
+		scene_is_of(site->category, SCENE_OF_FORWARD | SCENE_SET(GATHER_BUFFERS) | SCENE_SET(WORKSPACE)));
 }
 
 static int is_more(const struct scene *scene, const struct scene_site *site)

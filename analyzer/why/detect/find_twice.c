@@ -18,9 +18,10 @@ static const unsigned ratios[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 
 
 /* A block of a model, or of a site that may be a copy of a model. */
 struct piece {
-	uint64_t owner; /* the site; in a model: a number for the process and the engine inside it */
+	uint64_t owner; /* the stack; in a model: a number for the process and the engine inside it */
 	uint64_t each, count;
 	int64_t seq;
+	uint32_t site;
 };
 
 struct pieces {
@@ -41,7 +42,7 @@ static void add_piece(struct pieces *pieces, const struct scene_block *block, ui
 {
 	uint64_t count = block->count ? block->count : 1;
 
-	pieces->at[pieces->count++] = (struct piece){ owner, block->bytes / count, count, block->seq };
+	pieces->at[pieces->count++] = (struct piece){ owner, block->bytes / count, count, block->seq, block->site };
 }
 
 /* The owner of weights or states. An engine in a trainer has weights of its own by design: a copy is compared with its own owner only. */
@@ -90,7 +91,7 @@ static void load_pieces(const struct scene *scene, struct pieces *models, struct
 		if (is_of_model(site))
 			add_piece(models, block, owner_of(site, site->category == MT_CATEGORY_OPTIMIZER_STATE));
 		if (may_be_copy(scene, site) && block->step == site->last_step)
-			add_piece(copies, block, block->site);
+			add_piece(copies, block, (uint64_t)site->process << 32 | site->node);
 	}
 	qsort(models->at, models->count, sizeof(*models->at), by_size);
 	qsort(copies->at, copies->count, sizeof(*copies->at), by_size);
@@ -118,11 +119,11 @@ static uint64_t count_before(const struct pieces *models, uint64_t owner, uint64
 
 /* ---- copies ---- */
 
-/* Takes the pieces of a site, from..to, if most of them have sizes that the model had before the site's first piece. */
-static void take_copy(struct find *find, const struct pieces *models, const struct piece *from, const struct piece *to,
-		      const unsigned *ratio)
+/* Returns the bytes of a stack's pieces, from..to, if most have sizes that the model had before the first one; else 0. With `take`, takes them. */
+static uint64_t copied(struct find *find, const struct pieces *models, const struct piece *from, const struct piece *to,
+		       const unsigned *ratio, int take)
 {
-	const struct scene_site *site = &find->scene->site[from->owner];
+	const struct scene_site *site = &find->scene->site[from->site];
 	uint64_t owner = owner_of(site, is_loaded_state(find->scene, site)), bytes = 0, of = 0, pieces = 0, same = 0;
 	int64_t since = INT64_MAX;
 	const struct piece *it;
@@ -139,22 +140,25 @@ static void take_copy(struct find *find, const struct pieces *models, const stru
 			continue;
 		bytes += it->each * it->count;
 		pieces += it->count;
+		find->take[it->site] += take ? it->each * it->count : 0;
 	}
-	if (bytes >= of / 100 * MOST && (pieces >= MANY || is_made_by_copy(find->scene, site)) &&
-	    bytes > find->take[from->owner])
-		find->take[from->owner] = bytes;
+	return is_made_by_copy(find->scene, site) || (bytes >= of / 100 * MOST && pieces >= MANY) ? bytes : 0;
 }
 
 static void take_copies(struct find *find, const struct pieces *models, const struct pieces *copies)
 {
 	const struct piece *from, *to, *end = copies->at + copies->count;
-	size_t i;
+	size_t i, best;
 
 	for (from = copies->at; from < end; from = to) {
 		for (to = from; to < end && to->owner == from->owner;)
 			to++;
-		for (i = 0; i < MT_ARRAY_SIZE(ratios); i++)
-			take_copy(find, models, from, to, ratios[i]);
+		for (i = best = 0; i < MT_ARRAY_SIZE(ratios); i++)
+			if (copied(find, models, from, to, ratios[i], 0) >
+			    copied(find, models, from, to, ratios[best], 0))
+				best = i;
+		if (copied(find, models, from, to, ratios[best], 0))
+			copied(find, models, from, to, ratios[best], 1);
 	}
 }
 
@@ -181,11 +185,12 @@ static void find_copies(struct find *find)
 	find_groups(find, &how);
 }
 
-/* Weights on their way to an engine exist a second time. A state dict that allocates has copied: the model's own tensors allocate nothing. */
-static int is_in_transit(const struct scene *scene MT_UNUSED, const struct scene_site *site)
+/* Weights on their way to an engine exist a second time. A state dict that allocates has copied, unless it is whole: find_unsharded.c. */
+static int is_in_transit(const struct scene *scene, const struct scene_site *site)
 {
 	return site->category == MT_CATEGORY_WEIGHT_BUFFERS ||
-	       (site->category == MT_CATEGORY_STATE_DICT && !(site->tags & MT_TAG_BIT(GATHER)));
+	       (site->category == MT_CATEGORY_STATE_DICT && !(site->tags & MT_TAG_BIT(GATHER)) &&
+		!find_is_whole(scene, site));
 }
 
 void find_twice(struct find *find)

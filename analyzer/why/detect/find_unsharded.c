@@ -12,8 +12,7 @@
 #define GATHERED_MANY 3 /* pieces: the running layer and the next layer are only two */
 #define NOTHING_ELSE 90 /* percent of the used bytes: with as many weights, the process has only loaded */
 
-/* Whether the site has more bytes than a shard. A rank without weights has no shards to compare with. */
-static int is_whole(const struct scene *scene, const struct scene_site *site)
+int find_is_whole(const struct scene *scene, const struct scene_site *site)
 {
 	uint64_t bytes = site->at[SCENE_NOW], weights = scene->process[site->process].weights;
 
@@ -64,7 +63,7 @@ void find_unsharded(struct find *find)
 		.reference = REFERENCE_MODEL, .need = MT_NEEDS, .by_category = 1, .done = find_say_not_now
 	};
 
-	find_sites(find, &whole, is_whole);
+	find_sites(find, &whole, find_is_whole);
 	if (is_gathering(find->scene))
 		find_add_request(find);
 	if (is_loading(find->scene))
