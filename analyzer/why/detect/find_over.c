@@ -13,50 +13,27 @@ static int is_state(const struct scene *scene, const struct scene_site *site)
 
 #define STATES 2 /* states of a parameter (Adam's): more belong to an optimizer of an earlier attempt */
 
-/* Whether each state has a parameter from before the first state: models that train at the same time have as many states. */
-static int is_one_attempt(const struct scene *scene)
+/*
+ * Returns the step of the newest optimizer states if there are more states than the weights from before the first one have; 0: no earlier attempt.
+ * Models that train at the same time have as many weights.
+ */
+static int64_t attempt_step(const struct scene *scene)
 {
 	const struct scene_block *block, *end = scene->block + scene->blocks;
 	uint64_t states = 0, weights = 0;
-	int64_t first = INT64_MAX;
+	int64_t first = INT64_MAX, step = 0;
 
 	for (block = scene->block; block < end; block++)
 		if (is_state(scene, &scene->site[block->site])) {
 			states += block->count ? block->count : 1;
 			first = block->seq < first ? block->seq : first;
+			step = block->step > step ? block->step : step;
 		}
 	for (block = scene->block; block < end; block++)
 		if (find_is_own(scene, &scene->site[block->site]) && scene_is_weights(&scene->site[block->site]) &&
 		    block->seq < first)
 			weights += block->count ? block->count : 1;
-	return states <= STATES * weights;
-}
-
-/* Returns the step of the newest set of optimizer states if older sets of about equal bytes are resident; 0: no older set. */
-static int64_t attempt_step(const struct scene *scene)
-{
-	const struct scene_block *block, *from, *end = scene->block + scene->blocks;
-	uint64_t older = 0, newest = 0, equal = 0, first = 0, bytes;
-	int64_t step = 0;
-
-	if (is_one_attempt(scene))
-		return 0;
-	for (block = scene->block; block < end; block++)
-		if (is_state(scene, &scene->site[block->site]) && block->step > step)
-			step = block->step;
-	for (from = scene->block; from < end; from = block) {
-		for (block = from, bytes = 0; block < end && block->site == from->site && block->step == from->step;)
-			bytes += block++->bytes;
-		if (!is_state(scene, &scene->site[from->site]))
-			continue;
-		*(from->step < step ? &older : &newest) += bytes;
-		if (from == scene->block || from[-1].site != from->site)
-			first = bytes;
-		else
-			equal += find_is_near(first, bytes) ? bytes : 0;
-	}
-	/* Parameters with a first gradient in a later step get smaller sets. */
-	return (older >= newest / 4 * 3 && newest >= older / 4 * 3) || (equal && equal >= older / 3) ? step : 0;
+	return states > STATES * weights ? step : 0;
 }
 
 /* Returns the event of the newest failed request before the newest forward of the process; 0: no failed request. */
