@@ -95,7 +95,7 @@ static int load_moment(struct export_run *run, const struct moment *moment)
 		return export_load_at(run, &moment->time, 1);
 	error = export_load(run, LOAD_STEPS);
 	if (!error && !run->source.db && !run->has_lives)
-		error = load_moments(run->db, &run->analysis);
+		error = load_moments(run->db, &run->analysis, LOAD_LIVES);
 	if (!error)
 		error = top_at_times(run->db, moment, &times, &count);
 	if (!error && count)

@@ -48,27 +48,50 @@ static int load_ends(struct db *db, const struct analysis *analysis)
 	return error;
 }
 
-int load_moments(struct db *db, const struct analysis *analysis)
+static int execute_all(struct db *db, const char *const *sql, size_t count)
 {
-	static const char *const rest[] = {
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < count && !error; i++)
+		error = db_execute(db, sql[i]);
+	return error;
+}
+
+static int load_step_moments(struct db *db)
+{
+	static const char *const of_steps[] = {
 		"INSERT INTO named_moment SELECT 'step:' || step || ':end', process, device, end_time, end_seq "
 		"FROM step JOIN step_device USING (process, step) ORDER BY process, step, device",
 		"INSERT INTO named_moment SELECT 'step:' || step, peak_process, device, peak_time, peak_seq FROM (SELECT *, "
 		"row_number() OVER (PARTITION BY step, device ORDER BY peak_bytes DESC, peak_tensor_bytes DESC, peak_time, "
 		"process) AS place FROM step_device WHERE (process, step) IN (SELECT process, step FROM phase_span)) "
 		"WHERE place = 1 ORDER BY step, device",
+	};
+
+	return execute_all(db, of_steps, MT_ARRAY_SIZE(of_steps));
+}
+
+static int load_other_moments(struct db *db)
+{
+	static const char *const rest[] = {
 		"INSERT INTO named_moment SELECT 'phase:' || phase, process, device, time, seq FROM phase_peak ORDER BY device, phase",
 		"INSERT INTO named_moment SELECT 'oom:' || id, process, device, time, seq FROM oom ORDER BY id",
 		"INSERT INTO named_moment SELECT 'oom', process, device, time, seq FROM oom "
 		"WHERE id IN (SELECT max(id) FROM oom WHERE NOT had OR NOT EXISTS (SELECT 1 FROM oom WHERE NOT had) GROUP BY device) ORDER BY device",
 		"INSERT INTO named_moment SELECT 'peak', process, device, time, seq FROM peak ORDER BY device",
 	};
-	size_t i;
+
+	return execute_all(db, rest, MT_ARRAY_SIZE(rest));
+}
+
+int load_moments(struct db *db, const struct analysis *analysis, enum load_parts parts)
+{
 	int error = load_ends(db, analysis);
 
-	for (i = 0; i < MT_ARRAY_SIZE(rest) && !error; i++)
-		error = db_execute(db, rest[i]);
-	return error;
+	if (!error && !(load_keeps(parts) && analysis->processes == 1))
+		error = load_step_moments(db);
+	return error ? error : load_other_moments(db);
 }
 
 /* Finds the owner of mapped memory. Several allocations can have had the number of the handle: the owner is the one at the time of the mapping. */
@@ -85,12 +108,9 @@ static int load_handles(struct db *db)
 		"DROP TABLE temp.handle",
 	};
 	int64_t mapped = 0;
-	size_t i;
 	int error = db_number(db, "SELECT 1 FROM mapping LIMIT 1", NULL, &mapped);
 
-	for (i = 0; i < MT_ARRAY_SIZE(find) && mapped && !error; i++)
-		error = db_execute(db, find[i]);
-	return error;
+	return error || !mapped ? error : execute_all(db, find, MT_ARRAY_SIZE(find));
 }
 
 /* Makes indices. Reports ask by device and process: without indices, each question would read the rows of all devices and processes. */
@@ -105,15 +125,12 @@ static int load_indices(struct db *db)
 		"CREATE INDEX span_by_seq ON phase_span (process, first_seq)",
 	};
 	int64_t several = 0;
-	size_t i;
 	int error = db_number(db,
 			      "SELECT (SELECT count(*) FROM device WHERE number IS NOT NULL) > 1 OR "
 			      "(SELECT count(*) FROM process) > 1",
 			      NULL, &several);
 
-	for (i = 0; i < MT_ARRAY_SIZE(indices) && several && !error; i++)
-		error = db_execute(db, indices[i]);
-	return error;
+	return error || !several ? error : execute_all(db, indices, MT_ARRAY_SIZE(indices));
 }
 
 /* Takes these parts of the database from the facts of a trace. Returns 1; 0: the events must be read; or an error. */
@@ -207,7 +224,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = load_handles(db);
 	load_sink_release(&load);
 	if (!error && !load_has_sums(parts))
-		error = load_moments(db, analysis);
+		error = load_moments(db, analysis, parts);
 	return error ? error : load_indices(db);
 }
 

@@ -48,8 +48,11 @@ int load_run(struct db *db, struct analysis *analysis, const struct analysis_inp
 /* Nodes of allocation.free_node that processes share, and their rows (store_shared.h). It is empty where no load filled it. */
 #define LOAD_FREED_AS "CREATE TEMP TABLE IF NOT EXISTS freed_as (node INTEGER PRIMARY KEY, shared INTEGER)"
 
-/* Fills the table `named_moment`. If lives are sums, the table stays empty. Returns 0 or -MT_E_x. */
-int load_moments(struct db *db, const struct analysis *analysis);
+/*
+ * Fills the table `named_moment`. If lives are sums, the table stays empty. Peaks and ends of steps are left out where a moment of one process is
+ * kept: its reference is kept, too. Returns 0 or -MT_E_x.
+ */
+int load_moments(struct db *db, const struct analysis *analysis, enum load_parts parts);
 
 /*
  * Callbacks of load_run_watched, as in struct analysis_sink. Each can be NULL. `batch` is called before each batch of events; a result other than 0
