@@ -9,6 +9,7 @@
 #include "detectors.h"
 
 #include <stdlib.h>
+#include "base/tuple.h"
 #include "memtrace/error.h"
 
 #define ROUNDS 3 /* least number of rounds, as in memana growth: two can be the start and one step */
@@ -20,66 +21,58 @@
 	(SCENE_SET(WEIGHTS) | SCENE_SET(KV_CACHE) | SCENE_SET(GRAPHS) | SCENE_SET(OPTIMIZER_STATE) | \
 	 SCENE_SET(GRADIENTS))
 
-struct member {
-	const struct scene_site *site;
-	const struct scene_block *block;
-	uint32_t round;
+/* The blocks of one stack and category, in order of birth. */
+struct series {
+	const struct scene_block *first, *last; /* NULL: no block yet */
+	uint64_t blocks, rounds, most, newest;  /* bytes of the newest round, and the most of one before it */
+	uint32_t round;                         /* the newest */
+	int varies, by_rounds, by_steps;        /* varies: blocks have several sizes */
+	uint64_t times, counted;                /* times: the divisor of `counted`; 0: it does not grow */
 };
 
 /* ---- series ---- */
 
-static int order_of_stacks(const struct scene_site *a, const struct scene_site *b)
+/* Fills `number`: of each site, the first site of its series. Returns 0 or -MT_E_MEMORY. */
+static int number_series(uint32_t *number, const struct scene *scene)
 {
-	int order = MT_ORDER(a->process, b->process);
+	struct tuple_table known = { 0 };
+	const struct scene_site *site = scene->site;
+	struct tuple key;
+	uint32_t i;
+	int error = 0;
 
-	order = order ? order : MT_ORDER(a->node, b->node);
-	return order ? order : MT_ORDER(a->category, b->category);
-}
-
-static int by_series(const void *one, const void *two)
-{
-	const struct member *a = one, *b = two;
-	int order = order_of_stacks(a->site, b->site);
-
-	return order ? order : MT_ORDER(a->block->seq, b->block->seq);
-}
-
-/* Fills `member` with all blocks, sorted by series. Returns the number of blocks. */
-static size_t sort_members(struct member *member, const struct scene *scene)
-{
-	const struct scene_block *block;
-	const struct scene_span *span;
-	const struct scene_site *site;
-	size_t count = 0;
-
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
-		site = &scene->site[block->site];
-		span = scene_span_at(scene, site->process, block->time);
-		member[count++] = (struct member){ site, block, span ? span->round : 0 };
+	for (i = 0; i < scene->sites && !error; i++, site++) {
+		key = (struct tuple){ { site->process, site->node, site->category } };
+		number[i] = tuple_find(&known, &key);
+		if (number[i] == TUPLE_NONE)
+			error = tuple_add(&known, &key, number[i] = i);
 	}
-	qsort(member, count, sizeof(*member), by_series);
-	return count;
+	tuple_release(&known);
+	return error;
 }
 
-/* Bytes that stay after each round of a series. */
-struct rounds {
-	uint64_t count, most, newest; /* most: largest round before the newest */
-};
-
-static struct rounds count_rounds(const struct member *from, const struct member *to)
+static uint32_t round_of(const struct scene *scene, const struct scene_block *block)
 {
-	struct rounds rounds = { 0, 0, 0 };
-	const struct member *it;
+	const struct scene_span *span = scene_span_at(scene, scene->site[block->site].process, block->time);
 
-	for (it = from; it < to; it++) {
-		if (it == from || it->round != it[-1].round) {
-			rounds.most = rounds.newest > rounds.most ? rounds.newest : rounds.most;
-			rounds.newest = 0;
-			rounds.count++;
-		}
-		rounds.newest += it->block->bytes;
+	return span ? span->round : 0;
+}
+
+static void add_block(struct series *series, const struct scene *scene, const struct scene_block *block)
+{
+	uint32_t round = round_of(scene, block);
+
+	if (!series->blocks++)
+		series->first = block;
+	if (!series->rounds || round != series->round) {
+		series->most = series->newest > series->most ? series->newest : series->most;
+		series->newest = 0;
+		series->rounds++;
 	}
-	return rounds;
+	series->round = round;
+	series->newest += block->bytes;
+	series->varies |= block->bytes != series->first->bytes;
+	series->last = block;
 }
 
 /* ---- whether it grows ---- */
@@ -99,41 +92,56 @@ static int grows_by_concatenation(const struct scene_site *site)
 	       site->most > site->most_before;
 }
 
-static int grows_by_time(const struct member *from, const struct member *to)
+static int grows_by_time(const struct series *series, const struct scene_site *site)
 {
-	const struct member *it = from;
-	size_t births = (size_t)(to - from);
+	return series->blocks >= BIRTHS && !scene_is_of(site->category, MADE_ONCE) &&
+	       (series->last->time - series->first->time >= LONG || (series->blocks >= LAYERS && !series->varies));
+}
 
-	while (it < to && it->block->bytes == from->block->bytes)
-		it++;
-	return births >= BIRTHS && !scene_is_of(from->site->category, MADE_ONCE) &&
-	       (to[-1].block->time - from->block->time >= LONG || (births >= LAYERS && it == to));
+static void judge(const struct scene *scene, struct series *series)
+{
+	const struct scene_site *site = series->blocks ? &scene->site[series->first->site] : NULL;
+	int64_t steps = site ? (int64_t)series->last->step - series->first->step : 0;
+	int by_length;
+
+	if (!site || (steps && scene->peak.is_usual))
+		return;
+	series->by_rounds = series->rounds >= ROUNDS && site->category != MT_CATEGORY_OPTIMIZER_STATE &&
+			    (steps || !comes_in_one_start(scene, site, series->rounds));
+	series->by_steps = series->by_rounds && steps >= ROUNDS - 1;
+	by_length = !series->by_rounds && grows_by_concatenation(site);
+	if (series->by_rounds)
+		series->times = series->by_steps ? (uint64_t)steps : series->rounds;
+	else if (by_length || grows_by_time(series, site))
+		series->times = by_length ? site->made : series->blocks;
 }
 
 /* Takes the bytes of each round; of the newest, as many as of the largest earlier one. A rate by step leaves out the first step, as memana growth. */
-static void take_series(struct find *find, const struct member *from, const struct member *to)
+static void take_block(struct find *find, struct series *series, const struct scene_block *block)
 {
-	const struct rounds rounds = count_rounds(from, to);
-	int64_t first = from->block->step, steps = to[-1].block->step - first;
-	int by_rounds = rounds.count >= ROUNDS && from->site->category != MT_CATEGORY_OPTIMIZER_STATE &&
-			(steps || !comes_in_one_start(find->scene, from->site, rounds.count));
-	int by_length = !by_rounds && grows_by_concatenation(from->site);
-	int by_steps = by_rounds && steps >= ROUNDS - 1;
-	uint64_t bytes, counted = 0, births = by_length ? from->site->made : (uint64_t)(to - from);
-	uint64_t times = by_steps ? (uint64_t)steps : by_rounds ? rounds.count : births;
-	const struct member *it;
+	uint64_t bytes = block->bytes;
 
-	if ((steps && find->scene->peak.is_usual) || (!by_rounds && !by_length && !grows_by_time(from, to)))
-		return;
-	for (it = from; it < to; it++) {
-		bytes = it->block->bytes;
-		if (by_rounds && it->round == to[-1].round && rounds.most < rounds.newest)
-			bytes = (uint64_t)((double)bytes * (double)rounds.most / (double)rounds.newest);
-		find->take[it->block->site] += bytes;
-		bytes = by_steps && it->block->step == first ? 0 : bytes;
-		find->expect[it->block->site] += (counted + bytes) / times - counted / times;
-		counted += bytes;
-	}
+	if (series->by_rounds && series->most < series->newest && round_of(find->scene, block) == series->round)
+		bytes = (uint64_t)((double)bytes * (double)series->most / (double)series->newest);
+	find->take[block->site] += bytes;
+	bytes = series->by_steps && block->step == series->first->step ? 0 : bytes;
+	find->expect[block->site] += (series->counted + bytes) / series->times - series->counted / series->times;
+	series->counted += bytes;
+}
+
+static void take_all(struct find *find, struct series *series, const uint32_t *number)
+{
+	const struct scene *scene = find->scene;
+	const struct scene_block *block, *end = scene->block + scene->blocks;
+	size_t i;
+
+	for (block = scene->block; block < end; block++)
+		add_block(&series[number[block->site]], scene, block);
+	for (i = 0; i < scene->sites; i++)
+		judge(scene, &series[i]);
+	for (block = scene->block; block < end; block++)
+		if (series[number[block->site]].times)
+			take_block(find, &series[number[block->site]], block);
 }
 
 /* A run with steps is told by step. A round of other runs has no name. */
@@ -157,16 +165,14 @@ void find_grows(struct find *find)
 	const struct find_how how = {
 		.reference = REFERENCE_BEFORE, .need = MT_NEED_NEVER, .whole = 1, .done = say_rate
 	};
-	struct member *member = calloc(find->scene->blocks + 1, sizeof(*member));
-	size_t count = member ? sort_members(member, find->scene) : 0, from, to;
+	struct series *series = calloc(find->scene->sites + 1, sizeof(*series));
+	uint32_t *number = calloc(find->scene->sites + 1, sizeof(*number));
 
-	if (!member)
+	if (series && number && !number_series(number, find->scene))
+		take_all(find, series, number);
+	else
 		find->failed = -MT_E_MEMORY;
-	for (from = 0; from < count; from = to) {
-		for (to = from; to < count && !order_of_stacks(member[to].site, member[from].site);)
-			to++;
-		take_series(find, &member[from], &member[to]);
-	}
-	free(member);
+	free(series);
+	free(number);
 	find_groups(find, &how);
 }

@@ -25,14 +25,14 @@ static int64_t attempt_step(const struct scene *scene)
 
 	for (block = scene->block; block < end; block++)
 		if (is_state(scene, &scene->site[block->site])) {
-			states += block->count ? block->count : 1;
+			states++;
 			first = block->seq < first ? block->seq : first;
 			step = block->step > step ? block->step : step;
 		}
 	for (block = scene->block; block < end; block++)
 		if (find_is_own(scene, &scene->site[block->site]) && scene_is_weights(&scene->site[block->site]) &&
 		    block->seq < first)
-			weights += block->count ? block->count : 1;
+			weights++;
 	return states > STATES * weights ? step : 0;
 }
 

@@ -18,8 +18,8 @@ static const unsigned ratios[][2] = { { 1, 1 }, { 2, 1 }, { 1, 2 }, { 4, 1 }, { 
 
 /* A block of a model, or of a site that may be a copy of a model. */
 struct piece {
-	uint64_t owner; /* the stack; in a model: a number for the process and the engine inside it */
-	uint64_t each, count;
+	uint64_t owner;       /* the stack; in a model: a number for the process and the engine inside it */
+	uint64_t each, count; /* count: of a model, pieces of its size up to this one, in order of birth; else 1 */
 	int64_t seq;
 	uint32_t site;
 };
@@ -40,9 +40,7 @@ static int by_size(const void *one, const void *two)
 
 static void add_piece(struct pieces *pieces, const struct scene_block *block, uint64_t owner)
 {
-	uint64_t count = block->count ? block->count : 1;
-
-	pieces->at[pieces->count++] = (struct piece){ owner, block->bytes / count, count, block->seq, block->site };
+	pieces->at[pieces->count++] = (struct piece){ owner, block->bytes, 1, block->seq, block->site };
 }
 
 /* The owner of weights or states. An engine in a trainer has weights of its own by design: a copy is compared with its own owner only. */
@@ -79,7 +77,7 @@ static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 		 (is_made_by_copy(scene, site) || is_loaded_state(scene, site))));
 }
 
-/* Sorts all pieces. `count` of a model's piece becomes the number of pieces of its size up to this one, in the order of allocation. */
+/* Sorts all pieces. No copy has a small piece of a model, in any ratio. */
 static void load_pieces(const struct scene *scene, struct pieces *models, struct pieces *copies)
 {
 	const struct scene_block *block;
@@ -88,7 +86,7 @@ static void load_pieces(const struct scene *scene, struct pieces *models, struct
 
 	for (block = scene->block; block < scene->block + scene->blocks; block++) {
 		site = &scene->site[block->site];
-		if (is_of_model(site))
+		if (block->bytes >= SMALL / 8 && is_of_model(site))
 			add_piece(models, block, owner_of(site, site->category == MT_CATEGORY_OPTIMIZER_STATE));
 		if (may_be_copy(scene, site) && block->step == site->last_step)
 			add_piece(copies, block, (uint64_t)site->process << 32 | site->node);
@@ -133,14 +131,14 @@ static uint64_t copied(struct find *find, const struct pieces *models, const str
 	for (it = from; it < to; it++) {
 		if (it->each < SMALL)
 			continue;
-		of += it->each * it->count;
-		same = it > from && it->each == it[-1].each ? same + it->count : it->count;
+		of += it->each;
+		same = it > from && it->each == it[-1].each ? same + 1 : 1;
 		/* The n-th piece of a size is a copy only if the model had n pieces of this size. */
 		if (count_before(models, owner, it->each / ratio[0] * ratio[1], since) < same)
 			continue;
-		bytes += it->each * it->count;
-		pieces += it->count;
-		find->take[it->site] += take ? it->each * it->count : 0;
+		bytes += it->each;
+		pieces++;
+		find->take[it->site] += take ? it->each : 0;
 	}
 	return is_made_by_copy(find->scene, site) || (bytes >= of / 100 * MOST && pieces >= MANY) ? bytes : 0;
 }

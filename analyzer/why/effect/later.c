@@ -198,17 +198,15 @@ static uint64_t pieces_of(const struct replay *replay)
 {
 	const struct scene *scene = replay->scene;
 	const struct scene_block *block;
-	uint64_t pieces = 0, each;
+	uint64_t pieces = 0;
 	uint32_t at;
 
 	for (block = scene->block; block < scene->block + scene->blocks; block++) {
 		at = replay_index(replay, scene->site[block->site].id);
-		if (at == SCENE_NONE || replay->site[at].alike != replay->site[replay->request.site].alike ||
-		    !block->count)
+		if (at == SCENE_NONE || replay->site[at].alike != replay->site[replay->request.site].alike)
 			continue;
-		each = block->bytes / block->count;
-		if (each <= replay->request.bytes + ROUGHLY && replay->request.bytes <= each + ROUGHLY)
-			pieces += block->count;
+		pieces += block->bytes <= replay->request.bytes + ROUGHLY &&
+			  replay->request.bytes <= block->bytes + ROUGHLY;
 	}
 	return pieces;
 }

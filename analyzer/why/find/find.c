@@ -37,7 +37,6 @@ void find_part(struct find *find, struct candidate *candidate, uint32_t site, ui
 	candidate->bytes += bytes;
 }
 
-/* The smaller of a sixteenth of the missing bytes and a hundredth of the device. */
 uint64_t find_least(const struct scene *scene)
 {
 	uint64_t missing = scene->request.missing / 16, share = scene->request.total / 100;
@@ -111,7 +110,6 @@ struct candidate *find_add_request(struct find *find)
 
 /* ---- facts that follow from the parts ---- */
 
-/* Tags of the frames from `node` out to the telling function. */
 uint64_t find_own_tags(const struct scene *scene, uint32_t node)
 {
 	uint32_t telling = scene_telling(scene, node);

@@ -105,11 +105,11 @@ struct scene_site {
 	int64_t first_step, last_step; /* steps of the oldest and newest resident block */
 };
 
+/* A run has millions: four words each. */
 struct scene_block {
-	uint32_t site;
-	int64_t seq, time, step;
-	uint64_t bytes, asleep;
-	uint32_t count; /* number of allocations */
+	uint32_t site, step;
+	int64_t seq, time;
+	uint64_t bytes;
 };
 
 /* Host memory of a process, at its newest sample and earlier. */
@@ -171,7 +171,7 @@ struct scene {
 	size_t spans;
 	struct scene_site *site;
 	size_t sites;
-	struct scene_block *block; /* blocks on the device of the request, sorted by site, then birth */
+	struct scene_block *block; /* blocks on the device of the request, in order of birth within a process */
 	size_t blocks;
 	struct scene_node *node; /* sorted by id: a parent comes before its children */
 	size_t nodes;

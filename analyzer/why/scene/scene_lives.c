@@ -1,23 +1,20 @@
 /* Reads the lives of all allocations in one pass: bytes of each site at each moment, and resident blocks. */
-#include <string.h>
 #include "memtrace/error.h"
 #include "scene_impl.h"
 
 /* A row of allocation_span, in the order of LIVES. */
 struct life {
-	int64_t process, since_time, since_seq, until_time, until_seq, seq, time, step, free_step;
-	uint64_t bytes, asleep, count;
-	int ends, at_home, in_use, slept; /* slept: its pages went or came; 0 unless the moment is a kept one */
+	int64_t since_time, since_seq, until_time, until_seq, seq, time, step, free_step;
+	uint64_t bytes, asleep;
+	int ends, in_use, slept; /* slept: its pages went or came; 0 unless the moment is a kept one */
 };
 
 #define LIVES(slept)                                                                                                    \
 	"SELECT site, bytes, asleep_bytes, since_time, since_seq, until_time, until_seq, alloc_seq, alloc_time, step, " \
-	"allocations, in_use, free_seq IS NOT NULL, free_step, phase, " slept " FROM allocation_span"
+	"in_use, free_step, " slept " FROM allocation_span"
 
-static void read_life(struct life *life, const struct scene_site *site, const struct scene *scene,
-		      const struct db_stmt *row)
+static void read_life(struct life *life, const struct db_stmt *row)
 {
-	life->process = scene->process[site->process].id;
 	life->bytes = (uint64_t)db_int(row, 1);
 	life->asleep = (uint64_t)db_int(row, 2);
 	life->since_time = db_int(row, 3);
@@ -28,19 +25,18 @@ static void read_life(struct life *life, const struct scene_site *site, const st
 	life->seq = db_int(row, 7);
 	life->time = db_int(row, 8);
 	life->step = db_int(row, 9);
-	life->count = (uint64_t)db_int(row, 10);
-	life->in_use = db_int(row, 11) != 0;
-	life->free_step = db_type(row, 13) == DB_NULL ? -1 : db_int(row, 13);
-	life->slept = db_int(row, 15) != 0;
+	life->in_use = db_int(row, 10) != 0;
+	life->free_step = db_type(row, 11) == DB_NULL ? -1 : db_int(row, 11);
+	life->slept = db_int(row, 12) != 0;
 }
 
 /* Whether the allocation is alive at the moment, as query/alive.h defines. */
 static int is_there(const struct life *life, const struct scene_process *process, const struct alive_moment *when)
 {
-	if (!scene_before(life->since_time, life->process, life->since_seq, when))
+	if (!scene_before(life->since_time, process->id, life->since_seq, when))
 		return 0;
 	if (life->ends)
-		return !scene_before(life->until_time, life->process, life->until_seq, when);
+		return !scene_before(life->until_time, process->id, life->until_seq, when);
 	return process->over_time < 0 || !scene_before(process->over_time, process->id, process->over_seq, when);
 }
 
@@ -50,24 +46,18 @@ static int add_block(struct scene *scene, uint32_t site, const struct life *life
 
 	if (!block)
 		return -MT_E_MEMORY;
-	*block = (struct scene_block){ .site = site,
-				       .seq = life->seq,
-				       .time = life->time,
-				       .step = life->step,
-				       .bytes = life->bytes,
-				       .asleep = life->asleep,
-				       .count = (uint32_t)life->count };
+	*block = (struct scene_block){
+		.site = site, .step = (uint32_t)life->step, .seq = life->seq, .time = life->time, .bytes = life->bytes
+	};
 	return 0;
 }
 
 static void note_block(struct scene_site *site, const struct life *life)
 {
-	uint64_t each = life->bytes / (life->count ? life->count : 1);
-
-	if (!site->count_at[SCENE_NOW] || each < site->least)
-		site->least = each;
-	if (each > site->most)
-		site->most = each;
+	if (!site->count_at[SCENE_NOW] || life->bytes < site->least)
+		site->least = life->bytes;
+	if (life->bytes > site->most)
+		site->most = life->bytes;
 	if (!site->count_at[SCENE_NOW] || life->step < site->first_step)
 		site->first_step = life->step;
 	if (life->step > site->last_step)
@@ -78,22 +68,23 @@ static void note_block(struct scene_site *site, const struct life *life)
 static void note_history(struct scene_site *site, const struct life *life, struct scene *scene,
 			 const struct scene_moments *moments)
 {
-	uint64_t each = (life->bytes + life->asleep) / (life->count ? life->count : 1);
+	struct scene_process *process = &scene->process[site->process];
+	uint64_t bytes = life->bytes + life->asleep;
 	int is_over, is_earlier;
 
-	if (!scene_before(life->since_time, life->process, life->since_seq, &scene->request.when))
+	if (!scene_before(life->since_time, process->id, life->since_seq, &scene->request.when))
 		return;
-	scene->process[site->process].sleeps |= life->asleep > 0;
+	process->sleeps |= life->asleep > 0;
 	if (life->since_seq == life->seq)
-		site->made += life->count;
+		site->made++;
 	is_earlier = site->process == scene->request.process ? life->step < scene->request.step
 							     : life->time < moments->early_time;
-	is_over = life->ends && scene_before(life->until_time, life->process, life->until_seq, &scene->request.when);
-	if ((moments->freed_is_early ? is_over : is_earlier) && each > site->most_before)
-		site->most_before = each;
+	is_over = life->ends && scene_before(life->until_time, process->id, life->until_seq, &scene->request.when);
+	if ((moments->freed_is_early ? is_over : is_earlier) && bytes > site->most_before)
+		site->most_before = bytes;
 	if (is_over) {
-		site->freed += life->count;
-		site->freed_home += life->free_step == life->step ? life->count : 0;
+		site->freed++;
+		site->freed_home += life->free_step == life->step;
 	}
 }
 
@@ -129,7 +120,7 @@ static int take_life(struct scene *scene, const struct db_stmt *row, void *conte
 	if (index == SCENE_NONE)
 		return -MT_E_CORRUPT;
 	site = &scene->site[index];
-	read_life(&life, site, scene, row);
+	read_life(&life, row);
 	if (!life.in_use)
 		return 0;
 	site->in_use = 1;
@@ -146,17 +137,14 @@ static int take_life(struct scene *scene, const struct db_stmt *row, void *conte
 			error = add_block(scene, index, &life);
 		}
 		site->at[at] += life.bytes;
-		site->count_at[at] += life.count;
+		site->count_at[at]++;
 	}
 	return error;
 }
 
-static int block_order(const void *one, const void *two)
+static int by_birth(const void *one, const void *two)
 {
-	const struct scene_block *a = one, *b = two;
-	int order = MT_ORDER(a->site, b->site);
-
-	return order ? order : MT_ORDER(a->seq, b->seq);
+	return MT_ORDER(((const struct scene_block *)one)->seq, ((const struct scene_block *)two)->seq);
 }
 
 int scene_load_lives(struct scene *scene, struct scene_moments *moments)
@@ -167,8 +155,10 @@ int scene_load_lives(struct scene *scene, struct scene_moments *moments)
 
 	if (error)
 		return error;
-	if (scene->blocks)
-		qsort(scene->block, scene->blocks, sizeof(*scene->block), block_order);
+	for (i = 1; i < scene->blocks && scene->block[i - 1].seq <= scene->block[i].seq;)
+		i++;
+	if (i < scene->blocks) /* those of a kept moment are in order */
+		qsort(scene->block, scene->blocks, sizeof(*scene->block), by_birth);
 	for (i = 0; i < scene->sites; i++) {
 		scene->in_use += scene->site[i].at[SCENE_NOW];
 		scene->process[scene->site[i].process].in_use += scene->site[i].at[SCENE_NOW];

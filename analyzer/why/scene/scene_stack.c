@@ -4,37 +4,20 @@
 #include "memtrace/error.h"
 #include "scene_impl.h"
 
-uint32_t scene_find(const void *array, size_t count, size_t size, int64_t id)
+static int by_id(const void *one, const void *two)
 {
-	const char *item = array;
-	size_t low = 0, high = count, middle;
-	int64_t found = 0;
+	int64_t a, b;
 
-	while (low < high) {
-		middle = (low + high) / 2;
-		memcpy(&found, item + middle * size, sizeof(found));
-		if (found < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < count)
-		memcpy(&found, item + low * size, sizeof(found));
-	return low < count && found == id ? (uint32_t)low : SCENE_NONE;
+	memcpy(&a, one, sizeof(a));
+	memcpy(&b, two, sizeof(b));
+	return MT_ORDER(a, b);
 }
 
-/* The array with room for one more item. NULL: out of memory. */
-static void *make_room(void *array, size_t count, size_t size)
+uint32_t scene_find(const void *array, size_t count, size_t size, int64_t id)
 {
-	char *grown = array;
+	const char *found = count ? bsearch(&id, array, count, size, by_id) : NULL;
 
-	if (!(count & (count - 1)) || !count) { /* the array is full at each power of two */
-		grown = realloc(array, (count ? 2 * count : 1) * size);
-		if (!grown)
-			return NULL;
-	}
-	memset(grown + count * size, 0, size);
-	return grown;
+	return found ? (uint32_t)((size_t)(found - (const char *)array) / size) : SCENE_NONE;
 }
 
 void *scene_add(void *array, size_t *count, size_t size)
@@ -42,11 +25,13 @@ void *scene_add(void *array, size_t *count, size_t size)
 	char *grown;
 
 	memcpy(&grown, array, sizeof(grown));
-	grown = make_room(grown, *count, size);
-	if (!grown)
-		return NULL;
-	memcpy(array, &grown, sizeof(grown));
-	return grown + (*count)++ * size;
+	if (!(*count & (*count - 1))) { /* the array is full at each power of two */
+		grown = realloc(grown, (*count ? 2 * *count : 1) * size);
+		if (!grown)
+			return NULL;
+		memcpy(array, &grown, sizeof(grown));
+	}
+	return memset(grown + (*count)++ * size, 0, size);
 }
 
 int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, int parameters, scene_take *take,
