@@ -16,17 +16,23 @@
 int facts_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	      const struct mt_rules *rules);
 
+/* Takes lives of a moment, in order of birth: some at a time. 0 or an error. */
+typedef int facts_tell_lives(void *context, const struct kept_life *life, uint32_t lives);
+
 /* The taker of rows. */
 struct facts_taker {
 	const struct row_maker *maker; /* NULL: no rows are asked for */
 	struct row_freed *freed;       /* the stacks that freed something */
 	enum sums_detail detail;       /* lives have it, as sums; SUMS_NONE: none are asked for */
-	struct kept_moment *moment; /* NULL: it is not asked for; of several processes it needs events (facts_peers.h) */
+	struct kept_moment *
+		moment; /* NULL: it is not asked for. Of several processes it needs events (facts_peers.h); of one, `lives` has its lives */
 	struct course_moves *
 		course; /* NULL: it is not asked for; else `moment` is, too, with what advice needs. The caller frees its moves */
 	struct course_moves *
 		outline; /* NULL: it is not asked for (rows/outline.h); else of one process alone. The caller frees its moves */
 	struct phase_use_list *use; /* NULL: figures of phases are not asked for; the caller frees its rows */
+	facts_tell_lives *lives;    /* NULL: lives of the moment are not asked for */
+	void *lives_context;
 };
 
 /*

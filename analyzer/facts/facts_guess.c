@@ -494,14 +494,12 @@ int facts_guess_note_kept(struct facts_guess *guess, const struct kept_moment *m
 	return error;
 }
 
-void facts_guess_kept(struct facts_guess *guess, enum facts_way way, struct kept_moment *moment)
+void facts_guess_lives(struct facts_guess *guess, enum facts_way way, struct kept_life *life, uint32_t lives)
 {
-	struct kept_life *life;
+	const struct kept_life *end = life + lives;
 	uint64_t sign = way == FACTS_BACK ? 1 : UINT64_MAX;
-	uint32_t i;
 
-	for (i = 0; i < moment->lives; i++) {
-		life = &moment->life[i];
+	for (; life < end; life++) {
 		life->time = (int64_t)((uint64_t)life->time + sign * time_of(guess, life->seq));
 		if (life->gone_seq != KEPT_STAYS)
 			life->gone_time = (int64_t)((uint64_t)life->gone_time + sign * time_of(guess, life->gone_seq));

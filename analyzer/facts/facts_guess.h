@@ -78,6 +78,6 @@ enum facts_way { FACTS_AWAY, FACTS_BACK };
 
 /* Values become differences, and differences values. `cell`: rows of the table, one after the other. */
 void facts_guess_lot(struct facts_guess *guess, enum facts_way way, uint32_t table, uint64_t *cell, uint32_t rows);
-void facts_guess_kept(struct facts_guess *guess, enum facts_way way, struct kept_moment *moment);
+void facts_guess_lives(struct facts_guess *guess, enum facts_way way, struct kept_life *life, uint32_t lives);
 
 #endif

@@ -231,7 +231,8 @@ int facts_rows_are_there(struct facts_io io, const struct facts_taker *taker)
 	uint32_t first;
 
 	facts_guess_skip(&io);
-	facts_kept_read(&io, NULL, NULL, NULL);
+	facts_kept_read(&io, NULL, NULL);
+	facts_kept_lives(&io, NULL, NULL, NULL, NULL);
 	facts_course_read(&io, NULL, NULL);
 	facts_course_read(&io, NULL, NULL);
 	first = facts_count(&io, 0, 0, FACTS_ROWS_FIRST);
@@ -243,13 +244,11 @@ int facts_rows_are_there(struct facts_io io, const struct facts_taker *taker)
 
 int facts_rows_moment(struct facts_io io, const struct analysis *run, const struct facts_taker *taker)
 {
-	struct facts_guess guess;
-
-	facts_guess_read(&io, &guess);
-	facts_kept_read(&io, run, taker->moment, &guess);
+	facts_guess_skip(&io);
+	facts_kept_read(&io, run, taker->moment);
+	facts_kept_lives(&io, NULL, NULL, NULL, NULL);
 	facts_course_read(&io, run, taker->course);
 	facts_course_read(&io, run, taker->outline);
-	facts_guess_release(&guess);
 	if (io.error)
 		return io.error;
 	return !taker->moment || taker->moment->there;
@@ -287,16 +286,17 @@ int facts_rows_read(struct facts_io *io, const struct analysis *run, const struc
 				   .fold = fold,
 				   .sums = { .maker = taker->maker, .first = place->process, .seen_alone = 1 } };
 	uint32_t first;
-	int error = 0;
+	int error, is_alone = run->processes == 1;
 
 	facts_guess_read(io, &reading.guess);
-	facts_kept_read(io, run, NULL, NULL);
+	facts_kept_read(io, run, NULL);
+	error = facts_kept_lives(io, run, &reading.guess, is_alone ? taker->lives : NULL, taker->lives_context);
 	facts_course_read(io, run, NULL);
 	facts_course_read(io, run, NULL);
 	first = facts_count(io, 0, 0, FACTS_ROWS_FIRST);
 	if (first > FACTS_ROWS_USE)
 		facts_use_read(io, place, taker->use);
-	if (first)
+	if (first && !error)
 		error = read_rows(&reading, taker);
 	facts_guess_release(&reading.guess);
 	error = error ? error : io->error;

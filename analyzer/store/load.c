@@ -140,9 +140,11 @@ static int take_facts(struct load_sink *load, struct analysis *analysis, const s
 	struct facts_taker taker = { .maker = &load->maker, .freed = &load->sink.freed };
 	int found;
 
-	if (load_keeps(parts))
+	if (load_keeps(parts)) {
 		taker.moment = &load->moment;
-	else if (load_has_sums(parts))
+		taker.lives = load_kept_lives;
+		taker.lives_context = load;
+	} else if (load_has_sums(parts))
 		taker.detail = parts == LOAD_SUMS ? SUMS_ALL : parts == LOAD_BATCHES ? SUMS_BATCHES : SUMS_STEPS;
 	else
 		return 0;
@@ -192,7 +194,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error && !found)
 		error = load_sink_find(&load, parts == LOAD_ADVICE);
 	if (!error)
-		error = load_kept_rows(&load.moment, analysis, &load.maker, parts == LOAD_ADVICE);
+		error = load_kept_rows(&load, parts == LOAD_ADVICE);
 	if (!error)
 		error = load_sink_finish(&load);
 	if (!error && !found)

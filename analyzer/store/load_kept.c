@@ -59,24 +59,31 @@ static void fill_mapping(struct load_mapping *row, const struct kept_mapping *ma
 				      .unmap_time = stays ? DB_CELL_NULL : mapping->gone_time };
 }
 
-int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker,
-		   int for_advice)
+int load_kept_lives(void *context, const struct kept_life *life, uint32_t lives)
 {
-	struct load_allocation_raw *life;
-	struct load_mapping *mapping;
+	const struct load_sink *load = context;
+	struct load_allocation_raw *row;
 	uint32_t i;
 	int error = 0;
 
-	for (i = 0; i < moment->lives && !error; i++) {
-		life = maker->row(maker->context, LOAD_allocation_raw, &error);
-		if (life)
-			fill_life(life, &moment->life[i], analysis);
+	for (i = 0; i < lives && !error; i++) {
+		row = load->maker.row(load->maker.context, LOAD_allocation_raw, &error);
+		if (row)
+			fill_life(row, &life[i], load->sink.analysis);
 	}
-	for (i = 0; for_advice && i < moment->passes && !error; i++) {
-		life = maker->row(maker->context, LOAD_allocation_raw, &error);
-		if (life)
-			fill_life(life, &moment->passed[i], analysis);
-	}
+	return error;
+}
+
+int load_kept_rows(struct load_sink *load, int for_advice)
+{
+	const struct kept_moment *moment = &load->moment;
+	const struct row_maker *maker = &load->maker;
+	struct load_mapping *mapping;
+	uint32_t i;
+	int error = load_kept_lives(load, moment->life, moment->lives);
+
+	if (!error && for_advice)
+		error = load_kept_lives(load, moment->passed, moment->passes);
 	for (i = 0; i < moment->mappings && !error; i++) {
 		mapping = maker->row(maker->context, LOAD_mapping, &error);
 		if (mapping)

@@ -31,12 +31,14 @@ int load_renumber(struct db *db, const struct analysis *analysis);
  */
 int load_freed_store(const struct row_freed *freed, const struct analysis *analysis, struct db *db);
 
+struct load_sink;
+
 /*
- * Write the moment that a pass kept (rows/kept.h): its lives as rows, and the tables temp.kept_moment and temp.kept_sum. Without a moment, the tables
- * stay empty. Return 0, -MT_E_MEMORY or an error of the database.
+ * Write the moment that a pass kept (rows/kept.h), as rows and as the tables temp.kept_moment and temp.kept_sum. Without a moment, the tables stay
+ * empty. load_kept_lives: lives that facts tell; the context is a struct load_sink. Return 0, -MT_E_MEMORY or an error of the database.
  */
-int load_kept_rows(const struct kept_moment *moment, const struct analysis *analysis, const struct row_maker *maker,
-		   int for_advice);
+int load_kept_lives(void *context, const struct kept_life *life, uint32_t lives);
+int load_kept_rows(struct load_sink *load, int for_advice);
 int load_kept_store(const struct kept_moment *moment, struct db *db);
 
 /* Writes the table temp.phase_use, if there are figures. 0 or an error of the database. */

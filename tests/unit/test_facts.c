@@ -456,6 +456,19 @@ TEST(made_up_facts)
 
 /* ---- the moment of memana oom ---- */
 
+/* Adds lives to the moment that the facts have. */
+static int take_lives(void *context, const struct kept_life *life, uint32_t lives)
+{
+	struct kept_moment *moment = context;
+	struct kept_life *grown = realloc(moment->life, (moment->lives + lives) * sizeof(*grown));
+
+	CHECK(grown != NULL);
+	memcpy(grown + moment->lives, life, lives * sizeof(*grown));
+	moment->life = grown;
+	moment->lives += lives;
+	return 0;
+}
+
 /* The moment that the facts of the trace have; release it. `course`: with that of advice, which the caller frees; NULL: without. */
 static struct kept_moment moment_of(const char *path, struct course_moves *course)
 {
@@ -468,8 +481,12 @@ static struct kept_moment moment_of(const char *path, struct course_moves *cours
 
 	CHECK(!mt_reader_open(&input.reader, path));
 	CHECK(facts_run_rows(&analysis, &input, 1, facts_kit_rules(),
-			     &(struct facts_taker){
-				     .maker = &maker, .freed = &freed, .moment = &moment, .course = course }) >= 0);
+			     &(struct facts_taker){ .maker = &maker,
+						    .freed = &freed,
+						    .moment = &moment,
+						    .lives = take_lives,
+						    .lives_context = &moment,
+						    .course = course }) >= 0);
 	row_freed_release(&freed);
 	analysis_release(&analysis);
 	mt_reader_free(input.reader);

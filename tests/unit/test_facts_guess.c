@@ -231,7 +231,6 @@ TEST(bytes_of_lives_follow_from_what_outlived_its_step)
 					     life_of(3, 7, 9, 100, 1) };
 	struct kept_life life[] = { { .site = 1, .step = 7, .gone_seq = KEPT_STAYS, .bytes = 512 },
 				    { .site = 1, .step = 7, .gone_step = 9, .bytes = 3001 } };
-	struct kept_moment moment = { .life = life, .lives = 2 };
 	const int64_t rest[] = { 0, 0, 0, 100, 100 };
 	struct facts_guess guess;
 	struct analysis analysis;
@@ -246,10 +245,10 @@ TEST(bytes_of_lives_follow_from_what_outlived_its_step)
 	facts_guess_lot(&guess, FACTS_AWAY, LOAD_allocation_raw, (uint64_t *)row, MT_ARRAY_SIZE(row));
 	for (i = 0; i < MT_ARRAY_SIZE(row); i++)
 		CHECK_EQ(row[i].bytes, rest[i]);
-	facts_guess_kept(&guess, FACTS_AWAY, &moment);
+	facts_guess_lives(&guess, FACTS_AWAY, life, 2);
 	CHECK_EQ(life[0].bytes, 0);
 	CHECK_EQ(life[1].bytes, 1);
-	facts_guess_kept(&guess, FACTS_BACK, &moment);
+	facts_guess_lives(&guess, FACTS_BACK, life, 2);
 	CHECK_EQ(life[1].bytes, 3001);
 	facts_guess_release(&guess);
 	outlived_release(&analysis.process->outlived);
