@@ -89,10 +89,10 @@ struct scene_site {
 	enum mt_category category;
 	enum mt_phase phase;
 	enum scene_known known;
-	uint8_t in_use; /* 0: not counted: host memory, imported memory, and segments with tensors inside */
-	uint8_t driver; /* 1: a library allocated it from the driver */
-	uint8_t engine; /* 1: the stack is in an inference engine, in any kind of process */
-	uint64_t tags;  /* tags of all frames of the stack */
+	uint8_t in_use;          /* 0: not counted: host memory, imported memory, and segments with tensors inside */
+	uint8_t driver, caching; /* 1: allocated from the driver: by a library, and by the framework's allocator */
+	uint8_t engine;          /* 1: the stack is in an inference engine, in any kind of process */
+	uint64_t tags;           /* tags of all frames of the stack */
 	const char *owner;
 	uint64_t at[SCENE_ATS], count_at[SCENE_ATS]; /* resident bytes and allocations at each moment */
 	uint64_t asleep;                             /* bytes without resident pages at the moment */

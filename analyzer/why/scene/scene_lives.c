@@ -2,16 +2,17 @@
 #include "memtrace/error.h"
 #include "scene_impl.h"
 
-/* A row of allocation_span, in the order of LIVES. */
+/* A row of allocation_span, in the order of LIVES. Nothing of the site is asked for: SQLite would look it up for each row. */
 struct life {
 	int64_t since_time, since_seq, until_time, until_seq, seq, time, step, free_step;
 	uint64_t bytes, asleep;
-	int ends, in_use, slept; /* slept: its pages went or came; 0 unless the moment is a kept one */
+	int ends, counts, slept; /* slept: its pages went or came; 0 unless the moment is a kept one */
 };
 
 #define LIVES(slept)                                                                                                    \
 	"SELECT site, bytes, asleep_bytes, since_time, since_seq, until_time, until_seq, alloc_seq, alloc_time, step, " \
-	"in_use, free_step, " slept " FROM allocation_span"
+	"memory = 'tensor' OR memory NOT IN ('pinned', 'host', 'imported', 'multicast'), free_step, " slept             \
+	" FROM allocation_span"
 
 static void read_life(struct life *life, const struct db_stmt *row)
 {
@@ -25,7 +26,7 @@ static void read_life(struct life *life, const struct db_stmt *row)
 	life->seq = db_int(row, 7);
 	life->time = db_int(row, 8);
 	life->step = db_int(row, 9);
-	life->in_use = db_int(row, 10) != 0;
+	life->counts = db_int(row, 10) != 0;
 	life->free_step = db_type(row, 11) == DB_NULL ? -1 : db_int(row, 11);
 	life->slept = db_int(row, 12) != 0;
 }
@@ -121,7 +122,7 @@ static int take_life(struct scene *scene, const struct db_stmt *row, void *conte
 		return -MT_E_CORRUPT;
 	site = &scene->site[index];
 	read_life(&life, row);
-	if (!life.in_use)
+	if (!life.counts || site->caching)
 		return 0;
 	site->in_use = 1;
 	is_summed = is_in_sums(scene, moments, site, &life);
@@ -149,7 +150,8 @@ static int by_birth(const void *one, const void *two)
 
 int scene_load_lives(struct scene *scene, struct scene_moments *moments)
 {
-	static const char kept[] = LIVES("EXISTS (SELECT 1 FROM resident_span WHERE allocation = allocation_span.id)");
+	static const char kept[] = LIVES("EXISTS (SELECT 1 FROM resident_span) AND "
+					 "EXISTS (SELECT 1 FROM resident_span WHERE allocation = allocation_span.id)");
 	int error = scene_each(scene, scene->kept ? kept : LIVES("0"), NULL, 0, take_life, moments);
 	size_t i;
 

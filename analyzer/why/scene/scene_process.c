@@ -143,6 +143,7 @@ static int take_site(struct scene *scene, const struct db_stmt *row, void *conte
 	site->device = db_int(row, 2);
 	site->node = scene_node_of(scene, db_int(row, 3));
 	site->driver = strcmp(db_text(row, 4), "tensor") != 0;
+	site->caching = site->driver && db_int(row, 11);
 	site->phase = scene_phase(db_text(row, 5));
 	site->category = mt_category_parse(db_text(row, 6));
 	site->owner = scene_keep(scene, db_text(row, 7));
@@ -158,6 +159,6 @@ int scene_load_sites(struct scene *scene)
 {
 	return scene_each(scene,
 			  "SELECT id, process, device, ifnull(node, 0), memory, phase, category, owner, known, ifnull(words, 0), "
-			  "ifnull(element, 0) FROM site ORDER BY id",
+			  "ifnull(element, 0), tensors_inside FROM site ORDER BY id",
 			  NULL, 0, take_site, NULL);
 }
