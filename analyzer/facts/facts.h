@@ -25,7 +25,7 @@ struct facts_taker {
 	struct row_freed *freed;       /* the stacks that freed something */
 	enum sums_detail detail;       /* lives have it, as sums; SUMS_NONE: none are asked for */
 	struct kept_moment *
-		moment; /* NULL: it is not asked for. Of several processes it needs events (facts_peers.h); of one, `lives` has its lives */
+		moment; /* NULL: it is not asked for. A moment of several processes needs events (facts_peers.h); `lives` is told of one process */
 	struct course_moves *
 		course; /* NULL: it is not asked for; else `moment` is, too, with what advice needs. The caller frees its moves */
 	struct course_moves *

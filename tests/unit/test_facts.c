@@ -373,6 +373,19 @@ static int take_change(void *context, const struct row_residence *change)
 	return change->process == INT64_MIN;
 }
 
+/* Adds lives to the moment that the facts have. */
+static int take_lives(void *context, const struct kept_life *life, uint32_t lives)
+{
+	struct kept_moment *moment = context;
+	struct kept_life *grown = realloc(moment->life, (moment->lives + lives) * sizeof(*grown));
+
+	CHECK(grown != NULL);
+	memcpy(grown + moment->lives, life, lives * sizeof(*grown));
+	moment->life = grown;
+	moment->lives += lives;
+	return 0;
+}
+
 static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 {
 	static unsigned detail;
@@ -389,7 +402,9 @@ static void settle(struct analysis *run, struct facts_io *io, int of_a_moment)
 					   of_a_moment ? &moment : NULL,
 					   of_a_moment ? &course : NULL,
 					   &outline,
-					   &use };
+					   &use,
+					   of_a_moment ? take_lives : NULL,
+					   &moment };
 
 	CHECK(!analysis_settle(run));
 	if (!of_a_moment || facts_rows_moment(*io, run, &taker) >= 0)
@@ -456,19 +471,6 @@ TEST(made_up_facts)
 
 /* ---- the moment of memana oom ---- */
 
-/* Adds lives to the moment that the facts have. */
-static int take_lives(void *context, const struct kept_life *life, uint32_t lives)
-{
-	struct kept_moment *moment = context;
-	struct kept_life *grown = realloc(moment->life, (moment->lives + lives) * sizeof(*grown));
-
-	CHECK(grown != NULL);
-	memcpy(grown + moment->lives, life, lives * sizeof(*grown));
-	moment->life = grown;
-	moment->lives += lives;
-	return 0;
-}
-
 /* The moment that the facts of the trace have; release it. `course`: with that of advice, which the caller frees; NULL: without. */
 static struct kept_moment moment_of(const char *path, struct course_moves *course)
 {
@@ -504,6 +506,28 @@ TEST(facts_have_the_moment_of_memana_oom)
 	CHECK(moment.there && moment.lives && moment.sums);
 	for (i = 1; i < moment.lives && moment.life[i].gone_seq > moment.seq; i++)
 		CHECK(moment.life[i].seq > moment.life[i - 1].seq);
+	kept_moment_release(&moment);
+}
+
+TEST(lives_of_a_moment_come_in_lots_and_in_order)
+{
+	const char *path = kit_path("many-lives.zst");
+	struct kept_moment moment;
+	struct builder m;
+	uint32_t i;
+
+	builder_open(&m, path, 100, -1);
+	m.stack = builder_python(&m, 0, "remember", "model.py", 7);
+	for (i = 0; i < 5000; i++)
+		builder_tensor_alloc(&m, 0x10000000 + (uint64_t)i * MIB, (i % 7 + 1) * 512);
+	builder_close(&m);
+	CHECK(facts_kit_seal(path));
+	moment = moment_of(path, NULL);
+	CHECK(moment.there);
+	CHECK_EQ(moment.lives, 5000);
+	for (i = 0; i < moment.lives; i++)
+		CHECK(moment.life[i].bytes == (i % 7 + 1) * 512 && moment.life[i].gone_seq == KEPT_STAYS &&
+		      moment.life[i].address == 0x10000000 + (uint64_t)i * MIB);
 	kept_moment_release(&moment);
 }
 

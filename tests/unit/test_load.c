@@ -276,6 +276,7 @@ static void write_batches(const char *path, int rank)
 	CHECK(facts_kit_seal(path));
 }
 
+#define STEP_MOMENTS "SELECT count(*) > 0 FROM named_moment WHERE name GLOB 'step:*'"
 #define SPANS(process) "SELECT step, phase FROM phase_span WHERE process = " #process " ORDER BY first_seq"
 
 TEST(stretches_of_phases_from_facts)
@@ -304,6 +305,11 @@ TEST(stretches_of_phases_from_facts)
 	load_parts(&loaded, paths, 2, LOAD_MOMENT);
 	CHECK_STR(rows(&loaded, "SELECT count(*) FROM phase_span WHERE process = 1"), "16; ");
 	CHECK_STR(rows(&loaded, SPANS(2)), "1 init; 1 forward; 1 backward; 2 forward; 2 forward; ");
+	CHECK_STR(rows(&loaded, STEP_MOMENTS), "1; ");
+	release(&loaded);
+	load_parts(&loaded, paths, 1, LOAD_MOMENT);
+	CHECK_STR(rows(&loaded, STEP_MOMENTS), "0; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM named_moment WHERE name IN ('start', 'peak')"), "2; ");
 	release(&loaded);
 }
 
