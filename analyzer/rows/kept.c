@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "memtrace/error.h"
 
 #define WINDOWS_MOST 3u /* the log of deaths: the newest, and what moments need */
 #define SPANS_MOST 65536u
@@ -28,6 +29,7 @@ void kept_give_up(struct kept *kept)
 	free(kept->span);
 	free(kept->step);
 	free(kept->slot);
+	free(kept->site);
 	*kept = (struct kept){ .analysis = kept->analysis, .none = 1 };
 }
 
@@ -196,32 +198,31 @@ static struct kept_life *keep_slept(struct kept *kept)
 
 /* ---- sums of deaths ---- */
 
-struct kept_slot *kept_slot_of(struct kept_slot *slot, size_t slots, uint32_t site, uint32_t kind)
+int kept_add_site(struct kept *kept, uint32_t number)
 {
-	uint64_t hash = ((uint64_t)site << 4 | kind) * 0x9e3779b97f4a7c15ull;
-	size_t at = (size_t)(hash >> 20) & (slots - 1);
+	size_t room = number + (size_t)number / 2 + 256;
+	struct kept_site *grown = realloc(kept->site, room * sizeof(*grown));
 
-	while (slot[at].site && (slot[at].site != site || slot[at].kind != kind))
-		at = (at + 1) & (slots - 1);
-	return &slot[at];
+	if (!grown)
+		return -MT_E_MEMORY;
+	memset(grown + kept->sites, 0, (room - kept->sites) * sizeof(*grown));
+	kept->site = grown;
+	kept->sites = room;
+	return 0;
 }
 
-static int grow(struct kept *kept)
+/* A new slot for the life's site and kind. NULL: out of memory. */
+static struct kept_slot *add_slot(struct kept *kept, uint32_t site, uint32_t kind)
 {
-	size_t slots = kept->slots ? 2 * kept->slots : 64, i;
-	struct kept_slot *grown = calloc(slots, sizeof(*grown));
+	struct kept_slot *grown = ROOM_FOR(kept, slot, slots, UINT32_MAX), *slot;
 
-	if (!grown) {
-		kept_give_up(kept);
-		return -1;
-	}
-	for (i = 0; i < kept->slots; i++)
-		if (kept->slot[i].site)
-			*kept_slot_of(grown, slots, kept->slot[i].site, kept->slot[i].kind) = kept->slot[i];
-	free(kept->slot);
+	if (!grown)
+		return NULL;
 	kept->slot = grown;
-	kept->slots = slots;
-	return 0;
+	slot = &grown[kept->slots.count++];
+	*slot = (struct kept_slot){ .site = site, .kind = kind, .next = kept->site[site].slot };
+	kept->site[site].slot = (uint32_t)kept->slots.count;
+	return slot;
 }
 
 /* The slot of the life's site and kind. NULL: out of memory. */
@@ -230,13 +231,12 @@ static struct kept_slot *enter_slot(struct kept *kept, const struct kept_life *l
 	uint32_t kind = kept_kind(life);
 	struct kept_slot *slot;
 
-	if (kept->used * 2 >= kept->slots && grow(kept))
+	if (!kept_site_at(kept, life->site)) {
+		kept_give_up(kept);
 		return NULL;
-	slot = kept_slot_of(kept->slot, kept->slots, life->site, kind);
-	kept->used += !slot->site;
-	slot->site = life->site;
-	slot->kind = kind;
-	return slot;
+	}
+	slot = kept_slot_of(kept, life->site, kind);
+	return slot ? slot : add_slot(kept, life->site, kind);
 }
 
 /* The state at a moment is copied when the first death after it changes the slot. */
@@ -399,7 +399,7 @@ void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, 
 	if (!of || !live->tag || live->tag >= kept->analysis->attribution.sites)
 		return;
 	note_newest(of, &gone, free_node);
-	kept_size_gone(of, live);
+	kept_size_gone(kept, of, live);
 	life = slept ? keep_slept(kept) : event ? log_life(kept) : keep_survivor(kept);
 	if (!life)
 		return;

@@ -12,32 +12,45 @@ static int is_computed(const struct site_key *key)
 	return key->phase != MT_PHASE_INIT && (key->phase != MT_PHASE_OTHER || key->stack);
 }
 
-int kept_note_birth(const struct kept *kept, struct kept_process *of, const struct mt_live *live)
+/* A size keeps its number: the newest one of a site is not looked up. */
+static uint8_t number_of(struct category_sizes *sizes, struct kept_site *site, uint64_t size)
 {
+	if (site->size != size) {
+		site->number = sizes_number(sizes, size);
+		site->size = size;
+	}
+	return site->number;
+}
+
+int kept_note_birth(struct kept *kept, struct kept_process *of, const struct mt_live *live)
+{
+	struct kept_site *site;
 	uint8_t number;
 
 	if (live->kind != MT_TENSOR_ALLOC || !live->tag || live->tag >= kept->analysis->attribution.sites)
 		return 0;
 	if (!of->sizes)
 		of->sizes = calloc(1, sizeof(*of->sizes));
-	if (!of->sizes)
+	site = kept_site_at(kept, (uint32_t)live->tag);
+	if (!of->sizes || !site)
 		return -MT_E_MEMORY;
 	of->now.disordered |= live->seq < of->born;
 	of->born = live->seq;
 	of->sizes->closed |= is_computed(&kept->analysis->attribution.site[live->tag].key);
-	number = sizes_number(of->sizes, live->size);
+	number = number_of(of->sizes, site, live->size);
 	if (!of->sizes->closed)
 		of->sizes->weights[number]++;
 	return 0;
 }
 
-void kept_size_gone(struct kept_process *process, const struct mt_live *live)
+void kept_size_gone(const struct kept *kept, struct kept_process *process, const struct mt_live *live)
 {
+	const struct kept_site *site = live->tag < kept->sites ? &kept->site[live->tag] : NULL;
 	uint8_t number;
 
 	if (!process->sizes || process->sizes->closed || live->kind != MT_TENSOR_ALLOC)
 		return;
-	number = sizes_find(process->sizes, live->size);
+	number = site && site->size == live->size ? site->number : sizes_find(process->sizes, live->size);
 	process->sizes->weights[number] -= process->sizes->weights[number] != 0;
 }
 

@@ -155,8 +155,8 @@ static uint64_t count_calls(const struct finding *find)
 	uint64_t count = 0;
 	size_t i;
 
-	for (slot = kept->slot; slot < kept->slot + kept->slots; slot++)
-		if (slot->site && is_asker(find, slot->site))
+	for (slot = kept->slot; slot < kept->slot + kept->slots.count; slot++)
+		if (is_asker(find, slot->site))
 			count += kept_deaths_at(slot, kept, find->which)->count;
 	for (i = 0; i < kept->lives.count; i++)
 		count += is_asker(find, kept->life[i].site) && is_there(find, &kept->life[i]);
@@ -490,13 +490,14 @@ static void add_birth(struct kept_sum *sum, const struct kept_life *life, const 
 static void add_life(struct finding *find, const struct kept_life *life)
 {
 	const struct kept *kept = find->kept;
-	const struct kept_slot *slot = kept_slot_of(kept->slot, kept->slots, life->site, kept_kind(life));
-	struct kept_sum *sum = &find->moment->sum[find->number[slot - kept->slot]];
+	const struct kept_slot *slot = kept_slot_of(kept, life->site, kept_kind(life));
+	struct kept_sum *sum;
 	struct kept_when birth = kept_birth(kept, life);
 	int here = is_here(find, life), there = is_there(find, life);
 
-	if (!(slot->kind & KEPT_COUNTS))
+	if (!slot || !(slot->kind & KEPT_COUNTS))
 		return;
+	sum = &find->moment->sum[find->number[slot - kept->slot]];
 	if ((there && !here) || (!there && life->gone_seq == KEPT_STAYS && !kept_is_later(&birth, &find->at->when)))
 		add_birth(sum, life, find);
 	if (here && !there && find->moment->before != KEPT_NO_BEFORE && kept_is_alive(kept, life, &find->before)) {
@@ -505,7 +506,7 @@ static void add_life(struct finding *find, const struct kept_life *life)
 	}
 }
 
-/* In the order of the table's slots: *number has the number of each. 1; 0: not all is known; -MT_E_MEMORY. */
+/* In the order of the slots: *number has the number of each. 1; 0: not all is known; -MT_E_MEMORY. */
 static int take_sums(struct finding *find)
 {
 	const struct kept *kept = find->kept;
@@ -513,12 +514,12 @@ static int take_sums(struct finding *find)
 	int known = -MT_E_MEMORY;
 	size_t i;
 
-	find->number = calloc(kept->slots + 1, sizeof(*find->number));
-	moment->sum = calloc(kept->used + 1, sizeof(*moment->sum));
+	find->number = calloc(kept->slots.count + 1, sizeof(*find->number));
+	moment->sum = calloc(kept->slots.count + 1, sizeof(*moment->sum));
 	if (find->number && moment->sum) {
 		known = 1;
-		for (i = 0; i < kept->slots; i++) {
-			if (!kept->slot[i].site || !(kept->slot[i].kind & KEPT_COUNTS))
+		for (i = 0; i < kept->slots.count; i++) {
+			if (!(kept->slot[i].kind & KEPT_COUNTS))
 				continue;
 			find->number[i] = moment->sums;
 			moment->sum[moment->sums++] = sum_of(find, &kept->slot[i], &known);

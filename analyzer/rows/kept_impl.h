@@ -58,8 +58,8 @@ enum { KEPT_COUNTS = 1, KEPT_DIED = 2, KEPT_HOME = 4, KEPT_INSIDE = 8 };
 
 /* Deaths of lives of one site and kind: now, and when each moment was set. */
 struct kept_slot {
-	uint32_t site; /* 0: free */
-	uint32_t kind;
+	uint32_t site, kind;
+	uint32_t next;                /* the site's slot of another kind: its number from 1; 0: none */
 	uint32_t epochs;              /* kept.epochs when `epoch` was compared */
 	uint32_t epoch[KEPT_MOMENTS]; /* epoch of `was`; another one than the moment's: it was as it is now */
 	uint64_t births, most, least; /* all lives up to now; bytes of the largest and the smallest, 0: all are empty */
@@ -97,6 +97,12 @@ struct kept_process {
 		sizes; /* sizes of tensors, NULL: no tensor yet; `weights` counts live tensors until the first computation */
 };
 
+struct kept_site {
+	uint64_t size;  /* bytes of the site's newest tensor */
+	uint32_t slot;  /* the site's first slot: its number from 1; 0: none */
+	uint8_t number; /* of `size` among the sizes of the process */
+};
+
 /* An array that grows. */
 struct kept_list {
 	size_t count, room;
@@ -124,8 +130,10 @@ struct kept {
 	uint32_t steps_lost; /* the highest number of a step of which rows are missing, 0: none; see before_stays */
 	struct kept_at at[KEPT_MOMENTS];
 	uint32_t epochs;        /* settings of all moments */
-	struct kept_slot *slot; /* a hash table */
-	size_t slots, used;
+	struct kept_slot *slot; /* by first death */
+	struct kept_list slots;
+	struct kept_site *site; /* by number */
+	size_t sites;
 	struct kept_process *process; /* those of the run, from the first call on; NULL before */
 	uint32_t processes;
 };
@@ -134,14 +142,14 @@ struct kept {
 int kept_has_step_before(const struct kept *kept, const struct kept_at *at);
 
 /* Notes for advice: a birth of the process, and the end of a step. 0 or -MT_E_MEMORY. */
-int kept_note_birth(const struct kept *kept, struct kept_process *of, const struct mt_live *live);
+int kept_note_birth(struct kept *kept, struct kept_process *of, const struct mt_live *live);
 void kept_note_ended(const struct kept *kept, struct kept_process *of, const struct mt_event *event);
 
 /* Fills at->request, when the request has failed. */
 void kept_note_request(const struct kept *kept, struct kept_at *at, uint64_t requested);
 
-/* A tensor of the process is gone. */
-void kept_size_gone(struct kept_process *process, const struct mt_live *live);
+/* A tensor of the process is gone. Its site is known. */
+void kept_size_gone(const struct kept *kept, struct kept_process *process, const struct mt_live *live);
 
 /* After the lives of the moment: fills what advice asks for, if it is known. 0 or -MT_E_MEMORY. */
 int kept_find_advice(const struct kept *kept, const struct kept_at *at, int failed, struct kept_moment *moment);
@@ -199,8 +207,24 @@ static inline int kept_is_alive(const struct kept *kept, const struct kept_life 
 	return kept_is_between(&birth, &death, when);
 }
 
-/* The table's slot for the site's lives of this kind: that of its own, or the free one. */
-struct kept_slot *kept_slot_of(struct kept_slot *slot, size_t slots, uint32_t site, uint32_t kind);
+/* Makes room for the site. 0 or -MT_E_MEMORY. */
+int kept_add_site(struct kept *kept, uint32_t number);
+
+/* The entry of the site; NULL: out of memory. */
+static inline struct kept_site *kept_site_at(struct kept *kept, uint32_t number)
+{
+	return number < kept->sites || !kept_add_site(kept, number) ? &kept->site[number] : NULL;
+}
+
+/* The slot for lives of this kind of a site that has an entry. NULL: there is none. */
+static inline struct kept_slot *kept_slot_of(const struct kept *kept, uint32_t site, uint32_t kind)
+{
+	uint32_t number = kept->site[site].slot;
+
+	while (number && kept->slot[number - 1].kind != kind)
+		number = kept->slot[number - 1].next;
+	return number ? &kept->slot[number - 1] : NULL;
+}
 
 /* The deaths of a slot when the moment was set. */
 static inline const struct kept_deaths *kept_deaths_at(const struct kept_slot *slot, const struct kept *kept,
