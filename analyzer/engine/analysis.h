@@ -311,11 +311,11 @@ struct analysis_modules {
 	uint32_t *alike;   /* by site: first site with the same line, category, and module path apart from numbers */
 };
 
-#define ANALYSIS_SITES_KNOWN 1024u /* a power of two */
+#define ANALYSIS_SITES_KNOWN 4096u /* a power of two */
 
 /* Cache entry for the site of a birth: see stream_site.c. */
 struct analysis_site {
-	const struct category_sizes *sizes; /* sizes for tensors or driver memory; NULL: empty slot */
+	struct category_sizes *sizes; /* sizes for tensors or driver memory; NULL: empty slot */
 	uint64_t size;
 	uint32_t stack, label; /* `label`: phase, category, device of the process */
 	uint32_t changes;      /* `sizes->changes` at the time */

@@ -107,6 +107,33 @@ void stream_named_died(struct stream *stream, const struct mt_live *live, uint64
 				     stream->analysis->categories.home);
 }
 
+/* 0: none. */
+static uint8_t size_class(const struct attribution *attribution, const struct mt_live *live)
+{
+	return live->tag < attribution->sites ? attribution->site[live->tag].key.size : 0;
+}
+
+static int note_death(struct stream *stream, const struct mt_event *event, const struct mt_live *live,
+		      const struct mt_label *label)
+{
+	struct categories *categories = &stream->analysis->categories;
+	int error = is_driver(live) ? note_driver(stream, live, event, -1) : 0;
+
+	if (stream_holds_bytes(live)) {
+		stream_count(stream, live, -1);
+		if (category_died(categories, stream->process, live, size_class(&stream->analysis->attribution, live),
+				  label, stream->unwinds))
+			note_passing(stream, live);
+		stream_named_died(stream, live, event->seq, stream->time);
+	}
+	if (!error)
+		error = stream_outlived(stream, live, label->step);
+	if (!error)
+		error = stream_gone(stream, live, event, label->step);
+	categories->home = 0;
+	return error;
+}
+
 /* Counts what was born and what died, and tells the sink. */
 static int note_change(struct stream *stream, const struct mt_event *event, const struct mt_ledger_change *change,
 		       const struct mt_label *label)
@@ -127,22 +154,8 @@ static int note_change(struct stream *stream, const struct mt_event *event, cons
 		if (event->kind == MT_DRIVER_KEEP && sink->back && !error)
 			error = sink->back(sink->context, stream->process, change->born);
 	}
-	for (i = 0; i < change->died_count && !error; i++) {
-		if (is_driver(&change->died[i]))
-			error = note_driver(stream, &change->died[i], event, -1);
-		if (stream_holds_bytes(&change->died[i])) {
-			stream_count(stream, &change->died[i], -1);
-			if (category_died(&stream->analysis->categories, stream->process, &change->died[i], label,
-					  stream->unwinds))
-				note_passing(stream, &change->died[i]);
-			stream_named_died(stream, &change->died[i], event->seq, stream->time);
-		}
-		if (!error)
-			error = stream_outlived(stream, &change->died[i], label->step);
-		if (!error)
-			error = stream_gone(stream, &change->died[i], event, label->step);
-		stream->analysis->categories.home = 0;
-	}
+	for (i = 0; i < change->died_count && !error; i++)
+		error = note_death(stream, event, &change->died[i], label);
 	if (change->born && sink->born && !error)
 		error = sink->born(sink->context, stream->process, change->born, event);
 	return error;

@@ -356,18 +356,17 @@ static uint32_t find_site(struct stream *stream, const struct mt_event *event, c
 
 /*
  * The cache key of a birth. Equal keys have one site, unless the census names this very block or the sizes of the
- * process have changed. Before the first computation there is no key: each birth counts among the weights.
+ * process have changed.
  */
 static struct analysis_site birth_of(const struct stream *stream, const struct mt_event *event,
 				     const struct mt_label *label, int driver)
 {
 	const struct categories *categories = &stream->analysis->categories;
-	const struct category_sizes *sizes = stream->process < categories->processes
-						     ? categories->sizes[stream->process * 2 + (driver != 0)]
-						     : NULL;
+	struct category_sizes *sizes = stream->process < categories->processes
+					       ? categories->sizes[stream->process * 2 + (driver != 0)]
+					       : NULL;
 
-	if (!sizes || !sizes->closed || event->kind == MT_LIVE || event->stack > UINT32_MAX ||
-	    event->device >= MT_LEDGER_DEVICES)
+	if (!sizes || event->kind == MT_LIVE || event->stack > UINT32_MAX || event->device >= MT_LEDGER_DEVICES)
 		return (struct analysis_site){ 0 };
 	return (struct analysis_site){ .sizes = sizes,
 				       .size = event->size,
@@ -399,8 +398,10 @@ uint32_t stream_site(struct stream *stream, const struct mt_event *event, const 
 	struct analysis_site birth = birth_of(stream, event, label, driver);
 	struct analysis_site *known = known_slot(stream, &birth);
 
-	if (is_known(stream, event, &birth, known))
+	if (is_known(stream, event, &birth, known)) {
+		sizes_count(birth.sizes, stream->analysis->attribution.site[known->site].key.size);
 		return known->site;
+	}
 	birth.site = find_site(stream, event, label, driver);
 	/* A new size has changed the sizes: the entry would be out of date. */
 	if (birth.sizes && birth.site && birth.changes == birth.sizes->changes &&

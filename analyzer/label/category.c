@@ -72,8 +72,7 @@ uint8_t category_size(struct categories *categories, uint32_t process, int drive
 	if (computed)
 		sizes->closed = 1;
 	number = sizes_number(sizes, size);
-	if (!sizes->closed && number)
-		sizes->weights[number]++;
+	sizes_count(sizes, number);
 	return number;
 }
 
@@ -142,13 +141,21 @@ void category_refused(struct categories *categories, uint32_t process, uint64_t 
 		sizes->refused = size;
 }
 
-int category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
+/* A class that is a number is that of the size. */
+static void uncount(struct category_sizes *sizes, uint8_t size_class, uint64_t size)
+{
+	uint8_t number = size_class && size_class < SIZES_NUMBERS ? size_class : sizes_find(sizes, size);
+
+	if (number && sizes->weights[number])
+		sizes->weights[number]--;
+}
+
+int category_died(struct categories *categories, uint32_t process, const struct mt_live *live, uint8_t size_class,
 		  const struct mt_label *label, int unwinds)
 {
 	int is_home = !unwinds && label->phase == live->phase && label->step == live->step;
 	struct category_sizes *sizes;
 	struct category_site *site;
-	uint8_t number;
 
 	if (!live->tag || live->tag >= categories->room)
 		return 0;
@@ -162,9 +169,8 @@ int category_died(struct categories *categories, uint32_t process, const struct 
 	site->later += label->step > live->step;
 	site->old += label->step >= live->step + 2;
 	sizes = sizes_of(categories, process, live->kind != MT_TENSOR_ALLOC);
-	number = sizes && !sizes->closed ? sizes_find(sizes, live->size) : 0;
-	if (number && sizes->weights[number])
-		sizes->weights[number]--;
+	if (sizes && !sizes->closed)
+		uncount(sizes, size_class, live->size);
 	return is_home;
 }
 

@@ -136,13 +136,13 @@ void category_refused(struct categories *categories, uint32_t process, uint64_t 
 struct category_site *category_site(struct categories *categories, uint32_t number);
 
 /*
- * category_born counts a birth, category_died a death in an event with `label`. `unwinds`: an exception frees, and the phase of the death says
- * nothing. category_back takes back a death whose free failed. category_kept counts memory alive at the end, in `step`.
+ * category_born counts a birth, category_died a death in an event with `label`. `size_class`: of the site's key. `unwinds`: an exception frees, and
+ * the phase of the death says nothing. category_back takes back a death whose free failed. category_kept counts memory alive at the end, in `step`.
  */
 void category_born(struct category_site *site, const struct mt_live *live);
 void category_loss(struct categories *categories, uint32_t process, uint64_t size); /* for a site with is_loss */
 void category_back(struct categories *categories, const struct mt_live *live);
-int category_died(struct categories *categories, uint32_t process, const struct mt_live *live,
+int category_died(struct categories *categories, uint32_t process, const struct mt_live *live, uint8_t size_class,
 		  const struct mt_label *label, int unwinds); /* returns 1 for a death in phase and step of the birth */
 void category_kept(struct category_site *site, const struct mt_live *live, uint32_t step);
 

@@ -49,6 +49,13 @@ void sizes_release(struct category_sizes *sizes);
 /* Remembers `size`. Returns the number of the size, 0: none. */
 uint8_t sizes_number(struct category_sizes *sizes, uint64_t size);
 
+/* Counts a tensor whose size has the number, or is in this class, among the weights, up to the first computation. */
+static inline void sizes_count(struct category_sizes *sizes, uint8_t number)
+{
+	if (!sizes->closed && number && number < SIZES_NUMBERS)
+		sizes->weights[number]++;
+}
+
 /* Returns the number of `size`; 0: it has no number, or was never seen. */
 uint8_t sizes_find(const struct category_sizes *sizes, uint64_t size);
 
