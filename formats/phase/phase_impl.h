@@ -137,7 +137,7 @@ struct known_label {
 
 #define ANY_FORWARD UINT32_MAX
 
-#define KNOWN_LABELS 256u
+#define KNOWN_LABELS 512u
 
 #define COUNT_ONE(...) +1
 enum { ROLES = 0 MT_ROLE_LIST(COUNT_ONE), PARTS = 0 MT_PART_LIST(COUNT_ONE) };
