@@ -4,6 +4,7 @@
  */
 #include "database/db.h"
 #include "engine/analysis.h"
+#include "label/category_sizes.h"
 #include "query/query.h"
 #include "source/source.h"
 #include "store/store.h"
@@ -411,6 +412,36 @@ TEST(peak_of_an_expandable_segment)
 	builder_tensor_free(&builder, 0x100000000, 33 * MIB);
 	builder_close(&builder);
 	CHECK_EQ(tensors_at_peak(path, 40 * MIB), 33 * MIB);
+}
+
+/* Tensors of one stack and size have a known site. Each counts among the weights all the same, until something is computed. */
+TEST(weights_of_a_known_site_are_counted)
+{
+	struct builder builder;
+	struct source source;
+	struct analysis analysis;
+	const struct category_sizes *sizes;
+	char path[300], *paths[1] = { path };
+	uint64_t i;
+
+	snprintf(path, sizeof(path), "%s/weights.zst", test_dir());
+	builder_open(&builder, path, 100, -1);
+	builder.stack = builder_python(&builder, 0, "f", "/home/me/x.py", 1);
+	for (i = 0; i < 7; i++)
+		builder_tensor_alloc(&builder, 0x100000000 + i * 4 * MIB, i < 5 ? MIB : 2 * MIB);
+	builder_tensor_free(&builder, 0x100000000, MIB);
+	builder_phase(&builder, "forward");
+	builder_tensor_alloc(&builder, 0x100000000, MIB);
+	builder_tensor_free(&builder, 0x100000000 + 4 * MIB, MIB);
+	builder_close(&builder);
+	CHECK_EQ(source_open(&source, paths, 1), 0);
+	CHECK_EQ(analysis_run(&analysis, source.input, 1, source.rules, NULL), 0);
+	sizes = analysis.categories.sizes[0];
+	CHECK(sizes->closed);
+	CHECK_EQ(sizes->weights[sizes_find(sizes, MIB)], 4);
+	CHECK_EQ(sizes->weights[sizes_find(sizes, 2 * MIB)], 2);
+	analysis_release(&analysis);
+	source_release(&source);
 }
 
 /* A pool that slept is awake at the peak: it is tensors, not new driver memory. */
