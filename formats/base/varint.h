@@ -43,8 +43,10 @@ static inline uint64_t mt_varint_take(const uint8_t **at, int *overlong)
 	unsigned shift;
 
 	if (value >= 0x80) {
-		value &= 0x7f;
-		for (shift = 7; shift < 63; shift += 7) {
+		value = (value & 0x7f) | (uint64_t)(*byte & 0x7f) << 7;
+		if (*byte++ < 0x80)
+			goto done;
+		for (shift = 14; shift < 63; shift += 7) {
 			value |= (uint64_t)(*byte & 0x7f) << shift;
 			if (*byte++ < 0x80)
 				goto done;

@@ -5,11 +5,15 @@
 /* The lowest region in [addr, end). */
 static struct region *first_region(struct mt_ledger *ledger, uint64_t addr, uint64_t end)
 {
-	struct region **recent = &ledger->recent[(addr >> LEDGER_RECENT_SHIFT) % LEDGER_RECENT], *region = *recent;
+	struct region **recent, *region;
 
+	if (!ledger->regions.count)
+		return NULL;
+	recent = &ledger->recent[(addr >> LEDGER_RECENT_SHIFT) % LEDGER_RECENT];
+	region = *recent;
 	if (region && region->addr <= addr && addr < region->end)
 		return region;
-	if (addr >= end || !ledger->regions.count)
+	if (addr >= end)
 		return NULL;
 	region = rangemap_first(&ledger->regions, addr, end);
 	if (region && region->addr <= addr) {
