@@ -160,20 +160,21 @@ static int is_held(const struct of_device *of, const struct cell *cell)
 static int take_held(const struct of_device *of, struct slice *slice)
 {
 	const struct cell *cell;
+	struct held *fitted;
 	uint32_t i;
 
-	for (i = 0; i < of->cells; i++)
-		slice->helds += is_held(of, &of->cell[i]) != 0;
-	slice->held = malloc((slice->helds + 1) * sizeof(*slice->held));
+	slice->held = malloc((of->cells + (size_t)1) * sizeof(*slice->held));
 	if (!slice->held)
 		return -MT_E_MEMORY;
-	for (slice->helds = i = 0; i < of->cells; i++) {
+	for (i = 0; i < of->cells; i++) {
 		cell = &of->cell[i];
 		if (is_held(of, cell))
 			slice->held[slice->helds++] = cell->epoch == of->epoch
 							      ? (struct held){ i, cell->most_bytes, cell->most_count }
 							      : (struct held){ i, cell->bytes, cell->count };
 	}
+	fitted = realloc(slice->held, (slice->helds + (size_t)1) * sizeof(*slice->held));
+	slice->held = fitted ? fitted : slice->held;
 	return 0;
 }
 
