@@ -129,6 +129,23 @@ static int is_needed(const struct kept *kept, const struct kept_life *life, cons
 						 : kept_is_later(&death, &at->lost));
 }
 
+/* The newest birth tells the last place of a process. */
+static void note_newest(struct kept *kept, const struct kept_life *life)
+{
+	struct kept_process *process = &kept->process[kept_process_of(kept, life)];
+
+	if (life->seq >= process->newest.seq)
+		process->newest = *life;
+}
+
+void kept_note_logged(struct kept *kept)
+{
+	size_t i;
+
+	for (i = 0; i < kept->lives.count; i++)
+		note_newest(kept, &kept->life[i]);
+}
+
 /* Lets go what is older than the window and no moment needs. */
 static void let_go(struct kept *kept)
 {
@@ -143,6 +160,8 @@ static void let_go(struct kept *kept)
 			needed = is_needed(kept, &life[i], &kept->at[which]);
 		if (needed)
 			life[stays++] = life[i];
+		else
+			note_newest(kept, &life[i]);
 	}
 	kept->lives.count = stays;
 }
@@ -350,11 +369,9 @@ static inline void fill(struct kept_life *life, const struct gone *gone)
 	life->gone_time = gone->event ? analysis_time(gone->owner, gone->event->time) : 0;
 }
 
-/* The newest birth and the newest memory that was given back tell the last place of a process. */
-static void note_newest(struct kept_process *process, const struct gone *gone, uint32_t free_node)
+/* The newest memory that was given back tells it, too. */
+static void note_given_back(struct kept_process *process, const struct gone *gone, uint32_t free_node)
 {
-	if (gone->live->seq >= process->newest.seq)
-		fill(&process->newest, gone);
 	if (!free_node || gone->space != MT_SPACE_DEVICE)
 		return;
 	fill(&process->given_back, gone);
@@ -398,12 +415,14 @@ void kept_gone(struct kept *kept, uint32_t process, const struct mt_live *live, 
 
 	if (!of || !live->tag || live->tag >= kept->analysis->attribution.sites)
 		return;
-	note_newest(of, &gone, free_node);
+	note_given_back(of, &gone, free_node);
 	kept_size_gone(kept, of, live);
 	life = slept ? keep_slept(kept) : event ? log_life(kept) : keep_survivor(kept);
 	if (!life)
 		return;
 	fill(life, &gone);
+	if (slept || !event)
+		note_newest(kept, life);
 	count_life(kept, life);
 }
 

@@ -131,6 +131,6 @@ int kept_has_given_up(const struct kept *kept);
 int kept_asked(const struct analysis *analysis, struct kept_when *when);
 
 /* After the last call: fills *moment, which the caller releases. 0 or -MT_E_MEMORY. */
-int kept_find(const struct kept *kept, struct kept_moment *moment);
+int kept_find(struct kept *kept, struct kept_moment *moment);
 
 #endif

@@ -632,7 +632,7 @@ static int fill(struct finding *find)
 	return known;
 }
 
-int kept_find(const struct kept *kept, struct kept_moment *moment)
+int kept_find(struct kept *kept, struct kept_moment *moment)
 {
 	struct finding find = { .kept = kept, .moment = moment };
 	int which = kept->none ? KEPT_MOMENTS : choose(kept), known;
@@ -640,6 +640,7 @@ int kept_find(const struct kept *kept, struct kept_moment *moment)
 	memset(moment, 0, sizeof(*moment));
 	if (which == KEPT_MOMENTS)
 		return 0;
+	kept_note_logged(kept);
 	find.which = (enum kept_which)which;
 	find.at = &kept->at[which];
 	find.oom = which == KEPT_PEAK ? NULL : failure_of(kept);

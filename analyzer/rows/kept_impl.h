@@ -100,7 +100,7 @@ struct kept_process {
 struct kept_site {
 	uint64_t size;  /* bytes of the site's newest tensor */
 	uint32_t slot;  /* the site's first slot: its number from 1; 0: none */
-	uint8_t number; /* of `size` among the sizes of the process */
+	uint8_t number; /* the number of `size` among the sizes of the process */
 };
 
 /* An array that grows. */
@@ -137,6 +137,9 @@ struct kept {
 	struct kept_process *process; /* those of the run, from the first call on; NULL before */
 	uint32_t processes;
 };
+
+/* Notes the newest births of all processes among the lives of the log. */
+void kept_note_logged(struct kept *kept);
 
 /* Whether all rows of the step before the moment are there. */
 int kept_has_step_before(const struct kept *kept, const struct kept_at *at);
