@@ -43,6 +43,7 @@ struct of_device {
 	uint32_t parts, part_room;
 	struct course_move *open; /* moves since */
 	uint32_t opens, open_room;
+	uint32_t first;        /* of the open moves, the first one of the newest change */
 	struct holding *begin; /* holdings before the open part */
 	uint32_t holdings;
 	int64_t time;     /* time of the newest move in a closed part */
@@ -71,6 +72,8 @@ struct course {
 	int64_t newest;        /* time of the newest move */
 	struct sums *now;      /* by site: what a part holds, or holds more than another one; zeroed between */
 	uint32_t sites;
+	uint32_t *place; /* by site: its newest move among the open ones of its device; may be out of date */
+	uint32_t places;
 };
 
 static void release_part(struct course *course, struct part *part)
@@ -96,6 +99,7 @@ static void give_up(struct course *course)
 	free(course->device);
 	free(course->span);
 	free(course->now);
+	free(course->place);
 	*course = (struct course){ .analysis = course->analysis, .none = 1 };
 }
 
@@ -168,15 +172,29 @@ static struct of_device *device_at(struct course *course, uint32_t device)
 	return &grown[device];
 }
 
-/* The move of the site in the running change. NULL: there is none. */
-static struct course_move *find_move(struct of_device *of, uint32_t site)
+/* Where the site's newest move is noted. NULL: there is no course any more. */
+static uint32_t *place_of(struct course *course, uint32_t site)
 {
-	uint32_t i = of->opens;
+	uint32_t most = site < 32 ? 64 : site < UINT32_MAX / 2 ? site * 2 : UINT32_MAX;
+	uint32_t *grown;
 
-	do
-		i--;
-	while (of->open[i].site != site && i && of->open[i - 1].more);
-	return of->open[i].site == site ? &of->open[i] : NULL;
+	if (site < course->places)
+		return &course->place[site];
+	grown = realloc(course->place, most * sizeof(*grown));
+	if (!grown) {
+		give_up(course);
+		return NULL;
+	}
+	memset(grown + course->places, 0, (most - course->places) * sizeof(*grown));
+	course->place = grown;
+	course->places = most;
+	return &course->place[site];
+}
+
+/* The move of the site in the running change. NULL: there is none. */
+static struct course_move *find_move(struct of_device *of, uint32_t site, uint32_t place)
+{
+	return place >= of->first && place < of->opens && of->open[place].site == site ? &of->open[place] : NULL;
 }
 
 /* All moves during one event are one change. */
@@ -184,20 +202,24 @@ static void add(struct course *course, const struct course_move *one)
 {
 	struct of_device *of = device_at(course, course->analysis->attribution.site[one->site].key.device);
 	int goes_on = of && of->opens && of->event == course->event;
-	struct course_move *move = goes_on ? find_move(of, one->site) : NULL;
+	uint32_t *place = of ? place_of(course, one->site) : NULL;
+	struct course_move *move = place && goes_on ? find_move(of, one->site, *place) : NULL;
 
 	if (move) {
 		move->bytes = (int64_t)((uint64_t)move->bytes + (uint64_t)one->bytes);
 		move->count = (int32_t)((uint32_t)move->count + (uint32_t)one->count);
 		return;
 	}
-	if (!of || make_room(course, &of->open, of->opens, &of->open_room, sizeof(*of->open)))
+	if (!place || make_room(course, &of->open, of->opens, &of->open_room, sizeof(*of->open)))
 		return;
 	course->newest = one->time > course->newest ? one->time : course->newest;
 	if (goes_on)
 		of->open[of->opens - 1].more = 1;
+	else
+		of->first = of->opens;
 	of->event = course->event;
 	course->moves++;
+	*place = of->opens;
 	move = &of->open[of->opens++];
 	*move = *one;
 	move->time = course->newest;
@@ -406,6 +428,9 @@ static int cut(struct course *course, struct of_device *of, struct part *part, u
 	memcpy(part->move, of->open, moves * sizeof(*part->move));
 	of->opens -= moves;
 	memmove(of->open, of->open + moves, of->opens * sizeof(*of->open));
+	of->first = of->first > moves ? of->first - moves : 0;
+	for (i = of->first; i < of->opens; i++)
+		course->place[of->open[i].site] = i;
 	for (i = 0; i < moves; i++)
 		apply(of->now, &part->move[i]);
 	of->time = part->move[moves - 1].time;

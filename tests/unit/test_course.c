@@ -2,6 +2,7 @@
  * test_course.c - the moves that the highest sums need: for any sizes at least 0, the highest sum of each phase is that of all moves. Moves
  * of random steps: equal ones, some with other sizes, some with other moves.
  */
+#include <time.h>
 #include "memtrace/phase.h"
 #include "rows/course.h"
 #include "rows/outline.h"
@@ -11,6 +12,7 @@
 #define SITES 9u
 #define MOVES_MOST 100000u
 #define PHASES 3u
+#define MANY 100000u
 
 static struct site site[SITES];
 static struct analysis_device gpu;
@@ -295,6 +297,40 @@ TEST(too_many_moves_are_no_course)
 		step(i, i, 1000, 0), moves = 0;
 	CHECK(!course_find(course, 0, 0, &kept));
 	CHECK_EQ(kept.moves, 0);
+	course_free(course);
+	outline_free(outline);
+	course = NULL;
+	outline = NULL;
+}
+
+/* The end of a process: one event that frees what each of very many sites has, in two moves each. */
+TEST(an_event_of_many_sites_is_linear)
+{
+	static struct site of[MANY];
+	static struct course_move told[2 * MANY];
+	const clock_t began = clock();
+	struct course_moves kept;
+	uint32_t i;
+
+	begin();
+	analysis.attribution.site = of;
+	analysis.attribution.sites = MANY;
+	for (i = 0; i < 2 * MANY; i++)
+		told[i] = (struct course_move){
+			.time = 10, .bytes = 2 + i % 2, .site = i / 2 * 7 % MANY, .count = 1, .more = 1
+		};
+	told[2 * MANY - 1].more = 0;
+	course_changed(course, 0, told, 1000);
+	course_changed(course, 1, told + 1000, 2 * MANY - 1000);
+	CHECK(!course_find(course, 0, 0, &kept));
+	CHECK_EQ(kept.moves, MANY);
+	for (i = 0; i < kept.moves; i++)
+		if (kept.move[i].bytes != 5 || kept.move[i].count != 2 || kept.move[i].site != i * 7 % MANY ||
+		    kept.move[i].more != (i + 1 < MANY))
+			break;
+	CHECK_EQ(i, MANY);
+	CHECK((double)(clock() - began) / CLOCKS_PER_SEC < 2); /* 4 if each move looks at all moves before it */
+	free(kept.move);
 	course_free(course);
 	outline_free(outline);
 	course = NULL;
