@@ -136,7 +136,6 @@ struct sweep {
 	const struct replay *replay;
 	const struct sweep_eye *eye;
 	void *context;                                                  /* context of the eye */
-	struct tape_event *event;                                       /* events of a block */
 	uint32_t *span;                                                 /* current span of each process */
 	uint32_t mover;                                                 /* site of the newest move of the change */
 	int moved;                                                      /* 1: the change has counting moves */
@@ -208,8 +207,9 @@ static int is_asked_before(const struct sweep *sweep, int64_t time)
 		 (!replay->request.changes || (sweep->time == time && sweep->changes_now >= replay->request.changes))));
 }
 
-static void take_event(struct sweep *sweep, const struct tape_event *event)
+static int take_event(void *context, const struct tape_event *event)
 {
+	struct sweep *sweep = context;
 	const struct replay *replay = sweep->replay;
 	uint32_t site = replay_index(replay, TAPE_SITE(event->cell));
 
@@ -223,26 +223,13 @@ static void take_event(struct sweep *sweep, const struct tape_event *event)
 		sweep->moved = 1;
 	}
 	if (event->more)
-		return;
+		return 0;
 	sweep->changes_now++;
 	sweep->change++;
 	if (sweep->moved)
 		sweep->eye->settled(sweep, phase_now(sweep, replay->site[sweep->mover].process, event->time));
 	sweep->moved = 0;
-}
-
-static int take_block(void *context, struct db_stmt *row)
-{
-	struct sweep *sweep = context;
-	size_t size;
-	const unsigned char *bytes = db_blob(row, 1, &size);
-	int64_t count = db_int(row, 0), i;
-	int error = count < 0 || count > TAPE_BLOCK ? -MT_E_CORRUPT
-						    : tape_unpack(sweep->event, (uint32_t)count, bytes, size);
-
-	for (i = 0; i < count && !error; i++)
-		take_event(sweep, &sweep->event[i]);
-	return error;
+	return 0;
 }
 
 static int run(const struct replay *replay, const struct sweep_eye *eye, void *context)
@@ -250,17 +237,12 @@ static int run(const struct replay *replay, const struct sweep_eye *eye, void *c
 	struct sweep sweep = { .replay = replay,
 			       .eye = eye,
 			       .context = context,
-			       .event = malloc(TAPE_BLOCK * sizeof(*sweep.event)),
 			       .span = calloc(replay->scene->processes + 1, sizeof(*sweep.span)),
 			       .time = INT64_MIN };
-	int error = -MT_E_MEMORY;
+	int error = sweep.span ? tape_rows(replay->scene->db, take_event, &sweep) : -MT_E_MEMORY;
 
-	if (sweep.event && sweep.span)
-		error = db_rows(replay->scene->db, "SELECT events, moves FROM timeline ORDER BY block", NULL,
-				take_block, &sweep);
 	if (!error && replay->request.bytes && !sweep.asked)
 		ask(&sweep);
-	free(sweep.event);
 	free(sweep.span);
 	return error;
 }
