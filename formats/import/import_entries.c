@@ -71,11 +71,21 @@ static inline uint32_t number_of(struct words *words, pickle_id text)
 	return look_up(words, text);
 }
 
+#define VISITS 2u         /* of each entry of the host */
+#define VISITS_FREE 1024u /* for the smallest files */
+
+int import_visit(const struct pickle *pickle, pickle_id value, uint64_t *steps)
+{
+	*steps += 1 + (uint64_t)pickle_count(pickle, value);
+	return *steps > VISITS * pickle_bytes(pickle) + VISITS_FREE ? -MT_E_LIMIT : 0;
+}
+
 /* The state while a container is read: a cache of its words. */
 struct entry_reader {
 	struct import_entries *entries;
 	const struct pickle *pickle;
 	struct words keys, actions;
+	uint64_t steps; /* see import_visit */
 	struct {
 		pickle_id text;
 		uint32_t key;
@@ -158,6 +168,8 @@ static int read_entry(struct entry_reader *reader, pickle_id from, uint32_t devi
 	pickle_id field[KEYS + 1];
 	uint32_t action;
 
+	if (import_visit(pickle, from, &reader->steps))
+		return -MT_E_LIMIT;
 	read_fields(reader, from, field);
 	action = number_of(&reader->actions, field[KEY_ACTION]);
 	if (action >= IMPORT_RANGE_START) {
@@ -200,6 +212,9 @@ static int each_host(struct entry_reader *reader, pickle_id traces, int depth,
 
 	for (i = 0; i < count && !error; i++) {
 		item = pickle_item(reader->pickle, traces, i);
+		error = import_visit(reader->pickle, item, &reader->steps);
+		if (error)
+			break;
 		if (pickle_type(reader->pickle, item) == PICKLE_DICT)
 			error = each(reader, item, context);
 		else if (depth)
@@ -262,6 +277,9 @@ static int read_ranges(struct entry_reader *reader, pickle_id ranges)
 		struct import_entry entry = { 0 };
 		uint32_t action;
 
+		error = import_visit(pickle, pickle_item(pickle, ranges, i), &reader->steps);
+		if (error)
+			break;
 		read_fields(reader, pickle_item(pickle, ranges, i), field);
 		action = number_of(&reader->actions, field[KEY_STAGE]);
 		entry.action = (uint8_t)action;

@@ -28,6 +28,12 @@
 	X(RANGE_START, "START")             \
 	X(RANGE_END, "END")
 
+/*
+ * Counts the steps of a walk through the snapshot: values that contain one another can be visited more often than the file has bytes. *steps is 0 at
+ * first. Adds one step and the items of the value. Returns 0, or -MT_E_LIMIT for more steps than a snapshot of PyTorch takes.
+ */
+int import_visit(const struct pickle *pickle, pickle_id value, uint64_t *steps);
+
 enum import_action {
 #define IMPORT_ACTION_ENUM(name, word) IMPORT_##name,
 	IMPORT_ACTION_LIST(IMPORT_ACTION_ENUM)
@@ -54,7 +60,10 @@ struct import_entries {
 	int has_times;
 };
 
-/* Reads all entries of all devices, and the ranges, by time. Returns 0, -MT_E_MEMORY or -MT_E_CORRUPT (no snapshot). Release after an error, too. */
+/*
+ * Reads all entries of all devices, and the ranges, by time. Returns 0, -MT_E_MEMORY, -MT_E_LIMIT or -MT_E_CORRUPT (no snapshot). Release after an
+ * error, too.
+ */
 int import_entries_read(struct import_entries *entries, const struct pickle *pickle);
 void import_entries_release(struct import_entries *entries);
 

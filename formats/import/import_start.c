@@ -19,6 +19,7 @@ struct finder {
 	const struct pickle *pickle;
 	struct addrmap there[IMPORT_THING_KINDS]; /* number of the thing + 1, by device and address */
 	uint64_t pieces;                          /* number of pieces so far */
+	uint64_t steps;                           /* see import_visit */
 	uintptr_t spare;                          /* number of a free place + 1; its `size` has the next one; 0: none */
 };
 
@@ -129,6 +130,17 @@ static pickle_id frames_of(const struct pickle *pickle, pickle_id block)
 	return pickle_count(pickle, frames) ? frames : 0;
 }
 
+/* Visits the value and its first history. */
+static int visit(struct finder *finder, pickle_id value)
+{
+	const struct pickle *pickle = finder->pickle;
+
+	if (import_visit(pickle, value, &finder->steps))
+		return -MT_E_LIMIT;
+	value = pickle_item(pickle, pickle_get(pickle, value, "history"), 0);
+	return import_visit(pickle, value, &finder->steps);
+}
+
 static uint64_t bytes_of(const struct pickle *pickle, pickle_id from, const char *key)
 {
 	int64_t bytes = pickle_int(pickle, pickle_get(pickle, from, key), 0);
@@ -146,6 +158,9 @@ static int add_blocks(struct finder *finder, pickle_id segment, struct import_th
 
 	for (i = 0; i < pickle_count(pickle, blocks) && !error; i++) {
 		from = pickle_item(pickle, blocks, i);
+		error = visit(finder, from);
+		if (error)
+			break;
 		state = pickle_get(pickle, from, "state");
 		size = bytes_of(pickle, from, "size");
 		block.addr = bytes_of(pickle, from, "address");
@@ -197,8 +212,11 @@ static int add_segments(struct finder *finder)
 
 	if (pickle_type(pickle, root) == PICKLE_DICT)
 		segments = pickle_get(pickle, root, "segments");
-	for (i = 0; i < pickle_count(pickle, segments) && !error; i++)
-		error = add_segment(finder, pickle_item(pickle, segments, i));
+	for (i = 0; i < pickle_count(pickle, segments) && !error; i++) {
+		error = visit(finder, pickle_item(pickle, segments, i));
+		if (!error)
+			error = add_segment(finder, pickle_item(pickle, segments, i));
+	}
 	return error;
 }
 
@@ -212,6 +230,9 @@ static int add_host(struct finder *finder)
 
 	for (i = 0; i < pickle_count(pickle, segments) && !error; i++) {
 		from = pickle_item(pickle, segments, i);
+		error = visit(finder, from);
+		if (error)
+			break;
 		error = appear(finder, &(struct import_thing){ .addr = bytes_of(pickle, from, "address"),
 							       .size = bytes_of(pickle, from, "total_size"),
 							       .frames = frames_of(pickle, from),

@@ -91,6 +91,11 @@ void pickle_free(struct pickle *pickle)
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
 
+uint64_t pickle_bytes(const struct pickle *pickle)
+{
+	return pickle->size;
+}
+
 size_t pickle_values(const struct pickle *pickle)
 {
 	return pickle->values;

@@ -38,6 +38,9 @@ struct pickle;
 int pickle_open(struct pickle **pickle, const char *path, int *damage, uint64_t *offset);
 void pickle_free(struct pickle *pickle);
 
+/* Returns the bytes of the file. A walk that visits each item of each container once has fewer steps. */
+uint64_t pickle_bytes(const struct pickle *pickle);
+
 /* Returns the number of values. Each pickle_id is smaller. */
 size_t pickle_values(const struct pickle *pickle);
 

@@ -312,6 +312,40 @@ def pinned_lists():
     return made
 
 
+def products(which):
+    """A few KB in which one list, or one dict of many keys, stands in for very many."""
+    base = 0x7f0000000000
+    entry = event("alloc", base, 512, 1000)
+    made = {"segments": [segment(base, 2 * MIB, [(512, 512, "active_allocated")])], "device_traces": [[entry]], "allocator_settings": {}}
+    if which == "blocks":
+        made["segments"][0]["blocks"] *= 3000
+        made["segments"] *= 20000
+    elif which == "host":
+        made["host_traces"] = [[entry] * 20000] * 3000
+    elif which == "traces":
+        made["device_traces"] = [[entry] * 200000] * 64
+    else:
+        entry.update((f"key {i}", i) for i in range(3000))
+        made["device_traces"] = [[entry] * 200000]
+    return made
+
+
+def product_blocks():
+    return products("blocks")
+
+
+def product_host():
+    return products("host")
+
+
+def product_traces():
+    return products("traces")
+
+
+def product_keys():
+    return products("keys")
+
+
 def empty():
     return {"segments": [], "device_traces": [], "allocator_settings": {}}
 

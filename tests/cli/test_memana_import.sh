@@ -186,6 +186,12 @@ check "rounding is in use" json frag.json '[(d["idle_bytes"], d["largest_hole_by
 check "one hole is not joined" json frag.json '"expandable_segments" not in d["devices"][0]["verdict"]'
 check "no totals to compare" status 0 "$memana" verify windows.pickle
 check "no totals: no count" bash -c '! grep -q "compared at" out'
+# A list that many others contain is not read as often: 40 KB were 60 million blocks, 17 s, 2.8 GiB.
+product() {
+	make "$1.pickle" "$1" && (ulimit -t 20 && status 3 "$memana" top "$1.pickle") && one_line err "$1.pickle: a value is beyond the limits of the format" &&
+		status 3 "$memana" import "$1.pickle" -o "$1.zst" && [ ! -e "$1.zst" ]
+}
+for what in blocks host traces keys; do check "one of $what for very many" product "product_$what"; done
 make empty.pickle empty
 check "an empty snapshot" status 0 "$memana" frag empty.pickle
 check "an empty snapshot: nothing of a CPU" bash -c '! grep -q CPU out'
