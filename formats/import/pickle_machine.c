@@ -575,7 +575,7 @@ static int add_fixed(struct pickle *pickle)
 
 int pickle_run(struct pickle *pickle, int *damage)
 {
-	int error = add_fixed(pickle);
+	int error = grow(&pickle->stack) || grow(&pickle->memo) ? -MT_E_MEMORY : add_fixed(pickle);
 
 	while (!error && !pickle->stopped) {
 		pickle_plain(pickle);
