@@ -193,6 +193,8 @@ full() {
 }
 check "a full disk is said in one line, the target's result is unchanged" full
 check "the trace opens up to there" "$memana" top f.zst
+what_is_there() { "$memana" oom f.zst | tr -s ' \n' ' ' | grep -qE '^[0-9,]+ events? of [0-9,]+ are lost\. No request for GPU memory failed in the rest'; }
+check "what is lost may have failed" what_is_there
 full_recovered() { status 0 "$memrec" recover f.zst && "$memana" verify f.zst && nothing_left; }
 check "memrec recover gets what was waiting in the ring" full_recovered
 roomy() {

@@ -90,18 +90,39 @@ static void say_peak(struct sentence *sentence, const struct scene_request *requ
 	sentence_say(sentence, ".");
 }
 
-/* A damaged trace may have had a failed request in the part that is lost. */
+/* Says "12 events of 9,000 are lost. " if it is so. */
+static int say_lost(struct sentence *sentence, struct db *db, uint64_t *lost)
+{
+	const int64_t none[DB_PARAMETERS] = { 0 };
+	char words[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+	uint64_t events = 0;
+	int error = answer_bytes(db, "SELECT sum(lost) FROM process", none, lost);
+
+	if (!error)
+		error = answer_bytes(db, "SELECT sum(events) FROM process", none, &events);
+	if (!error && *lost)
+		sentence_say(sentence, "%s of %s are lost. ", text_count(words, sizeof(words), *lost, "event"),
+			     text_number(all, events + *lost));
+	return error;
+}
+
+/* A failed request may be among what is lost, or in the damaged part of a trace. */
 static int say_none(struct sentence *sentence, const struct scene *scene)
 {
 	const int64_t none[DB_PARAMETERS] = { 0 };
+	uint64_t lost = 0;
 	int damaged = 0,
 	    error = answer_flag(scene->db, "SELECT EXISTS (SELECT 1 FROM process WHERE damage IS NOT NULL)", none,
 				&damaged);
 
+	if (!error)
+		error = say_lost(sentence, scene->db, &lost);
 	if (error)
 		return error;
 	sentence_say(sentence, "No request for GPU memory failed in %s",
-		     damaged ? "the part of this recording that can be read" : "this recording");
+		     damaged ? "the part of this recording that can be read"
+		     : lost  ? "the rest"
+			     : "this recording");
 	if (!*scene->request.kind)
 		sentence_say(sentence, ".");
 	else if (!strcmp(scene->request.kind, "cpu"))
