@@ -43,7 +43,7 @@ struct of_device {
 	uint32_t parts, part_room;
 	struct course_move *open; /* moves since */
 	uint32_t opens, open_room;
-	uint32_t first;        /* of the open moves, the first one of the newest change */
+	uint32_t first;        /* index of the first open move of the newest change */
 	struct holding *begin; /* holdings before the open part */
 	uint32_t holdings;
 	int64_t time;     /* time of the newest move in a closed part */
@@ -172,7 +172,7 @@ static struct of_device *device_at(struct course *course, uint32_t device)
 	return &grown[device];
 }
 
-/* Where the site's newest move is noted. NULL: there is no course any more. */
+/* The entry of the site in course->place. NULL: there is no course any more. */
 static uint32_t *place_of(struct course *course, uint32_t site)
 {
 	uint32_t most = site < 32 ? 64 : site < UINT32_MAX / 2 ? site * 2 : UINT32_MAX;

@@ -71,7 +71,7 @@ static inline uint32_t number_of(struct words *words, pickle_id text)
 	return look_up(words, text);
 }
 
-#define VISITS 2u         /* of each entry of the host */
+#define VISITS 2u         /* an entry of host_traces is visited twice */
 #define VISITS_FREE 1024u /* for the smallest files */
 
 int import_visit(const struct pickle *pickle, pickle_id value, uint64_t *steps)
