@@ -54,15 +54,16 @@ static int load_into(struct source *source, const char *output)
 {
 	struct analysis analysis = { 0 };
 	char path[4096];
-	int error, status;
+	int error = partial_file_beside(path, sizeof(path), output), is_made = !error, status;
 
-	partial_file_beside(path, sizeof(path), output);
-	error = load(source, path, &analysis);
+	if (!error)
+		error = load(source, path, &analysis);
 	if (!error && rename(path, output))
 		error = -MT_E_SYSTEM;
 	if (error) {
-		status = command_fail(mt_exit_code(error), "load: %s: %s", output,
-				      error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error));
+		status = command_fail(mt_exit_code(error), "load: %s: %s%s", output,
+				      error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error),
+				      is_made && error == -MT_E_SYSTEM ? " (temporary files: see TMPDIR)" : "");
 		unlink(path);
 	}
 	partial_file_end();

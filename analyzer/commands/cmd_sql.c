@@ -1,5 +1,6 @@
 /* memana sql - asks the database of a run, or a trace that is loaded for the question. The database cannot be changed. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,7 +418,9 @@ static int answer_from_traces(struct source *source, const char *sql, const stru
 	if (!error)
 		error = db_commit(db);
 	if (error)
-		status = command_fail(mt_exit_code(error), "sql: %s: %s", source->input[0].file, mt_strerror(error));
+		status = command_fail(mt_exit_code(error), "sql: %s: %s%s", source->input[0].file,
+				      error == -MT_E_SYSTEM ? strerror(errno) : mt_strerror(error),
+				      error == -MT_E_SYSTEM ? " (temporary files: see TMPDIR)" : "");
 	else
 		status = answer_any(db, sql, look, json);
 	if (!status)

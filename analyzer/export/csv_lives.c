@@ -10,6 +10,7 @@
 #include "memtrace/base.h"
 #include "memtrace/clean.h"
 #include "memtrace/error.h"
+#include "source/partial_file.h"
 
 /* ---- fields ------------------------------------------------------------------------------------------------------ */
 
@@ -407,7 +408,7 @@ static int put_lives(struct lives *lives)
 /* Opens a temporary file without a name. NULL: errno has the reason. */
 static FILE *open_log(char *buffer)
 {
-	int file = export_temporary();
+	int file = partial_file_nameless();
 	FILE *log = file < 0 ? NULL : fdopen(file, "w+");
 
 	if (log)

@@ -263,24 +263,6 @@ int export_out_close(struct export_out *out)
 	return error;
 }
 
-int export_temporary(void)
-{
-	const char *const folder[] = { getenv("TMPDIR"), "/tmp", "/var/tmp" };
-	char path[4096];
-	size_t i;
-	int file = -1;
-
-	for (i = 0; i < MT_ARRAY_SIZE(folder) && file < 0; i++) {
-		if (!folder[i] || !*folder[i])
-			continue;
-		snprintf(path, sizeof(path), "%s/memana-export-XXXXXX", folder[i]);
-		file = mkostemp(path, O_CLOEXEC);
-	}
-	if (file >= 0)
-		unlink(path);
-	return file;
-}
-
 int export_copy(struct export_out *out, int file)
 {
 	char bytes[PLAIN_SIZE];

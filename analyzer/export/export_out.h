@@ -38,11 +38,6 @@ void export_fail(struct export_out *out, int error);
 /* 1: an error is kept, so further bytes are not written. */
 int export_out_failed(const struct export_out *out);
 
-/*
- * Opens a file without a name in $TMPDIR, /tmp or /var/tmp. Returns a descriptor, which the caller closes; -1 (errno).
- */
-int export_temporary(void);
-
 /* Writes all bytes of a file. Returns 0, or -MT_E_SYSTEM: the file cannot be read. */
 int export_copy(struct export_out *out, int file);
 

@@ -11,6 +11,7 @@
 #include "database/db.h"
 #include "memtrace/error.h"
 #include "query/query.h"
+#include "source/partial_file.h"
 #include "store/load.h"
 #include "store/store.h"
 
@@ -188,12 +189,11 @@ int report_no_answer(const char *command, const struct db *db, int error)
 
 int report_database(struct db **db)
 {
-	const char *folder = getenv("TMPDIR");
 	char path[4096], dir[4000];
 	int error;
 
 	*db = NULL;
-	snprintf(dir, sizeof(dir), "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
+	snprintf(dir, sizeof(dir), "%s/memana-XXXXXX", partial_file_folder());
 	if (!mkdtemp(dir))
 		return -MT_E_SYSTEM;
 	snprintf(path, sizeof(path), "%s/run.db", dir);

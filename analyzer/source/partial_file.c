@@ -104,7 +104,7 @@ static void remove_leftovers(const char *target)
 		closedir(dir);
 }
 
-void partial_file_beside(char *file, size_t size, const char *target)
+int partial_file_beside(char *file, size_t size, const char *target)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
 
@@ -113,18 +113,30 @@ void partial_file_beside(char *file, size_t size, const char *target)
 	unlink(file);
 	partial_file_begin(file);
 	locked_fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (locked_fd >= 0)
-		fcntl(locked_fd, F_OFD_SETLK, &lock); /* without locks, other processes cannot test it either */
+	if (locked_fd < 0)
+		return -MT_E_SYSTEM;
+	fcntl(locked_fd, F_OFD_SETLK, &lock); /* without locks, other processes cannot test it either */
+	return 0;
 }
 
-int partial_file_make(char *file)
+const char *partial_file_folder(void)
+{
+	const char *own = getenv("TMPDIR");
+
+	if (own && *own)
+		return own;
+	return access("/tmp", W_OK | X_OK) && !access("/var/tmp", W_OK | X_OK) ? "/var/tmp" : "/tmp";
+}
+
+/* mkostemp and partial_file_begin, with signals blocked in between. */
+static int make_file(char *file)
 {
 	sigset_t all, mask;
 	int fd;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &mask);
-	fd = mkstemp(file);
+	fd = mkostemp(file, O_CLOEXEC);
 	if (fd >= 0)
 		partial_file_begin(file);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -133,15 +145,34 @@ int partial_file_make(char *file)
 
 int partial_file_temporary(char *file, size_t size)
 {
-	const char *folder = getenv("TMPDIR");
 	int fd;
 
-	snprintf(file, size, "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
-	fd = partial_file_make(file);
+	snprintf(file, size, "%.4000s/memana-XXXXXX", partial_file_folder());
+	fd = make_file(file);
 	if (fd < 0)
 		return -MT_E_SYSTEM;
 	close(fd);
 	return 0;
+}
+
+int partial_file_nameless(void)
+{
+	const char *const folder[] = { partial_file_folder(), "/tmp", "/var/tmp" };
+	char file[4096];
+	sigset_t all, mask;
+	int fd = -1;
+	size_t i;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	for (i = 0; i < MT_ARRAY_SIZE(folder) && fd < 0; i++) {
+		snprintf(file, sizeof(file), "%.4000s/memana-XXXXXX", folder[i]);
+		fd = mkostemp(file, O_CLOEXEC);
+	}
+	if (fd >= 0)
+		unlink(file);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return fd;
 }
 
 void partial_file_end(void)

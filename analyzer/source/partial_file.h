@@ -13,13 +13,18 @@ void partial_file_begin(const char *path);
 /*
  * Watches the file that will become `target`: "TARGET.new-PID", written into `path`. The file is empty, and locked
  * while it is incomplete. First removes files that ended processes left beside `target` (killed, or the machine
- * stopped). Such files have no lock, here or on another host, and a pid without a process. If the file cannot be made,
- * opening `path` gives the reason.
+ * stopped). Such files have no lock, here or on another host, and a pid without a process. Returns 0, or
+ * -MT_E_SYSTEM (errno): the file cannot be made.
  */
-void partial_file_beside(char *path, size_t size, const char *target);
-int partial_file_make(char *path); /* mkstemp and partial_file_begin, with signals blocked in between */
-int partial_file_temporary(char *path,
-			   size_t size); /* makes a file in TMPDIR: 0 or -MT_E_SYSTEM; remove it, then end */
-void partial_file_end(void);             /* the file is complete, or was removed */
+int partial_file_beside(char *path, size_t size, const char *target);
+
+/* The folder for temporary files: TMPDIR; without it /tmp, or /var/tmp if only that one can be written to. */
+const char *partial_file_folder(void);
+
+/* Makes a file in that folder. Returns 0 or -MT_E_SYSTEM (errno); remove it, then end. */
+int partial_file_temporary(char *path, size_t size);
+int partial_file_nameless(
+	void); /* a file without a name there, in /tmp or in /var/tmp: its descriptor, which the caller closes; -1 (errno) */
+void partial_file_end(void); /* the file is complete, or was removed */
 
 #endif

@@ -8,21 +8,6 @@
 #include "memtrace/error.h"
 #include "partial_file.h"
 
-/* A new file without a name; -1 with errno. */
-static int nameless(void)
-{
-	const char *folder = getenv("TMPDIR");
-	char path[4096];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/memana-XXXXXX", folder && *folder ? folder : "/tmp");
-	fd = partial_file_make(path);
-	if (fd >= 0)
-		unlink(path);
-	partial_file_end();
-	return fd;
-}
-
 static int write_all(int fd, const char *data, size_t size)
 {
 	ssize_t written;
@@ -61,7 +46,7 @@ int spool_standard_input(void)
 		return 0;
 	if (isatty(STDIN_FILENO))
 		return -MT_E_ARGUMENT;
-	fd = nameless();
+	fd = partial_file_nameless();
 	if (fd < 0)
 		return -MT_E_SYSTEM;
 	error = copy_to(fd);

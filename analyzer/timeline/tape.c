@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "source/partial_file.h"
 
 /*
  * The file is mapped window by window. Blocks and snapshots are cut off a window from its beginning. Disk space is
@@ -83,24 +84,10 @@ void tape_free(struct tape *tape)
 
 /* ---- room ---- */
 
-/* Opens a file in the user's folder for temporary files, or in another folder. */
 static int open_file(struct tape *tape)
 {
-	const char *const folder[] = { getenv("TMPDIR"), "/tmp", "/var/tmp" };
-	char path[4096];
-	size_t i;
-
-	for (i = 0; i < MT_ARRAY_SIZE(folder); i++) {
-		if (!folder[i] || !*folder[i])
-			continue;
-		snprintf(path, sizeof(path), "%s/memana-tape-XXXXXX", folder[i]);
-		tape->file = mkostemp(path, O_CLOEXEC);
-		if (tape->file >= 0) {
-			unlink(path);
-			return 0;
-		}
-	}
-	return -MT_E_SYSTEM;
+	tape->file = partial_file_nameless();
+	return tape->file >= 0 ? 0 : -MT_E_SYSTEM;
 }
 
 static int add_window(struct tape *tape, size_t size)

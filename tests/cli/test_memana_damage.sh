@@ -51,6 +51,8 @@ check "flipped byte: a step that may lie behind it" absent top --at step:99
 check "flipped byte: frag" absent frag --at step:99
 check "flipped byte: a failure that may lie behind it" absent oom --number 99
 homeless() { TMPDIR=$PWD/nowhere status 4 "$memana" phases small.zst && one_line err 'phases: no temporary database could be made: No such file .*TMPDIR'; }
+unwritable() { status 4 "$memana" load small.zst -o /sys/small.db && one_line err 'load: /sys/small.db: (Permission denied|Read-only file system|Operation not permitted)$'; }
+check "load: a folder that takes no files" unwritable
 nothing_else() {
 	python3 - <<'PY'
 data = bytearray(open("small.zst", "rb").read())

@@ -10,6 +10,7 @@
 #include "perfetto.h"
 #include "query/query.h"
 #include "report/answer.h"
+#include "source/partial_file.h"
 
 #define CLEARED 1
 #define CLOCK_REAL 1
@@ -275,7 +276,7 @@ static int write_body(struct perfetto *perfetto, int file)
 int to_perfetto(struct export_run *run, struct export_out *out)
 {
 	struct perfetto perfetto = { .run = run, .out = out };
-	int file = export_temporary(), error = file < 0 ? -MT_E_SYSTEM : export_find_range(run, &perfetto.range);
+	int file = partial_file_nameless(), error = file < 0 ? -MT_E_SYSTEM : export_find_range(run, &perfetto.range);
 
 	run->what = "slice";
 	if (!error)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "memtrace/error.h"
+#include "source/partial_file.h"
 #include "torch.h"
 
 #define BLOCK_SIZE (TORCH_LOG_BLOCK * sizeof(struct torch_record))
@@ -20,7 +21,7 @@ static int write_block(struct torch_log *log, uint64_t number)
 	ssize_t size;
 
 	if (!log->file)
-		log->file = export_temporary();
+		log->file = partial_file_nameless();
 	if (log->file < 0)
 		return -MT_E_SYSTEM;
 	while (done < BLOCK_SIZE) {

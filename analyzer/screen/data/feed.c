@@ -13,6 +13,7 @@
 #include "memtrace/error.h"
 #include "query/query.h"
 #include "report/failed/failures.h"
+#include "source/partial_file.h"
 #include "store/store.h"
 #include "timeline/inflow.h"
 
@@ -93,7 +94,6 @@ static void say_damage(struct feed *feed)
 static void say_failure(struct feed *feed, int error)
 {
 	struct model *model = feed->model;
-	const char *folder = getenv("TMPDIR");
 
 	model->error = feed->inflow.stopped ? 0 : error;
 	if (feed->inflow.stopped)
@@ -101,7 +101,7 @@ static void say_failure(struct feed *feed, int error)
 	else if (feed->inflow.no_disk)
 		snprintf(model->trouble, sizeof(model->trouble),
 			 "%.80s: %s (TMPDIR names another folder for the timeline's temporary file)",
-			 folder && *folder ? folder : "/tmp", strerror(feed->inflow.disk_errno));
+			 partial_file_folder(), strerror(feed->inflow.disk_errno));
 	else
 		snprintf(model->trouble, sizeof(model->trouble), "reading: %s", mt_strerror(error));
 }
