@@ -12,6 +12,7 @@
 
 #define BLOCK_MIN 512u           /* bytes: the size of a PyTorch block is a multiple of this */
 #define RANGES_MAX 256u          /* largest number of open ranges */
+#define SETTINGS_MAX 4096u       /* bytes of the allocator's settings */
 #define NO_TIME_STEP 1000u       /* ns between two events of a snapshot without times */
 #define ENTRY_cuMemAlloc_v2 243u /* id of the call in CUPTI's callbacks for the driver */
 #define ENTRY_cuMemFree_v2 245u
@@ -457,20 +458,35 @@ static void count_host(struct mt_import_summary *summary, const struct pickle *p
 			pickle_int(pickle, pickle_get(pickle, pickle_item(pickle, segments, i), "total_size"), 0);
 }
 
+/* Writes the snapshot's path, and before it the allocator's settings as a command line has them. A setting beyond SETTINGS_MAX is not known. */
+static void say_command(char command[MT_STRING_MAX], const struct pickle *pickle, const char *snapshot_path)
+{
+	static const char name[] = "PYTORCH_CUDA_ALLOC_CONF";
+	pickle_id settings = pickle_get(pickle, pickle_root(pickle), "allocator_settings");
+	size_t size;
+	const char *words = pickle_text(pickle, pickle_get(pickle, settings, name), &size);
+	int known = size && size <= SETTINGS_MAX && !memchr(words, '\0', size);
+
+	snprintf(command, MT_STRING_MAX, "%s%s%.*s%s%s", known ? name : "", known ? "=" : "", known ? (int)size : 0,
+		 words, known ? " " : "", snapshot_path);
+}
+
 static int create_trace(struct import *import, const char *snapshot_path, const char *trace_path,
 			const struct mt_rules *rules)
 {
 	static const struct mt_fold_options everything;
+	char command[MT_STRING_MAX];
 	struct mt_process process = {
 		.rank = rank_in_name(snapshot_path),
 		.depth = MT_STACK_DEPTH_MAX,
 		.start_monotonic = import->time,
 		.start_realtime = import->time,
-		.command = snapshot_path,
+		.command = command,
 		.options = "PyTorch memory snapshot",
 		.snapshot = import->summary->snapshot,
 	};
 
+	say_command(command, import->pickle, snapshot_path);
 	return mt_emitter_create(&import->emitter, trace_path, &process, rules, &everything);
 }
 

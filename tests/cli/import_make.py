@@ -101,6 +101,23 @@ def two_bare():
     return {"segments": [segment(0x7f5000000000 + (i << 32), 40 * MIB, blocks, device=i) for i in range(2)], "device_traces": [[], []]}
 
 
+def mapped(grows=True):
+    """8 MiB in use and 32 MiB idle in one segment that can grow."""
+    blocks = [(8 * MIB, 8 * MIB, "active_allocated"), (32 * MIB, 0, "inactive")]
+    return {"segments": [segment(0x7f5000000000, 40 * MIB, blocks, grows)], "device_traces": [[]], "allocator_settings": {}}
+
+
+def fixed():
+    """The same in a segment that cannot."""
+    return mapped(False)
+
+
+def configured():
+    """The same, and the settings say that segments of later requests grow."""
+    words = "expandable_segments:True,max_split_size_mb:128"
+    return dict(fixed(), allocator_settings={"PYTORCH_CUDA_ALLOC_CONF": words, "max_split_size": 128 * MIB})
+
+
 def expandable():
     """6 MiB mapped before, 4 MiB more, 2 MiB unmapped in the middle, then an allocation fails."""
     base = 0x7f1000000000

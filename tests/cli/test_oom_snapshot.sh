@@ -20,3 +20,9 @@ check "weights are what stays of before the history" held evaluated weights 90
 check "what the forward frees of it is no weight" held evaluated other 64
 bare() { top two_bare && "$memana" phases two_bare.pickle | grep -c 'has no history' | grep -qx 1; }
 check "two GPUs without a history: said once" bare
+
+advice() { python3 "$SRC/tests/cli/import_make.py" "$1.pickle" "$1" >/dev/null && "$memana" advise --json "$1.pickle" >"$1.json"; }
+grows() { advice "$1" && json "$1.json" "[(k['key'], k['saved_bytes']['high'] >> 20) for k in d['knobs']] == $2 and [i['why'] for i in d['idle'] if i['key'] == 'expandable_segments'] == $3"; }
+check "idle bytes of a segment that cannot grow: let segments grow" grows fixed "[('expandable_segments', 32)]" "[]"
+check "mapped segments: they grow already" grows mapped "[]" "['already on: the recorded segments are mapped']"
+check "a snapshot has its settings: they grow already" grows configured "[]" "['already on (PYTORCH_CUDA_ALLOC_CONF)']"

@@ -295,8 +295,8 @@ TEST(the_allocators_variable_is_read_where_it_stands)
 					    "sh -c PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128,backend:native,"
 					    "roundup_power2_divisions:[256:1,512:2],expandable_segments:False python x.py"),
 		 0);
-	check_now("max_split_size_mb", "128", "the command line");
-	check_now("expandable_segments", "False", "the command line");
+	check_now("max_split_size_mb", "128", "PYTORCH_CUDA_ALLOC_CONF");
+	check_now("expandable_segments", "False", "PYTORCH_CUDA_ALLOC_CONF");
 	CHECK_STR(config->variable, "PYTORCH_CUDA_ALLOC_CONF");
 	end_run();
 }

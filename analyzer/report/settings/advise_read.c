@@ -22,11 +22,15 @@
 
 #define BLANKS " \t\n\r"
 
-/* Adds a setting of the command line. The value of a list is not known, because its blanks end a word here. */
+/* Adds a setting of the command line, or of a variable in it. The value of a list is not known, because its blanks end a word here. */
+static int say_in(struct advise_config *config, const char *where, const char *key, const char *value)
+{
+	return advise_say(config, key, value && *value && strchr("[{", *value) ? NULL : value, where, ADVISE_COMMAND);
+}
+
 static int say(struct advise_config *config, const char *key, const char *value)
 {
-	return advise_say(config, key, value && *value && strchr("[{", *value) ? NULL : value, "the command line",
-			  ADVISE_COMMAND);
+	return say_in(config, "the command line", key, value);
 }
 
 /* ---- flags ------------------------------------------------------------------------------------------------------- */
@@ -104,7 +108,7 @@ static int take_variable(struct advise_config *config, const char *name, char *t
 		if (!colon)
 			continue;
 		*colon = '\0';
-		error = say(config, text + strspn(text, " "), colon + 1);
+		error = say_in(config, name, text + strspn(text, " "), colon + 1);
 	}
 	return error;
 }

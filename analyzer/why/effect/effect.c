@@ -303,12 +303,15 @@ static int try_allocator(struct effects *effects, struct effect *effect)
 	uint64_t between;
 	size_t i;
 
-	if (effect->knob->saves != MT_KNOB_SAVES_ON || effect->knob->written != MT_KNOB_WRITTEN_ENVIRONMENT ||
-	    (failed && (scene->request.sleeps || scene->request.expandable)))
+	if (effect->knob->saves != MT_KNOB_SAVES_ON || effect->knob->written != MT_KNOB_WRITTEN_ENVIRONMENT)
 		return 0;
-	advise_value_text(effect->to, effect->knob, 1);
 	for (i = 0; i < scene->processes && !failed; i++)
 		process = scene->process[i].slack > process->slack ? &scene->process[i] : process;
+	if (process->expandable)
+		say_idle(effect, "already on: the recorded segments are mapped");
+	if (process->expandable || process->has_pool)
+		return 0;
+	advise_value_text(effect->to, effect->knob, 1);
 	between = process->slack - process->idle;
 	effect->works = !is_small(effects, (double)between) && (!failed || oom_missing(effects->run.it) <= between);
 	effect->saved.high = between;

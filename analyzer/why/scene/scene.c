@@ -309,7 +309,7 @@ static int load_moments(struct scene *scene)
 		error = scene_load_outside(scene, &moments);
 	if (!error)
 		error = scene_load_peaks(scene);
-	if (!error && request->failure)
+	if (!error)
 		error = scene_load_slack(scene);
 	if (!error)
 		tell_who(scene);

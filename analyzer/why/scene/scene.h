@@ -46,9 +46,11 @@ struct scene_process {
 	uint64_t context;        /* bytes beyond recorded calls by NVML; 0: unknown */
 	uint64_t unexplained; /* part of `context` that another API took: no context, code, graph or pool explains it */
 	int has_context;      /* 1: an NVML sample gave `context` */
-	uint64_t pinned;      /* free bytes of segments that have tensors */
-	uint32_t pin;         /* the site whose tensors hold at least half of `pinned`; SCENE_NONE: no such site */
-	int64_t steps;        /* number of steps that ended */
+	int expandable,
+		has_pool; /* modes of the allocator, from frag_modes: expandable segments, a pool that can sleep */
+	uint64_t pinned;  /* free bytes of segments that have tensors */
+	uint32_t pin;     /* the site whose tensors hold at least half of `pinned`; SCENE_NONE: no such site */
+	int64_t steps;    /* number of steps that ended */
 	int64_t backward_end, optimizer_end; /* newest event of the phase before the moment; 0: none */
 	int64_t over_time, over_seq;         /* end of the process; time -1: not in the trace */
 	enum mt_phase phase;                 /* phase at the moment */
@@ -142,7 +144,6 @@ struct scene_request {
 	uint64_t earlier_most;   /* largest earlier allocation at the request's place */
 	uint64_t outside;        /* bytes on the device beyond recorded calls; 0: unknown */
 	uint64_t hole;           /* largest free piece in a segment of the requesting process */
-	int expandable, sleeps;  /* modes of the allocator, from frag_modes */
 	int from_driver;         /* 1: a library or a pool called the driver; 0: the framework's allocator did */
 	int has_before;          /* enum scene_before_what */
 	uint64_t outside_before; /* `outside` at the reference; 0: unknown */

@@ -60,9 +60,9 @@ static int load_process(struct scene *scene, struct scene_process *process)
 	for (k = 0; k < map.map.count && !error; k++)
 		if (is_own && map.map.segment[k].largest_hole > request->hole)
 			request->hole = map.map.segment[k].largest_hole;
-	if (!error && is_own)
-		error = frag_modes(scene->db, &map, request->device, process->id, &request->expandable,
-				   &request->sleeps);
+	if (!error)
+		error = frag_modes(scene->db, &map, request->device, process->id, &process->expandable,
+				   &process->has_pool);
 	frag_release(&map);
 	return error;
 }
