@@ -44,16 +44,31 @@ int why_is_ended(const struct why *why)
 	return i < why->find.candidates && !why->scene.request.failure;
 }
 
+int why_is_told(const struct why *why, const struct candidate *candidate)
+{
+	return candidate->within == SCENE_NONE && (!why_is_ended(why) || is_end(candidate));
+}
+
 size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS])
 {
 	const struct find *find = &why->find;
 	const struct candidate *it;
-	int ended = why_is_ended(why);
 	size_t rows = 0;
 
 	for (it = find->candidate; it < find->candidate + find->candidates && rows < WHY_ROWS; it++)
-		if (it->within == SCENE_NONE && (!ended || is_end(it)) && !(rows && rank_is_noise(it)) &&
-		    (it->cause != MT_CAUSE_NO_EVIDENCE || why->scene.request.failure))
+		if (why_is_told(why, it) && !(rows && rank_is_noise(it)))
 			row[rows++] = it;
 	return rows;
+}
+
+int why_has_evidence(const struct why *why)
+{
+	const struct scene *scene = &why->scene;
+	const struct candidate *row[WHY_ROWS];
+	int has = scene->request.failure || scene_host_is_full(scene);
+	size_t i;
+
+	for (i = 0; i < scene->hosts; i++)
+		has |= scene->process[scene->host[i].process].killed;
+	return has || (why_rows(why, row) && !row[0]->key[RANK_PLAIN] && !row[0]->doubt);
 }

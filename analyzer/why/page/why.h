@@ -24,6 +24,12 @@ size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS]);
 /* Whether full host memory or a crash ended a run in which no request failed. Bytes on the GPU are then no cause. */
 int why_is_ended(const struct why *why);
 
+/* Whether a failure, an abrupt end or full host memory asks for a cause, or more than its size speaks for the first one. */
+int why_has_evidence(const struct why *why);
+
+/* Whether the candidate is a cause of its own, in text and JSON: no better one covers it, and the run's end does not rule it out. */
+int why_is_told(const struct why *why, const struct candidate *candidate);
+
 /* Says "Out of memory on GPU 0, rank 0, forward of step 4: 4.6 GiB requested, .." and the place; or that no request failed. Returns 0 or -MT_E_x. */
 int why_say_opening(struct sentence *sentence, const struct why *why);
 
@@ -40,7 +46,7 @@ void why_print_row(const struct text *text, size_t number, const char *words, en
 /* Writes "verdict", the opening and the first cause into the open object. Returns 0 or -MT_E_x. */
 int why_json_verdict(struct doc *doc, const struct why *why);
 
-/* Writes the array "causes" into the open object: the first `limit` causes, but at least ten. Returns 0 or -MT_E_x. */
+/* Writes "evidence", and the array "causes": the first `limit` causes, but at least ten. Returns 0 or -MT_E_x. */
 int why_json(struct doc *doc, const struct why *why, int64_t limit);
 
 /* ---- words (why_words.c): forms with {words} that the candidate fills ---- */

@@ -87,9 +87,10 @@ int why_json(struct doc *doc, const struct why *why, int64_t limit)
 	int error = 0;
 	size_t i;
 
+	doc_bool(doc, "evidence", why_has_evidence(why));
 	doc_array(doc, "causes");
 	for (i = 0; i < find->candidates && room && !error; i++) {
-		if (find->candidate[i].within != SCENE_NONE)
+		if (!why_is_told(why, &find->candidate[i]))
 			continue;
 		error = json_cause(doc, why, &find->candidate[i]);
 		room--;
