@@ -326,6 +326,7 @@ begin speechbrain-841
 row "checkpoint(function)" "r['saved_bytes']['low'] < 19 * $GiB" "where each layer begins may stay: perhaps not all 22.8 GiB go"
 row "DataLoader(batch_size)" "r['proposed'] == 'half of what it is now' and r['paste'] is None and 10 * $GiB < r['saved_bytes']['low'] < r['saved_bytes']['high'] < 13 * $GiB" \
 	"half of what follows the batch, and no number out of nothing"
+check "$case: a smaller batch, by a DataLoader or not" bash -c '"$1" advise "$2"/*.zst | tr -s " \n" " " | grep -qF "Put half as many samples into a batch (DataLoader(batch_size), if there is one): saves"' - "$memana" "$case"
 row "autocast(dtype)" "r['saved_bytes']['low'] == 0 and r['cost'] == 'changes results' and 'float32 now' in r['only_if']" "of which type it is nobody knows"
 begin transformerengine-3427
 row --cuda-graph-impl "r['fits'] and r['proposed'] == 'none'" "what makes them can be left out"

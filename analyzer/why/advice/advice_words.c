@@ -1,4 +1,5 @@
 /* The sentences of memana advise. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include "advice.h"
@@ -127,11 +128,19 @@ static const char *enough_words(const struct effects *effects, const struct effe
 
 void advice_say_change(struct sentence *sentence, const struct advice *advice, const struct effect *effect)
 {
+	const struct mt_knob *knob = effect->knob;
 	char range[ADVICE_RANGE_MAX];
+	/* No recording shows the call that makes batches: the program can make them without it. */
+	int by_call = knob->written == MT_KNOB_WRITTEN_CODE && effect->relative;
 
-	sentence_say(sentence, "%s %s", effect->by > 0 ? "Lower" : "Set", effect->knob->name.key);
-	say_owner(sentence, advice->effects.config, effect->knob);
-	say_value(sentence, effect);
+	if (by_call)
+		sentence_say(sentence, "%c%s (%s, if there is one)", toupper((unsigned char)*knob->what),
+			     knob->what + 1, knob->name.key);
+	else
+		sentence_say(sentence, "%s %s", effect->by > 0 ? "Lower" : "Set", knob->name.key);
+	say_owner(sentence, advice->effects.config, knob);
+	if (!by_call)
+		say_value(sentence, effect);
 	sentence_say(sentence, ": saves %s%s%s; cost: %s", effect->probable ? "probably " : "",
 		     advice_range(range, effect->saved), enough_words(&advice->effects, effect),
 		     mt_knob_cost_words(effect->cost));
