@@ -59,6 +59,10 @@ ranking() { "$memana" "$@" --why loss.zst | sed -n '/^All candidates/,$p'; }
 same_ranking() { ranking oom >of.oom && [ "$(wc -l <of.oom)" -gt 5 ] && ranking advise | cmp - of.oom; }
 check "advise --why: the ranking of oom" same_ranking
 
+lists() { mkdir lists && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/lists.case" lists && "$memana" oom --json lists/*.zst >lists.json && json lists.json "$1"; }
+check "outputs in lists are kept for no backward" lists \
+	"(d['causes'][0]['id'], d['causes'][0]['facts']['pieces']) == ('largest', 80) and all(c['action_id'] != 'no-grad' for c in d['causes'])"
+
 # The part that a person reads before the details. tests/golden/pages has some of them: UPDATE_PAGES=1 writes those anew.
 page_of() {
 	mkdir "$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/$1.case" "$1" && "$memana" oom "$1"/*.zst | sed '/^More: /,$d' >"$1.page" &&

@@ -7,9 +7,10 @@
  */
 #include "detectors.h"
 
-#define FEW 3   /* pieces of one place that a forward without gradients keeps: input, output, residual */
-#define STEPS 2 /* the first step can lack a place that all later steps have */
-#define MANY 8  /* pieces of one place: without gradients, a piece is freed after the next layer */
+#define FEW 3    /* pieces of one place that a forward without gradients keeps: input, output, residual */
+#define STEPS 2  /* the first step can lack a place that all later steps have */
+#define LAYERS 4 /* pieces that a forward frees for each output in a list, at least */
+#define MANY 8   /* pieces of one place: without gradients, a piece is freed after the next layer */
 
 static int is_forward(const struct scene_site *site)
 {
@@ -39,20 +40,30 @@ static int is_untrained(const struct scene *scene, const struct scene_site *site
 	       (scene->process[site->process].who == MT_WHO_MODEL || is_new(scene, site));
 }
 
-/* Whether the pieces are outputs in a list: they have one place and one size, and the forwards free more pieces than the list has. */
+/*
+ * Whether the pieces are outputs in lists: a few places never free theirs, and the forwards free all others. Layers in a loop have one place, too, but
+ * without many pieces that are freed. Lists of one place and one size need no more than that.
+ */
 static int is_list(const struct scene *scene, const struct candidate *candidate)
 {
-	const struct scene_site *kept = &scene->site[candidate->part[0].site], *site;
-	uint64_t freed = 0;
+	const struct scene_site *site = &scene->site[candidate->part[0].site], *end = scene->site + scene->sites;
+	int evaluates = (site->tags & MT_TAG_BIT(EVALUATION)) != 0,
+	    differ = candidate->parts > 1 || site->least != site->most;
+	uint64_t freed = 0, kept = 0, lists = 0;
+	size_t i;
 
-	if (candidate->parts > 1 || kept->least != kept->most || kept->freed > kept->count_at[SCENE_NOW])
-		return 0;
-	for (site = scene->site; site < scene->site + scene->sites; site++)
-		freed += site->process == kept->process && is_forward(site) &&
-					 (site->tags & MT_TAG_BIT(EVALUATION)) == (kept->tags & MT_TAG_BIT(EVALUATION))
-				 ? site->freed
-				 : 0;
-	return freed > kept->count_at[SCENE_NOW];
+	for (i = 0; i < candidate->parts; i++) {
+		site = &scene->site[candidate->part[i].site];
+		kept += site->count_at[SCENE_NOW];
+		lists += site->count_at[SCENE_NOW] > FEW;
+		if (site->count_at[SCENE_NOW] > FEW && site->freed > site->count_at[SCENE_NOW])
+			return 0;
+	}
+	for (site = scene->site; site < end; site++)
+		if (site->process == candidate->process && is_forward(site) &&
+		    ((site->tags & MT_TAG_BIT(EVALUATION)) != 0) == evaluates)
+			freed += site->freed;
+	return lists <= FEW && freed > kept * (differ ? LAYERS : 1);
 }
 
 /* The evidence is weak if the request is outside of an evaluation: other code can keep the activations. A list of outputs is no candidate. */
