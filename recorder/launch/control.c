@@ -537,18 +537,22 @@ static void print_process(const struct prepared *process)
 /* With --all, the list has no processes that took no memory: most of them are shells and helpers. */
 static int status(const struct request *request, struct prepared *processes, size_t count)
 {
-	int failed = 0;
+	int failed = 0, told = 0;
 	size_t i;
 
-	say_answer("%10s  %-9s  %12s  %6s  %-15s  %s", "pid", "state", "events", "steps", "command", "trace");
 	for (i = 0; i < count; i++) {
 		if (processes[i].kind == PREPARED_PAGE || (processes[i].kind == PREPARED_UNTOUCHED && !request->all)) {
+			if (!told++)
+				say_answer("%10s  %-9s  %12s  %6s  %-15s  %s", "pid", "state", "events", "steps",
+					   "command", "trace");
 			print_process(&processes[i]);
 		} else if (processes[i].kind != PREPARED_UNTOUCHED) {
 			say_refusal(&processes[i]);
 			failed = 1;
 		}
 	}
+	if (!told && !failed)
+		say("no process of memrec --paused is there (memana live shows recordings that began at once)");
 	return failed ? MEMREC_EXIT_SYSTEM : MEMREC_EXIT_OK;
 }
 

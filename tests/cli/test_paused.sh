@@ -44,3 +44,9 @@ else
 	echo "skip what PyTorch held before a start: no python3 with torch for the CPU"
 fi
 check "a process number that is used again" paused number_is_used_again
+# Other tests can have such processes at the same time: then these are the rows.
+listed() {
+	"$memrec" status >out 2>err || return 1
+	[ "$(wc -l <out)" -ge 2 ] || { [ ! -s out ] && grep -q '^memrec: no process of memrec --paused is there' err; }
+}
+check "a list without a row has no heading" listed
