@@ -253,7 +253,7 @@ static int open_files(struct source *source, const char *path, const struct fold
 		 left_out ? "%.300s: no trace is in this folder (other files: %u)"
 			  : "%.300s: an empty folder (memrec -o FOLDER/trace.zst -- COMMAND records into one)",
 		 path, left_out);
-	return -MT_E_ARGUMENT;
+	return -MT_E_MAGIC;
 }
 
 static int open_folder(struct source *source, const char *path)

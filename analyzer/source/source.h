@@ -52,7 +52,7 @@ void source_take_all(void);
 /*
  * Opens `paths`: one database, or traces. If a ring on this machine has further events of a trace, both are joined in a
  * temporary file. A PyTorch snapshot is imported into a temporary file. The named files do not change. Opens all traces
- * of a folder, by name; a folder without traces is -MT_E_ARGUMENT. /dev/stdin is read to its end first (spool.h).
+ * of a folder, by name; a folder without traces is -MT_E_MAGIC. /dev/stdin is read to its end first (spool.h).
  * Returns 0, or an error with `message`. The caller releases `source` in any case.
  */
 int source_open(struct source *source, char *const *paths, uint32_t count);

@@ -59,9 +59,9 @@ check "and nothing is left behind of these" bash -c '[ -z "$(ls -A "$TMPDIR")" ]
 
 # ---- folders ----
 mkdir empty runs plain
-check "an empty folder" refused 2 empty '^memana: empty: an empty folder'
+check "an empty folder" refused 3 empty '^memana: empty: an empty folder'
 echo hello >plain/notes.txt
-check "a folder without traces" refused 2 plain '^memana: plain: no trace is in this folder'
+check "a folder without traces" refused 3 plain '^memana: plain: no trace is in this folder'
 for rank in 10 2 1; do
 	make "runs/snap_rank$rank.pickle" history
 done
