@@ -53,7 +53,7 @@ const char *finding_place_words(char *out, size_t size, const struct finding_pla
 	text_fit(place, sizeof(place), named->place, 40, 1);
 	text_fit(function, sizeof(function), named->function, 40, 0);
 	if (!*named->function && !*named->place)
-		snprintf(out, size, "no stack was recorded");
+		snprintf(out, size, "code without a stack");
 	else if (*function)
 		snprintf(out, size, "%s (%s)", function, place);
 	else

@@ -33,7 +33,7 @@ uint32_t finding_phase(const char *word);
 /* Returns a number of a row, clamped to [min, max]: only a damaged database has other numbers. */
 int64_t finding_int(const struct db_stmt *row, int column, int64_t min, int64_t max);
 
-/* Writes "forward_step (actor.py:312)", or "no stack was recorded", safe for a terminal. Returns `out`. */
+/* Writes "forward_step (actor.py:312)", or "code without a stack", safe for a terminal. Returns `out`. */
 const char *finding_place_words(char *out, size_t size, const struct finding_place *named);
 const char *finding_place(char *out, size_t size, struct db *db, int64_t node);
 

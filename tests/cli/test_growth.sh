@@ -116,3 +116,7 @@ failed_is_last() { last failed "alloc c4 3GiB fails" && rows failed "[$ended, (4
 check "steps: the last one has the failed request" failed_is_last
 neither() { last neither && rows neither "[$ended]"; }
 check "steps: it has neither: no row" neither
+bare() {
+	LD_LIBRARY_PATH=$standin "$memrec" -q --depth 0 -o bare.zst -- "$BUILD/samples/rl_step" --steps 6 --quiet >/dev/null && "$memana" growth bare.zst | grep '^Growing: code without a stack keeps 98.0 MiB more'
+}
+check "no stacks: a place that can keep something" bare

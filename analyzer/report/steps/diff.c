@@ -41,7 +41,7 @@ static const char *const questions[DIFF_COUNT] = {
 		"SELECT number, iif(part.category = 'allocator slack', char(30), ifnull(function || char(31) || base, '')) || "
 		"char(31) || iif(part.category = 'allocator slack', '', part.phase), iif(part.category = 'allocator slack', "
 		"'allocator slack', ifnull(max(iif(function = '', place, function || ' (' || place || ')')), "
-		"'no stack was recorded')), sum(bytes), sum(count), "
+		"'code without a stack')), sum(bytes), sum(count), "
 		"iif(part.category = 'allocator slack', '', part.phase) FROM peak_part AS part JOIN site ON site.id = part.site "
 		"JOIN device ON device.id = part.device LEFT JOIN named ON named.node = site.node GROUP BY number, 2",
 };

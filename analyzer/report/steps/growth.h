@@ -186,7 +186,7 @@ void growth_say(struct sentence *sentence, const struct growth *growth, int64_t 
 /* Says the processes of a row: "rank 0", "ranks 0 to 7", "pids 12 and 15". */
 void growth_say_processes(struct sentence *sentence, const struct growth_row *row);
 
-/* Says "forward_step (actor.py:312) in layers.*", or "no stack was recorded". */
+/* Says "forward_step (actor.py:312) in layers.*", or "code without a stack". */
 void growth_say_name(struct sentence *sentence, const struct growth_name *name);
 
 /* Says what to do, after growth_say; or, if no place grows by steps, after a sentence about micro-batches. */
