@@ -67,6 +67,13 @@ buffer() { mkdir buffer && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/own-
 check "a buffer of the program's own" buffer
 check "what nobody loaded is made on the CPU, not loaded there" bash -c 'grep -q "Buffer.__init__ (replay.py:7) holds 17.6 GiB of unknown kind (18 x 1000.0 MiB).*Do: Make these bytes fewer" buffer.words && ! grep -qi "do: [^.]*load" buffer.words'
 
+# Bytes that the same function took by several calls below it are one row.
+one_place() {
+	mkdir place && "$BUILD/cases/make_case" "$SRC/tests/cases/unseen-8/unsloth-1326.case" place && "$memana" oom --json place/*.zst >place.json && json place.json \
+		'[c["bytes"] for c in d["causes"] if (c["place"] or {}).get("function") == "Qwen2VLVisionBlock.forward"] == [22014950400]'
+}
+check "one place is one row" one_place
+
 # The part that a person reads before the details. tests/golden/pages has some of them: UPDATE_PAGES=1 writes those anew.
 page_of() {
 	mkdir "$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/$1.case" "$1" && "$memana" oom "$1"/*.zst | sed '/^More: /,$d' >"$1.page" &&

@@ -275,19 +275,20 @@ static uint32_t branch_of(const struct find *find)
 	return node;
 }
 
-/* Makes one candidate of the slice's bytes below its largest branch (how->whole: of all bytes), and takes these bytes out of find->take. */
+/* Makes one candidate of the slice's bytes in its largest branch and at its telling node (how->whole: of all bytes), and takes them out of find->take. */
 static struct candidate *make_group(struct find *find, const struct find_how *how, const struct slice *slice)
 {
 	const struct scene *scene = find->scene;
 	struct candidate *candidate = find_add(find, slice->process);
-	uint32_t branch = branch_of(find), its;
+	uint32_t branch = branch_of(find), told = scene_telling(scene, branch), its;
 	size_t i;
 
 	candidate->reference = how->reference;
 	candidate->need = how->need;
 	for (i = 0; i < scene->sites; i++) {
 		its = scene->site[i].node;
-		if (!is_in_slice(find, slice, i) || (!how->whole && its != branch && !scene_is_in(scene, its, branch)))
+		if (!is_in_slice(find, slice, i) || (!how->whole && its != branch && !scene_is_in(scene, its, branch) &&
+						     (told == SCENE_NONE || scene_telling(scene, its) != told)))
 			continue;
 		find_part(find, candidate, (uint32_t)i, find->take[i]);
 		candidate->expected += find->expect[i];
@@ -382,8 +383,6 @@ void find_takers(struct find *find, struct candidate *candidate, int with_tensor
 	candidate->node = branch_of(find);
 	candidate->tags = scene_tags(scene, candidate->stack);
 }
-
-/* ---- the end ---- */
 
 void find_release(struct find *find)
 {
