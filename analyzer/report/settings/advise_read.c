@@ -21,16 +21,12 @@
 #define CUT_SIZE (sizeof(((struct ring_header *)0)->command) - 1)
 
 #define BLANKS " \t\n\r"
+#define COMMAND "the command line"
 
 /* Adds a setting of the command line, or of a variable in it. The value of a list is not known, because its blanks end a word here. */
-static int say_in(struct advise_config *config, const char *where, const char *key, const char *value)
+static int say(struct advise_config *config, const char *where, const char *key, const char *value)
 {
 	return advise_say(config, key, value && *value && strchr("[{", *value) ? NULL : value, where, ADVISE_COMMAND);
-}
-
-static int say(struct advise_config *config, const char *key, const char *value)
-{
-	return say_in(config, "the command line", key, value);
 }
 
 /* ---- flags ------------------------------------------------------------------------------------------------------- */
@@ -57,14 +53,14 @@ static int take_flag(struct advise_config *config, char *flag, const char *next,
 
 	if (equals) {
 		*equals = '\0';
-		return say(config, flag, equals + 1);
+		return say(config, COMMAND, flag, equals + 1);
 	}
 	knob = advise_match(config, flag).knob;
 	if (!knob && (!strncmp(flag, "--no-", 5) || !strncmp(flag, "--no_", 5)) &&
 	    is_switch(advise_match(config, flag + 5).knob))
-		return say(config, flag + 5, "false");
+		return say(config, COMMAND, flag + 5, "false");
 	*taken = knob && next && is_value_of(knob, next);
-	return say(config, flag, *taken ? next : is_switch(knob) ? "true" : NULL);
+	return say(config, COMMAND, flag, *taken ? next : is_switch(knob) ? "true" : NULL);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------- */
@@ -108,7 +104,7 @@ static int take_variable(struct advise_config *config, const char *name, char *t
 		if (!colon)
 			continue;
 		*colon = '\0';
-		error = say_in(config, name, text + strspn(text, " "), colon + 1);
+		error = say(config, name, text + strspn(text, " "), colon + 1);
 	}
 	return error;
 }
@@ -127,7 +123,7 @@ static int take_override(struct advise_config *config, char *word)
 		return 0;
 	if (equals && is_variable(config, key))
 		return take_variable(config, key, equals + 1);
-	return say(config, key, removed ? "null" : equals + 1);
+	return say(config, COMMAND, key, removed ? "null" : equals + 1);
 }
 
 int advise_config_command_line(struct advise_config *config, const char *command)

@@ -40,16 +40,12 @@ static int is_untrained(const struct scene *scene, const struct scene_site *site
 	       (scene->process[site->process].who == MT_WHO_MODEL || is_new(scene, site));
 }
 
-/*
- * Whether the pieces are outputs in lists: a few places never free theirs, and the forwards free all others. Layers in a loop have one place, too, but
- * without many pieces that are freed. Lists of one place and one size need no more than that.
- */
+/* Whether the pieces are outputs in lists: a few places never free theirs, while the forwards free many pieces for each output. */
 static int is_list(const struct scene *scene, const struct candidate *candidate)
 {
 	const struct scene_site *site = &scene->site[candidate->part[0].site], *end = scene->site + scene->sites;
-	int evaluates = (site->tags & MT_TAG_BIT(EVALUATION)) != 0,
-	    differ = candidate->parts > 1 || site->least != site->most;
-	uint64_t freed = 0, kept = 0, lists = 0;
+	uint64_t tags = site->tags, freed = 0, kept = 0, lists = 0;
+	int differ = candidate->parts > 1 || site->least != site->most;
 	size_t i;
 
 	for (i = 0; i < candidate->parts; i++) {
@@ -61,7 +57,7 @@ static int is_list(const struct scene *scene, const struct candidate *candidate)
 	}
 	for (site = scene->site; site < end; site++)
 		if (site->process == candidate->process && is_forward(site) &&
-		    ((site->tags & MT_TAG_BIT(EVALUATION)) != 0) == evaluates)
+		    !((site->tags ^ tags) & MT_TAG_BIT(EVALUATION)))
 			freed += site->freed;
 	return lists <= FEW && freed > kept * (differ ? LAYERS : 1);
 }

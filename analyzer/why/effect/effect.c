@@ -300,7 +300,6 @@ static int try_allocator(struct effects *effects, struct effect *effect)
 	const struct scene_process *process = &scene->process[scene->request.process];
 	struct advise_trial trial = { .works = 0 };
 	int failed = effects->run.it != NULL, error;
-	uint64_t between;
 	size_t i;
 
 	if (effect->knob->saves != MT_KNOB_SAVES_ON || effect->knob->written != MT_KNOB_WRITTEN_ENVIRONMENT)
@@ -312,9 +311,9 @@ static int try_allocator(struct effects *effects, struct effect *effect)
 	if (process->expandable || process->has_pool)
 		return 0;
 	advise_value_text(effect->to, effect->knob, 1);
-	between = process->slack - process->idle;
-	effect->works = !is_small(effects, (double)between) && (!failed || oom_missing(effects->run.it) <= between);
-	effect->saved.high = between;
+	effect->saved.high = process->slack - process->idle;
+	effect->works = !is_small(effects, (double)effect->saved.high) &&
+			(!failed || oom_missing(effects->run.it) <= effect->saved.high);
 	effect->category = MT_CATEGORY_SLACK;
 	effect->process = (uint32_t)(process - scene->process);
 	error = advise_try(&effects->run, effects->config, NULL, 0, &trial, 1);

@@ -56,19 +56,15 @@ size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS])
 	size_t rows = 0;
 
 	for (it = find->candidate; it < find->candidate + find->candidates && rows < WHY_ROWS; it++)
-		if (why_is_told(why, it) && !(rows && rank_is_noise(it)))
+		if (why_is_told(why, it) && !(rows && it->key[RANK_PLAIN] == RANK_NOISE))
 			row[rows++] = it;
 	return rows;
 }
 
 int why_has_evidence(const struct why *why)
 {
-	const struct scene *scene = &why->scene;
 	const struct candidate *row[WHY_ROWS];
-	int has = scene->request.failure || scene_host_is_full(scene);
-	size_t i;
 
-	for (i = 0; i < scene->hosts; i++)
-		has |= scene->process[scene->host[i].process].killed;
-	return has || (why_rows(why, row) && !row[0]->key[RANK_PLAIN] && !row[0]->doubt);
+	return why->scene.request.failure ||
+	       (why_rows(why, row) && (is_end(row[0]) || (!row[0]->key[RANK_PLAIN] && !row[0]->doubt)));
 }

@@ -24,7 +24,7 @@ size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS]);
 /* Whether full host memory or a crash ended a run in which no request failed. Bytes on the GPU are then no cause. */
 int why_is_ended(const struct why *why);
 
-/* Whether a failure, an abrupt end or full host memory asks for a cause, or more than its size speaks for the first one. */
+/* Whether a request failed, the first cause explains the run's end, or more than its size speaks for it. */
 int why_has_evidence(const struct why *why);
 
 /* Whether the candidate is a cause of its own, in text and JSON: no better one covers it, and the run's end does not rule it out. */

@@ -89,12 +89,9 @@ int why_json(struct doc *doc, const struct why *why, int64_t limit)
 
 	doc_bool(doc, "evidence", why_has_evidence(why));
 	doc_array(doc, "causes");
-	for (i = 0; i < find->candidates && room && !error; i++) {
-		if (!why_is_told(why, &find->candidate[i]))
-			continue;
-		error = json_cause(doc, why, &find->candidate[i]);
-		room--;
-	}
+	for (i = 0; i < find->candidates && room && !error; i++)
+		if (why_is_told(why, &find->candidate[i]) && room--)
+			error = json_cause(doc, why, &find->candidate[i]);
 	doc_end(doc);
 	return error;
 }

@@ -5,13 +5,12 @@
 #include "memtrace/error.h"
 #include "why/detect/detectors.h"
 
-#define WITHIN 80     /* percent of a better candidate's bytes: with as many in common, it covers the candidate */
-#define TOLD 20       /* percent of a candidate's bytes: with fewer in common, no candidate covers it */
-#define POOL_TIMES 16 /* times the missing bytes: larger pools count as equally large */
-#define NOISE 100     /* divisor: one percent of the held bytes is noise, unless its removal makes the request fit */
-#define TINY 1000     /* divisor: 0.1 % of the held bytes is noise for any request */
-#define MINOR 16      /* divisor: without a failed request, fewer of the held bytes go behind the largest */
-#define PLAIN_NOISE 2
+#define WITHIN 80      /* percent of a better candidate's bytes: with as many in common, it covers the candidate */
+#define TOLD 20        /* percent of a candidate's bytes: with fewer in common, no candidate covers it */
+#define POOL_TIMES 16  /* times the missing bytes: larger pools count as equally large */
+#define NOISE 100      /* divisor: one percent of the held bytes is noise, unless its removal makes the request fit */
+#define TINY 1000      /* divisor: 0.1 % of the held bytes is noise for any request */
+#define MINOR 16       /* divisor: without a failed request, fewer of the held bytes go behind the largest */
 #define RANKED_MAX 256 /* largest number of candidates that are compared */
 
 const struct detector detectors[MT_CAUSES] = {
@@ -61,16 +60,11 @@ static int is_below(const struct scene *scene, const struct candidate *candidate
 	return candidate->parts && candidate->cause != MT_CAUSE_GROWS && candidate->freed_high < scene->held / part;
 }
 
-int rank_is_noise(const struct candidate *candidate)
-{
-	return candidate->key[RANK_PLAIN] == PLAIN_NOISE;
-}
-
 static void set_key(const struct scene *scene, struct candidate *candidate)
 {
 	candidate->key[RANK_DOUBT] = candidate->doubt != 0;
 	candidate->key[RANK_PLAIN] = is_below(scene, candidate, candidate->fits ? TINY : NOISE)
-					     ? PLAIN_NOISE
+					     ? RANK_NOISE
 					     : candidate->cause == MT_CAUSE_LARGEST ||
 						       (!scene->request.failure && is_below(scene, candidate, MINOR));
 	candidate->key[RANK_FITS] = scene->request.failure ? !candidate->fits : 0;

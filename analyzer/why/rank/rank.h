@@ -16,8 +16,7 @@ struct mt_fix_question rank_question(const struct scene *scene, const struct can
 /* Sorts the candidates, best first, keeps at most 256, and sets `within` of those that a better candidate covers. */
 void rank_all(struct find *find);
 
-/* Whether the candidate has too few bytes for a row next to another candidate. Valid after rank_all(). */
-int rank_is_noise(const struct candidate *candidate);
+#define RANK_NOISE 2 /* a value of RANK_PLAIN: the candidate has too few bytes for a row next to another candidate */
 
 /* Returns the bytes that two candidates have in common. Both arrays of parts are sorted by site. */
 uint64_t rank_shared(const struct candidate_part *one, size_t ones, const struct candidate_part *two, size_t twos);
