@@ -278,6 +278,21 @@ int answer_bytes(struct db *db, const char *sql, const int64_t parameter[DB_PARA
 	return db_number(db, sql, parameter, (int64_t *)bytes);
 }
 
+int answer_say_lost(struct sentence *sentence, struct db *db, uint64_t *lost)
+{
+	const int64_t none[DB_PARAMETERS] = { 0 };
+	char words[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
+	uint64_t events = 0;
+	int error = answer_bytes(db, "SELECT sum(lost) FROM process", none, lost);
+
+	if (!error)
+		error = answer_bytes(db, "SELECT sum(events) FROM process", none, &events);
+	if (!error && *lost)
+		sentence_say(sentence, "%s of %s are lost. ", text_count(words, sizeof(words), *lost, "event"),
+			     text_number(all, events + *lost));
+	return error;
+}
+
 static void json_value(struct doc *doc, const struct db_stmt *stmt, int column)
 {
 	const char *name = db_name(stmt, column);

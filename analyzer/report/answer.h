@@ -84,6 +84,9 @@ void answer_say_category(struct sentence *sentence, const char *category, int is
 int answer_flag(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS], int *flag);
 int answer_bytes(struct db *db, const char *sql, const int64_t parameter[DB_PARAMETERS], uint64_t *bytes);
 
+/* Says "12 events of 9,000 are lost. " if it is so; *lost: events of all processes that the recorder lost. Returns 0 or -MT_E_x. */
+int answer_say_lost(struct sentence *sentence, struct db *db, uint64_t *lost);
+
 /* Writes the statement's row as an object with the names of its columns. */
 void answer_row_json(struct doc *doc, const struct db_stmt *stmt);
 

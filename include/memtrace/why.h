@@ -31,7 +31,8 @@
 	X(SETTING_IGNORED, "setting_ignored", "what a setting should have prevented, which has no effect") \
 	X(HOST, "host", "host memory")                                                                     \
 	X(CRASHED, "crashed", "a process is gone, and memory had room")                                    \
-	X(LARGEST, "largest", "most of what is there")
+	X(LARGEST, "largest", "most of what is there")                                                     \
+	X(NO_EVIDENCE, "no_evidence", "nothing was recorded that tells")
 
 enum mt_cause {
 #define MT_CAUSE_ENUM(name, word, means) MT_CAUSE_##name,

@@ -87,13 +87,6 @@ def misses(cause, row, pids):
     return out
 
 
-def causes_of(answer):
-    """The causes; where nothing failed and the first one is only large, they have no evidence."""
-    none = {"id": "no_evidence", "pid": None, "place": None, "stack": [], "bytes": 0, "expected_bytes": None, "fits": False, "need": "never",
-            "known": "census", "category": "other", "phase": "other", "action_id": "record"}
-    return ([] if answer["evidence"] else [none]) + answer["causes"]
-
-
 def judge(case, causes):
     hits = [any(not misses(cause, row, case["pids"]) for row in case["expect"]) for cause in causes]
     actions = {action for row in case["expect"] for action in row.get("action", [])}
@@ -126,7 +119,7 @@ def gib(number):
 def explain(case, answer):
     for row in case["expect"]:
         print("     want", {key: gib(value) if key == "bytes" else "|".join(value) for key, value in row.items()})
-    for number, cause in enumerate(causes_of(answer)[:6], 1):
+    for number, cause in enumerate(answer["causes"][:6], 1):
         nearest = min((misses(cause, row, case["pids"]) for row in case["expect"]), key=len, default=[])
         print("     %d. %-16s %7s of %-7s fits=%d %-5s %-9s %-22s %s %s pid=%s  [%s]%s" % (
             number, cause["id"], gib(cause["bytes"] - (cause["expected_bytes"] or 0)), gib(cause["bytes"]), cause["fits"], cause["need"],
@@ -153,7 +146,7 @@ def main():
             broken += "error" in answer
             print("%-26s %s" % (name, answer.get("error", "no expect: line")))
             continue
-        verdict = judge(case, causes_of(answer))
+        verdict = judge(case, answer["causes"])
         for counter in (sums, projects[re.sub(r"-[0-9].*", "", name)]):
             counter["cases"] += 1
             counter.update(key for key, value in verdict.items() if value)

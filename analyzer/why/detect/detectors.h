@@ -9,7 +9,7 @@
 
 #include "why/find/find.h"
 
-/* X(NAME of mt_cause, function, kind, sentence). The kind decides between candidates of the same size class: 0 is certain, 6 has no evidence. */
+/* X(NAME of mt_cause, function, kind, sentence). The kind decides between candidates of the same size class: 0 is certain, 7 has no evidence. */
 #define DETECTOR_LIST(X)                                                                                                          \
 	X(TOO_LARGE, find_too_large, 0,                                                                                           \
 	  "{place} requests {requested} in one piece[. The GPU has {gpu}][. Earlier pieces had at most {earlier}].")              \
@@ -38,7 +38,8 @@
 	X(OUTLIER, find_outlier, 3, "{place} {holds} {bytes}{of}[. Earlier pieces had at most {earlier}].")                       \
 	X(AT_ONCE, find_at_once, 3, "{place} holds [{pieces} pieces of {each} at once: ]{bytes}{of}.")                            \
 	X(MORE_THAN_BEFORE, find_more_than_before, 4, "{place} holds {bytes}{of}, {excess} more than {before}.")                  \
-	X(LARGEST, find_largest, 6, "{place} {holds} {bytes}{of}[ ({pieces} x {each})].")
+	X(LARGEST, find_largest, 6, "{place} {holds} {bytes}{of}[ ({pieces} x {each})].")                                         \
+	X(NO_EVIDENCE, find_no_evidence, 7, "The recording does not tell what filled the GPU.")
 
 #define DETECTOR_DECLARE(name, function, kind, says) void function(struct find *find);
 DETECTOR_LIST(DETECTOR_DECLARE)

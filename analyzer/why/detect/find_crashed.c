@@ -1,4 +1,4 @@
-/* Runs without a failed request: a process that ended abruptly while device and host had free memory. */
+/* Runs without a failed request: a process that ended abruptly while device and host had free memory. Also runs without any evidence. */
 #include "detectors.h"
 
 #define FULL 20 /* divisor: a device with less than 1/20 free may have ended the process */
@@ -16,4 +16,17 @@ void find_crashed(struct find *find)
 	for (i = 0; i < scene->hosts; i++)
 		if (scene->process[scene->host[i].process].killed)
 			find_add_at(find, scene->host[i].process, SCENE_NONE, 0)->fact[FACT_GPU] = (int64_t)total;
+}
+
+/* The candidate of a run without a failed request, a full host or an abrupt end: bytes at the peak alone are no cause. */
+void find_no_evidence(struct find *find)
+{
+	const struct scene *scene = find->scene;
+	int is_ended = scene->request.failure || scene_host_is_full(scene);
+	size_t i;
+
+	for (i = 0; i < scene->hosts; i++)
+		is_ended |= scene->process[scene->host[i].process].killed;
+	if (!is_ended)
+		find_add_at(find, scene->request.process, SCENE_NONE, 0);
 }

@@ -56,15 +56,8 @@ size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS])
 	size_t rows = 0;
 
 	for (it = find->candidate; it < find->candidate + find->candidates && rows < WHY_ROWS; it++)
-		if (why_is_told(why, it) && !(rows && it->key[RANK_PLAIN] == RANK_NOISE))
+		if (why_is_told(why, it) && !(rows && it->key[RANK_PLAIN] == RANK_NOISE) &&
+		    (it->cause != MT_CAUSE_NO_EVIDENCE || why->scene.request.failure))
 			row[rows++] = it;
 	return rows;
-}
-
-int why_has_evidence(const struct why *why)
-{
-	const struct candidate *row[WHY_ROWS];
-
-	return why->scene.request.failure ||
-	       (why_rows(why, row) && (is_end(row[0]) || (!row[0]->key[RANK_PLAIN] && !row[0]->doubt)));
 }

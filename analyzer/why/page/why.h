@@ -24,9 +24,6 @@ size_t why_rows(const struct why *why, const struct candidate *row[WHY_ROWS]);
 /* Whether full host memory or a crash ended a run in which no request failed. Bytes on the GPU are then no cause. */
 int why_is_ended(const struct why *why);
 
-/* Whether a request failed, the first cause explains the run's end, or more than its size speaks for it. */
-int why_has_evidence(const struct why *why);
-
 /* Whether the candidate is a cause of its own, in text and JSON: no better one covers it, and the run's end does not rule it out. */
 int why_is_told(const struct why *why, const struct candidate *candidate);
 
@@ -46,7 +43,7 @@ void why_print_row(const struct text *text, size_t number, const char *words, en
 /* Writes "verdict", the opening and the first cause into the open object. Returns 0 or -MT_E_x. */
 int why_json_verdict(struct doc *doc, const struct why *why);
 
-/* Writes "evidence", and the array "causes": the first `limit` causes, but at least ten. Returns 0 or -MT_E_x. */
+/* Writes the array "causes" into the open object: the first `limit` causes, but at least ten. Returns 0 or -MT_E_x. */
 int why_json(struct doc *doc, const struct why *why, int64_t limit);
 
 /* ---- words (why_words.c): forms with {words} that the candidate fills ---- */

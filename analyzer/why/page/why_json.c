@@ -87,7 +87,6 @@ int why_json(struct doc *doc, const struct why *why, int64_t limit)
 	int error = 0;
 	size_t i;
 
-	doc_bool(doc, "evidence", why_has_evidence(why));
 	doc_array(doc, "causes");
 	for (i = 0; i < find->candidates && room && !error; i++)
 		if (why_is_told(why, &find->candidate[i]) && room--)

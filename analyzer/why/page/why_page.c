@@ -90,22 +90,6 @@ static void say_peak(struct sentence *sentence, const struct scene_request *requ
 	sentence_say(sentence, ".");
 }
 
-/* Says "12 events of 9,000 are lost. " if it is so. */
-static int say_lost(struct sentence *sentence, struct db *db, uint64_t *lost)
-{
-	const int64_t none[DB_PARAMETERS] = { 0 };
-	char words[TEXT_SIZE_MAX], all[TEXT_SIZE_MAX];
-	uint64_t events = 0;
-	int error = answer_bytes(db, "SELECT sum(lost) FROM process", none, lost);
-
-	if (!error)
-		error = answer_bytes(db, "SELECT sum(events) FROM process", none, &events);
-	if (!error && *lost)
-		sentence_say(sentence, "%s of %s are lost. ", text_count(words, sizeof(words), *lost, "event"),
-			     text_number(all, events + *lost));
-	return error;
-}
-
 /* A failed request may be among what is lost, or in the damaged part of a trace. */
 static int say_none(struct sentence *sentence, const struct scene *scene)
 {
@@ -116,7 +100,7 @@ static int say_none(struct sentence *sentence, const struct scene *scene)
 				&damaged);
 
 	if (!error)
-		error = say_lost(sentence, scene->db, &lost);
+		error = answer_say_lost(sentence, scene->db, &lost);
 	if (error)
 		return error;
 	sentence_say(sentence, "No request for GPU memory failed in %s",
