@@ -217,19 +217,6 @@ static struct kept_life *keep_slept(struct kept *kept)
 
 /* ---- sums of deaths ---- */
 
-int kept_add_site(struct kept *kept, uint32_t number)
-{
-	size_t room = number + (size_t)number / 2 + 256;
-	struct kept_site *grown = realloc(kept->site, room * sizeof(*grown));
-
-	if (!grown)
-		return -MT_E_MEMORY;
-	memset(grown + kept->sites, 0, (room - kept->sites) * sizeof(*grown));
-	kept->site = grown;
-	kept->sites = room;
-	return 0;
-}
-
 /* A new slot for the life's site and kind. NULL: out of memory. */
 static struct kept_slot *add_slot(struct kept *kept, uint32_t site, uint32_t kind)
 {

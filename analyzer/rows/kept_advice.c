@@ -1,5 +1,6 @@
 /* The facts of a failed request that memana advise needs in addition to the live memory (why/effect/later.c, advise_run.c). */
 #include <stdlib.h>
+#include <string.h>
 #include "kept_impl.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
@@ -20,6 +21,19 @@ static uint8_t number_of(struct category_sizes *sizes, struct kept_site *site, u
 		site->size = size;
 	}
 	return site->number;
+}
+
+int kept_add_site(struct kept *kept, uint32_t number)
+{
+	size_t room = number + (size_t)number / 2 + 256;
+	struct kept_site *grown = realloc(kept->site, room * sizeof(*grown));
+
+	if (!grown)
+		return -MT_E_MEMORY;
+	memset(grown + kept->sites, 0, (room - kept->sites) * sizeof(*grown));
+	kept->site = grown;
+	kept->sites = room;
+	return 0;
 }
 
 int kept_note_birth(struct kept *kept, struct kept_process *of, const struct mt_live *live)

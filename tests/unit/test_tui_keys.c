@@ -548,7 +548,7 @@ TEST(filter)
 	kit_keys(kit, "Enter p");
 	CHECK(kit_shows(kit, "peak: 26.0 GiB"));
 	CHECK_EQ(kit->app.live.rows, 1);
-	CHECK_EQ(kit->app.live.row[0].category, MT_CATEGORY_OTHER);
+	CHECK_EQ(kit->app.live.row[0].category, MT_CATEGORY_KV_CACHE);
 	kit_keys(kit, "f ^U");
 	kit_type(kit, "backward");
 	kit_keys(kit, "Enter");

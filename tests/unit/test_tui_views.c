@@ -315,7 +315,7 @@ TEST(a_place_tells_what_it_is)
 	kit_keys(kit, "Enter");
 	CHECK(kit_shows(kit, "allocate_kv_cache (engine.py:88)"));
 	CHECK(kit_shows(kit, "26.0 GiB in 1 allocation at 7.2 s; the most was 26.0 GiB at 880.0 ms"));
-	CHECK(kit_shows(kit, "allocated in rollout, of unknown kind, owner pytorch, pid 4711"));
+	CHECK(kit_shows(kit, "allocated in rollout, kv cache, owner pytorch, pid 4711"));
 	CHECK(kit_shows(kit, "▸ generate"));
 	CHECK(kit_shows(kit, "each lives 800.0 ms; freed by allocate_kv_cache (engine.py:88)."));
 	CHECK_EQ(count_words(kit, "never freed"), 0);
