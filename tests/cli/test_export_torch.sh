@@ -11,8 +11,8 @@ lives() { # SNAPSHOT: what lived when
 }
 again() { # SNAPSHOT: exported; the same events and blocks, and the same answers
 	status 0 "$memana" export --to torch "$1" -o again.pickle && holds same "$1" again.pickle || return 1
-	"$memana" top --json "$1" | sed "/\"command\"/d; /\"events\"/d" >one.json
-	"$memana" top --json again.pickle | sed "/\"command\"/d; /\"events\"/d" >other.json
+	"$memana" top --json "$1" | sed "s|$1|X|; /\"command\"/d; /\"events\"/d" >one.json
+	"$memana" top --json again.pickle | sed "s|again.pickle|X|; /\"command\"/d; /\"events\"/d" >other.json
 	cmp one.json other.json && cmp <(lives "$1") <(lives again.pickle)
 }
 made() {
