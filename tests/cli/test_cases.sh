@@ -63,6 +63,10 @@ lists() { mkdir lists && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/lists.
 check "outputs in lists are kept for no backward" lists \
 	"(d['causes'][0]['id'], d['causes'][0]['facts']['pieces']) == ('largest', 80) and all(c['action_id'] != 'no-grad' for c in d['causes'])"
 
+retry() { mkdir retry && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/retry.case" retry && "$memana" oom --json retry/*.zst >retry.json && json retry.json "$1"; }
+check "an attempt that failed holds its tensors in the next one" retry \
+	"[(c['id'], c['bytes'] >> 20, c['action_id']) for c in d['causes']][0] == ('unneeded', 8300, 'release-own')"
+
 buffer() { mkdir buffer && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/own-buffer.case" buffer && "$memana" oom buffer/*.zst | tr -s ' \n' ' ' >buffer.words; }
 check "a buffer of the program's own" buffer
 check "what nobody loaded is made on the CPU, not loaded there" bash -c 'grep -q "Buffer.__init__ (replay.py:7) holds 17.6 GiB of unknown kind (18 x 1000.0 MiB).*Do: Make these bytes fewer" buffer.words && ! grep -qi "do: [^.]*load" buffer.words'

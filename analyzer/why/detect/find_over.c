@@ -36,29 +36,40 @@ static int64_t attempt_step(const struct scene *scene)
 	return states > STATES * weights ? step : 0;
 }
 
-/* Returns the event of the newest failed request before the newest forward of the process; 0: no failed request. */
-static int64_t failed_before(const struct scene *scene)
-{
-	const struct scene_request *request = &scene->request;
-	const struct scene_process *process = &scene->process[request->process];
-	const struct scene_span *span = &scene->span[process->first_span], *end = span + process->spans;
-	const struct oom_failure *failure = scene->failures.failure, *last = failure + scene->failures.count;
-	int64_t began = 0, failed = 0;
-
-	for (; span < end && span->first_seq < request->when.seq; span++)
-		began = span->phase == MT_PHASE_FORWARD ? span->first_seq : began;
-	for (; failure < last; failure++)
-		if (failure->process == request->when.process && !failure->is_part && !failure->had &&
-		    failure->seq < began)
-			failed = failure->seq;
-	return failed;
-}
-
 /* Whether only the attempt reads the bytes: they are of its forward or backward. */
 static int is_of_attempt(const struct scene_site *site)
 {
 	return !mt_phase_is_early(site->phase) &&
 	       scene_is_of(site->category, SCENE_OF_FORWARD | SCENE_SET(GATHER_BUFFERS) | SCENE_SET(WORKSPACE));
+}
+
+/* Returns the birth of the newest block at the site of the step's first block of a forward: another forward began there. */
+static int64_t forward_began(const struct scene *scene)
+{
+	const struct scene_block *block, *first = NULL;
+	int64_t began = 0;
+
+	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+		if (block->step != scene->request.step || !find_is_own(scene, &scene->site[block->site]) ||
+		    !is_of_attempt(&scene->site[block->site]))
+			continue;
+		first = first ? first : block;
+		began = block->site == first->site ? block->seq : began;
+	}
+	return began;
+}
+
+/* Returns the event of the newest failed request before the newest forward of the process; 0: no failed request. */
+static int64_t failed_before(const struct scene *scene)
+{
+	const struct oom_failure *failure = scene->failures.failure, *last = failure + scene->failures.count;
+	int64_t began = forward_began(scene), failed = 0;
+
+	for (; failure < last; failure++)
+		if (failure->process == scene->request.when.process && !failure->is_part && !failure->had &&
+		    failure->seq < began)
+			failed = failure->seq;
+	return failed;
 }
 
 /* Whether each attempt makes the bytes anew: gradients, optimizer states, and weights from several steps. */

@@ -247,27 +247,20 @@ static uint32_t largest_child(const struct find *find, uint32_t node)
 	return best;
 }
 
-/* Whether the node is inside a telling function. A main loop has all bytes below it and names no cause. */
-static int names_something(const struct scene *scene, uint32_t node)
+/* Whether the walk can stop at the node: a function names it, or the rest is compiled code. A main loop has all bytes below it and names no cause. */
+static int names_something(const struct scene *scene, uint32_t node, uint32_t child)
 {
-	return node != SCENE_NONE && scene_telling(scene, node) != SCENE_NONE;
+	return node != SCENE_NONE && (scene_telling(scene, node) != SCENE_NONE ||
+				      callstack_is_compiled(&scene->frame[scene->node[child].frame].frame));
 }
 
-static int is_compiled(const struct scene *scene, uint32_t node)
-{
-	return callstack_is_compiled(&scene->frame[scene->node[node].frame].frame);
-}
-
-/*
- * Walks inwards while one branch has most of the bytes, or while the functions so far name nothing. Lines of compiled code name nothing, either.
- * Returns the innermost node of the walk.
- */
+/* Walks inwards while one branch has most of the bytes, or while the functions so far name nothing. Returns the innermost node of the walk. */
 static uint32_t branch_of(const struct find *find)
 {
 	uint32_t node = SCENE_NONE, child;
 
 	while ((child = largest_child(find, node)) != SCENE_NONE) {
-		if ((names_something(find->scene, node) || (node != SCENE_NONE && is_compiled(find->scene, child))) &&
+		if (names_something(find->scene, node, child) &&
 		    find->node_sum[child] < find->node_sum[node] / 100 * DOMINANT)
 			break;
 		node = child;
