@@ -63,9 +63,14 @@ lists() { mkdir lists && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/lists.
 check "outputs in lists are kept for no backward" lists \
 	"(d['causes'][0]['id'], d['causes'][0]['facts']['pieces']) == ('largest', 80) and all(c['action_id'] != 'no-grad' for c in d['causes'])"
 
-retry() { mkdir retry && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/retry.case" retry && "$memana" oom --json retry/*.zst >retry.json && json retry.json "$1"; }
-check "an attempt that failed holds its tensors in the next one" retry \
-	"[(c['id'], c['bytes'] >> 20, c['action_id']) for c in d['causes']][0] == ('unneeded', 8300, 'release-own')"
+# first CASE CAUSE...: of the first cause of alone/CASE: id, bytes in MiB, action, pid, place
+first() {
+	mkdir "of.$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/$1.case" "of.$1" && "$memana" oom --json "of.$1"/*.zst >of.json &&
+		json of.json "[(c['id'], c['bytes'] >> 20, c['action_id'], c['pid'], c['place']['place']) for c in d['causes']][0] == $2"
+}
+check "an attempt that failed holds its tensors in the next one" first retry "('unneeded', 8300, 'release-own', 4100, 'net.py:24')"
+check "compiled code: one row at the line that calls it" first compiled "('no_backward', 16800, 'no-grad', 4100, 'run.py:30')"
+check "a process with most of the GPU goes before the one that asks" first peer "('peer_awake', 61440, 'release-peer', 5000, 'serve.py:6')"
 
 buffer() { mkdir buffer && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/own-buffer.case" buffer && "$memana" oom buffer/*.zst | tr -s ' \n' ' ' >buffer.words; }
 check "a buffer of the program's own" buffer
