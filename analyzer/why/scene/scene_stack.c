@@ -22,16 +22,17 @@ uint32_t scene_find(const void *array, size_t count, size_t size, int64_t id)
 
 void *scene_add(void *array, size_t *count, size_t size)
 {
-	char *grown;
+	char *items, *grown;
 
-	memcpy(&grown, array, sizeof(grown));
+	memcpy(&items, array, sizeof(items));
 	if (!(*count & (*count - 1))) { /* the array is full at each power of two */
-		grown = realloc(grown, (*count ? 2 * *count : 1) * size);
+		grown = realloc(items, (*count ? 2 * *count : 1) * size);
 		if (!grown)
 			return NULL;
 		memcpy(array, &grown, sizeof(grown));
+		items = grown;
 	}
-	return memset(grown + (*count)++ * size, 0, size);
+	return memset(items + (*count)++ * size, 0, size);
 }
 
 int scene_each(struct scene *scene, const char *sql, const int64_t *parameter, int parameters, scene_take *take,
