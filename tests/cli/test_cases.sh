@@ -70,6 +70,8 @@ first() {
 }
 check "an attempt that failed holds its tensors in the next one" first retry "('unneeded', 8300, 'release-own', 4100, 'net.py:24')"
 check "compiled code: one row at the line that calls it" first compiled "('no_backward', 16800, 'no-grad', 4100, 'run.py:30')"
+training_cache() { first training-cache "('outlier', 14400, 'fewer-tokens', 4100, 'modeling_llama.py:175')" && json of.json "all(c['id'] != 'unneeded' for c in d['causes'])"; }
+check "the KV cache of a training forward is no waste" training_cache
 check "a process with most of the GPU goes before the one that asks" first peer "('peer_awake', 61440, 'release-peer', 5000, 'serve.py:6')"
 
 buffer() { mkdir buffer && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/own-buffer.case" buffer && "$memana" oom buffer/*.zst | tr -s ' \n' ' ' >buffer.words; }
