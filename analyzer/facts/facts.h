@@ -24,14 +24,13 @@ struct facts_taker {
 	const struct row_maker *maker; /* NULL: no rows are asked for */
 	struct row_freed *freed;       /* the stacks that freed something */
 	enum sums_detail detail;       /* lives have it, as sums; SUMS_NONE: none are asked for */
-	struct kept_moment *
-		moment; /* NULL: it is not asked for. A moment of several processes needs events (facts_peers.h); `lives` is told of one process */
+	struct kept_moment *moment; /* NULL: not asked for. Moments of several processes need events (facts_peers.h) */
 	struct course_moves *
 		course; /* NULL: it is not asked for; else `moment` is, too, with what advice needs. The caller frees its moves */
 	struct course_moves *
 		outline; /* NULL: it is not asked for (rows/outline.h); else of one process alone. The caller frees its moves */
 	struct phase_use_list *use; /* NULL: figures of phases are not asked for; the caller frees its rows */
-	facts_tell_lives *lives;    /* NULL: lives of the moment are not asked for */
+	facts_tell_lives *lives;    /* takes the moment's lives of one process; NULL: not asked for */
 	void *lives_context;
 };
 

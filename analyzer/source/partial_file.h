@@ -23,8 +23,10 @@ const char *partial_file_folder(void);
 
 /* Makes a file in that folder. Returns 0 or -MT_E_SYSTEM (errno); remove it, then end. */
 int partial_file_temporary(char *path, size_t size);
-int partial_file_nameless(
-	void); /* a file without a name there, in /tmp or in /var/tmp: its descriptor, which the caller closes; -1 (errno) */
+
+/* Makes a file without a name there, in /tmp or in /var/tmp. Returns its descriptor, which the caller closes; -1 (errno). */
+int partial_file_nameless(void);
+
 void partial_file_end(void); /* the file is complete, or was removed */
 
 #endif

@@ -23,7 +23,7 @@
 	X(SETTING_IGNORED, find_setting_ignored, 1,                                                                               \
 	  "{place} holds {bytes}{of}, although a setting should prevent this.")                                                   \
 	X(TWICE, find_twice, 2, "{place} {holds} a second copy: {bytes}{of}.")                                                    \
-	X(PEER_AWAKE, find_peer_awake, 2, "{process} holds {bytes}{of}[, made by {place}], {unneeded}.")                          \
+	X(PEER_AWAKE, find_peer_awake, 2, "{process} holds {bytes}{of}[, made by {place}][, {unneeded}].")                        \
 	X(UNNEEDED, find_unneeded, 2, "{place} holds {bytes}{of}[ from {phase}][ ({pieces} x {each})], {unneeded}.")              \
 	X(LOGITS, find_logits, 2,                                                                                                 \
 	  "{place} makes {bytes} of logits[ in {pieces} pieces][: {tokens} tokens x {vocabulary} words x {element}].")            \

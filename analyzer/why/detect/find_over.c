@@ -1,38 +1,37 @@
 /*
  * find_over.c - resident bytes of earlier attempts: a trial of a search, a fold, or a batch that ran out of memory and was repeated.
  *
- *     states    an optimizer makes its states once: a second set of states shows another attempt, which can be unfinished
+ *     states    an optimizer makes its states once: a second set at one site shows another attempt, which can be unfinished
  *     failure   the program continued after a failed request: no code reads the bytes of the failed attempt
  */
 #include "detectors.h"
 
 static int is_state(const struct scene *scene, const struct scene_site *site)
 {
-	return find_is_own(scene, site) && site->category == MT_CATEGORY_OPTIMIZER_STATE;
+	return find_is_own(scene, site) && site->category == MT_CATEGORY_OPTIMIZER_STATE && site->node != SCENE_NONE;
 }
 
 #define STATES 2 /* states of a parameter (Adam's): more belong to an optimizer of an earlier attempt */
 
-/*
- * Returns the step of the newest optimizer states if there are more states than the weights from before the first one have; 0: no earlier attempt.
- * Models that train at the same time have as many weights.
- */
+/* Returns the newest step in which the line of the first state made another, if older weights have fewer states; 0: no earlier attempt. */
 static int64_t attempt_step(const struct scene *scene)
 {
 	const struct scene_block *block, *end = scene->block + scene->blocks;
 	uint64_t states = 0, weights = 0;
-	int64_t first = INT64_MAX, step = 0;
+	uint32_t line = SCENE_NONE;
+	const struct scene_site *site;
+	int64_t step = 0;
 
-	for (block = scene->block; block < end; block++)
-		if (is_state(scene, &scene->site[block->site])) {
-			states++;
-			first = block->seq < first ? block->seq : first;
-			step = block->step > step ? block->step : step;
-		}
-	for (block = scene->block; block < end; block++)
-		if (find_is_own(scene, &scene->site[block->site]) && scene_is_weights(&scene->site[block->site]) &&
-		    block->seq < first)
-			weights++;
+	for (block = scene->block; block < end; block++) {
+		site = &scene->site[block->site];
+		weights += line == SCENE_NONE && find_is_own(scene, site) && scene_is_weights(site);
+		if (!is_state(scene, site))
+			continue;
+		line = line == SCENE_NONE ? scene->node[site->node].frame : line;
+		states++;
+		if (scene->node[site->node].frame == line)
+			step = block->step;
+	}
 	return states > STATES * weights ? step : 0;
 }
 

@@ -134,7 +134,7 @@ static int say_hosted(struct sentence *sentence, const struct why *why, const st
 	X(of, say_of(sentence, it))                                                                                   \
 	X(category, say(sentence, mt_category_name((uint32_t)it->category)))                                          \
 	X(phase, say(sentence, answer_phase(mt_phase_name((uint32_t)it->phase))) && it->phase != MT_PHASE_OTHER)      \
-	X(unneeded, say_unneeded(sentence, why, it))                                                                  \
+	X(unneeded, say_unneeded(sentence, why, it) && it->category != MT_CATEGORY_OTHER)                             \
 	X(before, say(sentence, why->scene.request.has_before == SCENE_SAME_PLACE ? "when this place last got memory" \
 										  : "in the step before"))            \
 	X(rhythm, say(sentence, it->fact[FACT_STEPS] ? "each step" : "each time"))                                    \
