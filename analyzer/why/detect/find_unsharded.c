@@ -42,13 +42,14 @@ static int is_gathering(const struct scene *scene)
 	       request->requested >= request->total / 100 && (scene_tags(scene, request->node) & MT_TAG_BIT(GATHER));
 }
 
-/* Whether a load has filled the device with weights: the whole model does not fit. */
+/* Whether a load has filled the device with weights. A lone process that moves a model to its GPU has no ranks that could share the model. */
 static int is_loading(const struct scene *scene)
 {
 	const struct scene_request *request = &scene->request;
 	const struct scene_process *process = &scene->process[request->process];
 
 	return request->failure && mt_phase_is_early(request->phase) && process->who == MT_WHO_MODEL &&
+	       (process->rank >= 0 || (find_own_tags(scene, request->node) & MT_TAG_BIT(CHECKPOINT_LOAD))) &&
 	       process->weights > request->total / 2 && process->weights >= process->in_use / 100 * NOTHING_ELSE;
 }
 
