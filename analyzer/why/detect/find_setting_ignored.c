@@ -1,4 +1,4 @@
-/* Layers that keep all activations in a program that recomputes other layers: checkpointing should have dropped these activations. */
+/* Layers that keep all activations in a program that recomputes other layers: checkpointing should drop these until the backward. */
 #include "detectors.h"
 
 #define MANY 4    /* layers: embedding, head and loss alone are never recomputed */
@@ -14,15 +14,15 @@ static int is_recomputed(const struct scene *scene, const struct scene_site *sit
 static int is_kept_whole(const struct scene *scene, const struct scene_site *site)
 {
 	return find_is_own(scene, site) && site->category == MT_CATEGORY_ACTIVATIONS &&
-	       site->phase == MT_PHASE_FORWARD && site->count_at[SCENE_NOW] >= MANY && !is_recomputed(scene, site) &&
+	       (site->phase == MT_PHASE_FORWARD || site->phase == MT_PHASE_CRITIC) &&
+	       site->count_at[SCENE_NOW] >= MANY && !is_recomputed(scene, site) &&
 	       !(site->tags & MT_TAG_BIT(EVALUATION));
 }
 
 void find_setting_ignored(struct find *find)
 {
-	const struct find_how how = { .need = MT_NEED_LATER, /* the backward computes them anew */
-				      .least = find->scene->request.total / LITTLE };
 	const struct scene *scene = find->scene;
+	const struct find_how how = { .need = MT_NEED_LATER, .least = scene->request.total / LITTLE };
 	size_t i = 0;
 
 	while (i < scene->sites && !is_recomputed(scene, &scene->site[i]))

@@ -70,7 +70,7 @@ static int is_loaded_state(const struct scene *scene, const struct scene_site *s
 /* Whether the site may be a copy. An optimizer makes workspace in the sizes of weights. Bytes from before the recording have no order. */
 static int may_be_copy(const struct scene *scene, const struct scene_site *site)
 {
-	return !site->driver && site->phase != MT_PHASE_BEFORE &&
+	return !site->driver && site->phase != MT_PHASE_BEFORE && !(site->tags & MT_TAG_BIT(CRITIC)) &&
 	       (scene_is_of(site->category, SCENE_SET(WEIGHTS) | SCENE_SET(OTHER)) ||
 		(site->category == MT_CATEGORY_WORKSPACE && site->phase != MT_PHASE_OPTIMIZER) ||
 		(site->category == MT_CATEGORY_OPTIMIZER_STATE &&
