@@ -51,10 +51,11 @@ one_loss() {
 		"$memana" oom --why loss.zst | tr -s ' \n' ' ' | grep -q 'logits: backward (rl_step.c:209) makes 1.5 GiB of logits. In row 2.' || { "$memana" oom --why loss.zst; return 1; }
 }
 check "logits of one loss are one row" one_loss
-first_row() { mkdir "f.$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/$1.case" "f.$1" && "$memana" oom --json "f.$1"/*.zst >first.json && json first.json "$2"; }
+first_row() { mkdir -p "f.$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/$1.case" "f.$1" && "$memana" oom --json "f.$1"/*.zst >first.json && json first.json "$2"; }
 check "nothing failed: no evidence, then the first row of the text" first_row nccl-lazy \
 	"[c['id'] for c in d['causes'][:2]] == ['no_evidence', 'largest'] and d['causes'][1]['place']['function'] + ' (dp_actor.py:94) holds 20.0 GiB' in d['verdict']"
 check "nothing failed, and the ranks differ: that is evidence" first_row two-ranks "d['failure'] is None and d['causes'][0]['id'] == 'uneven'"
+check "a KV cache that wakes up is needed" first_row unseen-11/easyr1-1 "not [c for c in d['causes'] if c['id'] == 'unneeded' and c['category'] == 'kv cache']"
 ranking() { "$memana" "$@" --why loss.zst | sed -n '/^All candidates/,$p'; }
 same_ranking() { ranking oom >of.oom && [ "$(wc -l <of.oom)" -gt 5 ] && ranking advise | cmp - of.oom; }
 check "advise --why: the ranking of oom" same_ranking

@@ -34,7 +34,7 @@ static int engine_asks(const struct scene *scene)
 /* Whether the site's owner runs now: the requesting engine, or a model outside of an engine. */
 static int is_at_work(const struct scene *scene, const struct scene_site *site)
 {
-	return site->engine ? engine_asks(scene) && site->category != MT_CATEGORY_KV_CACHE
+	return site->engine ? engine_asks(scene) && (site->category != MT_CATEGORY_KV_CACHE || site->asleep)
 			    : !engine_asks(scene) && site->category == MT_CATEGORY_WEIGHTS;
 }
 
