@@ -27,7 +27,7 @@ done
 for case in ace-1396 isaaclab-173 allennlp-3499 minimind-758 mochiwrapper-73 megatron-6314 diffusers-9546 ugatit-pytorch-23 \
 	diffusers-8511 whisperx-89 cosmos-predict2-39 megatron-bridge-4936 prime-rl-2729 deepspeed-5143 fastai-2337 colette-83 \
 	first-forward foreach search-r1-112 posttrainarena-29 accelerate-3482 \
-	stanford_alpaca-65 trl-5542 esm-391 elk-231 verl-26; do
+	stanford_alpaca-65 trl-5542 esm-391 elk-231 verl-26 transformers-10952; do
 	folder=$(dirname "$(find "$SRC/tests/cases" -name "$case.case")")
 	first() { python3 "$SRC/tests/cases/score.py" "$BUILD" "$case" --dir "$folder" >score; grep -qE "^$case +first .*action" score; }
 	check "$case: the first cause, and its action" first

@@ -164,11 +164,7 @@ static void take_copies(struct find *find, const struct pieces *models, const st
 static void find_copies(struct find *find)
 {
 	const struct scene *scene = find->scene;
-	const struct find_how how = { .reference = REFERENCE_MODEL,
-				      .need = MT_NEEDS,
-				      .by_category = 1,
-				      .least = scene->request.total / 100,
-				      .done = find_say_not_now };
+	const struct find_how how = { FIND_OF_MODEL, .least = scene->request.total / 100 };
 	struct pieces copies = { calloc(scene->blocks + 1, sizeof(*copies.at)), 0 };
 	struct pieces models = { calloc(scene->blocks + 1, sizeof(*models.at)), 0 };
 
@@ -183,22 +179,26 @@ static void find_copies(struct find *find)
 	find_groups(find, &how);
 }
 
+/* Gradients that a backward makes are a second copy if buckets from the start have room for all of them. */
+static int is_gradient(const struct scene *scene MT_UNUSED, const struct scene_site *site)
+{
+	return site->category == MT_CATEGORY_GRADIENTS && !mt_phase_is_early(site->phase);
+}
+
 /* Weights on their way to an engine exist a second time. A state dict that allocates has copied, unless it is whole: find_unsharded.c. */
 static int is_in_transit(const struct scene *scene, const struct scene_site *site)
 {
 	return site->category == MT_CATEGORY_WEIGHT_BUFFERS ||
+	       (site->category == MT_CATEGORY_GRADIENTS && mt_phase_is_early(site->phase) &&
+		find_sum(scene, site->process, is_gradient) >= site->at[SCENE_NOW]) ||
 	       (site->category == MT_CATEGORY_STATE_DICT && !(site->tags & MT_TAG_BIT(GATHER)) &&
 		!find_is_whole(scene, site));
 }
 
 void find_twice(struct find *find)
 {
-	const struct find_how transit = {
-		.reference = REFERENCE_MODEL, .need = MT_NEEDS, .by_category = 1, .done = find_say_not_now
-	};
-
 	find_copies(find);
-	find_sites(find, &transit, is_in_transit);
+	find_sites(find, &(struct find_how){ FIND_OF_MODEL }, is_in_transit);
 	/* Gradients and states have as many bytes as weights, and are no copy of them. */
 	if (find_asks_for_model(find->scene) &&
 	    !scene_is_of(find->scene->request.category, SCENE_SET(GRADIENTS) | SCENE_SET(OPTIMIZER_STATE)))

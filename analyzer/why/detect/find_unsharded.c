@@ -60,11 +60,7 @@ static int is_loaded(const struct scene *scene, const struct scene_site *site)
 
 void find_unsharded(struct find *find)
 {
-	const struct find_how whole = {
-		.reference = REFERENCE_MODEL, .need = MT_NEEDS, .by_category = 1, .done = find_say_not_now
-	};
-
-	find_sites(find, &whole, find_is_whole);
+	find_sites(find, &(struct find_how){ FIND_OF_MODEL }, find_is_whole);
 	if (is_gathering(find->scene))
 		find_add_request(find);
 	if (is_loading(find->scene))

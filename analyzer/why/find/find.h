@@ -118,6 +118,9 @@ struct find_how {
 	void (*done)(struct find *find, struct candidate *candidate); /* completes or drops (bytes 0); NULL: no-op */
 };
 
+/* How copies and whole parts of a model become candidates: one for each category, and not needed now. */
+#define FIND_OF_MODEL .reference = REFERENCE_MODEL, .need = MT_NEEDS, .by_category = 1, .done = find_say_not_now
+
 /*
  * Makes candidates from find->take[site] bytes; find->expect[site] of these are expected. Each process gives candidates for its largest branches,
  * each at the innermost function with most of the branch's bytes. Sets take and expect of all sites to 0.
