@@ -55,6 +55,8 @@ int advice_load(struct advice *advice, struct db *db, const struct effect_reques
 
 	memset(advice, 0, sizeof(*advice));
 	error = why_load(&advice->why, db, 0);
+	if (!error)
+		error = scene_load_slack(&advice->why.scene, 1);
 	if (error)
 		return error;
 	error = effects_load(&advice->effects, &advice->why.scene, request);

@@ -310,7 +310,7 @@ static int load_moments(struct scene *scene)
 	if (!error)
 		error = scene_load_peaks(scene);
 	if (!error)
-		error = scene_load_slack(scene);
+		error = scene_load_slack(scene, 0);
 	if (!error)
 		tell_who(scene);
 	return error;

@@ -191,6 +191,12 @@ struct scene {
 int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int64_t oom);
 void scene_release(struct scene *scene);
 
+/*
+ * Loads slack, and the tensors that pin it. scene_load has done so where slack can be a cause: after a failed request, or of several processes.
+ * `for_advice`: does it elsewhere. Returns 0 or -MT_E_x.
+ */
+int scene_load_slack(struct scene *scene, int for_advice);
+
 /* Returns the index of the item with this id, else SCENE_NONE. Items are sorted by id, and each begins with its id, an int64_t. */
 uint32_t scene_find(const void *array, size_t count, size_t size, int64_t id);
 

@@ -62,7 +62,4 @@ int scene_load_hosts(struct scene *scene);
 /* Loads device bytes beyond recorded calls, after the processes. Returns 0 or -MT_E_x. */
 int scene_load_outside(struct scene *scene, const struct scene_moments *moments);
 
-/* Loads slack, and the tensors that pin it, after scene_load_lives. Returns 0 or -MT_E_x. */
-int scene_load_slack(struct scene *scene);
-
 #endif

@@ -67,12 +67,12 @@ static int load_process(struct scene *scene, struct scene_process *process)
 	return error;
 }
 
-int scene_load_slack(struct scene *scene)
+int scene_load_slack(struct scene *scene, int for_advice)
 {
+	int is_cause = scene->request.failure || scene->processes > 1, error = 0;
 	size_t i;
-	int error = 0;
 
-	for (i = 0; i < scene->processes && !error; i++)
+	for (i = 0; i < scene->processes && is_cause != for_advice && !error; i++)
 		if (scene->process[i].slack)
 			error = load_process(scene, &scene->process[i]);
 	return error;
