@@ -79,7 +79,7 @@ done <<'FENCES'
 zstd.h formats/trace/chunk.c
 xxhash.h formats/trace/index.c
 yaml.h formats/rules/rules.c|formats/base/yaml_cursor.c
-sqlite3.h analyzer/database/db.c
+sqlite3.h analyzer/database/db_impl.h
 jansson.h analyzer/base/json.c
 elfutils/ analyzer/base/symbol.c
 zlib.h analyzer/export/export_out.c
