@@ -100,6 +100,25 @@ int db_feed_new(struct db_feed **feed, struct db *db, const char *table, const s
 int db_feed_run(struct db_feed *feed, const void *rows, size_t count);
 void db_feed_free(struct db_feed *feed); /* NULL is allowed */
 
+/*
+ * Rows in place of those of an empty table, made lot by lot as they are read: SQLite reads them as a virtual table, which nothing changes. The
+ * first column is the number of the row, from 1: a row is found by it.
+ */
+struct db_lots {
+	size_t rows, lot; /* number of rows; of rows in each lot but the last */
+	void *context;
+	int (*fill)(void *context, size_t number,
+		    void *rows); /* fills the lot with this number, from 0. 0 or -MT_E_x */
+	void (*release)(void *context);
+};
+
+/* `release` is called when the database closes, or at once after an error. A database has one such table. */
+int db_lots_new(struct db *db, const char *table, const struct db_column *column, int columns,
+		const struct db_lots *lots);
+
+/* Takes all lots without SQLite, until `take` fails. 1; 0: no table is made of lots; or -MT_E_x. */
+int db_lots_each(struct db *db, int (*take)(void *context, const void *rows, size_t count), void *context);
+
 int db_columns(const struct db_stmt *stmt);
 const char *db_name(const struct db_stmt *stmt, int column);
 enum db_type db_type(const struct db_stmt *stmt, int column);

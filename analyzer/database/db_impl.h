@@ -12,6 +12,7 @@ struct db {
 	int restricted;
 	struct db_stmt *kept[KEPT]; /* the newest first */
 	int kept_count;
+	const struct db_feed *lots; /* NULL: no table is made of lots */
 };
 
 /* A statement in use, or a kept one. Keeping saves preparing a question again for each device or process. */

@@ -114,15 +114,15 @@ static int load_handles(struct db *db)
 }
 
 /* Makes indices. Reports ask by device and process: without indices, each question would read the rows of all devices and processes. */
-static int load_indices(struct db *db)
+static int load_indices(struct db *db, int packed)
 {
 	static const char *const indices[] = {
-		"CREATE INDEX allocation_device ON allocation_raw (device, process)",
 		"CREATE INDEX named_moment_device ON named_moment (device, name, process)",
 		"CREATE INDEX site_process ON site (process, device)",
 		"CREATE INDEX step_process ON step (process, step)",
 		"CREATE INDEX phase_span_process ON phase_span (process, first_time)",
 		"CREATE INDEX span_by_seq ON phase_span (process, first_seq)",
+		"CREATE INDEX allocation_device ON allocation_raw (device, process)", /* the last: not of packed lives */
 	};
 	int64_t several = 0;
 	int error = db_number(db,
@@ -130,7 +130,7 @@ static int load_indices(struct db *db)
 			      "(SELECT count(*) FROM process) > 1",
 			      NULL, &several);
 
-	return error || !several ? error : execute_all(db, indices, MT_ARRAY_SIZE(indices));
+	return error || !several ? error : execute_all(db, indices, MT_ARRAY_SIZE(indices) - (size_t)packed);
 }
 
 /* Takes these parts of the database from the facts of a trace. Returns 1; 0: the events must be read; or an error. */
@@ -178,13 +178,16 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 {
 	struct load_sink load;
 	struct analysis_sink sink;
-	int found = 0, error = load_sink_init(&load, &sink, db, analysis, parts, watch);
+	int found = 0, packed = load_keeps(parts) && inputs == 1,
+	    error = load_sink_init(&load, &sink, db, analysis, parts, watch);
 
 	if (instants)
 		load_at_init(&load, &sink, analysis, instants);
 	memset(analysis, 0, sizeof(*analysis));
 	if (!error && load_keeps(parts))
 		error = load_sink_keep(&load, &sink, analysis, failure);
+	if (!error && packed)
+		error = load_lives_new(&load, analysis);
 	if (!error && !failure)
 		found = take_facts(&load, analysis, input, inputs, rules, parts);
 	if (!error)
@@ -197,6 +200,8 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 		error = load_kept_rows(&load, parts == LOAD_ADVICE);
 	if (!error)
 		error = load_sink_finish(&load);
+	if (!error)
+		error = load_lives_store(&load, db);
 	if (!error && !found)
 		error = load_renumber(db, analysis);
 	if (!error && is_report(parts))
@@ -217,7 +222,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	if (!error)
 		error = load_spans_store(&load.spans, db);
 	if (!error)
-		error = load_twins(db, analysis);
+		error = load_twins(db, analysis, packed);
 	if (!error && has_let_go(parts))
 		error = load_let_go(db, analysis, input);
 	if (!error && parts >= LOAD_LIVES)
@@ -227,7 +232,7 @@ static int run(struct db *db, struct analysis *analysis, const struct analysis_i
 	load_sink_release(&load);
 	if (!error && !load_has_sums(parts))
 		error = load_moments(db, analysis, parts);
-	return error ? error : load_indices(db);
+	return error ? error : load_indices(db, packed);
 }
 
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,

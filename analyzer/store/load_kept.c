@@ -1,8 +1,10 @@
 /* Writes the moment that a pass kept (rows/kept.h): live memory as rows, and for memana oom the tables temp.kept_moment and temp.kept_sum. */
 #include "load_sink.h"
 
+#include <stdlib.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "query/packed.h"
 #include "rows/row_id.h"
 #include "store.h"
 
@@ -59,13 +61,98 @@ static void fill_mapping(struct load_mapping *row, const struct kept_mapping *ma
 				      .unmap_time = stays ? DB_CELL_NULL : mapping->gone_time };
 }
 
+/* ---- lives of one process, packed ---- */
+
+#define L(member) FACTS_MEMBER(kept_life, member)
+static const struct facts_member members[] = {
+	L(site), L(step),     L(gone_step), L(free_node), L(space), L(home),      L(tensors_inside),
+	L(seq),  L(gone_seq), L(bytes),     L(address),   L(time),  L(gone_time),
+};
+#undef L
+
+struct load_lives {
+	const struct analysis *analysis;
+	struct packed packed; /* rows are struct kept_life */
+};
+
+int load_lives_new(struct load_sink *load, const struct analysis *analysis)
+{
+	load->lives = malloc(sizeof(*load->lives));
+	if (!load->lives)
+		return -MT_E_MEMORY;
+	load->lives->analysis = analysis;
+	load->lives->packed = packed_of(members, MT_ARRAY_SIZE(members), sizeof(struct kept_life));
+	return 0;
+}
+
+void load_lives_free(void *lives)
+{
+	if (lives)
+		packed_release(&((struct load_lives *)lives)->packed);
+	free(lives);
+}
+
+static int add_lives(struct load_lives *lives, const struct kept_life *life, uint32_t count)
+{
+	uint32_t i;
+	int error = 0;
+
+	for (i = 0; i < count && !error; i++)
+		error = packed_add(&lives->packed, &life[i]);
+	return error;
+}
+
+/* Moves a life of a split site to its twin, as load_twins does with rows. */
+static uint32_t site_of(const struct analysis *analysis, const struct kept_life *life)
+{
+	const struct category_site *site = life->site < analysis->categories.room
+						   ? &analysis->categories.site[life->site]
+						   : NULL;
+
+	return site && site->twin && life->gone_seq != KEPT_STAYS && !life->tensors_inside &&
+			       (!site->twin_home || life->home)
+		       ? site->twin
+		       : life->site;
+}
+
+static int fill_lot(void *context, size_t number, void *rows)
+{
+	const struct load_lives *lives = context;
+	struct load_allocation_raw *row = rows;
+	struct kept_life life[PACKED_LOT];
+	size_t count = packed_lot(&lives->packed, number, life), i;
+
+	for (i = 0; i < count; i++) {
+		fill_life(&row[i], &life[i], lives->analysis);
+		row[i].id = (int64_t)(number * PACKED_LOT + i + 1);
+		row[i].site = site_of(lives->analysis, &life[i]);
+	}
+	return 0;
+}
+
+int load_lives_store(struct load_sink *load, struct db *db)
+{
+	struct load_lives *lives = load->lives;
+
+	load->lives = NULL;
+	return lives ? load_rows_lots(db, LOAD_allocation_raw,
+				      &(struct db_lots){ .rows = lives->packed.rows,
+							 .lot = PACKED_LOT,
+							 .context = lives,
+							 .fill = fill_lot,
+							 .release = load_lives_free })
+		     : 0;
+}
+
 int load_kept_lives(void *context, const struct kept_life *life, uint32_t lives)
 {
-	const struct load_sink *load = context;
+	struct load_sink *load = context;
 	struct load_allocation_raw *row;
 	uint32_t i;
 	int error = 0;
 
+	if (load->lives)
+		return add_lives(load->lives, life, lives);
 	for (i = 0; i < lives && !error; i++) {
 		row = load->maker.row(load->maker.context, LOAD_allocation_raw, &error);
 		if (row)

@@ -80,14 +80,14 @@ static int store_twins(struct db *db, const struct analysis *analysis, uint32_t 
 	return error;
 }
 
-int load_twins(struct db *db, const struct analysis *analysis)
+int load_twins(struct db *db, const struct analysis *analysis, int packed)
 {
 	uint32_t count = 0;
 	int error = db_execute(db, "CREATE TEMP TABLE twin (site INTEGER PRIMARY KEY, twin INTEGER, home INTEGER)");
 
 	if (!error)
 		error = store_twins(db, analysis, &count);
-	if (!error && count)
+	if (!error && count && !packed)
 		error = db_execute(db, MOVE("allocation_raw"));
 	if (!error && count)
 		error = db_execute(db, MOVE("temp.kept_sum"));

@@ -206,6 +206,11 @@ int load_rows_forget(struct load_rows *rows, int64_t process, int64_t alloc_seq)
 	return 0;
 }
 
+int load_rows_lots(struct db *db, enum load_table table, const struct db_lots *lots)
+{
+	return db_lots_new(db, tables[table].name, tables[table].column, tables[table].columns, lots);
+}
+
 int load_rows_drain(struct load_rows *rows)
 {
 	size_t i;

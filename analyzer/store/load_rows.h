@@ -52,6 +52,9 @@ void *load_rows_new(struct load_rows *rows, enum load_table table, int *error);
 /* Removes the newest allocation with this birth if its row is in `fill`. Returns 1 if it was removed, else 0. */
 int load_rows_forget(struct load_rows *rows, int64_t process, int64_t alloc_seq);
 
+/* Makes the table of lots. See db_lots_new. */
+int load_rows_lots(struct db *db, enum load_table table, const struct db_lots *lots);
+
 /* Waits until all rows are in the database. Returns 0, or the thread's first error, with its errno. */
 int load_rows_drain(struct load_rows *rows);
 

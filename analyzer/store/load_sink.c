@@ -412,6 +412,7 @@ void load_sink_release(struct load_sink *load)
 	db_finish(load->forget);
 	kept_free(load->kept);
 	kept_moment_release(&load->moment);
+	load_lives_free(load->lives);
 	free(load->course.move);
 	free(load->use.row);
 	free(load->spans.sum);

@@ -15,9 +15,9 @@
 
 /*
  * Moves rows of allocations to twin sites (category_site.twin). A site with two kinds of allocations has a twin. Only the end of the run shows the
- * kind of each allocation. Returns 0 or an error of the database.
+ * kind of each allocation. `packed`: lives know their twins (load_lives_store). Returns 0 or an error of the database.
  */
-int load_twins(struct db *db, const struct analysis *analysis);
+int load_twins(struct db *db, const struct analysis *analysis, int packed);
 
 /*
  * Gives rows the numbers of sites and devices that these have after the pass (`renumbered` of the analysis). Call it after the last row. Returns 0,
@@ -32,6 +32,7 @@ int load_renumber(struct db *db, const struct analysis *analysis);
 int load_freed_store(const struct row_freed *freed, const struct analysis *analysis, struct db *db);
 
 struct load_sink;
+struct load_lives;
 
 /*
  * Write the moment that a pass kept (rows/kept.h), as rows and as the tables temp.kept_moment and temp.kept_sum. Without a moment, the tables stay
@@ -40,6 +41,14 @@ struct load_sink;
 int load_kept_lives(void *context, const struct kept_life *life, uint32_t lives);
 int load_kept_rows(struct load_sink *load, int for_advice);
 int load_kept_store(const struct kept_moment *moment, struct db *db);
+
+/*
+ * Lives of a kept moment of one process, packed. load_lives_store makes the table allocation_raw of them: the analysis lives as long as the database.
+ * Release load->lives also after an error. Return 0, -MT_E_MEMORY or an error of the database.
+ */
+int load_lives_new(struct load_sink *load, const struct analysis *analysis);
+int load_lives_store(struct load_sink *load, struct db *db);
+void load_lives_free(void *lives);
 
 /* Writes the table temp.phase_use, if there are figures. 0 or an error of the database. */
 int load_use_store(const struct phase_use_list *use, struct db *db);
@@ -143,6 +152,7 @@ struct load_sink {
 	struct db_stmt *forget;
 	struct kept *kept;          /* LOAD_MOMENT: the moment kept by the pass, else NULL */
 	struct kept_moment moment;  /* moment of the facts or of the pass; empty otherwise */
+	struct load_lives *lives;   /* lives of a run of one process; NULL: lives become rows */
 	struct course_moves course; /* LOAD_ADVICE from facts; empty otherwise */
 	struct phase_use_list use;  /* LOAD_PHASES from facts; empty otherwise */
 };

@@ -5,6 +5,7 @@
 #include "facts_kit.h"
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "query/lives.h"
 #include "source/source.h"
 #include "store/load_rows.h"
 #include "test.h"
@@ -334,6 +335,50 @@ TEST(every_row_arrives_in_order)
 		  "220 0; ");
 	CHECK_STR(rows(&loaded, "SELECT count(*), min(closed_by), max(end_seq) > min(end_seq) FROM step"),
 		  "20 memrec_step 1; ");
+	release(&loaded);
+}
+
+struct living {
+	int64_t lives, bytes, seqs, sites, ends;
+};
+
+static int add_life(void *context, const struct life *life)
+{
+	struct living *living = context;
+
+	living->lives++;
+	living->bytes += (int64_t)life->bytes;
+	living->seqs += life->seq;
+	living->sites += life->site;
+	living->ends += life->ends;
+	return living->lives == 3000 ? -MT_E_LIMIT : 0;
+}
+
+/* The lives of a moment of one process are packed: SQLite and lives_each read the same. */
+TEST(packed_lives_are_rows)
+{
+	char *path = (char *)path_in(test_dir(), "many.zst");
+	struct living living = { 0 };
+	struct loaded loaded;
+	char sums[160];
+
+	write_many(path);
+	load_parts(&loaded, &path, 1, LOAD_MOMENT);
+	CHECK_STR(rows(&loaded, "SELECT count(*), min(id), max(id), count(free_seq) FROM allocation_raw"),
+		  "2001 1 2001 1; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM sqlite_schema WHERE name = 'allocation_raw'"), "0; ");
+	CHECK_STR(rows(&loaded, "SELECT bytes, memory, address FROM allocation WHERE id = 1999"),
+		  "19981 tensor 350273536; ");
+	CHECK_STR(rows(&loaded, "SELECT count(*) FROM allocation WHERE phase = 'forward' AND free_time IS NULL"),
+		  "1000; ");
+	CHECK_EQ(lives_each(loaded.db, 1, add_life, &living), 0);
+	snprintf(sums, sizeof(sums), "%lld %lld %lld %lld %lld; ", (long long)living.lives, (long long)living.bytes,
+		 (long long)living.seqs, (long long)living.sites, (long long)living.ends);
+	CHECK_STR(rows(&loaded,
+		       "SELECT count(*), sum(bytes), sum(alloc_seq), sum(site), count(until_seq) FROM allocation_span"),
+		  sums);
+	living.lives = 1000;
+	CHECK_EQ(lives_each(loaded.db, 1, add_life, &living), -MT_E_LIMIT);
 	release(&loaded);
 }
 

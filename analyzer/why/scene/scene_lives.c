@@ -1,35 +1,7 @@
 /* Reads the lives of all allocations in one pass: bytes of each site at each moment, and resident blocks. */
 #include "memtrace/error.h"
+#include "query/lives.h"
 #include "scene_impl.h"
-
-/* A row of allocation_span, in the order of LIVES. Nothing of the site is asked for: SQLite would look it up for each row. */
-struct life {
-	int64_t since_time, since_seq, until_time, until_seq, seq, time, step, free_step;
-	uint64_t bytes, asleep;
-	int ends, counts, slept; /* slept: its pages went or came; 0 unless the moment is a kept one */
-};
-
-#define LIVES(slept)                                                                                                    \
-	"SELECT site, bytes, asleep_bytes, since_time, since_seq, until_time, until_seq, alloc_seq, alloc_time, step, " \
-	"memory = 'tensor' OR memory NOT IN ('pinned', 'host', 'imported', 'multicast'), free_step, " slept             \
-	" FROM allocation_span"
-
-static void read_life(struct life *life, const struct db_stmt *row)
-{
-	life->bytes = (uint64_t)db_int(row, 1);
-	life->asleep = (uint64_t)db_int(row, 2);
-	life->since_time = db_int(row, 3);
-	life->since_seq = db_int(row, 4);
-	life->ends = db_type(row, 6) != DB_NULL;
-	life->until_time = db_int(row, 5);
-	life->until_seq = db_int(row, 6);
-	life->seq = db_int(row, 7);
-	life->time = db_int(row, 8);
-	life->step = db_int(row, 9);
-	life->counts = db_int(row, 10) != 0;
-	life->free_step = db_type(row, 11) == DB_NULL ? -1 : db_int(row, 11);
-	life->slept = db_int(row, 12) != 0;
-}
 
 /* Whether the allocation is alive at the moment, as query/alive.h defines. */
 static int is_there(const struct life *life, const struct scene_process *process, const struct alive_moment *when)
@@ -109,35 +81,40 @@ static const struct alive_moment *moment_of(const struct scene *scene, const str
 	return moments->has[at] && site->device == scene->request.device ? &moments->at[at] : NULL;
 }
 
-static int take_life(struct scene *scene, const struct db_stmt *row, void *context)
+struct lives {
+	struct scene *scene;
+	const struct scene_moments *moments;
+};
+
+static int take_life(void *context, const struct life *life)
 {
-	const struct scene_moments *moments = context;
-	uint32_t index = scene_site_of(scene, db_int(row, 0));
+	const struct lives *lives = context;
+	struct scene *scene = lives->scene;
+	const struct scene_moments *moments = lives->moments;
+	uint32_t index = scene_site_of(scene, life->site);
 	const struct alive_moment *when;
 	struct scene_site *site;
-	struct life life;
 	int at, is_summed, error = 0;
 
 	if (index == SCENE_NONE)
 		return -MT_E_CORRUPT;
 	site = &scene->site[index];
-	read_life(&life, row);
-	if (!life.counts || site->caching)
+	if (!life->counts || site->caching)
 		return 0;
 	site->in_use = 1;
-	is_summed = is_in_sums(scene, moments, site, &life);
+	is_summed = is_in_sums(scene, moments, site, life);
 	if (!is_summed)
-		note_history(site, &life, scene, moments);
+		note_history(site, life, scene, moments);
 	for (at = is_summed ? SCENE_PEER : 0; at < SCENE_ATS && !error; at++) {
 		when = moment_of(scene, moments, site, at);
-		if (!when || !is_there(&life, &scene->process[site->process], when))
+		if (!when || !is_there(life, &scene->process[site->process], when))
 			continue;
 		if (at == SCENE_NOW) {
-			note_block(site, &life);
-			site->asleep += life.asleep;
-			error = add_block(scene, index, &life);
+			note_block(site, life);
+			site->asleep += life->asleep;
+			error = add_block(scene, index, life);
 		}
-		site->at[at] += life.bytes;
+		site->at[at] += life->bytes;
 		site->count_at[at]++;
 	}
 	return error;
@@ -150,9 +127,7 @@ static int by_birth(const void *one, const void *two)
 
 int scene_load_lives(struct scene *scene, struct scene_moments *moments)
 {
-	static const char kept[] = LIVES("EXISTS (SELECT 1 FROM resident_span) AND "
-					 "EXISTS (SELECT 1 FROM resident_span WHERE allocation = allocation_span.id)");
-	int error = scene_each(scene, scene->kept ? kept : LIVES("0"), NULL, 0, take_life, moments);
+	int error = lives_each(scene->db, scene->kept, take_life, &(struct lives){ scene, moments });
 	size_t i;
 
 	if (error)

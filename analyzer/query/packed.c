@@ -1,0 +1,51 @@
+#include "packed.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "memtrace/array.h"
+#include "memtrace/error.h"
+
+void packed_release(struct packed *packed)
+{
+	free(packed->io.data);
+	free(packed->end);
+	free(packed->newest);
+	*packed = packed_of(packed->member, packed->members, packed->size);
+}
+
+static int pack(struct packed *packed)
+{
+	if (MT_ARRAY_ROOM(packed->end, packed->lots, packed->room))
+		return -MT_E_MEMORY;
+	facts_runs(&packed->io, packed->newest, packed->size, PACKED_LOT, packed->member, packed->members);
+	packed->end[packed->lots++] = packed->io.size;
+	return packed->io.error;
+}
+
+int packed_add(struct packed *packed, const void *row)
+{
+	if (!packed->newest)
+		packed->newest = malloc(PACKED_LOT * packed->size);
+	if (!packed->newest)
+		return -MT_E_MEMORY;
+	memcpy(packed->newest + packed->rows++ % PACKED_LOT * packed->size, row, packed->size);
+	return packed->rows % PACKED_LOT ? 0 : pack(packed);
+}
+
+size_t packed_lot(const struct packed *packed, size_t number, void *rows)
+{
+	size_t newest = packed->rows % PACKED_LOT;
+	struct facts_io io = { .error = 0 };
+
+	if (number >= packed->lots) {
+		newest = number == packed->lots ? newest : 0;
+		if (newest)
+			memcpy(rows, packed->newest, newest * packed->size);
+		return newest;
+	}
+	io.at = packed->io.data + (number ? packed->end[number - 1] : 0);
+	io.end = packed->io.data + packed->end[number];
+	memset(rows, 0, PACKED_LOT * packed->size);
+	facts_runs(&io, rows, packed->size, PACKED_LOT, packed->member, packed->members);
+	return PACKED_LOT;
+}
