@@ -49,3 +49,37 @@ size_t packed_lot(const struct packed *packed, size_t number, void *rows)
 	facts_runs(&io, rows, packed->size, PACKED_LOT, packed->member, packed->members);
 	return PACKED_LOT;
 }
+
+const void *packed_first(struct packed_walk *walk, const struct packed *packed)
+{
+	walk->packed = packed;
+	walk->lot = walk->at = walk->count = 0;
+	return packed_next(walk);
+}
+
+const void *packed_next(struct packed_walk *walk)
+{
+	if (walk->at == walk->count) {
+		walk->at = 0;
+		walk->count = packed_lot(walk->packed, walk->lot++, walk->rows);
+	}
+	return walk->count ? (const char *)walk->rows + walk->at++ * walk->packed->size : NULL;
+}
+
+int packed_sort(struct packed *packed, int (*order)(const void *one, const void *two))
+{
+	size_t rows = packed->rows, size = packed->size, i, lot;
+	char *all = malloc((packed->lots + 1) * PACKED_LOT * size);
+	int error = 0;
+
+	if (!all)
+		return -MT_E_MEMORY;
+	for (lot = 0; lot <= packed->lots; lot++)
+		packed_lot(packed, lot, all + lot * PACKED_LOT * size);
+	packed_release(packed);
+	qsort(all, rows, size, order);
+	for (i = 0; i < rows && !error; i++)
+		error = packed_add(packed, all + i * size);
+	free(all);
+	return error;
+}

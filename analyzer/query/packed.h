@@ -34,4 +34,19 @@ int packed_add(struct packed *packed, const void *row);
 /* Writes the rows of the lot with this number, from 0, to `rows`, and returns how many they are; 0: there is no such lot. */
 size_t packed_lot(const struct packed *packed, size_t number, void *rows);
 
+/* The way through all rows, of PACKED_ROW bytes at most. */
+#define PACKED_ROW 32u
+struct packed_walk {
+	const struct packed *packed;
+	size_t lot, at, count;
+	uint64_t rows[PACKED_LOT * PACKED_ROW / sizeof(uint64_t)];
+};
+
+/* The first row and the next one, which live until the next call. NULL: no more rows. */
+const void *packed_first(struct packed_walk *walk, const struct packed *packed);
+const void *packed_next(struct packed_walk *walk);
+
+/* Sorts the rows; equal ones keep their order. 0 or -MT_E_MEMORY: some rows are lost. */
+int packed_sort(struct packed *packed, int (*order)(const void *one, const void *two));
+
 #endif

@@ -81,4 +81,31 @@ TEST(equal_differences_take_no_room)
 	packed_release(&packed);
 }
 
+static int by_word(const void *one, const void *two)
+{
+	return MT_ORDER(((const struct row *)one)->word, ((const struct row *)two)->word);
+}
+
+/* Equal rows keep their order. */
+TEST(rows_are_sorted_and_walked)
+{
+	struct packed packed = packed_of(members, MT_ARRAY_SIZE(members), sizeof(struct row));
+	const struct row *row;
+	struct packed_walk walk;
+	uint64_t rows = 0, i;
+
+	CHECK_EQ(packed_sort(&packed, by_word), 0);
+	CHECK(!packed_first(&walk, &packed));
+	for (i = 0; i < 1000; i++)
+		CHECK_EQ(packed_add(&packed, &(struct row){ .number = i, .word = (uint32_t)((999 - i) / 2) }), 0);
+	CHECK_EQ(packed_sort(&packed, by_word), 0);
+	CHECK_EQ(packed_sort(&packed, by_word), 0);
+	for (row = packed_first(&walk, &packed); row; row = packed_next(&walk), rows++) {
+		CHECK_EQ(row->word, rows / 2);
+		CHECK_EQ(row->number, 998 - rows / 2 * 2 + rows % 2);
+	}
+	CHECK_EQ(rows, 1000);
+	packed_release(&packed);
+}
+
 TEST_MAIN()

@@ -23,11 +23,11 @@
 
 /* The blocks of one stack and category, in order of birth. */
 struct series {
-	const struct scene_block *first, *last; /* NULL: no block yet */
-	uint64_t blocks, rounds, most, newest;  /* bytes of the newest round, and the most of one before it */
-	uint32_t round;                         /* the newest */
-	int varies, by_rounds, by_steps;        /* varies: blocks have several sizes */
-	uint64_t times, counted;                /* times: the divisor of `counted`; 0: it does not grow */
+	struct scene_block first, last;        /* zeroed: no block yet */
+	uint64_t blocks, rounds, most, newest; /* bytes of the newest round, and the most of one before it */
+	uint32_t round;                        /* the newest */
+	int varies, by_rounds, by_steps;       /* varies: blocks have several sizes */
+	uint64_t times, counted;               /* times: the divisor of `counted`; 0: it does not grow */
 };
 
 /* ---- series ---- */
@@ -63,7 +63,7 @@ static void add_block(struct series *series, const struct scene *scene, const st
 	uint32_t round = round_of(scene, block);
 
 	if (!series->blocks++)
-		series->first = block;
+		series->first = *block;
 	if (!series->rounds || round != series->round) {
 		series->most = series->newest > series->most ? series->newest : series->most;
 		series->newest = 0;
@@ -71,8 +71,8 @@ static void add_block(struct series *series, const struct scene *scene, const st
 	}
 	series->round = round;
 	series->newest += block->bytes;
-	series->varies |= block->bytes != series->first->bytes;
-	series->last = block;
+	series->varies |= block->bytes != series->first.bytes;
+	series->last = *block;
 }
 
 /* ---- whether it grows ---- */
@@ -95,13 +95,13 @@ static int grows_by_concatenation(const struct scene_site *site)
 static int grows_by_time(const struct series *series, const struct scene_site *site)
 {
 	return series->blocks >= BIRTHS && !scene_is_of(site->category, MADE_ONCE) &&
-	       (series->last->time - series->first->time >= LONG || (series->blocks >= LAYERS && !series->varies));
+	       (series->last.time - series->first.time >= LONG || (series->blocks >= LAYERS && !series->varies));
 }
 
 static void judge(const struct scene *scene, struct series *series)
 {
-	const struct scene_site *site = series->blocks ? &scene->site[series->first->site] : NULL;
-	int64_t steps = site ? (int64_t)series->last->step - series->first->step : 0;
+	const struct scene_site *site = series->blocks ? &scene->site[series->first.site] : NULL;
+	int64_t steps = site ? (int64_t)series->last.step - series->first.step : 0;
 	int by_length;
 
 	if (!site || (steps && scene->peak.is_usual))
@@ -124,7 +124,7 @@ static void take_block(struct find *find, struct series *series, const struct sc
 	if (series->by_rounds && series->most < series->newest && round_of(find->scene, block) == series->round)
 		bytes = (uint64_t)((double)bytes * (double)series->most / (double)series->newest);
 	find->take[block->site] += bytes;
-	bytes = series->by_steps && block->step == series->first->step ? 0 : bytes;
+	bytes = series->by_steps && block->step == series->first.step ? 0 : bytes;
 	find->expect[block->site] += (series->counted + bytes) / series->times - series->counted / series->times;
 	series->counted += bytes;
 }
@@ -132,14 +132,15 @@ static void take_block(struct find *find, struct series *series, const struct sc
 static void take_all(struct find *find, struct series *series, const uint32_t *number)
 {
 	const struct scene *scene = find->scene;
-	const struct scene_block *block, *end = scene->block + scene->blocks;
+	const struct scene_block *block;
+	struct packed_walk walk;
 	size_t i;
 
-	for (block = scene->block; block < end; block++)
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk))
 		add_block(&series[number[block->site]], scene, block);
 	for (i = 0; i < scene->sites; i++)
 		judge(scene, &series[i]);
-	for (block = scene->block; block < end; block++)
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk))
 		if (series[number[block->site]].times)
 			take_block(find, &series[number[block->site]], block);
 }

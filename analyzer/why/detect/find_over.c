@@ -16,13 +16,14 @@ static int is_state(const struct scene *scene, const struct scene_site *site)
 /* Returns the newest step in which the line of the first state made another, if older weights have fewer states; 0: no earlier attempt. */
 static int64_t attempt_step(const struct scene *scene)
 {
-	const struct scene_block *block, *end = scene->block + scene->blocks;
+	const struct scene_block *block;
+	struct packed_walk walk;
 	uint64_t states = 0, weights = 0;
 	uint32_t line = SCENE_NONE;
 	const struct scene_site *site;
 	int64_t step = 0;
 
-	for (block = scene->block; block < end; block++) {
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk)) {
 		site = &scene->site[block->site];
 		weights += line == SCENE_NONE && find_is_own(scene, site) && scene_is_weights(site);
 		if (!is_state(scene, site))
@@ -45,15 +46,17 @@ static int is_of_attempt(const struct scene_site *site)
 /* Returns the birth of the newest block at the site of the step's first block of a forward: another forward began there. */
 static int64_t forward_began(const struct scene *scene)
 {
-	const struct scene_block *block, *first = NULL;
+	const struct scene_block *block;
+	struct packed_walk walk;
+	uint32_t first = SCENE_NONE;
 	int64_t began = 0;
 
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk)) {
 		if (block->step != scene->request.step || !find_is_own(scene, &scene->site[block->site]) ||
 		    !is_of_attempt(&scene->site[block->site]))
 			continue;
-		first = first ? first : block;
-		began = block->site == first->site ? block->seq : began;
+		first = first == SCENE_NONE ? block->site : first;
+		began = block->site == first ? block->seq : began;
 	}
 	return began;
 }
@@ -84,8 +87,9 @@ void find_attempt(struct find *find)
 	int64_t step = attempt_step(scene), failed = failed_before(scene);
 	const struct scene_block *block;
 	const struct scene_site *site;
+	struct packed_walk walk;
 
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk)) {
 		site = &scene->site[block->site];
 		if (find_is_own(scene, site) &&
 		    ((block->step < step && is_of_states(site)) || (block->seq < failed && is_of_attempt(site))))

@@ -82,9 +82,10 @@ static void load_pieces(const struct scene *scene, struct pieces *models, struct
 {
 	const struct scene_block *block;
 	const struct scene_site *site;
+	struct packed_walk walk;
 	size_t i;
 
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk)) {
 		site = &scene->site[block->site];
 		if (block->bytes >= SMALL / 8 && is_of_model(site))
 			add_piece(models, block, owner_of(site, site->category == MT_CATEGORY_OPTIMIZER_STATE));
@@ -165,8 +166,8 @@ static void find_copies(struct find *find)
 {
 	const struct scene *scene = find->scene;
 	const struct find_how how = { FIND_OF_MODEL, .least = scene->request.total / 100 };
-	struct pieces copies = { calloc(scene->blocks + 1, sizeof(*copies.at)), 0 };
-	struct pieces models = { calloc(scene->blocks + 1, sizeof(*models.at)), 0 };
+	struct pieces copies = { calloc(scene->blocks.rows + 1, sizeof(*copies.at)), 0 };
+	struct pieces models = { calloc(scene->blocks.rows + 1, sizeof(*models.at)), 0 };
 
 	if (copies.at && models.at) {
 		load_pieces(scene, &models, &copies);

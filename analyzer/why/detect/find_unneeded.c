@@ -116,20 +116,21 @@ static void take_stages(struct find *find)
 	const struct scene_process *process = &scene->process[scene->request.process];
 	const struct scene_span *first = &scene->span[process->first_span], *end = first + process->spans,
 				*span = first;
-	const struct scene_block *block, *blocks = scene->block + scene->blocks;
+	const struct scene_block *block;
+	struct packed_walk walk;
 	int64_t model = 0, began = 0;
 	uint64_t earlier = 0, later = 0;
 
 	while (span < end && span->phase != MT_PHASE_BACKWARD)
 		span++;
-	for (block = scene->block; block < blocks; block++)
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk))
 		if (block->seq > model && (span == end || block->seq < span->first_seq) &&
 		    is_model(scene, &scene->site[block->site]))
 			model = block->seq;
 	for (span = first; span < end && span->first_seq < model; span++)
 		if (span->phase == MT_PHASE_FORWARD || span->phase == MT_PHASE_ROLLOUT)
 			began = span->first_seq;
-	for (block = scene->block; block < blocks; block++) {
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk)) {
 		if (!is_model(scene, &scene->site[block->site]))
 			continue;
 		*(block->seq < began ? &earlier : &later) += block->bytes;

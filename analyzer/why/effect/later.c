@@ -198,10 +198,11 @@ static uint64_t pieces_of(const struct replay *replay)
 {
 	const struct scene *scene = replay->scene;
 	const struct scene_block *block;
+	struct packed_walk walk;
 	uint64_t pieces = 0;
 	uint32_t at;
 
-	for (block = scene->block; block < scene->block + scene->blocks; block++) {
+	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk)) {
 		at = replay_index(replay, scene->site[block->site].id);
 		if (at == SCENE_NONE || replay->site[at].alike != replay->site[replay->request.site].alike)
 			continue;

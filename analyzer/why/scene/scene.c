@@ -324,6 +324,7 @@ int scene_load(struct scene *scene, struct db *db, const struct mt_why *why, int
 	scene->db = db;
 	scene->why = why;
 	scene->outermost = scene->request.node = SCENE_NONE;
+	scene->blocks = scene_no_blocks();
 	error = oom_failures_load(&scene->failures, db);
 	if (error)
 		return error;
@@ -351,7 +352,7 @@ void scene_release(struct scene *scene)
 	free(scene->process);
 	free(scene->span);
 	free(scene->site);
-	free(scene->block);
+	packed_release(&scene->blocks);
 	free(scene->node);
 	free(scene->host);
 	free(scene->frame);

@@ -24,6 +24,7 @@
 #include "memtrace/why.h"
 #include "query/alive.h"
 #include "query/callstack.h"
+#include "query/packed.h"
 #include "report/failed/failures.h"
 
 #define SCENE_NONE UINT32_MAX /* no such index */
@@ -107,7 +108,7 @@ struct scene_site {
 	int64_t first_step, last_step; /* steps of the oldest and newest resident block */
 };
 
-/* A run has millions: four words each. */
+/* A run has millions: they are packed. */
 struct scene_block {
 	uint32_t site, step;
 	int64_t seq, time;
@@ -172,8 +173,7 @@ struct scene {
 	size_t spans;
 	struct scene_site *site;
 	size_t sites;
-	struct scene_block *block; /* blocks on the device of the request, in order of birth within a process */
-	size_t blocks;
+	struct packed blocks;    /* those on the device of the request, in order of birth within a process */
 	struct scene_node *node; /* sorted by id: a parent comes before its children */
 	size_t nodes;
 	uint32_t outermost; /* the newest node without a parent; its `next` is the next older one */

@@ -43,6 +43,8 @@ int scene_find_moments(struct scene *scene, struct scene_moments *moments);
 /* Fills the bytes of sites at each moment, the resident blocks, and the history of sites, in one pass. Returns 0 or -MT_E_x. */
 int scene_load_lives(struct scene *scene, struct scene_moments *moments);
 
+struct packed scene_no_blocks(void);
+
 /* Fills phase_peak. Returns 0 or -MT_E_x. */
 int scene_load_peaks(struct scene *scene);
 

@@ -13,16 +13,40 @@ static int is_there(const struct life *life, const struct scene_process *process
 	return process->over_time < 0 || !scene_before(process->over_time, process->id, process->over_seq, when);
 }
 
-static int add_block(struct scene *scene, uint32_t site, const struct life *life)
-{
-	struct scene_block *block = scene_add(&scene->block, &scene->blocks, sizeof(*block));
+/* ---- blocks ---- */
 
-	if (!block)
-		return -MT_E_MEMORY;
-	*block = (struct scene_block){
+#define B(member) FACTS_MEMBER(scene_block, member)
+static const struct facts_member members[] = { B(site), B(step), B(seq), B(time), B(bytes) };
+#undef B
+
+struct packed scene_no_blocks(void)
+{
+	return packed_of(members, MT_ARRAY_SIZE(members), sizeof(struct scene_block));
+}
+
+static int by_birth(const void *one, const void *two)
+{
+	return MT_ORDER(((const struct scene_block *)one)->seq, ((const struct scene_block *)two)->seq);
+}
+
+/* ---- lives ---- */
+
+struct lives {
+	struct scene *scene;
+	const struct scene_moments *moments;
+	int64_t newest; /* block */
+	int disordered; /* 1: blocks do not come in order of birth, as those of a kept moment do */
+};
+
+static int add_block(struct lives *lives, uint32_t site, const struct life *life)
+{
+	const struct scene_block block = {
 		.site = site, .step = (uint32_t)life->step, .seq = life->seq, .time = life->time, .bytes = life->bytes
 	};
-	return 0;
+
+	lives->disordered |= life->seq < lives->newest;
+	lives->newest = life->seq;
+	return packed_add(&lives->scene->blocks, &block);
 }
 
 static void note_block(struct scene_site *site, const struct life *life)
@@ -81,14 +105,9 @@ static const struct alive_moment *moment_of(const struct scene *scene, const str
 	return moments->has[at] && site->device == scene->request.device ? &moments->at[at] : NULL;
 }
 
-struct lives {
-	struct scene *scene;
-	const struct scene_moments *moments;
-};
-
 static int take_life(void *context, const struct life *life)
 {
-	const struct lives *lives = context;
+	struct lives *lives = context;
 	struct scene *scene = lives->scene;
 	const struct scene_moments *moments = lives->moments;
 	uint32_t index = scene_site_of(scene, life->site);
@@ -112,7 +131,7 @@ static int take_life(void *context, const struct life *life)
 		if (at == SCENE_NOW) {
 			note_block(site, life);
 			site->asleep += life->asleep;
-			error = add_block(scene, index, life);
+			error = add_block(lives, index, life);
 		}
 		site->at[at] += life->bytes;
 		site->count_at[at]++;
@@ -120,22 +139,16 @@ static int take_life(void *context, const struct life *life)
 	return error;
 }
 
-static int by_birth(const void *one, const void *two)
-{
-	return MT_ORDER(((const struct scene_block *)one)->seq, ((const struct scene_block *)two)->seq);
-}
-
 int scene_load_lives(struct scene *scene, struct scene_moments *moments)
 {
-	int error = lives_each(scene->db, scene->kept, take_life, &(struct lives){ scene, moments });
+	struct lives lives = { .scene = scene, .moments = moments };
+	int error = lives_each(scene->db, scene->kept, take_life, &lives);
 	size_t i;
 
+	if (!error && lives.disordered)
+		error = packed_sort(&scene->blocks, by_birth);
 	if (error)
 		return error;
-	for (i = 1; i < scene->blocks && scene->block[i - 1].seq <= scene->block[i].seq;)
-		i++;
-	if (i < scene->blocks) /* those of a kept moment are in order */
-		qsort(scene->block, scene->blocks, sizeof(*scene->block), by_birth);
 	for (i = 0; i < scene->sites; i++) {
 		scene->in_use += scene->site[i].at[SCENE_NOW];
 		scene->process[scene->site[i].process].in_use += scene->site[i].at[SCENE_NOW];
