@@ -39,7 +39,8 @@ static inline int load_has_sums(enum load_parts parts)
 }
 
 /*
- * Runs the analysis and fills the tables of a new database. The transaction stays open. The caller releases `analysis`, also after an error. Returns
+ * Runs the analysis and fills the tables of a new database. The transaction stays open. The caller releases `analysis`, also after an error; after
+ * LOAD_MOMENT and LOAD_ADVICE when the database is closed, because allocation_raw may be lots that need the analysis (load_lives_store). Returns
  * 0, -MT_E_MEMORY or an error of the database. For sums and moments also -MT_E_BUSY: only lives can answer, as after a failed free.
  */
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,

@@ -382,6 +382,45 @@ TEST(packed_lives_are_rows)
 	release(&loaded);
 }
 
+/* Each forward makes four tensors at one place, frees one, and the backward frees three: the site is split. */
+static void write_split(const char *path)
+{
+	struct builder m;
+	uint64_t step, i;
+
+	builder_open(&m, path, 100, -1);
+	m.stack = builder_python(&m, 0, "compute", "train.py", 9);
+	for (step = 1; step <= 4; step++) {
+		builder_phase(&m, "forward");
+		for (i = 0; i < 4; i++)
+			builder_tensor_alloc(&m, HERE + i * 4096, 4096);
+		builder_tensor_free(&m, HERE, 4096);
+		builder_phase_end(&m);
+		builder_phase(&m, "backward");
+		for (i = 1; i < 4; i++)
+			builder_tensor_free(&m, HERE + i * 4096, 4096);
+		builder_phase_end(&m);
+		builder_step(&m, step);
+	}
+	builder_close(&m);
+}
+
+TEST(packed_lives_know_their_twins)
+{
+	static const char sql[] = "SELECT category, count(*) FROM live_at WHERE moment = 'peak' GROUP BY category";
+	static const enum load_parts parts[] = { LOAD_LIVES, LOAD_MOMENT };
+	char *path = (char *)path_in(test_dir(), "split.zst");
+	struct loaded loaded;
+	size_t i;
+
+	write_split(path);
+	for (i = 0; i < MT_ARRAY_SIZE(parts); i++) {
+		load_parts(&loaded, &path, 1, parts[i]);
+		CHECK_STR(rows(&loaded, sql), "activations 3; workspace 1; ");
+		release(&loaded);
+	}
+}
+
 /* A free that failed: its row may be in the database by then. */
 TEST(what_is_back_has_one_row)
 {
