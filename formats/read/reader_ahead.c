@@ -8,10 +8,10 @@
 #include "reader_impl.h"
 
 /*
- * Batches of a reader: one in use, one being filled, two waiting for as long as a thread takes to wake up. More batches
- * of 45 KiB would not stay in a core's cache from one turn of the ring to the next.
+ * Batches of a reader: one in use, one being filled, the others waiting for as long as a thread takes to wake up. All of them, of 19 KiB each,
+ * stay in a core's second cache.
  */
-#define SLOTS 4u
+#define SLOTS 8u
 #define LARGE_ALL (256u << 20) /* bytes of large chunks of all readers together */
 
 /* The result of one mt_reader_next, with its tracker. */

@@ -16,8 +16,8 @@ uint32_t mt_reader_chunk(const struct mt_reader *reader);
  */
 int mt_reader_ends_well(const struct mt_reader *reader);
 
-/* Most events of a batch. A checkpoint of any size is one batch. */
-#define MT_READER_BATCH 512u
+/* Most events of a batch: 19 KiB, which stay in a core's first cache from column to column. A checkpoint of any size is one batch. */
+#define MT_READER_BATCH 128u
 
 /* Larger chunks are not read ahead. memrec writes smaller ones, except checkpoints of many tensors. */
 #define MT_READER_LARGE_BYTES (4u << 20) /* in a payload, packed or not */
