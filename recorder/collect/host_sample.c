@@ -183,12 +183,21 @@ static uint64_t kills(const struct host_sampler *sampler, char text[TEXT_MAX])
 			 "oom_kill");
 }
 
+/* The limit of the level whose path is the first `length` bytes of `cgroup`; 0: none ("max" in version 2). */
+static uint64_t limit_of(const struct host_sampler *sampler, size_t length, char text[TEXT_MAX])
+{
+	uint64_t limit;
+
+	read_in(sampler, sampler->cgroup, length, names[sampler->version].limit, text);
+	limit = *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0;
+	return limit < NO_LIMIT ? limit : 0;
+}
+
 /*
- * Reads the figures of one level, whose path is the first `length` bytes of `cgroup`. 0: the level has no figures (the
- * root of version 2), or its use is below half of the process's `own` bytes, and it cannot hold the process.
+ * Reads the use of that level. 0: the level has no figures (the root of version 2), or its use is below half of the
+ * process's `own` bytes, and it cannot hold the process.
  */
-static int read_level(const struct host_sampler *sampler, size_t length, uint64_t own, uint64_t *use, uint64_t *limit,
-		      char text[TEXT_MAX])
+static int read_use(const struct host_sampler *sampler, size_t length, uint64_t own, uint64_t *use, char text[TEXT_MAX])
 {
 	const struct names *name = &names[sampler->version];
 	uint64_t cache = 0;
@@ -199,10 +208,6 @@ static int read_level(const struct host_sampler *sampler, size_t length, uint64_
 	*use = strtoull(text, NULL, 10);
 	if (*use < own / 2)
 		return 0;
-	read_in(sampler, sampler->cgroup, length, name->limit, text);
-	*limit = *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : 0; /* "max": no limit */
-	if (*limit >= NO_LIMIT)
-		*limit = 0;
 	read_in(sampler, sampler->cgroup, length, "memory.stat", text);
 	for (i = 0; i < MT_ARRAY_SIZE(name->cache) && name->cache[i]; i++)
 		cache += number_of(text, name->cache[i]);
@@ -215,7 +220,10 @@ static uint64_t room(uint64_t use, uint64_t limit)
 	return !limit ? UINT64_MAX : limit > use ? limit - use : 0;
 }
 
-/* Looks at all levels, the innermost first, and takes the level with the least room below its limit. */
+/*
+ * Looks at all levels, the innermost first, and takes the level with the least room below its limit. The use of an outer level without a limit is
+ * not read: the kernel adds up all processes of the machine for it.
+ */
 static void read_cgroup(const struct host_sampler *sampler, uint64_t own, struct host_figures *figures,
 			char text[TEXT_MAX])
 {
@@ -224,7 +232,8 @@ static void read_cgroup(const struct host_sampler *sampler, uint64_t own, struct
 	int any = 0;
 
 	while (sampler->version && length >= sampler->mount && length) {
-		if (read_level(sampler, length, own, &use, &limit, text) &&
+		limit = limit_of(sampler, length, text);
+		if ((limit || !any) && read_use(sampler, length, own, &use, text) &&
 		    (!any || room(use, limit) < room(figures->cgroup, figures->cgroup_limit))) {
 			figures->cgroup = use;
 			figures->cgroup_limit = limit;
