@@ -157,6 +157,15 @@ static void write_reading(struct sampling *s, uint64_t now)
 	s->urgent = 0;
 }
 
+int sampling_host_is_due(const struct sampling *s, uint64_t now, uint64_t notable)
+{
+	uint64_t since = now - s->host_looked;
+
+	if (notable != s->host_notable)
+		return since >= AFTER_NOTABLE;
+	return since >= (s->events != s->host_events ? WITH_EVENTS : WITHOUT);
+}
+
 static void look_at_host(struct sampling *s, uint64_t now, int always)
 {
 	struct host_figures host;
@@ -164,6 +173,9 @@ static void look_at_host(struct sampling *s, uint64_t now, int always)
 	struct mt_event event = { .kind = MT_HOST_SAMPLE };
 	uint64_t time = mt_clock_ns();
 
+	s->host_looked = now;
+	s->host_events = s->events;
+	s->host_notable = mt_fold_notable(s->fold);
 	host_sampler_read(&s->host, &host);
 	if (!always && s->host_at && host.killed == before->killed && now - s->host_at < WITHOUT &&
 	    !differs(host.resident, before->resident, HOST_NOTICEABLE) &&
@@ -255,9 +267,10 @@ void sampling_tick(struct sampling *s, uint64_t folded, int alive)
 	if (s->have_reading) /* all events from before the reading are folded by now */
 		write_reading(s, now);
 	receive(s, now, alive, 0);
+	if (alive && sampling_host_is_due(s, now, notable))
+		look_at_host(s, now, 0);
 	if (s->waiting || s->have_reading || !alive || !sampling_is_due(s, now, folded, notable))
 		return;
-	look_at_host(s, now, 0);
 	ask(s, now, notable);
 }
 

@@ -3,7 +3,8 @@
  *
  * The collector looks about every 100 ms while events come, and 20 ms after a look when events pause. It looks after
  * 10 ms when an out-of-memory error came, or a call that takes bytes outside of the ledger. Otherwise it looks once a
- * second. Readings take at most a hundredth of the time. A sample is written if a figure changed noticeably, if the
+ * second. It looks at the host no sooner after a pause, because each level of the cgroup has several files.
+ * Readings of GPUs take at most a hundredth of the time. A sample is written if a figure changed noticeably, if the
  * look had a special reason, and once a second while events come.
  */
 #ifndef MEMREC_SAMPLING_H
@@ -77,7 +78,9 @@ struct sampling {
 		int known;                      /* 1: `own` is known */
 	} gpu_written[GPU_NAMES_MAX];
 	struct host_figures host_written;
-	uint64_t host_at; /* ms; 0: never written */
+	uint64_t host_at;                   /* ms; 0: never written */
+	uint64_t host_looked;               /* ms; time of the newest look at the host */
+	uint64_t host_events, host_notable; /* `events` and mt_fold_notable at that time */
 };
 
 /* Call it when the trace exists. `alive` 0: the target has ended, and only the names of its devices are read. */
@@ -97,5 +100,8 @@ int sampling_end(struct sampling *sampling, int alive);
 
 /* 1: the next look is due. `now`: ms; `folded`: number of the newest events; `notable`: mt_fold_notable. */
 int sampling_is_due(const struct sampling *sampling, uint64_t now, uint64_t folded, uint64_t notable);
+
+/* The same for a look at the host. */
+int sampling_host_is_due(const struct sampling *sampling, uint64_t now, uint64_t notable);
 
 #endif

@@ -169,6 +169,22 @@ TEST(the_calm_rate)
 	CHECK(sampling_is_due(&s, 1010, 0, 1));
 }
 
+TEST(the_host_is_looked_at_no_sooner_after_a_pause)
+{
+	struct sampling s = { .host_looked = 1000 };
+
+	CHECK(!sampling_host_is_due(&s, 1999, 0)); /* nothing happens */
+	CHECK(sampling_host_is_due(&s, 2000, 0));
+	s.events = 5; /* events came, whether they pause or not */
+	CHECK(!sampling_host_is_due(&s, 1099, 0));
+	CHECK(sampling_host_is_due(&s, 1100, 0));
+	CHECK(!sampling_host_is_due(&s, 1009, 1)); /* a call worth a look */
+	CHECK(sampling_host_is_due(&s, 1010, 1));
+	s.host_events = 5;
+	s.host_notable = 1;
+	CHECK(!sampling_host_is_due(&s, 1999, 1));
+}
+
 TEST(looking_takes_a_hundredth_of_the_time_at_most)
 {
 	struct sampling s = { .asked = 1000, .micros = 20000, .events = 1 };
