@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include "base/progress.h"
 #include "memtrace/error.h"
+#include "read/reader_impl.h"
 #include "trace/chunk.h"
 #include "trace/codec.h"
 #include "trace/process.h"
@@ -214,7 +215,7 @@ TEST(it_can_be_stopped_anywhere)
 #define HUGE_BYTES (60u << 20)
 #define HUGE_TRACES 6 /* four of these fit */
 #define HUGE_BATCHES 4
-#define HUGE_BATCH 512
+#define HUGE_BATCH ((int)MT_READER_BATCH)
 
 /* A small file with one chunk that is as good as as large as a chunk may be: a section nobody knows. */
 static void make_huge(const char *path)
