@@ -9,6 +9,11 @@ check "the verdict" bash -c 'tr "\n" " " <top.txt | grep -qE "3 events of 27 are
 check "the user's line" grep -q '46%  model.py:20  forward' top.txt
 check "what was not recorded" grep -q '^Not recorded: nvtx (no library)' top.txt
 check "what was lost" grep -q '^Lost: 3 events of pid 100: the ring was full' top.txt
+lost_first() { # COMMAND
+	"$memana" "$1" small.zst | head -n 1 | grep -q '^3 events of 27 are lost\. [A-Z0-9]' && "$memana" "$1" --json small.zst >lost.json &&
+		json lost.json "d['traces'][0]['lost'] == 3 and all(v['verdict'].startswith('3 events of 27 are lost. ') for v in ([d] if 'verdict' in d else d['devices']))"
+}
+for command in growth steps phases retained; do check "$command: what is lost comes first, in text and JSON" lost_first $command; done
 check "out of memory" bash -c 'tr "\n" " " <top.txt | grep -qE "Out of memory on GPU 0: 1.9 GiB asked for by [^.]*\..*, at most 956.0 MiB free\."'
 check "what the driver refused before that is no error of its own" test "$(grep -c 'iB asked for' top.txt)" = 1
 check "the next command" grep -q '^Next: memana top --by place small.zst' top.txt

@@ -96,10 +96,12 @@ static void say_asleep(struct sentence *sentence, const struct phases_device *de
 		sentence_say(sentence, " %s more is allocated, but asleep then.", text_bytes(size, asleep));
 }
 
-static void make_verdict(struct sentence *sentence, const struct phases_device *device, const struct growth *growth)
+static void make_verdict(struct sentence *sentence, const struct phases_device *device,
+			 const struct growth_figures *figures)
 {
-	sentence->size = 0;
-	*sentence->text = '\0';
+	size_t begin = figures->lost.size;
+
+	*sentence = figures->lost;
 	if (!text_known.history) {
 		sentence_say(sentence, "%s", answer_no_history);
 		return;
@@ -107,9 +109,9 @@ static void make_verdict(struct sentence *sentence, const struct phases_device *
 	if (!device->rows)
 		return;
 	say_peak(sentence, device);
-	if (sentence->text[0] >= 'a' && sentence->text[0] <= 'z')
-		sentence->text[0] = (char)(sentence->text[0] - 'a' + 'A');
-	say_stays(sentence, device, growth);
+	if (sentence->text[begin] >= 'a' && sentence->text[begin] <= 'z')
+		sentence->text[begin] = (char)(sentence->text[begin] - 'a' + 'A');
+	say_stays(sentence, device, &figures->growth);
 	say_asleep(sentence, device);
 }
 
@@ -143,14 +145,14 @@ static void print_stays(const struct text *text, const struct phases_device *dev
 	}
 }
 
-static void print_device(const struct text *text, const struct growth *growth, const struct phases_device *device,
-			 const struct answer_options *options)
+static void print_device(const struct text *text, const struct growth_figures *figures,
+			 const struct phases_device *device, const struct answer_options *options)
 {
 	struct sentence sentence;
 
 	if (!device->rows)
 		return;
-	make_verdict(&sentence, device, growth);
+	make_verdict(&sentence, device, figures);
 	answer_verdict(text, &sentence);
 	if (!text_known.history)
 		return;
@@ -168,7 +170,7 @@ static int print_phases(const struct text *text, struct db *db, const struct gro
 	for (i = 0; i < figures->phases.count && (!i || text_known.history); i++) {
 		if (i)
 			text_print(text, "\n");
-		print_device(text, &figures->growth, &figures->phases.device[i], options);
+		print_device(text, figures, &figures->phases.device[i], options);
 	}
 	if (!figures->phases.count)
 		text_print(text, PEAK_VERDICT_NONE "\n");
@@ -177,12 +179,12 @@ static int print_phases(const struct text *text, struct db *db, const struct gro
 
 /* ---- JSON ---- */
 
-static void json_device(struct doc *doc, const struct growth *growth, const struct phases_device *device,
+static void json_device(struct doc *doc, const struct growth_figures *figures, const struct phases_device *device,
 			const struct answer_options *options)
 {
 	struct sentence sentence;
 
-	make_verdict(&sentence, device, growth);
+	make_verdict(&sentence, device, figures);
 	doc_object(doc, NULL);
 	doc_int(doc, "id", device->number);
 	doc_string(doc, "kind", device->kind);
@@ -201,7 +203,7 @@ static int json_phases(struct doc *doc, struct db *db, const struct growth_figur
 	(void)db;
 	doc_array(doc, "devices");
 	for (i = 0; i < figures->phases.count; i++)
-		json_device(doc, &figures->growth, &figures->phases.device[i], options);
+		json_device(doc, figures, &figures->phases.device[i], options);
 	doc_end(doc);
 	growth_json(doc, &figures->growth, SIZE_MAX);
 	return 0;

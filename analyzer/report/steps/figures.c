@@ -79,10 +79,13 @@ static int find_phases(struct growth_figures *figures)
 
 int growth_figures_load(struct growth_figures *figures, struct db *db, int parts)
 {
+	uint64_t lost = 0;
 	int error;
 
 	memset(figures, 0, sizeof(*figures));
 	error = growth_load(&figures->growth, db);
+	if (!error)
+		error = answer_say_lost(&figures->lost, db, &lost);
 	if (!error && parts & GROWTH_STEPS)
 		error = steps_load(&figures->steps, db, &figures->growth);
 	if (!error && parts & (GROWTH_PHASES | GROWTH_PEAKS))
@@ -149,6 +152,7 @@ void growth_say_state(struct sentence *sentence, const struct growth_figures *fi
 {
 	const struct steps_lane *lane = growth_worst_lane(figures);
 
+	sentence_say(sentence, "%s", figures->lost.text);
 	if (!lane)
 		sentence_say(
 			sentence, "%s",

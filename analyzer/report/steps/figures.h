@@ -37,6 +37,7 @@ struct growth_figures {
 	struct phases phases;
 	struct growth_phase *phase; /* sorted by device, then by growth, largest first; needs two of the parts */
 	size_t phase_count;
+	struct sentence lost; /* answer_say_lost; "": nothing is lost */
 };
 
 extern const struct column_table growth_phase_columns;
@@ -52,7 +53,7 @@ const struct steps_lane *growth_worst_lane(const struct growth_figures *figures)
 int growth_peaks_higher(const struct steps_lane *one, const struct steps_lane *two);
 
 /*
- * Says in one or two sentences whether memory grows (growth_say), or the state at the end of the worst lane's last step; without steps, the reason.
+ * Says what is lost, then in one or two sentences whether memory grows (growth_say), or the state at the end of the worst lane's last step; without steps, the reason.
  * Never empty.
  */
 void growth_say_state(struct sentence *sentence, const struct growth_figures *figures);

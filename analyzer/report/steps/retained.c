@@ -5,6 +5,7 @@
 #include <string.h>
 #include "memtrace/base.h"
 #include "memtrace/error.h"
+#include "report/answer.h"
 #include "report/finding.h"
 #include "retained_lives.h"
 #include "rows/sums_steps.h"
@@ -184,6 +185,7 @@ int retained_needs_lives(struct db *db)
 int retained_load(struct retained *retained, struct db *db, const struct retained_question *question)
 {
 	char sql[400];
+	uint64_t lost = 0;
 	int error;
 
 	memset(retained, 0, sizeof(*retained));
@@ -201,6 +203,8 @@ int retained_load(struct retained *retained, struct db *db, const struct retaine
 		error = find_steps(retained, db);
 	if (!error)
 		error = find_kept(retained, db, question);
+	if (!error)
+		error = answer_say_lost(&retained->lost, db, &lost);
 	snprintf(sql, sizeof(sql),
 		 "SELECT (SELECT max(count) FROM (SELECT count(*) AS count FROM step GROUP BY process)), (SELECT max(count) FROM "
 		 "(SELECT count(*) AS count FROM temp.batch_begin GROUP BY process, step) WHERE count > %d), "

@@ -55,6 +55,7 @@ struct retained {
 	uint64_t stays[MT_CATEGORY_COUNT]; /* by category: made up to the first step, alive at the last one's end */
 	uint64_t stays_bytes, later_bytes; /* their sum; bytes made later that are alive then and are no growth */
 	uint64_t asleep_bytes;             /* bytes that are allocated then and not resident; in no other number */
+	struct sentence lost;              /* answer_say_lost; "": nothing is lost */
 	uint64_t devices;                  /* number of devices that have a peak of a phase */
 };
 

@@ -160,7 +160,7 @@ static void say_asked(struct sentence *sentence, const struct retained *retained
 
 struct sentence retained_verdict(const struct retained *retained, const struct retained_question *question)
 {
-	struct sentence sentence = { 0 };
+	struct sentence sentence = retained->lost;
 	int batches = retained->batches.count != 0, steps = retained->steps.count != 0;
 
 	if (!text_known.history) {
