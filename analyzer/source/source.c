@@ -357,7 +357,7 @@ static void leave_out(struct source *source, const struct runs_trace *trace, uin
 
 #define OTHERS_NAMED 3u
 
-static void say_others(struct source *source, uint32_t others)
+static void say_others(struct source *source, uint32_t others, int snapshots)
 {
 	char *text = source->others;
 	size_t size = sizeof(source->others);
@@ -368,8 +368,30 @@ static void say_others(struct source *source, uint32_t others)
 		at += snprintf(text + at, size - (size_t)at, "%s%.100s", i ? ", " : "", source->left_out[i]);
 	if (source->left_outs > OTHERS_NAMED)
 		at += snprintf(text + at, size - (size_t)at, " and %u more", source->left_outs - OTHERS_NAMED);
-	snprintf(text + at, size - (size_t)at, ": of %s, left out (--all takes all)",
-		 others == 1 ? "another run" : "other runs");
+	snprintf(text + at, size - (size_t)at, ": %s%s, left out (--all takes all)",
+		 snapshots ? "a snapshot beside a recording" : "of ",
+		 !others       ? ""
+		 : snapshots   ? ", or of another run"
+		 : others == 1 ? "another run"
+			       : "other runs");
+}
+
+/*
+ * Leaves out snapshots beside recordings: they are of a process that is recorded, or exports of a recording, and would count its memory twice. Returns 1
+ * if it left any out.
+ */
+static int leave_out_snapshots(struct source *source, struct runs_trace *trace)
+{
+	uint32_t i, snapshots = 0;
+
+	for (i = 0; i < source->inputs; i++) {
+		trace[i].of = mt_reader_process(source->input[i].reader)->snapshot != 0;
+		snapshots += trace[i].of;
+	}
+	if (!snapshots || snapshots == source->inputs)
+		return 0;
+	leave_out(source, trace, 0);
+	return 1;
 }
 
 /* Chooses the traces of the newest run: one answer is about one run. */
@@ -377,11 +399,13 @@ static int choose_run(struct source *source)
 {
 	struct runs_trace *trace = calloc((size_t)source->inputs + 1, sizeof(*trace));
 	uint32_t i, newest, runs;
-	int error = 0;
+	int error = 0, snapshots = 0;
 
 	source->left_out = calloc((size_t)source->inputs + 1, sizeof(*source->left_out));
 	if (!trace || !source->left_out)
 		error = -MT_E_MEMORY;
+	else
+		snapshots = leave_out_snapshots(source, trace);
 	for (i = 0; i < source->inputs && !error; i++)
 		trace[i] = (struct runs_trace){
 			.run = mt_reader_process(source->input[i].reader)->run,
@@ -391,10 +415,10 @@ static int choose_run(struct source *source)
 		};
 	if (!error)
 		error = runs_find(trace, source->inputs, &newest, &runs);
-	if (!error && runs > 1) {
+	if (!error && runs > 1)
 		leave_out(source, trace, newest);
-		say_others(source, runs - 1);
-	}
+	if (!error && source->left_outs)
+		say_others(source, runs - 1, snapshots);
 	free(trace);
 	return error ? fail(source, "traces", error) : 0;
 }

@@ -77,6 +77,18 @@ all() { "$memana" "$@" --json runs >one 2>err && "$memana" "$@" --json runs/snap
 for command in top oom advise phases steps frag retained; do
 	check "$command FOLDER is about all of them" all $command
 done
+# An export of a recording, or PyTorch's own snapshot of the process, lies in the folder of the recording.
+mkdir beside && cp "$SRC/tests/golden/v1-run.zst" beside/trace.zst && "$memana" export beside/trace.zst --to torch >out
+once() {
+	"$memana" top --json beside/trace.zst >alone.json && "$memana" top --json beside >both.json 2>err && python3 - <<-'END'
+		import json
+		alone, both = json.load(open("alone.json")), json.load(open("both.json"))
+		assert both.pop("left_out") == ["beside/trace.pickle"] and both == alone, both
+	END
+}
+check "a snapshot beside a recording does not count twice" once
+check "it is named" one_line err '^memana: beside/trace.pickle: a snapshot beside a recording, left out .--all takes all.$'
+check "--all takes it in" bash -c '"$0" top --all --json beside >all.json && python3 -c "import json; assert len(json.load(open(\"all.json\"))[\"traces\"]) == 2"' "$memana"
 check "load FOLDER" status 0 "$memana" load runs -o all.db
 check "has all of them" bash -c '[ "$("$0" sql all.db "SELECT count(*) FROM process")" = 3 ]' "$memana"
 check "sql FOLDER" bash -c '[ "$("$0" sql runs "SELECT count(*) FROM process" 2>err)" = 3 ]' "$memana"
