@@ -57,7 +57,8 @@ static int import_to(const char *snapshot, const char *output, const struct mt_r
 	if (error)
 		return command_fail(mt_exit_code(error), "import: %s: %s", snapshot,
 				    error == -MT_E_ARGUMENT ? "a terminal, not a snapshot" : strerror(errno));
-	partial_file_beside(path, sizeof(path), output);
+	if (partial_file_beside(path, sizeof(path), output))
+		return command_fail(mt_exit_code(-MT_E_SYSTEM), "import: %s: %s", output, strerror(errno));
 	error = mt_import_snapshot(snapshot, path, rules, &summary);
 	if (error)
 		status = fail(snapshot, error, &summary);

@@ -13,6 +13,7 @@
 #include "memtrace/roomy.h"
 #include "pager.h"
 #include "report/command.h"
+#include "source/partial_file.h"
 
 static int help(FILE *file)
 {
@@ -240,6 +241,8 @@ static int main_roomy(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files (ulimit -f) counts as a full disk */
+	setenv("SQLITE_TMPDIR", partial_file_folder(),
+	       0); /* SQLite has files of its own, and would not look into /dev/shm */
 	opterr = 0;
 	status = take_common(&argc, argv, &paged);
 	if (!status)

@@ -333,8 +333,7 @@ static int write_file(struct export_command *command, struct export_run *run, co
 	char path[PATH_SIZE];
 	int fd, error, system;
 
-	partial_file_beside(path, sizeof(path), output);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	fd = partial_file_beside(path, sizeof(path), output) ? -1 : open(path, O_WRONLY | O_CLOEXEC);
 	error = fd < 0 ? -MT_E_SYSTEM : write_to(command, run, fd);
 	if (fd >= 0 && close(fd) && !error)
 		error = -MT_E_SYSTEM;

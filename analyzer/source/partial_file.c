@@ -121,11 +121,16 @@ int partial_file_beside(char *file, size_t size, const char *target)
 
 const char *partial_file_folder(void)
 {
+	static const char *const folders[] = { "/tmp", "/var/tmp", "/dev/shm" };
 	const char *own = getenv("TMPDIR");
+	size_t i;
 
 	if (own && *own)
 		return own;
-	return access("/tmp", W_OK | X_OK) && !access("/var/tmp", W_OK | X_OK) ? "/var/tmp" : "/tmp";
+	for (i = 0; i < MT_ARRAY_SIZE(folders); i++)
+		if (!access(folders[i], W_OK | X_OK))
+			return folders[i];
+	return folders[0];
 }
 
 /* mkostemp and partial_file_begin, with signals blocked in between. */
@@ -157,7 +162,7 @@ int partial_file_temporary(char *file, size_t size)
 
 int partial_file_nameless(void)
 {
-	const char *const folder[] = { partial_file_folder(), "/tmp", "/var/tmp" };
+	const char *const folder[] = { partial_file_folder(), "/tmp", "/var/tmp", "/dev/shm" };
 	char file[4096];
 	sigset_t all, mask;
 	int fd = -1;

@@ -18,13 +18,13 @@ void partial_file_begin(const char *path);
  */
 int partial_file_beside(char *path, size_t size, const char *target);
 
-/* The folder for temporary files: TMPDIR; without it /tmp, or /var/tmp if only that one can be written to. */
+/* The folder for temporary files: TMPDIR; without it the first of /tmp, /var/tmp and /dev/shm that can be written to. */
 const char *partial_file_folder(void);
 
 /* Makes a file in that folder. Returns 0 or -MT_E_SYSTEM (errno); remove it, then end. */
 int partial_file_temporary(char *path, size_t size);
 
-/* Makes a file without a name there, in /tmp or in /var/tmp. Returns its descriptor, which the caller closes; -1 (errno). */
+/* Makes a file without a name there, or in one of these three. Returns its descriptor, which the caller closes; -1 (errno). */
 int partial_file_nameless(void);
 
 void partial_file_end(void); /* the file is complete, or was removed */

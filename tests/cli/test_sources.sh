@@ -57,6 +57,23 @@ for command in top oom info; do
 done
 check "and nothing is left behind of these" bash -c '[ -z "$(ls -A "$TMPDIR")" ]'
 
+# A container whose file system is read-only has /dev/shm, which is empty afterwards. Names below /tmp are hidden there: they are opened before.
+read_only() { # COMMAND FILE [ARGUMENT...]
+	(cd "$BUILD" && unshare -Urm sh -c 'mount -t tmpfs -o ro tmpfs /tmp && mount -t tmpfs -o ro tmpfs /var/tmp && mount -t tmpfs tmpfs /dev/shm &&
+		env -u TMPDIR ./memana "$@" && [ -z "$(ls -A /dev/shm)" ]' sh "$1" - "${@:3}" <"$2")
+}
+if ! unshare -Urm mount -t tmpfs tmpfs /dev/shm 2>/dev/null; then
+	echo "skip a read-only file system: no namespace to mount in"
+else
+	for command in top oom growth; do
+		check "$command where only /dev/shm can be written to" read_only $command "$SRC/tests/golden/v1-run.zst"
+	done
+	check "the same of a snapshot" read_only top "$PWD/history.pickle"
+	told() { ! read_only export "$SRC/tests/golden/v1-run.zst" --to html -o /tmp/page.html 2>err && one_line err '^memana: export: /tmp/page.html: Read-only file system$'; }
+	check "export says why it can write no file" told
+	check "import, too" bash -c '! unshare -Urm sh -c "mount -t tmpfs -o ro tmpfs /var/tmp && exec \"\$0\" import history.pickle -o /var/tmp/s.zst" "$0" 2>err; grep -qx "memana: import: /var/tmp/s.zst: Read-only file system" err' "$memana"
+fi
+
 # ---- folders ----
 mkdir empty runs plain
 check "an empty folder" refused 3 empty '^memana: empty: an empty folder'
