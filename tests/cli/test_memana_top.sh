@@ -14,6 +14,9 @@ lost_first() { # COMMAND
 		json lost.json "d['traces'][0]['lost'] == 3 and all(v['verdict'].startswith('3 events of 27 are lost. ') for v in ([d] if 'verdict' in d else d['devices']))"
 }
 for command in growth steps phases retained; do check "$command: what is lost comes first, in text and JSON" lost_first $command; done
+diff_lost() { status "$1" "$memana" diff "$2" "$3" && tr '\n' ' ' <out | grep -q "^$4"; }
+check "diff: what B lost comes first" diff_lost 1 rank0.zst small.zst 'B: 3 events of 27 are lost\. B takes '
+check "diff: what both lost" diff_lost 0 small.zst small.zst 'A: 3 events of 27 are lost\. B: 3 events of 27 are lost\. A and B are equal'
 check "out of memory" bash -c 'tr "\n" " " <top.txt | grep -qE "Out of memory on GPU 0: 1.9 GiB asked for by [^.]*\..*, at most 956.0 MiB free\."'
 check "what the driver refused before that is no error of its own" test "$(grep -c 'iB asked for' top.txt)" = 1
 check "the next command" grep -q '^Next: memana top --by place small.zst' top.txt

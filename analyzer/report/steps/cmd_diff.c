@@ -230,6 +230,10 @@ static struct sentence verdict(const struct diff *diff, const struct diff_comman
 	struct sentence sentence = { 0 };
 	char percent[32];
 
+	if (*diff->a.lost.text)
+		sentence_say(&sentence, "A: %s", diff->a.lost.text);
+	if (*diff->b.lost.text)
+		sentence_say(&sentence, "B: %s", diff->b.lost.text);
 	if (differ) {
 		say_difference(&sentence, diff, command->permille);
 	} else {

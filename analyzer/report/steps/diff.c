@@ -6,6 +6,7 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 #include "memtrace/phase.h"
+#include "report/answer.h"
 #include "report/finding.h"
 
 #define FLOOR (1u << 20)       /* bytes: a smaller change does not count */
@@ -209,12 +210,17 @@ static int count_parts(struct db *db, uint64_t *steps, uint64_t *batches)
 
 int diff_load(struct diff *diff, struct db *a, struct db *b)
 {
+	uint64_t lost = 0;
 	int kind, error;
 
 	memset(diff, 0, sizeof(*diff));
 	error = count_parts(a, &diff->a.steps, &diff->a.batches);
 	if (!error)
 		error = count_parts(b, &diff->b.steps, &diff->b.batches);
+	if (!error)
+		error = answer_say_lost(&diff->a.lost, a, &lost);
+	if (!error)
+		error = answer_say_lost(&diff->b.lost, b, &lost);
 	for (kind = 0; kind < DIFF_COUNT && !error; kind++)
 		error = load_table(diff, (enum diff_kind)kind, a, b);
 	return error;

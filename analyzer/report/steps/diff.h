@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "base/text.h"
 #include "database/db.h"
 
 /* The compared parts: X(NAME, key in JSON, title, decides). decides 1: a difference makes the answer "different". */
@@ -49,6 +50,7 @@ struct diff {
 	struct diff_table table[DIFF_COUNT];
 	struct {
 		uint64_t steps, batches; /* largest number: ended steps of a process; micro-batches of a step */
+		struct sentence lost;    /* answer_say_lost; "": nothing is lost */
 	} a, b;
 };
 
