@@ -490,7 +490,8 @@ def in_valgrind():
 def anonymous_kib(pid):
     with contextlib.suppress(OSError):
         with open("/proc/%d/status" % pid) as file:
-            return int(re.search(r"RssAnon:\s+(\d+)", file.read())[1])
+            found = re.search(r"RssAnon:\s+(\d+)", file.read())  # a process that has ended and was not waited for has none
+            return int(found[1]) if found else 0
     return 0
 
 
@@ -503,7 +504,7 @@ def keep_for_long():
         seen = []
         while run.process.poll() is None:
             time.sleep(KEEP_MINUTES * 60 / 200)
-            if run.process.poll() is None and run.collectors():
+            with contextlib.suppress(IndexError):  # the collector ends at any moment
                 seen.append((anonymous_kib(run.target()), anonymous_kib(run.collectors()[0])))
         status = run.process.wait()
         made = run.counter.read()[1]
