@@ -16,6 +16,8 @@
 #define LOGITS_MAX 2u          /* logits at one place for one loss, at most */
 #define TABLES_MOST 8u         /* embeddings and heads of one size: of four models, at most */
 #define VECTORS_MIN 8u         /* vectors of the width for each table, if there are several models */
+#define SPARE (1u << 20)       /* bytes: PyTorch splits off no smaller rest of a segment */
+#define SPARE_ROW (1u << 15)   /* bytes: with shorter rows, chance finds some number of tokens */
 #define SPARE_FROM (64u << 20) /* bytes: smaller tensors are not compared with tables of inexact size */
 #define TRIED_MOST (1u << 24)  /* tables of inexact size that a process tries: about a second */
 #define WIDTHS_MIN 3u          /* least number of weights of a size, if the size depends on the model's width */
@@ -186,7 +188,7 @@ static int is_rare(const struct category_sizes *sizes, uint32_t table, uint64_t 
 /* Bytes by which a table can be smaller than its block: PyTorch takes whole segments for 10 MiB and more, and splits off no rest up to 1 MiB. */
 static uint64_t spare_of(uint64_t table, uint64_t bytes, uint64_t row)
 {
-	return table >= 10u << 20 && table % (2u << 20) == 0 && bytes >= SPARE_FROM && row >= SQUARE_ROW_MIN ? 1u << 20
+	return table >= 10u << 20 && table % (2u << 20) == 0 && bytes >= SPARE_FROM && row >= SQUARE_ROW_MIN ? SPARE
 													     : 0;
 }
 
@@ -230,6 +232,14 @@ static int fits_table(struct category_sizes *sizes, uint64_t bytes, uint32_t tab
 	return best.sure != 0;
 }
 
+/* Whether a block has `rest` bytes beside its tensor. Blocks with more than BLOCK such bytes are those of spare_of, with long rows only. */
+static int is_rest(uint64_t bytes, uint64_t row, uint64_t rest)
+{
+	if (rest < BLOCK)
+		return !rest || bytes % BLOCK == 0;
+	return rest <= SPARE && row >= SPARE_ROW && bytes >= SPARE_FROM && bytes % (2 * SPARE) == 0;
+}
+
 int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t words, uint64_t width, uint64_t figure[3])
 {
 	static const uint64_t elements[] = { 4, 2 };
@@ -240,16 +250,17 @@ int sizes_logits(const struct category_sizes *sizes, uint64_t bytes, uint64_t wo
 		return 0;
 	for (i = 0; i < MT_ARRAY_SIZE(elements); i++) {
 		row = words * elements[i];
-		tokens = bytes / row;
 		rest = bytes % row;
-		if (tokens < TOKENS_MIN || tokens > UINT32_MAX || (rest && (rest >= BLOCK || bytes % BLOCK)))
-			continue;
-		if (!seen_rounded(sizes, tokens * width * 4) && !seen_rounded(sizes, tokens * width * 2))
-			continue;
-		figure[0] = tokens;
-		figure[1] = words;
-		figure[2] = elements[i];
-		return 1;
+		for (tokens = bytes / row; tokens >= TOKENS_MIN && is_rest(bytes, row, rest); tokens--, rest += row) {
+			if (tokens > UINT32_MAX || (rest >= BLOCK && !seen_rounded(sizes, tokens * TOKEN_BYTES)))
+				continue;
+			if (!seen_rounded(sizes, tokens * width * 4) && !seen_rounded(sizes, tokens * width * 2))
+				continue;
+			figure[0] = tokens;
+			figure[1] = words;
+			figure[2] = elements[i];
+			return 1;
+		}
 	}
 	return 0;
 }

@@ -86,6 +86,27 @@ TEST(tokens_times_vocabulary)
 	CHECK(sizes_of_layer(sizes, 512 * 256 * 2, 256, 64));
 	CHECK(!sizes_of_layer(sizes, 512 * 256 * 4, 256, 64));
 	CHECK(!sizes_logits(sizes, UINT64_MAX, UINT64_MAX, UINT64_MAX, figure));
+	CHECK(!sizes_logits(sizes, UINT64_MAX, UINT32_MAX, UINT32_MAX, figure));
+	free(sizes);
+}
+
+/* 2,048 tokens of 151,936 words in 16 bits: 593.5 MiB in a block of 594. Tokens with numbers of their own make it sure; short rows never do. */
+TEST(logits_in_a_larger_block)
+{
+	struct category_sizes *sizes = calloc(1, sizeof(*sizes));
+	uint64_t figure[3];
+
+	CHECK(sizes != NULL);
+	sizes_number(sizes, 2048 * 896 * 2);
+	CHECK(!sizes_logits(sizes, 594ull << 20, 151936, 896, figure));
+	sizes_number(sizes, 2048 * 8);
+	CHECK(sizes_logits(sizes, 594ull << 20, 151936, 896, figure));
+	CHECK(figure[0] == 2048 && figure[1] == 151936 && figure[2] == 2);
+	CHECK(!sizes_logits(sizes, 596ull << 20, 151936, 896, figure)); /* more than 1 MiB is split off */
+	CHECK(!sizes_logits(sizes, (594ull << 20) - 512, 151936, 896, figure));
+	CHECK(!sizes_logits(sizes, 2048ull * 16000 * 2 + (1 << 19), 16000, 896, figure)); /* 62.5 MiB: small */
+	CHECK(!sizes_logits(sizes, 94ull << 20, 12000, 896,
+			    figure)); /* 2,048 of these words have 93.75 MiB in 4 bytes */
 	free(sizes);
 }
 
