@@ -80,8 +80,8 @@ static void add_asked(struct find *find)
 	for (site = scene->site; site < end; site++)
 		if (is_alike(scene, site) && (!most || site->at[SCENE_NOW] > most->at[SCENE_NOW]))
 			most = site;
-	if (!is_named && !most)
-		return;
+	if ((!is_named && !most) || request->phase == MT_PHASE_OPTIMIZER)
+		return; /* a state of the head can have the size of logits */
 	candidate = find_add_request(find);
 	candidate->category = MT_CATEGORY_LOGITS;
 	candidate->known = is_named ? SCENE_RULE : SCENE_PROBABLE;

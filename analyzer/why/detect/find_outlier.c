@@ -1,8 +1,10 @@
 /* A piece that is much larger than earlier pieces of the same place: one long sequence, or one large batch. */
 #include "detectors.h"
 
-#define USUAL 125 /* percent of the place's largest earlier piece: padding alone causes less */
-#define OTHER 32  /* times: a batch is not this much larger than the one before */
+#define USUAL 125                 /* percent of the place's largest earlier piece: padding alone causes less */
+#define OTHER 32                  /* times: a batch is not this much larger than the one before */
+#define CUBLAS (8320u << 10)      /* bytes of cuBLAS's workspace as PyTorch sets it (":4096:2:16:8") */
+#define CUBLAS_HOPPER (32u << 20) /* the same on GPUs since Hopper */
 
 /* Whether the size follows the batch. Sizes of weights and optimizer states do not. */
 static int is_of_batch(enum mt_phase phase, enum mt_category category)
@@ -12,11 +14,12 @@ static int is_of_batch(enum mt_phase phase, enum mt_category category)
 					     SCENE_SET(KV_CACHE));
 }
 
-/* Small earlier pieces of a run without steps are of other operations on the line: a kernel's workspace, for example. */
+/* Small earlier pieces of a run without steps are of other operations on the line. A matrix product takes and frees cuBLAS's workspace there. */
 static int is_unusual(const struct scene *scene, uint64_t now, uint64_t before)
 {
 	return before && now / USUAL > before / 100 &&
-	       (scene->process[scene->request.process].steps || now / OTHER <= before);
+	       (scene->process[scene->request.process].steps ||
+		(now / OTHER <= before && before != CUBLAS && before != CUBLAS_HOPPER));
 }
 
 /* Weak evidence: less than twice the earlier size, as in random batches, or an excess below a tenth of the device. */
