@@ -268,6 +268,14 @@ static uint32_t branch_of(const struct find *find)
 	return node;
 }
 
+/* Whether two telling nodes are calls of one line from one caller: the layers of a model are nodes of their own. */
+static int is_same_line(const struct scene *scene, uint32_t one, uint32_t two)
+{
+	return one == two ||
+	       (one != SCENE_NONE && two != SCENE_NONE && scene->node[one].frame == scene->node[two].frame &&
+		scene_telling(scene, scene->node[one].parent) == scene_telling(scene, scene->node[two].parent));
+}
+
 /* Makes one candidate of the slice's bytes in its largest branch and at its telling node (how->whole: of all bytes), and takes them out of find->take. */
 static struct candidate *make_group(struct find *find, const struct find_how *how, const struct slice *slice)
 {
@@ -280,8 +288,9 @@ static struct candidate *make_group(struct find *find, const struct find_how *ho
 	candidate->need = how->need;
 	for (i = 0; i < scene->sites; i++) {
 		its = scene->site[i].node;
-		if (!is_in_slice(find, slice, i) || (!how->whole && its != branch && !scene_is_in(scene, its, branch) &&
-						     (told == SCENE_NONE || scene_telling(scene, its) != told)))
+		if (!is_in_slice(find, slice, i) ||
+		    (!how->whole && its != branch && !scene_is_in(scene, its, branch) &&
+		     (told == SCENE_NONE || !is_same_line(scene, told, scene_telling(scene, its)))))
 			continue;
 		find_part(find, candidate, (uint32_t)i, find->take[i]);
 		candidate->expected += find->expect[i];
@@ -290,6 +299,8 @@ static struct candidate *make_group(struct find *find, const struct find_how *ho
 	find_describe(find, candidate);
 	if (how->whole)
 		candidate->node = branch;
+	else if (told != SCENE_NONE && scene_is_in(scene, told, candidate->node))
+		candidate->node = told;
 	return candidate;
 }
 
