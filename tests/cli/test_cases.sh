@@ -61,14 +61,18 @@ same_ranking() { ranking oom >of.oom && [ "$(wc -l <of.oom)" -gt 5 ] && ranking 
 check "advise --why: the ranking of oom" same_ranking
 
 lists() { mkdir lists && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/lists.case" lists && "$memana" oom --json lists/*.zst >lists.json && json lists.json "$1"; }
-check "outputs in lists are kept for no backward" lists \
-	"(d['causes'][0]['id'], d['causes'][0]['facts']['pieces']) == ('largest', 80) and all(c['action_id'] != 'no-grad' for c in d['causes'])"
+check "outputs in lists grow, and are kept for no backward" lists \
+	"(d['causes'][0]['id'], d['causes'][0]['facts']['pieces']) == ('grows', 80) and all(c['action_id'] != 'no-grad' for c in d['causes'])"
 
 # first CASE CAUSE...: of the first cause of alone/CASE: id, bytes in MiB, action, pid, place
 first() {
 	mkdir "of.$1" && "$BUILD/cases/make_case" "$SRC/tests/cases/alone/$1.case" "of.$1" && "$memana" oom --json "of.$1"/*.zst >of.json &&
 		json of.json "[(c['id'], c['bytes'] >> 20, c['action_id'], c['pid'], c['place']['place']) for c in d['causes']][0] == $2"
 }
+check "outputs that a trainer keeps outside of its steps grow" first kept-outputs "('grows', 20400, 'drop-reference', 4100, 'functional.py:1900')"
+check "cuBLAS's workspace is no smaller batch" first workspace "('largest', 20000, 'checkpoint', 4100, 'net.py:24')"
+layers() { first layers "('logits', 6144, 'chunk-logits', 4100, 'net.py:60')" && json of.json "[(c['bytes'] >> 20, c['place']['place'], c['facts']['pieces']) for c in d['causes'][1:2]] == [(9200, 'net.py:24', 8)]"; }
+check "the layers of one line are one row" layers
 check "an attempt that failed holds its tensors in the next one" first retry "('unneeded', 8300, 'release-own', 4100, 'net.py:24')"
 check "compiled code: one row at the line that calls it" first compiled "('no_backward', 16800, 'no-grad', 4100, 'run.py:30')"
 training_cache() { first training-cache "('outlier', 14400, 'fewer-tokens', 4100, 'modeling_llama.py:175')" && json of.json "all(c['id'] != 'unneeded' for c in d['causes'])"; }

@@ -105,8 +105,9 @@ TEST(logits_in_a_larger_block)
 	CHECK(!sizes_logits(sizes, 596ull << 20, 151936, 896, figure)); /* more than 1 MiB is split off */
 	CHECK(!sizes_logits(sizes, (594ull << 20) - 512, 151936, 896, figure));
 	CHECK(!sizes_logits(sizes, 2048ull * 16000 * 2 + (1 << 19), 16000, 896, figure)); /* 62.5 MiB: small */
-	CHECK(!sizes_logits(sizes, 94ull << 20, 12000, 896,
-			    figure)); /* 2,048 of these words have 93.75 MiB in 4 bytes */
+	sizes_number(sizes, 16384 * 896 * 2);
+	sizes_number(sizes, 16384 * 8);
+	CHECK(!sizes_logits(sizes, 126ull << 20, 2000, 896, figure)); /* 125 MiB: rows of 8,000 bytes are short */
 	free(sizes);
 }
 

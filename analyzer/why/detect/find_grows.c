@@ -3,6 +3,7 @@
  *
  *     steps, spans   the resident blocks were allocated in three or more rounds (scene.h)
  *     minutes        no step ends: the allocations span more time than one forward, or are more than the layers of any model
+ *     lists          a pass without a backward keeps many pieces of few places
  *
  * A series is the blocks of one stack and category. All series of a process are one cause: the bytes that stay after each round.
  */
@@ -16,6 +17,9 @@
 #define BIRTHS 8 /* least number of allocations in a series without rounds, and of rounds in a start */
 #define LONG ((int64_t)30 * 1000000000) /* ns: more than one forward takes */
 #define LAYERS 400                      /* more layers than any model has */
+#define LISTED 32                       /* pieces of a list, at least: fewer can be the layers of one forward */
+#define LIST_FREES 2                    /* pieces that forwards free for each one in lists, at least */
+#define PLACES 3                        /* places of lists, at most */
 
 #define MADE_ONCE                                                                                    \
 	(SCENE_SET(WEIGHTS) | SCENE_SET(KV_CACHE) | SCENE_SET(GRAPHS) | SCENE_SET(OPTIMIZER_STATE) | \
@@ -129,6 +133,48 @@ static void take_block(struct find *find, struct series *series, const struct sc
 	series->counted += bytes;
 }
 
+/* ---- lists ---- */
+
+static int is_of_pass(const struct scene *scene, const struct scene_site *site)
+{
+	return find_is_own(scene, site) && !mt_phase_is_early(site->phase) && !site->engine &&
+	       scene_is_of(site->category, SCENE_OF_FORWARD | SCENE_SET(OTHER)) &&
+	       !((site->tags ^ scene_tags(scene, scene->request.node)) & MT_TAG_BIT(EVALUATION));
+}
+
+/* Whether the series can be a list that the pass of the request fills. Small pieces that a place frees are of other operations. */
+static int may_be_list(const struct scene *scene, const struct series *series)
+{
+	const struct scene_site *site = series->blocks ? &scene->site[series->first.site] : NULL;
+	const struct scene_process *process = site ? &scene->process[site->process] : NULL;
+
+	return series->blocks >= LISTED && (process->steps >= ROUNDS - 1 || process->who == MT_WHO_MODEL) &&
+	       (series->blocks > 2 * site->freed || (!process->steps && site->most_before < site->least / 2)) &&
+	       site->phase != MT_PHASE_BACKWARD && site->phase != MT_PHASE_OPTIMIZER && is_of_pass(scene, site);
+}
+
+/* Lists are at few places, and their forwards free many pieces for each one in a list. Autograd keeps pieces of many places. */
+static void judge_lists(const struct scene *scene, struct series *series)
+{
+	uint32_t told, last = 0;
+	uint64_t kept = 0, freed = 0, places = 0;
+	size_t i;
+
+	for (i = 0; i < scene->sites; i++) {
+		freed += is_of_pass(scene, &scene->site[i]) ? scene->site[i].freed : 0;
+		if (!may_be_list(scene, &series[i]))
+			continue;
+		kept += series[i].blocks;
+		told = scene_telling(scene, scene->site[i].node);
+		told = told == SCENE_NONE ? told : scene->node[told].frame;
+		places += !places || told != last; /* the layers of one model follow each other */
+		last = told;
+	}
+	for (i = 0; i < scene->sites && places <= PLACES && freed > kept * LIST_FREES; i++)
+		if (!series[i].times && may_be_list(scene, &series[i]))
+			series[i].times = series[i].blocks;
+}
+
 static void take_all(struct find *find, struct series *series, const uint32_t *number)
 {
 	const struct scene *scene = find->scene;
@@ -140,6 +186,7 @@ static void take_all(struct find *find, struct series *series, const uint32_t *n
 		add_block(&series[number[block->site]], scene, block);
 	for (i = 0; i < scene->sites; i++)
 		judge(scene, &series[i]);
+	judge_lists(scene, series);
 	for (block = packed_first(&walk, &scene->blocks); block; block = packed_next(&walk))
 		if (series[number[block->site]].times)
 			take_block(find, &series[number[block->site]], block);
