@@ -5,8 +5,8 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define LOOKED_AT 8u   /* parts with the same moves that a new part is compared with */
-#define LOOKS_MOST 64u /* for each move, and LOOKS_FREE */
+#define LOOKED_AT 8u   /* earlier parts with equal moves that a new part is compared with, at most */
+#define LOOKS_MOST 64u /* sites read for each move, on average, after the first LOOKS_FREE */
 #define LOOKS_FREE (1u << 24)
 #define MARKS 2u /* newest failed requests of the framework, and of the driver */
 
@@ -16,32 +16,32 @@ struct holding {
 	uint64_t bytes, count;
 };
 
-/* A step, or what lies between two. */
+/* The moves of one step, or between two steps. */
 struct part {
 	uint64_t hash; /* hash of sites and phases */
 	struct course_move *move;
 	uint32_t moves;
 	struct holding *begin; /* holdings before the first move, by site */
 	uint32_t holdings;
-	int64_t time; /* time of the move before */
+	int64_t time; /* time of the newest move before the part */
 };
 
 /* A failed request. */
 struct mark {
-	uint32_t oom; /* its number, from 1; 0: none */
+	uint32_t oom; /* number of the request, from 1; 0: none */
 	int64_t time;
-	const struct course_move *part; /* the moves of the part that has it; NULL: the open one */
-	uint32_t at;                    /* moves of the part before it */
+	const struct course_move *part; /* moves of the part in which the request failed; NULL: the open part */
+	uint32_t at;                    /* number of moves of that part before the request */
 };
 
 struct sums {
-	uint64_t bytes, count; /* a hostile trace can make them wrap */
+	uint64_t bytes, count; /* both wrap in a hostile trace */
 };
 
 struct of_device {
-	struct part *part; /* those that are kept, by time */
+	struct part *part; /* kept parts, by time */
 	uint32_t parts, part_room;
-	struct course_move *open; /* moves since */
+	struct course_move *open; /* moves after the newest kept part */
 	uint32_t opens, open_room;
 	uint32_t first;        /* index of the first open move of the newest change */
 	struct holding *begin; /* holdings before the open part */
@@ -66,13 +66,13 @@ struct course {
 	struct span *span; /* the span in which the open parts begin, and the spans after it */
 	uint32_t spans, span_room;
 	uint32_t step;         /* step of the newest span */
-	uint64_t event;        /* events so far that moved something */
-	uint64_t room;         /* moves and holdings that are kept */
-	uint64_t moves, looks; /* all moves; sites that were looked at for what they hold */
+	uint64_t event;        /* number of events with moves, so far */
+	uint64_t room;         /* number of kept moves and holdings */
+	uint64_t moves, looks; /* moves so far; sites whose holdings were read so far */
 	int64_t newest;        /* time of the newest move */
-	struct sums *now;      /* by site: what a part holds, or holds more than another one; zeroed between */
+	struct sums *now;      /* by site: holdings of a part, or differences of two parts; zero between calls */
 	uint32_t sites;
-	uint32_t *place; /* by site: its newest move among the open ones of its device; may be out of date */
+	uint32_t *place; /* by site: index of the site's newest open move on its device; may be out of date */
 	uint32_t places;
 };
 
@@ -119,7 +119,7 @@ void course_free(struct course *course)
 	free(course);
 }
 
-/* Room for one more of an array. 0, or there is no course any more. */
+/* Makes room for one more element of an array. 0; else the course is given up. */
 static int make_room(struct course *course, void *array, uint32_t count, uint32_t *room, size_t size)
 {
 	uint32_t wanted = *room ? *room * 2 : 64;
@@ -137,7 +137,7 @@ static int make_room(struct course *course, void *array, uint32_t count, uint32_
 	return 0;
 }
 
-/* Zeroed entries up to that of the site. 0, or there is no course any more. */
+/* Adds zeroed entries up to the site's own. 0; else the course is given up. */
 static int make_sums(struct course *course, struct sums **sums, uint32_t *sites, uint32_t most)
 {
 	struct sums *grown = *sites < most ? realloc(*sums, most * sizeof(*grown)) : *sums;
@@ -172,7 +172,7 @@ static struct of_device *device_at(struct course *course, uint32_t device)
 	return &grown[device];
 }
 
-/* The entry of the site in course->place. NULL: there is no course any more. */
+/* Returns the site's entry of course->place. NULL: the course was given up. */
 static uint32_t *place_of(struct course *course, uint32_t site)
 {
 	uint32_t most = site < 32 ? 64 : site < UINT32_MAX / 2 ? site * 2 : UINT32_MAX;
@@ -191,13 +191,13 @@ static uint32_t *place_of(struct course *course, uint32_t site)
 	return &course->place[site];
 }
 
-/* The move of the site in the running change. NULL: there is none. */
+/* Returns the site's move in the running change, or NULL. */
 static struct course_move *find_move(struct of_device *of, uint32_t site, uint32_t place)
 {
 	return place >= of->first && place < of->opens && of->open[place].site == site ? &of->open[place] : NULL;
 }
 
-/* All moves during one event are one change. */
+/* Adds a move. All moves of one event form one change. */
 static void add(struct course *course, const struct course_move *one)
 {
 	struct of_device *of = device_at(course, course->analysis->attribution.site[one->site].key.device);
@@ -249,13 +249,13 @@ void course_reached(struct course *course, uint32_t device, int oom)
 	failed = &analysis->oom[analysis->ooms - 1];
 	of = device_at(course, device);
 	mark = of ? &of->mark[failed->kind == MT_TENSOR_OOM] : NULL;
-	if (mark && mark->oom != analysis->ooms) /* not one of those that are only counted */
+	if (mark && mark->oom != analysis->ooms) /* a failed request that the analysis has counted but not stored */
 		*mark = (struct mark){ .oom = analysis->ooms, .time = failed->time, .at = of->opens };
 }
 
 /* ---- parts ---- */
 
-/* The phase at the time, as memana advise finds it: that of the newest stretch that has begun. */
+/* Returns the phase at a time by the rule of memana advise: the newest span that began before. */
 static uint8_t phase_at(const struct course *course, int64_t time, uint32_t *at)
 {
 	if (!course->spans)
@@ -282,7 +282,7 @@ static uint64_t hash_of(const struct course *course, const struct course_move *m
 	return hash;
 }
 
-/* Adds what is held, or (sign -1) takes it away. */
+/* Adds the holdings to the sums; sign -1 subtracts. */
 static void hold(struct sums *sums, const struct holding *holding, uint32_t holdings, int sign)
 {
 	uint32_t i;
@@ -299,9 +299,9 @@ static void apply(struct sums *sums, const struct course_move *move)
 	sums[move->site].count += (uint64_t)(int64_t)move->count;
 }
 
-enum { HOLDS_LESS = 1, HOLDS_MORE = 2 }; /* bits: no more anywhere; no less anywhere */
+enum { HOLDS_LESS = 1, HOLDS_MORE = 2 }; /* bits: the first part holds more at no site; holds less at no site */
 
-/* `more`: what the first part holds at a site more than the other one. */
+/* `more`: bytes of the first part at a site, minus bytes of the second part. */
 static int compare_site(const struct sums *more)
 {
 	int64_t bytes = (int64_t)more->bytes, count = (int64_t)more->count;
@@ -309,7 +309,7 @@ static int compare_site(const struct sums *more)
 	return (bytes <= 0 && count <= 0 ? HOLDS_LESS : 0) | (bytes >= 0 && count >= 0 ? HOLDS_MORE : 0);
 }
 
-/* Equal moves at one site change nothing of what one part holds more. Most moves are such. */
+/* Equal moves at one site change no difference of the two parts, and most moves are equal. */
 static int compare_moves(struct sums *more, const struct course_move *one, const struct course_move *other,
 			 uint32_t moves, int holds)
 {
@@ -327,7 +327,7 @@ static int compare_moves(struct sums *more, const struct course_move *one, const
 	return holds;
 }
 
-/* Forgets sites that two parts of the same hash hold, or move. */
+/* Sets the sums to zero for the sites that a part holds or moves. */
 static void forget(struct sums *more, const struct part *part, uint32_t moves)
 {
 	uint32_t i;
@@ -338,7 +338,7 @@ static void forget(struct sums *more, const struct part *part, uint32_t moves)
 		more[part->move[i].site] = (struct sums){ 0 };
 }
 
-/* Two parts with the same hash: whether the first holds less, or more, after each move. */
+/* Compares two parts of one hash after each move. Returns bits HOLDS_LESS and HOLDS_MORE. */
 static int compare(struct course *course, const struct part *one, const struct part *other)
 {
 	struct sums *more = course->now;
@@ -373,7 +373,7 @@ static void drop(struct course *course, struct of_device *of, uint32_t at)
 	memmove(&of->part[at], &of->part[at + 1], (--of->parts - at) * sizeof(*of->part));
 }
 
-/* Drops parts that hold no more than the new one at any time. 1: the new one holds no more than one of the others. */
+/* Drops each older part that never holds more than the new part. Returns 1 if the new part never holds more than an older part. */
 static int is_covered(struct course *course, struct of_device *of, const struct part *part)
 {
 	uint32_t i, looked = 0;
@@ -392,7 +392,7 @@ static int is_covered(struct course *course, struct of_device *of, const struct 
 	return 0;
 }
 
-/* Copies the holdings before the open part. */
+/* Returns a copy of the holdings before the open part. */
 static struct holding *take_holdings(const struct of_device *of, uint32_t *holdings)
 {
 	struct holding *begin;
@@ -407,7 +407,7 @@ static struct holding *take_holdings(const struct of_device *of, uint32_t *holdi
 	return begin;
 }
 
-/* The part takes the first `moves` of the open moves. 0, or there is no course any more. */
+/* Moves the first `moves` open moves into the part. 0; else the course is given up. */
 static int cut(struct course *course, struct of_device *of, struct part *part, uint32_t moves)
 {
 	uint32_t holdings, i;
@@ -443,7 +443,7 @@ static int cut(struct course *course, struct of_device *of, struct part *part, u
 	return 0;
 }
 
-/* Closes the open part of the device before `time`. The spans up to then are known. */
+/* Closes the open part of the device before `time`. All spans up to `time` are known. */
 static void close_part(struct course *course, uint32_t device, int64_t time)
 {
 	struct of_device *of = &course->device[device];
@@ -511,13 +511,13 @@ static void put_right(struct sums *now, uint32_t site, int64_t time, struct cour
 	*is = (struct sums){ 0 };
 }
 
-/* The change that brings the device from the end of a part (NULL: from nothing) to the begin of another one. */
+/* Adds the change from the end of part `from` (NULL: an empty device) to the begin of `part`. */
 static void go_to(struct course *course, const struct part *from, const struct part *part, struct course_moves *moves)
 {
 	uint32_t first = moves->moves, i;
 	struct sums *now = course->now;
 
-	hold(now, part->begin, part->holdings, -1); /* now: what is there and should not be */
+	hold(now, part->begin, part->holdings, -1); /* now: holdings that `part` does not have */
 	for (i = 0; from && i < from->holdings; i++)
 		put_right(now, from->begin[i].site, part->time, moves);
 	for (i = 0; from && i < from->moves; i++)
@@ -556,7 +556,7 @@ static void take_part(struct course *course, const struct of_device *of, const s
 	}
 }
 
-/* A request after the last move is in no part. */
+/* Sets the moment of a request that failed after the last move: no part contains the request. */
 static void take_last_mark(const struct of_device *of, uint32_t oom, struct course_moves *moves)
 {
 	const struct mark *mark;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-#define WINDOWS_MOST 3u /* the log of deaths: the newest, and what moments need */
+#define WINDOWS_MOST 3u /* size of the log of deaths, in windows: the newest deaths, and deaths that a moment needs */
 #define SPANS_MOST 65536u
 #define STEPS_MOST 65536u
 #define BEGINS_MOST (1u << 22)
@@ -59,7 +59,7 @@ void kept_free(struct kept *kept)
 	free(kept);
 }
 
-/* The array with room for one more. NULL: out of memory, or there are `most`: nothing is kept any more. */
+/* Returns the array with room for one more element. NULL: out of memory, or the array has `most`; then everything is given up. */
 static void *room_for(struct kept *kept, void *array, struct kept_list *list, size_t size, size_t most)
 {
 	size_t more = list->room ? list->room * 2 : 256;
@@ -78,7 +78,7 @@ static void *room_for(struct kept *kept, void *array, struct kept_list *list, si
 
 #define ROOM_FOR(kept, array, list, most) room_for(kept, (kept)->array, &(kept)->list, sizeof(*(kept)->array), most)
 
-/* The processes of the run are known by the first event. NULL: out of memory. */
+/* Called at the first event, when the processes of the run are known. NULL: out of memory. */
 static struct kept_process *add_processes(struct kept *kept)
 {
 	uint32_t windows = kept->analysis->processes < KEPT_WINDOWS ? kept->analysis->processes : KEPT_WINDOWS;
@@ -91,7 +91,7 @@ static struct kept_process *add_processes(struct kept *kept)
 	return kept->process;
 }
 
-/* NULL: nothing is kept. */
+/* Returns the entry of the process. NULL: everything was given up. */
 static inline struct kept_process *process_at(struct kept *kept, uint32_t process)
 {
 	if (!kept->process && (kept->none || !add_processes(kept)))
@@ -129,7 +129,7 @@ static int is_needed(const struct kept *kept, const struct kept_life *life, cons
 						 : kept_is_later(&death, &at->lost));
 }
 
-/* The newest birth tells the last place of a process. */
+/* Remembers the newest birth of a process: memana oom shows the last place that allocated. */
 static void note_newest(struct kept *kept, const struct kept_life *life)
 {
 	struct kept_process *process = &kept->process[kept_process_of(kept, life)];
@@ -146,7 +146,7 @@ void kept_note_logged(struct kept *kept)
 		note_newest(kept, &kept->life[i]);
 }
 
-/* Lets go what is older than the window and no moment needs. */
+/* Drops deaths that are older than the window and that no moment needs. */
 static void let_go(struct kept *kept)
 {
 	struct kept_life *life = kept->life;
@@ -166,7 +166,7 @@ static void let_go(struct kept *kept)
 	kept->lives.count = stays;
 }
 
-/* Moments that need more than the log has room for are given up. */
+/* Makes room in the log. Gives up the moments if they need more deaths than the log has room for. */
 static void make_room(struct kept *kept)
 {
 	int which;
@@ -179,7 +179,7 @@ static void make_room(struct kept *kept)
 	let_go(kept);
 }
 
-/* Each of these gives the place of one more life, to be filled. NULL: nothing is kept any more. */
+/* log_life, keep_survivor and keep_slept return the place for one more life; the caller fills it in. NULL: everything was given up. */
 static struct kept_life *log_life(struct kept *kept)
 {
 	struct kept_life *grown;
@@ -193,7 +193,7 @@ static struct kept_life *log_life(struct kept *kept)
 	return &grown[kept->lives.count++];
 }
 
-/* Survivors have the room that they take. */
+/* Allocations that are never freed have no limit but memory. */
 static struct kept_life *keep_survivor(struct kept *kept)
 {
 	struct kept_life *grown = ROOM_FOR(kept, stay, stays, SIZE_MAX / sizeof(*grown));
@@ -204,7 +204,7 @@ static struct kept_life *keep_survivor(struct kept *kept)
 	return &grown[kept->stays.count++];
 }
 
-/* Spans of a life can be counted one by one alone. */
+/* A tensor that lost or regained pages counts once for each span of its pages, and no sum can hold that. */
 static struct kept_life *keep_slept(struct kept *kept)
 {
 	struct kept_life *grown = ROOM_FOR(kept, slept, sleepers, KEPT_WINDOW);
@@ -217,7 +217,7 @@ static struct kept_life *keep_slept(struct kept *kept)
 
 /* ---- sums of deaths ---- */
 
-/* A new slot for the life's site and kind. NULL: out of memory. */
+/* Adds a slot for a site and a kind of lives. NULL: out of memory. */
 static struct kept_slot *add_slot(struct kept *kept, uint32_t site, uint32_t kind)
 {
 	struct kept_slot *grown = ROOM_FOR(kept, slot, slots, UINT32_MAX), *slot;
@@ -231,7 +231,7 @@ static struct kept_slot *add_slot(struct kept *kept, uint32_t site, uint32_t kin
 	return slot;
 }
 
-/* The slot of the life's site and kind. NULL: out of memory. */
+/* Returns the slot of the life's site and kind; adds a missing one. NULL: out of memory. */
 static struct kept_slot *enter_slot(struct kept *kept, const struct kept_life *life)
 {
 	uint32_t kind = kept_kind(life);
@@ -245,7 +245,7 @@ static struct kept_slot *enter_slot(struct kept *kept, const struct kept_life *l
 	return slot ? slot : add_slot(kept, life->site, kind);
 }
 
-/* The state at a moment is copied when the first death after it changes the slot. */
+/* Copies the slot's state at a moment before the first death after the moment changes the slot. */
 static void keep_state(const struct kept *kept, struct kept_slot *slot)
 {
 	int which;
@@ -281,7 +281,7 @@ static void note_size(struct kept_deaths *deaths, const struct kept_life *life)
 	deaths->largest_late = larger(deaths->largest_late, life->bytes);
 }
 
-/* Most lives are no larger than one that is older. */
+/* Adds a birth to the stairs, if it was larger than all earlier births; most births were not. */
 static void note_stair(struct kept_stairs *stairs, const struct kept_life *life)
 {
 	uint32_t at = stairs->count, end;
@@ -325,7 +325,7 @@ static uint8_t space_of(const struct mt_live *live)
 	return mt_space_name(live->flags) ? (uint8_t)live->flags : SPACE_UNKNOWN;
 }
 
-/* A life that is over, as the sink tells it. */
+/* An allocation that ended, with the sink's arguments. */
 struct gone {
 	const struct analysis_process *owner;
 	const struct mt_live *live;
@@ -334,7 +334,7 @@ struct gone {
 	uint8_t space, home, slept;
 };
 
-/* Fills the place itself, because a processor reads no words that were just written in parts: a copy would wait for the writes. */
+/* Writes straight into the final place: a copy would stall, because a processor cannot forward a word that was just written in parts. */
 static inline void fill(struct kept_life *life, const struct gone *gone)
 {
 	const struct mt_live *live = gone->live;
@@ -356,7 +356,7 @@ static inline void fill(struct kept_life *life, const struct gone *gone)
 	life->gone_time = gone->event ? analysis_time(gone->owner, gone->event->time) : 0;
 }
 
-/* The newest memory that was given back tells it, too. */
+/* Remembers the stack of the newest free that gave device memory back to the driver. */
 static void note_given_back(struct kept_process *process, const struct gone *gone, uint32_t free_node)
 {
 	if (!free_node || gone->space != MT_SPACE_DEVICE)
@@ -421,7 +421,7 @@ int kept_is_mapped(const struct kept *kept, const struct kept_mapping *mapping, 
 	return kept_is_between(&birth, &death, when);
 }
 
-/* Lets go the mappings that are older than the window, ended, and were not there at a moment. */
+/* Drops ended mappings that are older than the window and existed at no moment. */
 static void let_go_mappings(struct kept *kept)
 {
 	struct kept_mapping *mapping = kept->mapping;
@@ -439,7 +439,7 @@ static void let_go_mappings(struct kept *kept)
 	kept->mappings.count = stays;
 }
 
-/* More mappings than there is room for, all of them needed, give up everything. */
+/* If the needed mappings exceed the room, everything is given up. */
 void kept_unmapped(struct kept *kept, uint32_t process, const struct mt_live *live, const struct mt_event *event)
 {
 	const struct analysis_process *owner = &kept->analysis->process[process];
@@ -466,7 +466,7 @@ void kept_unmapped(struct kept *kept, uint32_t process, const struct mt_live *li
 
 /* ---- phases and steps ---- */
 
-/* Steps are numbered upwards; few begin again. */
+/* Notes the begin of a step, once for each number. Numbers nearly always rise, so the search starts at the end. */
 static void note_begin(struct kept *kept, struct kept_process *process, uint32_t step, int64_t time)
 {
 	struct kept_list list = { process->begins, process->begin_room };
@@ -523,7 +523,7 @@ int kept_has_step_before(const struct kept *kept, const struct kept_at *at)
 	return at->before_stays || !kept->steps_lost || kept->steps_lost + 1ull < at->step;
 }
 
-/* Whether a moment is compared with the step. */
+/* Whether a moment is compared with this step. */
 static int is_before_moment(const struct kept *kept, const struct kept_step *step)
 {
 	int which, is_before = 0;
@@ -533,7 +533,7 @@ static int is_before_moment(const struct kept *kept, const struct kept_step *ste
 	return is_before;
 }
 
-/* A peak in the beginning of a long run is compared with the step before, too. */
+/* Drops the older half of the step peaks, except those that a moment is compared with: a peak may be early in a long run. */
 static void let_go_steps(struct kept *kept)
 {
 	size_t i, stay = 0;
@@ -588,7 +588,7 @@ int kept_is_fuller(const struct analysis *analysis, uint32_t one, uint32_t other
 		return fullness(a) > fullness(b);
 	if (a->peak.bytes != b->peak.bytes)
 		return a->peak.bytes > b->peak.bytes;
-	if (a->known != b->known || a->index != b->index) /* as devices are numbered (store.c) */
+	if (a->known != b->known || a->index != b->index) /* in the order of device ids in the database (store.c) */
 		return a->known != b->known ? a->known : a->index < b->index;
 	return one < other;
 }

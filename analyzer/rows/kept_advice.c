@@ -7,13 +7,13 @@
 
 /* ---- on the way ---- */
 
-/* Sizes are numbered as by advise_run.c: births of the first computation, and later ones, end the numbers. */
+/* Whether the birth ends the numbering of sizes, as in advise_run.c: the first computation has begun. */
 static int is_computed(const struct site_key *key)
 {
 	return key->phase != MT_PHASE_INIT && (key->phase != MT_PHASE_OTHER || key->stack);
 }
 
-/* A size keeps its number: the newest one of a site is not looked up. */
+/* Returns the number of the size. The number of a site's newest size is remembered. */
 static uint8_t number_of(struct category_sizes *sizes, struct kept_site *site, uint64_t size)
 {
 	if (site->size != size) {
@@ -94,7 +94,7 @@ void kept_note_request(const struct kept *kept, struct kept_at *at, uint64_t req
 
 /* ---- at the end ---- */
 
-/* The oldest time that is asked for. */
+/* Returns the oldest time that advice asks for. */
 static struct kept_when since(const struct kept_request *request)
 {
 	if (request->ended[1].step)
@@ -122,7 +122,7 @@ static int is_of_step(const struct kept_at *at, const struct kept_life *life)
 	return found;
 }
 
-/* Lives that are there, and the newest ones, are lives of the moment already. */
+/* Whether a freed tensor belongs to moment->passed. Live tensors and the newest births are in moment->life already. */
 static int has_passed(const struct kept *kept, const struct kept_at *at, const struct kept_life *life)
 {
 	const struct site_key *key = &kept->analysis->attribution.site[life->site].key;

@@ -1,11 +1,11 @@
-/* The moment that is kept, when all events are known. */
+/* Finds the kept moment when all events are known. */
 #include "kept_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"
 
-#define OTHERS_MOST 256u /* handles that are alive and not mapped; each is looked for among all mappings */
+#define OTHERS_MOST 256u /* live handles without a mapping; each costs a search in all mappings */
 
 void kept_moment_release(struct kept_moment *moment)
 {
@@ -18,7 +18,10 @@ void kept_moment_release(struct kept_moment *moment)
 
 /* ---- which moment ---- */
 
-/* The request that is asked for: the newest that failed for good, else the newest that had its memory after all. NULL: none failed. */
+/*
+ * Returns the request that the answer is about: the newest that failed for good, else the newest that succeeded on a later try. NULL: no request
+ * failed.
+ */
 static const struct analysis_oom *failure_of(const struct kept *kept)
 {
 	const struct analysis *analysis = kept->analysis;
@@ -44,7 +47,7 @@ static uint32_t fullest(const struct kept *kept)
 	return found;
 }
 
-/* The event that makes the moment, and its device. 0: there is none. */
+/* Finds the event and the device of the moment. 0: none. */
 static int asked(const struct kept *kept, struct kept_when *when, uint32_t *device)
 {
 	const struct analysis *analysis = kept->analysis;
@@ -65,7 +68,7 @@ int kept_asked(const struct analysis *analysis, struct kept_when *when)
 	return asked(&(struct kept){ .analysis = analysis }, when, &device);
 }
 
-/* The moment that memana oom will ask for; KEPT_MOMENTS: it was not noted, or was given up. */
+/* Returns the moment that memana oom asks for; KEPT_MOMENTS: not noted, or given up. */
 static int choose(const struct kept *kept)
 {
 	const struct analysis_oom *oom = failure_of(kept);
@@ -86,17 +89,17 @@ struct finding {
 	const struct analysis_oom *oom; /* NULL: the peak */
 	enum kept_which which;
 	const struct kept_at *at;
-	const struct kept_process *process; /* which reached it, */
+	const struct kept_process *process; /* the process that reached the moment, */
 	const struct analysis_process *owner;
-	int64_t early_time; /* and the begin of its step: births of other processes before that are earlier */
+	int64_t early_time; /* and the begin of its step: earlier births of other processes count as births of earlier steps */
 	struct kept_when before;
 	uint32_t *number;       /* by slot: the number of its sum */
-	struct kept_when *peer; /* moments of other ranks, by process: */
-	size_t *peers;          /* those of a process begin at this number, and end where those of the next begin */
+	struct kept_when *peer; /* moments of other ranks, by process; process i has peers[i] to peers[i + 1] */
+	size_t *peers;          /* by process: index of its first moment in `peer` */
 	struct kept_moment *moment;
 };
 
-/* Calls `each` for all lives: those that stay, too. */
+/* Calls `each` for all lives, including lives that never end. */
 static void each_life(struct finding *find, void (*each)(struct finding *find, const struct kept_life *life))
 {
 	const struct kept *kept = find->kept;
@@ -113,7 +116,7 @@ static int is_there(const struct finding *find, const struct kept_life *life)
 	return kept_is_alive(find->kept, life, &find->at->when);
 }
 
-/* Whether lives of the site are of the place that asked. */
+/* Whether the site's stack is at the place of the request. */
 static int is_asker(const struct finding *find, uint32_t site)
 {
 	const struct site_key *key = &find->kept->analysis->attribution.site[site].key;
@@ -206,7 +209,7 @@ static int find_same_place(struct finding *find)
 	    certain = -MT_E_MEMORY;
 	struct call_span *span = find_spans(find, all ? &begin : &find->at->lost, &spans);
 
-	/* The waking of a tensor counts as a call, too. */
+	/* A tensor that wakes up counts as a call of its place. */
 	for (i = 0; i < kept->sleepers.count; i++)
 		wakes |= is_asker(find, kept->slept[i].site);
 	if (call && span && wakes)
@@ -246,7 +249,7 @@ static int is_higher_step(const struct kept_step *one, const struct kept_step *t
 	return one->process < two->process;
 }
 
-/* The peak of the device in the step, of all processes that did something in it. NULL: there is none. */
+/* Returns the peak of the device in the step, over all processes that worked in the step. NULL: none. */
 static const struct kept_step *highest_in(const struct kept *kept, uint32_t device, uint32_t number)
 {
 	const struct kept_step *step, *highest = NULL;
@@ -258,7 +261,7 @@ static const struct kept_step *highest_in(const struct kept *kept, uint32_t devi
 	return highest;
 }
 
-/* 1; 0: the peak of the step before is not known. */
+/* Takes the peak of the step before as reference. 1; 0: unknown. */
 static int find_step_before(struct finding *find)
 {
 	uint32_t before = find->at->step - 1;
@@ -274,7 +277,7 @@ static int find_step_before(struct finding *find)
 	return 1;
 }
 
-/* 1; 0: the reference is older than what is known, or later than the moment; -MT_E_MEMORY. */
+/* Finds the reference of the moment. 1; 0: the reference is older than the kept lives, or later than the moment; -MT_E_MEMORY. */
 static int find_reference(struct finding *find)
 {
 	int certain = find->oom && find->oom->stack ? find_same_place(find) : 1;
@@ -288,7 +291,7 @@ static int find_reference(struct finding *find)
 	return certain;
 }
 
-/* 1; 0: the begin of the step is not known. It counts where there are steps, and lives of other processes. */
+/* Finds the begin of the step. 1; 0: unknown, though the run has steps and other processes and needs it. */
 static int find_early_time(struct finding *find)
 {
 	const struct kept_begin *begin = begin_of(find->process, find->at->step);
@@ -311,7 +314,7 @@ static void add_peer(struct finding *find, size_t *count, int64_t time, uint32_t
 	find->peer[(*count)++] = (struct kept_when){ time, process, seq };
 }
 
-/* The end of the process, and the peak of another GPU in the step. 1; 0: its lives at the peak are not known. */
+/* Adds two moments of another rank: the end of its process, and the peak of its GPU in the step. 1; 0: some lives at the peak are unknown. */
 static int find_peer(struct finding *find, uint32_t process, size_t *count)
 {
 	const struct kept *kept = find->kept;
@@ -340,7 +343,7 @@ static int find_peer(struct finding *find, uint32_t process, size_t *count)
 	return known;
 }
 
-/* 1; 0: not all is known; -MT_E_MEMORY. */
+/* 1; 0: some figures are unknown; -MT_E_MEMORY. */
 static int find_peers(struct finding *find)
 {
 	const struct analysis *analysis = find->kept->analysis;
@@ -365,7 +368,7 @@ static int find_peers(struct finding *find)
 	return known || !count;
 }
 
-/* Whether it is compared, as another rank's. */
+/* Whether another rank had the allocation alive at one of its moments. */
 static int is_peers(const struct finding *find, const struct kept_life *life)
 {
 	uint32_t process = kept_process_of(find->kept, life);
@@ -399,7 +402,7 @@ static void take_life(struct finding *find, const struct kept_life *life)
 		find->moment->life[find->moment->lives++] = *life;
 }
 
-/* The life by itself, or what is told of it beside, among the sorted lives. */
+/* Adds the newest life of a process. If the sorted lives have it already, only its free stack is added. */
 static void take_newest(struct kept_moment *moment, uint32_t lives, const struct kept_life *newest)
 {
 	struct kept_life *found = bsearch(newest, moment->life, lives, sizeof(*newest), by_birth);
@@ -437,7 +440,7 @@ static int take_lives(struct finding *find)
 
 /* ---- sums ---- */
 
-/* Bytes of the largest birth before the step of the moment; *known 0: it is not known. */
+/* Returns the bytes of the largest allocation before the step of the moment. Sets *known to 0 if unknown. */
 static uint64_t largest_earlier(const struct finding *find, uint32_t process, const struct kept_deaths *deaths,
 				int *known)
 {
@@ -475,7 +478,7 @@ static struct kept_sum sum_of(const struct finding *find, const struct kept_slot
 	};
 }
 
-/* A birth before the moment without a death and without a row: it is on another device, or its process is over. */
+/* Counts an allocation before the moment that has no death and no row: it is on another device, or its process has ended. */
 static void add_birth(struct kept_sum *sum, const struct kept_life *life, const struct finding *find)
 {
 	int is_own = kept_process_of(find->kept, life) == find->at->when.process;
@@ -486,7 +489,7 @@ static void add_birth(struct kept_sum *sum, const struct kept_life *life, const 
 		sum->largest = life->bytes;
 }
 
-/* The sums of all kinds of lives that count. */
+/* Adds a life to the sum of its site and kind, if the kind counts as memory in use. */
 static void add_life(struct finding *find, const struct kept_life *life)
 {
 	const struct kept *kept = find->kept;
@@ -506,7 +509,7 @@ static void add_life(struct finding *find, const struct kept_life *life)
 	}
 }
 
-/* In the order of the slots: *number has the number of each. 1; 0: not all is known; -MT_E_MEMORY. */
+/* Makes the sums in the order of the slots; find->number has the number of each. 1; 0: some figures are unknown; -MT_E_MEMORY. */
 static int take_sums(struct finding *find)
 {
 	const struct kept *kept = find->kept;
@@ -567,7 +570,10 @@ static const struct kept_mapping *any_mapping(const struct kept *kept, const str
 	return NULL;
 }
 
-/* `handle`: those of the mappings at the moment, sorted. 1; 0: a handle was mapped, and its mappings are not known. */
+/*
+ * Adds a mapping for each live handle that has none at the moment. `handle`: handles of the mappings at the moment, sorted. 1; 0: a handle was
+ * mapped, and no mapping is known.
+ */
 static int take_others(struct finding *find, const struct handle *handle)
 {
 	struct kept_moment *moment = find->moment;
@@ -589,7 +595,7 @@ static int take_others(struct finding *find, const struct handle *handle)
 	return 1;
 }
 
-/* 1; 0: not all are known; -MT_E_MEMORY. */
+/* 1; 0: some mappings are unknown; -MT_E_MEMORY. */
 static int take_mappings(struct finding *find)
 {
 	const struct kept *kept = find->kept;
@@ -614,7 +620,7 @@ static int take_mappings(struct finding *find)
 	return known;
 }
 
-/* 1; 0: not all is known; -MT_E_MEMORY. */
+/* 1; 0: some figures are unknown; -MT_E_MEMORY. */
 static int fill(struct finding *find)
 {
 	int known = find_reference(find);

@@ -1,4 +1,4 @@
-/* kept_impl.h - what kept.c notes on the way, and kept_find.c reads at the end. */
+/* kept_impl.h - the notes that kept.c makes during the pass, and that kept_find.c reads at the end. */
 #ifndef MEMANA_KEPT_IMPL_H
 #define MEMANA_KEPT_IMPL_H
 
@@ -13,22 +13,22 @@ struct kept_ended {
 
 /* Facts of a failed request for memana advise. */
 struct kept_request {
-	struct kept_ended ended[2]; /* the newest steps before it, newest first */
+	struct kept_ended ended[2]; /* the two newest steps before the request, newest first */
 	uint64_t tokens, words;
-	int open;       /* 1: nothing was computed up to it */
+	int open;       /* 1: the process had computed nothing before the request */
 	int disordered; /* 1: births and steps did not come in the order of their numbers */
 };
 
-/* The moments that can be the one in the end: a driver's refusal may turn out to be no failure. */
+/* Candidates for the kept moment. Three, because a later event may show that a driver's refusal was no failure. */
 enum kept_which { KEPT_TENSOR_OOM, KEPT_DRIVER_FAIL, KEPT_PEAK, KEPT_MOMENTS };
 
 struct kept_at {
 	int set;
-	uint32_t epoch; /* number of its newest setting, from 1 */
+	uint32_t epoch; /* number of the newest assignment of this candidate, from 1 */
 	uint32_t device, step;
-	int before_stays; /* 1: rows of the step before stay, however old */
+	int before_stays; /* 1: step peaks of the step before are kept, at any age */
 	struct kept_when when;
-	struct kept_when lost; /* deaths up to then may be missing from the log */
+	struct kept_when lost; /* deaths up to this event may be missing from the log */
 	struct kept_request request;
 };
 
@@ -40,29 +40,30 @@ struct kept_stairs {
 		uint64_t bytes;
 	} stair[KEPT_STAIRS];
 	uint32_t count;
-	int lost; /* there were more: nothing is known of times up to that of the first */
+	int lost; /* 1: the oldest stairs were dropped; nothing is known of times before the first one here */
 };
 
 /* Deaths of a site so far. */
 struct kept_deaths {
 	uint64_t count, home_count; /* home_count: in the step of the birth */
 	uint64_t largest;           /* bytes of the largest of all */
-	uint64_t largest_earlier; /* the same of births before the step of the newest death; `late` are in this step */
+	uint64_t largest_earlier; /* largest birth before the step of the newest death; `late`: largest birth in that step */
 	uint64_t largest_late;
 	uint32_t late_step;
 	struct kept_stairs stairs; /* unused in a run of one process */
 };
 
-/* Kinds of lives: bits of kept_slot.kind. */
+/* Bits of kept_slot.kind. */
 enum { KEPT_COUNTS = 1, KEPT_DIED = 2, KEPT_HOME = 4, KEPT_INSIDE = 8 };
 
-/* Deaths of lives of one site and kind: now, and when each moment was set. */
+/* The deaths of one site and kind: up to now, and up to each candidate moment. */
 struct kept_slot {
 	uint32_t site, kind;
-	uint32_t next;                /* the site's slot of another kind: its number from 1; 0: none */
-	uint32_t epochs;              /* kept.epochs when `epoch` was compared */
-	uint32_t epoch[KEPT_MOMENTS]; /* epoch of `was`; another one than the moment's: it was as it is now */
-	uint64_t births, most, least; /* all lives up to now; bytes of the largest and the smallest, 0: all are empty */
+	uint32_t next;                /* number of the site's next slot, of another kind, from 1; 0: none */
+	uint32_t epochs;              /* value of kept.epochs at the last comparison of `epoch` */
+	uint32_t epoch[KEPT_MOMENTS]; /* epoch of `was`; if the moment has another epoch, `now` is still its state */
+	uint64_t births;              /* births up to now */
+	uint64_t most, least; /* bytes of the largest and of the smallest, without empty ones; 0: all are empty */
 	struct kept_deaths now, was[KEPT_MOMENTS];
 };
 
@@ -86,15 +87,15 @@ struct kept_step {
 };
 
 struct kept_process {
-	struct kept_life newest,
-		given_back;       /* the newest birth, and the newest that was given back to the driver; seq 0: none */
-	uint64_t spans_lost;      /* spans up to this event are missing; 0: none */
-	struct kept_begin *begin; /* each step, by number */
+	struct kept_life newest;     /* the newest birth; seq 0: none */
+	struct kept_life given_back; /* the newest memory given back to the driver; seq 0: none */
+	uint64_t spans_lost;         /* spans up to this event were dropped; 0: none */
+	struct kept_begin *begin;    /* begins of all steps, by number */
 	size_t begins, begin_room;
-	struct kept_request now; /* without its figures */
-	uint64_t born;           /* its newest birth */
-	struct category_sizes *
-		sizes; /* sizes of tensors, NULL: no tensor yet; `weights` counts live tensors until the first computation */
+	struct kept_request now; /* without tokens and words */
+	uint64_t born;           /* number of the newest birth event */
+	/* Sizes of tensors; NULL: no tensor so far. `weights` counts live tensors until the first computation. */
+	struct category_sizes *sizes;
 };
 
 struct kept_site {
@@ -110,54 +111,54 @@ struct kept_list {
 
 struct kept {
 	const struct analysis *analysis;
-	uint32_t failure;       /* the request that is asked for; 0: the newest */
-	uint32_t only;          /* the process that makes the moment, from 1; 0: any */
-	int none;               /* nothing can be kept */
+	uint32_t failure;       /* number of the request that the answer is about; 0: the newest */
+	uint32_t only;          /* the one process that can reach the moment, from 1; 0: any */
+	int none;               /* 1: everything was given up */
 	size_t window;          /* deaths */
-	struct kept_life *life; /* by death: the newest, and those that a moment needs */
+	struct kept_life *life; /* by death: the newest, and the ones that a moment needs */
 	struct kept_list lives;
-	struct kept_when lost;  /* deaths up to then may be missing */
+	struct kept_when lost;  /* deaths up to this event may be missing */
 	struct kept_life *stay; /* never freed */
 	struct kept_list stays;
 	struct kept_life *slept;
 	struct kept_list sleepers;
-	struct kept_mapping *mapping; /* by their ends: the newest, and those that a moment needs or that stay */
+	struct kept_mapping *mapping; /* by end: the newest, the ones that a moment needs, and the ones that never end */
 	struct kept_list mappings;
 	struct kept_span *span; /* the newest */
 	struct kept_list spans;
 	struct kept_step *step; /* the newest */
 	struct kept_list steps;
-	uint32_t steps_lost; /* the highest number of a step of which rows are missing, 0: none; see before_stays */
+	uint32_t steps_lost; /* highest step with a dropped peak, 0: none; see before_stays */
 	struct kept_at at[KEPT_MOMENTS];
-	uint32_t epochs;        /* settings of all moments */
+	uint32_t epochs;        /* number of assignments of all candidates */
 	struct kept_slot *slot; /* by first death */
 	struct kept_list slots;
 	struct kept_site *site; /* by number */
 	size_t sites;
-	struct kept_process *process; /* those of the run, from the first call on; NULL before */
+	struct kept_process *process; /* by process of the run; NULL before the first call */
 	uint32_t processes;
 };
 
-/* Notes the newest births of all processes among the lives of the log. */
+/* Searches the log for the newest birth of each process. */
 void kept_note_logged(struct kept *kept);
 
-/* Whether all rows of the step before the moment are there. */
+/* Whether no step peak of the step before the moment was dropped. */
 int kept_has_step_before(const struct kept *kept, const struct kept_at *at);
 
-/* Notes for advice: a birth of the process, and the end of a step. 0 or -MT_E_MEMORY. */
+/* Notes for advice a birth of the process, or the end of a step. 0 or -MT_E_MEMORY. */
 int kept_note_birth(struct kept *kept, struct kept_process *of, const struct mt_live *live);
 void kept_note_ended(const struct kept *kept, struct kept_process *of, const struct mt_event *event);
 
-/* Fills at->request, when the request has failed. */
+/* Fills in at->request after the request has failed. */
 void kept_note_request(const struct kept *kept, struct kept_at *at, uint64_t requested);
 
-/* A tensor of the process is gone. Its site is known. */
+/* Notes the end of a tensor. Its site is known. */
 void kept_size_gone(const struct kept *kept, struct kept_process *process, const struct mt_live *live);
 
-/* After the lives of the moment: fills what advice asks for, if it is known. 0 or -MT_E_MEMORY. */
+/* After the lives of the moment: fills in the members for advice, if they are known. 0 or -MT_E_MEMORY. */
 int kept_find_advice(const struct kept *kept, const struct kept_at *at, int failed, struct kept_moment *moment);
 
-/* Whether the mapping is there at the moment. */
+/* Whether the mapping exists at the moment. */
 int kept_is_mapped(const struct kept *kept, const struct kept_mapping *mapping, const struct kept_when *when);
 
 /* The order of all events of the run. */
@@ -175,7 +176,7 @@ static inline uint32_t kept_process_of(const struct kept *kept, const struct kep
 	return kept->processes == 1 ? 0 : kept->analysis->attribution.site[life->site].key.process;
 }
 
-/* Memory that was never freed goes with its process; see query/alive.h. */
+/* Returns the end of a life. Memory that was never freed ends with its process; see query/alive.h. */
 static inline struct kept_when kept_end(const struct kept *kept, uint32_t process, int64_t time, uint64_t seq)
 {
 	const struct analysis_process *owner = &kept->analysis->process[process];
@@ -196,7 +197,7 @@ static inline struct kept_when kept_death(const struct kept *kept, const struct 
 	return kept_end(kept, kept_process_of(kept, life), life->gone_time, life->gone_seq);
 }
 
-/* Births and deaths at the moment itself are before it. */
+/* Whether a life contains the moment. Births and deaths by the event of the moment count as earlier. */
 static inline int kept_is_between(const struct kept_when *birth, const struct kept_when *death,
 				  const struct kept_when *when)
 {
@@ -213,13 +214,13 @@ static inline int kept_is_alive(const struct kept *kept, const struct kept_life 
 /* Makes room for the site. 0 or -MT_E_MEMORY. */
 int kept_add_site(struct kept *kept, uint32_t number);
 
-/* The entry of the site; NULL: out of memory. */
+/* Returns the entry of the site; adds a missing one. NULL: out of memory. */
 static inline struct kept_site *kept_site_at(struct kept *kept, uint32_t number)
 {
 	return number < kept->sites || !kept_add_site(kept, number) ? &kept->site[number] : NULL;
 }
 
-/* The slot for lives of this kind of a site that has an entry. NULL: there is none. */
+/* Returns the slot of this kind, for a site that has an entry. NULL: none. */
 static inline struct kept_slot *kept_slot_of(const struct kept *kept, uint32_t site, uint32_t kind)
 {
 	uint32_t number = kept->site[site].slot;
@@ -229,20 +230,20 @@ static inline struct kept_slot *kept_slot_of(const struct kept *kept, uint32_t s
 	return number ? &kept->slot[number - 1] : NULL;
 }
 
-/* The deaths of a slot when the moment was set. */
+/* Returns the deaths of a slot up to the moment. */
 static inline const struct kept_deaths *kept_deaths_at(const struct kept_slot *slot, const struct kept *kept,
 						       enum kept_which which)
 {
 	return slot->epoch[which] == kept->at[which].epoch ? &slot->was[which] : &slot->now;
 }
 
-/* Whether the moment may be of the device. */
+/* Whether the moment can be on the device. */
 static inline int kept_may_be(const struct kept *kept, const struct analysis_device *device)
 {
 	return !kept->only || device->user[0] == kept->only - 1;
 }
 
-/* Whether the fullest of two devices is the first, as memana oom has it. */
+/* Whether the first of two devices is the fuller one, by the rule of memana oom. */
 int kept_is_fuller(const struct analysis *analysis, uint32_t one, uint32_t other);
 
 /* Whether memory of this kind can count as in use. */

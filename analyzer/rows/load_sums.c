@@ -8,11 +8,12 @@
 #include "memtrace/error.h"
 #include "row_id.h"
 
-#define SUMS_MOST 16384u /* in one table, of 5 MiB then: births in all steps may end in one interval */
+#define SUMS_MOST 16384u /* sums in one table (5 MiB): one interval may end allocations of all steps */
 
-#define ALLOCATIONS_MOST (1ull << 38) /* in a row: 2^24 rows make no sum of 0, which would be a free slot */
+#define ALLOCATIONS_MOST \
+	(1ull << 38) /* most of one row: 2^24 such rows cannot wrap to 0, which would mark a free slot */
 
-/* The lives of one site that were born in one interval and are gone in the running one. */
+/* The allocations of one site that were born in one interval and ended in the running interval. */
 struct sum {
 	struct load_death first;
 	uint32_t interval; /* interval of the births */
@@ -28,9 +29,10 @@ struct sum_table {
 struct load_sums_process {
 	uint64_t *instant; /* numbers of events, ascending */
 	size_t instants, room;
-	size_t until;                      /* rows of sums: the interval of the newest death */
-	struct sum_table crossing, inside; /* inside: born in the interval in which they are gone */
-	struct sum *waiting;               /* deaths of the newest event: an instant before it may be told after them */
+	size_t until;                      /* while sums are summed once more (add_row): interval of the newest death */
+	struct sum_table crossing, inside; /* inside: born and ended in one interval */
+	/* Deaths of the newest event, kept back: the next call may place an instant before this event. */
+	struct sum *waiting;
 	size_t waits, wait_room;
 };
 
@@ -41,13 +43,13 @@ static size_t place_of(const struct sum_table *table, const struct sum *key)
 	uint64_t hash = ((uint64_t)key->first.site << 32 | (key->interval ^ key->first.step << 16)) *
 			0x9e3779b97f4a7c15ull;
 
-	/* The site is in the upper half: lower bits of the product know little of it. */
+	/* Use the high bits: the site is in the upper half of the key and hardly reaches the low bits. */
 	return (size_t)(hash >> 44) & (table->slots - 1);
 }
 
 /*
- * Births of one interval can be of several steps: those that a checkpoint tells after a gap, or before the first event. Deaths can, where an
- * end of a step is no instant.
+ * Births of one interval can have several steps: a checkpoint adds older allocations after a gap and before the first event. Deaths of one interval
+ * can, if ends of steps are no instants.
  */
 static int is_same(const struct sum *one, const struct sum *two)
 {
@@ -145,7 +147,7 @@ static int by_site(const void *a, const void *b)
 	return (one->first.seq > two->first.seq) - (one->first.seq < two->first.seq);
 }
 
-/* The sums that are there, at the front. Few slots of a table are taken at most instants. */
+/* Moves the used slots to the front and returns their number. At most instants few slots are used. */
 static size_t gather(struct sum_table *table)
 {
 	size_t i, count = 0;
@@ -162,7 +164,7 @@ static size_t gather(struct sum_table *table)
 	return count;
 }
 
-/* Writes the table, and empties it: in an order that is no chance. */
+/* Writes and empties the table. Sorted, so that equal runs write equal rows. */
 static int write_table(struct load_sums *sums, uint32_t process, struct sum_table *table)
 {
 	size_t i, count = gather(table);
@@ -181,7 +183,7 @@ static int write_table(struct load_sums *sums, uint32_t process, struct sum_tabl
 
 /* ---- instants ---- */
 
-/* Instants before event `seq`. Most events ask for one of the newest. */
+/* Returns the number of instants before event `seq`. The search starts at the newest, where most events are. */
 static size_t instants_before(const struct load_sums_process *of, uint64_t seq)
 {
 	size_t step = 1, low, high = of->instants, middle;
@@ -288,7 +290,7 @@ void load_sums_instant(struct load_sums *sums, uint32_t process, uint64_t seq)
 
 /* ---- deaths ---- */
 
-/* Room for one more waiting death. 0 or -MT_E_MEMORY. */
+/* Makes room for one more waiting death. 0 or -MT_E_MEMORY. */
 static int wait_room(struct load_sums_process *of)
 {
 	size_t room = of->wait_room ? of->wait_room * 2 : 16;
@@ -328,7 +330,7 @@ int load_sums_leave_out(struct load_sums *sums, uint32_t process, uint64_t seq)
 	return load_sums_is_left_out(sums, process, seq) ? 0 : tuple_add(&sums->single, &key, 0);
 }
 
-/* The rows of the process with this index. */
+/* Writes all sums of the process with this index. */
 static int write_tables(struct load_sums *sums, uint32_t index)
 {
 	struct load_sums_process *of = &sums->process[index];
@@ -371,7 +373,7 @@ static struct sum sum_of(const struct load_allocation_raw *row)
 	return sum;
 }
 
-/* Rows between two of the old instants are between two of the new ones. So deaths come in the order of the new ones, too. */
+/* Adds a row of sums between old instants. The new instants are some of the old ones, so rows stay in the order of their deaths. */
 static int add_row(struct load_sums *sums, uint32_t process, struct load_sums_process *of, struct sum *sum)
 {
 	size_t born = instants_before(of, sum->first.seq),

@@ -31,12 +31,12 @@ struct of_device {
 	uint32_t slices;
 	struct cell *cell;
 	uint32_t cells;
-	uint64_t total, most; /* now; highest of the running slice */
+	uint64_t total, most; /* bytes now; highest bytes of the running slice */
 	uint64_t epoch;       /* number of the highest moment */
 	int64_t most_time;
 	uint64_t number; /* number of the running slice */
 	int running;
-	uint64_t event; /* outline.event at the newest move; 0: there was none */
+	uint64_t event; /* outline.event at the newest move; 0: no move */
 	int64_t time;   /* time of the newest move */
 };
 
@@ -45,8 +45,8 @@ struct outline {
 	struct of_device **device;
 	uint32_t devices;
 	unsigned shift; /* a slice is 2^shift ns long */
-	uint64_t room;  /* cells in slices */
-	uint64_t event; /* events so far that moved something */
+	uint64_t room;  /* number of cells in all slices */
+	uint64_t event; /* number of events with moves, so far */
 	int64_t newest; /* time */
 	int none;
 };
@@ -119,7 +119,7 @@ static struct cell *cell_at(struct of_device *of, uint32_t cell)
 
 /* ---- slices ---- */
 
-/* Slices of twice the length: of two the higher one stays, of equal ones the first. */
+/* Doubles the length of slices: of each two the one with more bytes is kept, of equal ones the first. */
 static void merge(struct outline *outline, struct of_device *of)
 {
 	struct slice *slice = of->slice, *last;
@@ -156,7 +156,7 @@ static int is_held(const struct of_device *of, const struct cell *cell)
 	return cell->epoch == of->epoch ? cell->most_bytes || cell->most_count : cell->bytes || cell->count;
 }
 
-/* Fills the cells of the highest moment. 0 or -MT_E_MEMORY. */
+/* Stores the cells of the running slice's highest moment. 0 or -MT_E_MEMORY. */
 static int take_held(const struct of_device *of, struct slice *slice)
 {
 	const struct cell *cell;
@@ -178,7 +178,7 @@ static int take_held(const struct of_device *of, struct slice *slice)
 	return 0;
 }
 
-/* The running slice becomes one of the others. */
+/* Stores the running slice. */
 static int close_slice(struct outline *outline, struct of_device *of)
 {
 	struct slice slice = { .number = of->number, .time = of->most_time, .total = of->most };
@@ -211,7 +211,7 @@ static int settle(struct outline *outline, struct of_device *of)
 	return error;
 }
 
-/* All moves during one event are one change. 0 or -MT_E_MEMORY. */
+/* Adds a move. All moves of one event form one change. 0 or -MT_E_MEMORY. */
 static int add(struct outline *outline, struct of_device *of, const struct course_move *move)
 {
 	struct cell *cell;
@@ -265,7 +265,7 @@ static void change_cell(struct course_moves *moves, int64_t time, uint32_t cell,
 								    .more = 1 };
 }
 
-/* One change from the bytes of a slice to those of the next. Both are by cell. */
+/* Adds the change from the bytes of a slice to the bytes of the next one. Both are sorted by cell. */
 static void go_on(struct course_moves *moves, const struct slice *from, const struct slice *to)
 {
 	const struct held *one = from->held, *one_end = one + from->helds, *two = to->held, *two_end = two + to->helds;
@@ -288,7 +288,7 @@ static void go_on(struct course_moves *moves, const struct slice *from, const st
 		moves->move[moves->moves - 1].more = 0;
 }
 
-/* The device with slices from `next` on that comes first. `devices`: none has one. */
+/* Returns the device with the earliest unread slice. `next`: by device, its first unread slice. outline->devices: no slice remains. */
 static uint32_t first_of(const struct outline *outline, const uint32_t *next)
 {
 	const struct of_device *of, *best = NULL;

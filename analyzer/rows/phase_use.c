@@ -9,12 +9,12 @@
 #define WAITING_MOST (1u << 20)
 
 /*
- * A source of bytes that a run leaves: tensors of a device, or driver memory of a site. The end of the pass says of a site whether
- * its memory counts.
+ * A source of bytes that stay after a run: tensors of a device, or driver memory of a site. Only the end of the pass knows whether a site's driver
+ * memory counts as in use.
  */
-#define SOURCE_SITE MT_LEDGER_DEVICES /* sites from there on; devices below */
+#define SOURCE_SITE MT_LEDGER_DEVICES /* smaller numbers are devices, others sites */
 
-/* A run of a phase that is over. */
+/* A run of a phase that has ended. */
 struct run {
 	uint64_t first, last; /* numbers of events */
 	uint64_t left;        /* bytes of `source` */
@@ -26,38 +26,38 @@ struct total {
 	uint64_t bytes, count;
 };
 
-/* A death, or a change of the resident bytes, of memory that was born in the running run. */
+/* The end of an allocation of the running run, or a change of its resident bytes. */
 struct waiting {
 	uint64_t birth, seq, bytes;
 	uint32_t source;
 	uint8_t phase;
 };
 
-/* A tensor with other bytes at the end of its run than at its birth. */
+/* A tensor of which some pages were gone at the end of its run. */
 struct asleep {
 	uint64_t birth, bytes;
 };
 
-/* Births that can make a device fuller, by time. */
+/* Times of births that can make a device fuller. */
 struct growing {
 	int any;
 	int64_t first, newest;
-	int64_t before; /* the newest up to the peak of the phase, where `newest` is later; INT64_MIN: none */
+	int64_t before; /* time of the newest birth up to the phase's peak, if `newest` is later; INT64_MIN: none */
 };
 
 struct phase_use {
 	const struct analysis *analysis;
-	int none; /* 1: there are no figures */
+	int none; /* 1: the figures were given up */
 	struct run *run;
 	size_t runs, run_room;
-	struct tuple_table more; /* run and source, other than that of the run: the number of a sum */
+	struct tuple_table more; /* number of a sum by run and source, for sources other than run.source */
 	uint64_t *sum;
 	size_t sums, sum_room;
 	struct total *total; /* by site */
 	size_t totals;
 	struct waiting *death, *change;
 	size_t deaths, death_room, changes, change_room;
-	uint64_t told; /* deaths came after this event, which told their phase */
+	uint64_t told; /* the waiting deaths came after this event, the newest with a phase */
 	struct asleep *asleep;
 	size_t sleepers, sleeper_room;
 	struct growing growing[MT_LEDGER_DEVICES][MT_PHASE_COUNT];
@@ -91,7 +91,7 @@ void phase_use_free(struct phase_use *use)
 	free(use);
 }
 
-/* The array with room for one more. NULL: out of memory, or there are `most`. */
+/* Returns the array with room for one more element. NULL: out of memory, or the array has `most`. */
 static void *room_for(void *array, size_t count, size_t *room, size_t size, size_t most)
 {
 	size_t more = *room ? *room * 2 : 64;
@@ -105,7 +105,7 @@ static void *room_for(void *array, size_t count, size_t *room, size_t size, size
 	return grown;
 }
 
-/* Gives `array` room for one more; without room `use` is given up. */
+/* Makes room for one more element of `array`; without room gives up `use` and returns. */
 #define ROOM_FOR(use, array, count, room, most)                                                                 \
 	do {                                                                                                    \
 		void *grown_ = room_for((use)->array, (use)->count, &(use)->room, sizeof(*(use)->array), most); \
@@ -121,7 +121,7 @@ static int is_tensor(const struct mt_live *live)
 	return live->kind == MT_TENSOR_ALLOC;
 }
 
-/* Whether memory of this kind can be in use: as in allocation_span of schema.sql. */
+/* Whether memory of this kind can count as in use, by the rule of allocation_span in schema.sql. */
 static int may_count(const struct mt_live *live)
 {
 	return is_tensor(live) ||
@@ -142,7 +142,7 @@ static uint32_t source_of(const struct mt_live *live, const struct site *site)
 
 /* ---- what a run left ---- */
 
-/* The run that is over and in which event `seq` was. NULL: none. Most births are in one of the newest. */
+/* Returns the ended run that contains event `seq`, or NULL. The search starts at the newest, where most births are. */
 static struct run *run_of(const struct phase_use *use, uint64_t seq)
 {
 	size_t step = 1, low, high = use->runs, middle;
@@ -185,7 +185,7 @@ static void add_left(struct phase_use *use, struct run *run, uint32_t source, ui
 		add_more(use, &key, bytes);
 }
 
-/* The bytes that were there at the end of the run of the birth. */
+/* Returns the resident bytes of an allocation at the end of the run of its birth. */
 static uint64_t bytes_left(const struct phase_use *use, uint64_t birth, uint64_t bytes)
 {
 	size_t low = 0, high = use->sleepers, middle;
@@ -214,8 +214,8 @@ static void note_death(struct phase_use *use, const struct waiting *death)
 /* ---- the running run ---- */
 
 /*
- * A death that tells no phase may be the end of its run, or inside of it: the next event that tells a phase says so. Deaths that
- * wait are after the newest of such events.
+ * Keeps a death back: only the next event with a phase shows whether the death is inside its run or after it. Waiting deaths are later than the
+ * newest event with a phase.
  */
 static void wait_for_phase(struct phase_use *use, const struct mt_live *live, uint64_t seq, const struct site *site)
 {
@@ -251,7 +251,7 @@ static void add_asleep(struct phase_use *use, const struct waiting *change)
 	use->asleep[use->sleepers++] = (struct asleep){ change->birth, change->bytes };
 }
 
-/* The newest change counts of each birth in the run. One event may have several. */
+/* Takes the newest change of each tensor born in the run. One event may change a tensor several times. */
 static void take_changes(struct phase_use *use, uint64_t first, uint64_t last)
 {
 	size_t count = 0, i;
@@ -285,7 +285,7 @@ void phase_use_span(struct phase_use *use, uint8_t phase, uint64_t first, uint64
 
 /* ---- lives ---- */
 
-/* The total of the site. NULL: out of memory. */
+/* Returns the total of the site. NULL: out of memory. */
 static struct total *total_of(struct phase_use *use, size_t site)
 {
 	size_t room = use->totals;
@@ -360,7 +360,7 @@ static void note_time(struct growing *growing, const struct analysis_phase_peak 
 	growing->newest = time > growing->newest ? time : growing->newest;
 }
 
-/* For a GPU driver memory, for the CPU tensors, too. */
+/* Driver memory makes a GPU fuller; on the CPU, tensors count, too. */
 void phase_use_born(struct phase_use *use, const struct mt_live *live)
 {
 	const struct site *site = site_of(use, live);
@@ -374,7 +374,7 @@ void phase_use_born(struct phase_use *use, const struct mt_live *live)
 			  analysis_time(&use->analysis->process[0], live->time));
 }
 
-/* Up to the peak of the phase; where that is later than the device's peak, after the latter. */
+/* Whether a birth made the device fuller: before the phase's peak, and after the device's peak if the phase's peak is later. */
 static int has_grown(const struct phase_use *use, uint32_t device, uint32_t phase)
 {
 	const struct growing *growing = &use->growing[device][phase];
@@ -390,7 +390,7 @@ static int has_grown(const struct phase_use *use, uint32_t device, uint32_t phas
 
 /* ---- the figures ---- */
 
-/* The row of the source; NULL: its memory does not count. */
+/* Returns the row of the source. NULL: its memory does not count. */
 static struct phase_use_row *row_of(const struct phase_use *use, struct phase_use_row *row, uint32_t source,
 				    uint32_t phase)
 {
@@ -446,7 +446,7 @@ static void add_part(const struct phase_use *use, struct phase_use_row *row, siz
 		part[(*parts)++] = (struct part){ run, (uint32_t)((size_t)(of - row) / MT_PHASE_COUNT), bytes };
 }
 
-/* Runs that leave memory of several sources. 0 or -MT_E_MEMORY. */
+/* Adds the runs that left memory of several sources. 0 or -MT_E_MEMORY. */
 static int add_several(const struct phase_use *use, struct phase_use_row *row)
 {
 	struct part *part = malloc((2 * use->sums + 1) * sizeof(*part));

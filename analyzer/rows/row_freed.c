@@ -1,4 +1,4 @@
-/* The stacks that freed something. */
+/* The stacks of frees, as bits by node. */
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/error.h"

@@ -1,4 +1,4 @@
-/* row_id.h - ids in the database of what an analysis has numbers for; 0: none. */
+/* row_id.h - converts the numbers of an analysis into ids of the database; 0: none. */
 #ifndef MEMANA_ROW_ID_H
 #define MEMANA_ROW_ID_H
 

@@ -12,13 +12,13 @@ static void *new_row(struct row_sink *sink, enum load_table table, int *error)
 	return sink->maker->row(sink->maker->context, table, error);
 }
 
-/* SQLite has no numbers beyond. */
+/* The largest number of SQLite is INT64_MAX. */
 static int64_t capped(uint64_t value)
 {
 	return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* A time that was told is not null, whatever it is. */
+/* A known time must not look like null. */
 static int64_t told(int64_t time)
 {
 	return time == DB_CELL_NULL ? time + 1 : time;
@@ -60,7 +60,7 @@ uint32_t row_free_stack(const struct analysis_process *process, const struct mt_
 static void fill_birth(struct load_allocation_raw *row, const struct row_sink *sink, uint32_t process,
 		       const struct mt_live *live)
 {
-	row->id = DB_CELL_NULL; /* the next one */
+	row->id = DB_CELL_NULL; /* the database chooses the id */
 	row->process = row_process_id(process);
 	row->device = row_device_id(sink->analysis->attribution.site[live->tag].key.device);
 	row->site = (int64_t)live->tag;
@@ -106,7 +106,7 @@ static int is_summed(const struct row_sink *sink, uint32_t process, const struct
 	return sink->sums.maker && !load_sums_is_left_out(&sink->sums, process, live->seq);
 }
 
-/* Whether a birth of the site can make a device fuller, as phases ask (query_phases.c, heirs_sql). */
+/* Whether a birth of the site can make a device fuller, by the rule of heirs_sql in query_phases.c. */
 static int makes_fuller(const struct row_sink *sink, const struct mt_live *live)
 {
 	const struct site *site = &sink->analysis->attribution.site[live->tag];
@@ -150,13 +150,13 @@ static void add_instant(void *context, uint32_t process, uint64_t seq)
 		load_sums_instant(&sink->sums, process, seq);
 }
 
-/* A call to free failed, and is told of soon. */
+/* Takes back a death, because the free failed. The event of the failure follows. */
 static int forget_death(void *context, uint32_t process, const struct mt_live *live)
 {
 	struct row_sink *sink = context;
 
 	if (is_summed(sink, process, live))
-		return -MT_E_BUSY; /* it is a part of a sum by now */
+		return -MT_E_BUSY; /* the death is part of a sum already */
 	return sink->maker->forget(sink->maker->context, row_process_id(process), capped(live->seq));
 }
 
@@ -379,7 +379,7 @@ static void keep_peak(void *context, uint32_t device, int oom)
 	kept_reached(((struct row_sink *)context)->kept, device, oom);
 }
 
-/* A call to free failed: sums and the log have the death. */
+/* Gives up the moment, because a free failed: sums and the log cannot take the death back. */
 static int keep_none(void *context, uint32_t process, const struct mt_live *live)
 {
 	struct row_sink *sink = context;
@@ -432,7 +432,7 @@ void row_sink_init(struct row_sink *rows, struct analysis_sink *sink, const stru
 		return;
 	rows->sums.maker = maker;
 	sink->gone = add_sum;
-	sink->unmapped = NULL; /* reports that ask for instants ask for no mapping */
+	sink->unmapped = NULL; /* reports from sums need no mappings */
 	sink->instant = add_instant;
 }
 

@@ -1,5 +1,5 @@
 /*
- * row_sink.h - what a pass finds on its way, as rows: a sink of the analysis that makes them, for whoever takes rows.
+ * row_sink.h - a sink of the analysis that turns its calls into rows, for the database or the facts.
  *
  *     analysis ── struct analysis_sink ──> row_sink ──┬── each life ────────────────────────┬──> row_maker ──> the database, facts
  *                                                     └── load_sums: lives between instants ─┘
@@ -13,51 +13,51 @@
 #include "phase_use.h"
 
 struct row_freed_process {
-	uint8_t *node; /* by number, 1: it freed something */
+	uint8_t *node; /* by node number; 1: a free had this stack */
 	uint32_t room;
 };
 
-/* Zeroed: no stack. */
+/* The stacks of all frees. Zeroed: none. */
 struct row_freed {
 	struct row_freed_process *process;
 	uint32_t processes;
 };
 
-/* Notes that stack node `node` of `process` freed something. 0 or -MT_E_MEMORY; release in any case. */
+/* Notes that a free of `process` had stack node `node`. 0 or -MT_E_MEMORY; call row_freed_release in any case. */
 int row_freed_add(struct row_freed *freed, uint32_t process, uint32_t node);
 void row_freed_release(struct row_freed *freed);
 
-/* The stack of a free; 0: none. Others can end an allocation too, such as the next one at its address: their stack is not that of a free. */
+/* Returns the stack of a free; 0: none. Another event can end an allocation, such as a new one at its address: its stack is no stack of a free. */
 uint32_t row_free_stack(const struct analysis_process *process, const struct mt_event *event);
 
 struct row_sink {
 	const struct analysis *analysis;
 	const struct row_maker *maker;
 	struct row_freed freed;
-	struct load_sums sums;     /* unused where each life is a row */
-	int steps_alone;           /* instants are the ends of steps */
-	struct kept *kept;         /* the caller's; NULL: no moment is asked for */
-	struct analysis_sink rest; /* with `kept`: the calls that make rows */
-	struct phase_use *use;     /* the caller's; NULL: no figures of phases are asked for */
+	struct load_sums sums;     /* unused if each allocation has a row */
+	int steps_alone;           /* 1: only the ends of steps are instants */
+	struct kept *kept;         /* the caller's; NULL: no moment is kept */
+	struct analysis_sink rest; /* with `kept`: the original calls, which make rows */
+	struct phase_use *use;     /* the caller's; NULL: no figures of phases */
 };
 
-/* `sink`: the calls, with `rows` as their context. `sums` 1: lives as sums; a free that failed then ends the pass with -MT_E_BUSY. */
+/* Sets up `sink` with `rows` as its context. `sums` 1: allocations become sums, and a free that failed ends the pass with -MT_E_BUSY. */
 void row_sink_init(struct row_sink *rows, struct analysis_sink *sink, const struct analysis *analysis,
 		   const struct row_maker *maker, int sums);
 
 /*
- * After row_sink_init: `kept` is told, too; it outlives the pass. `alone`: no life and no mapping is a row, and a pass that can keep no
- * moment ends with -MT_E_BUSY.
+ * After row_sink_init: passes the calls on to `kept`, which must outlive the pass. `alone` 1: allocations and mappings have no rows, and a pass that
+ * cannot keep a moment ends with -MT_E_BUSY.
  */
 void row_sink_keep(struct row_sink *rows, struct analysis_sink *sink, struct kept *kept, int alone);
 
-/* After row_sink_keep: `use` is told, too; it outlives the pass. */
+/* After row_sink_keep: passes the calls on to `use`, which must outlive the pass. */
 void row_sink_use(struct row_sink *rows, struct phase_use *use);
 
-/* After the last event: the rows that are left. 0 or an error. */
+/* After the last event: writes the remaining rows. 0 or an error. */
 int row_sink_finish(struct row_sink *rows);
 
-/* All that was told is void, and the pass begins once more. */
+/* Forgets all sums: the pass begins once more, and rows so far are void. */
 void row_sink_anew(struct row_sink *rows);
 
 void row_sink_release(struct row_sink *rows);

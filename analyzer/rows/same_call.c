@@ -1,6 +1,6 @@
 #include "same_call.h"
 
-/* The first index with a seq of at least `seq`. */
+/* Returns the first index with at least this seq. */
 static size_t first_from(const struct place_call *call, size_t calls, int64_t seq)
 {
 	size_t low = 0, high = calls, middle;

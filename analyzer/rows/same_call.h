@@ -1,5 +1,5 @@
 /*
- * same_call.h - the call of a place that matches its newest call, in an earlier span of the same phase.
+ * same_call.h - finds the call of a place in an earlier span of the phase that matches its newest call.
  *
  *     phase    forward     backward   forward     backward
  *     calls    1  2  3     4          5  6  ?
@@ -23,9 +23,9 @@ struct place_call {
 #define SAME_CALL_NONE SIZE_MAX
 
 /*
- * The index of the matching call in an earlier span, newest span first; `span` ends with the span of the request, and `call` has the
- * place's calls before the request, oldest first. Without a match (*matches 0) the last call of the newest span of the phase with
- * any. SAME_CALL_NONE: none.
+ * Returns the index of the matching call, searching earlier spans from the newest to the oldest. `span` ends with the span of the request; `call` has
+ * the place's earlier calls, oldest first. Without a match (*matches 0) returns the last call in the newest span of the phase that has one;
+ * SAME_CALL_NONE: no span has one.
  */
 size_t same_call(const struct call_span *span, size_t spans, const struct place_call *call, size_t calls, int *matches);
 

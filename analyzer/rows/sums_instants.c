@@ -21,8 +21,8 @@ int sums_instants_step(struct sums_instants *instants, uint64_t seq)
 }
 
 /*
- * A micro-batch begins with a forward that does not follow a forward of its step (retained.h). Births count from its first event on, and
- * deaths from the next one on: there is an instant before and one after this event.
+ * A micro-batch begins with a forward that does not follow another forward of its step (retained.h). Births count from its first event on, deaths
+ * from the next event on: one instant is before the first event, and one after.
  */
 int sums_instants_span(struct sums_instants *instants, uint8_t phase, uint32_t step, uint64_t first_seq,
 		       uint64_t last_seq)
@@ -58,7 +58,7 @@ static int by_number(const void *a, const void *b)
 	return (*one > *two) - (*one < *two);
 }
 
-/* The peaks of phases, behind the other numbers. Their count. */
+/* Appends the events of the phases' peaks to `seq`. Returns their number. */
 static size_t take_peaks(const struct analysis *analysis, uint32_t process, uint64_t *seq)
 {
 	const struct analysis_phase_peak *peak;

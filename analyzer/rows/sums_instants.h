@@ -1,9 +1,9 @@
 /*
- * sums_instants.h - the instants that reports of steps ask for, among all those of a pass (load_sums.h).
+ * sums_instants.h - the instants of a pass (load_sums.h) that reports of steps need.
  *
  *     SUMS_STEPS     ends of steps: growth, steps
- *     SUMS_BATCHES   with begins of micro-batches, and the peaks of phases: retained
- *     SUMS_ALL       with the ends of all stretches of a phase, and peaks that became no peaks: phases
+ *     SUMS_BATCHES   and begins of micro-batches, and the peaks of phases: retained
+ *     SUMS_ALL       and the ends of all spans of phases, and earlier highest moments: phases
  */
 #ifndef MEMANA_SUMS_INSTANTS_H
 #define MEMANA_SUMS_INSTANTS_H
@@ -21,16 +21,17 @@ struct sums_instants_list {
 
 /* Zeroed: none. */
 struct sums_instants {
-	struct sums_instants_list ends, begins, steps; /* two begins and the number of the step for each micro-batch */
-	uint64_t last_seq;                             /* last event of the newest stretch */
-	uint32_t step;                                 /* step of the newest forward or backward */
-	int forward;                                   /* 1: the newest of both was a forward */
+	struct sums_instants_list ends, begins,
+		steps;     /* for each micro-batch: two begins, and the number of its step */
+	uint64_t last_seq; /* last event of the newest span */
+	uint32_t step;     /* step of the newest forward or backward */
+	int forward;       /* 1: it was a forward */
 };
 
-/* A step has ended with event `seq`. 0 or -MT_E_MEMORY. */
+/* Notes a step that ended with event `seq`. 0 or -MT_E_MEMORY. */
 int sums_instants_step(struct sums_instants *instants, uint64_t seq);
 
-/* A stretch of a phase has ended. Call in the order of their ends. 0 or -MT_E_MEMORY. */
+/* Notes a span of a phase that ended. Call it in the order of the ends. 0 or -MT_E_MEMORY. */
 int sums_instants_span(struct sums_instants *instants, uint8_t phase, uint32_t step, uint64_t first_seq,
 		       uint64_t last_seq);
 
@@ -38,8 +39,8 @@ int sums_instants_span(struct sums_instants *instants, uint8_t phase, uint32_t s
 int sums_instants_copy(struct sums_instants *instants, const struct sums_instants *other, size_t batch);
 
 /*
- * The instants of this detail, SUMS_STEPS or SUMS_BATCHES, ascending, with the peaks of phases that process `process` of the analysis has made up
- * to now. *seq is the caller's. 0 or -MT_E_MEMORY.
+ * Lists the instants of detail SUMS_STEPS or SUMS_BATCHES, ascending, including the peaks of phases of process `process` up to now. The caller frees
+ * *seq. 0 or -MT_E_MEMORY.
  */
 int sums_instants_all(const struct sums_instants *instants, enum sums_detail detail, const struct analysis *analysis,
 		      uint32_t process, uint64_t **seq, size_t *count);

@@ -78,7 +78,7 @@ int sums_steps_find(struct sums_steps *steps, const struct sums_instants *instan
 	return error;
 }
 
-/* Whether the step can stand for others, and they for the step. */
+/* Whether the step is one of those that share rows. */
 static int is_alike(const struct sums_steps *steps, int64_t step)
 {
 	return steps->earliest && step > (int64_t)steps->first && step <= (int64_t)steps->last &&
