@@ -11,7 +11,7 @@
 #include "memtrace/facts.h"
 
 #define TAKEN_AT_ONCE 65536u /* events */
-#define RESTARTS_MOST 8u     /* a census that comes later than the pass costs a new pass */
+#define RESTARTS_MOST 8u     /* a census event behind the pass costs a new pass */
 
 uint64_t mt_facts_identity(void)
 {
@@ -96,7 +96,7 @@ uint64_t mt_facts_taken(const struct mt_facts *facts)
 	return facts->analysis.process[0].events;
 }
 
-/* A damaged trace is read anew: what is missing is told by the reader. */
+/* Whether the trace is undamaged. The events of a damaged trace are read, because the reader reports the missing parts. */
 static int is_whole(const struct mt_facts *facts)
 {
 	const struct analysis_process *process = &facts->analysis.process[0];
@@ -131,10 +131,10 @@ struct reading {
 	const struct analysis_input *input;
 	const struct mt_rules *rules;
 	int has_rows;
-	struct facts_io *io; /* by process; behind the state */
+	struct facts_io *io; /* by process; its position is behind the state of the analysis */
 };
 
-/* `text` has moved to `to`, if that is not NULL. Its bytes. */
+/* Copies *text to `to` and points *text there; `to` NULL: copies nothing. Returns the size with its NUL. */
 static size_t move_text(const char **text, char *to)
 {
 	size_t size = *text ? strlen(*text) + 1 : 0;
@@ -144,7 +144,7 @@ static size_t move_text(const char **text, char *to)
 	return size;
 }
 
-/* The same with all texts of the analysis that lie in the facts. */
+/* Does the same for all texts of the analysis that lie in the facts. */
 static size_t move_texts(struct analysis *one, char *to)
 {
 	size_t size = 0;
@@ -159,7 +159,7 @@ static size_t move_texts(struct analysis *one, char *to)
 	return size;
 }
 
-/* No rows will be asked for: of the facts of each of many processes only the texts stay in memory. 0 or -MT_E_MEMORY. */
+/* Frees the facts of a process but its texts: without rows nothing else is needed, and a run may have many processes. 0 or -MT_E_MEMORY. */
 static int keep_texts(struct analysis *one, uint8_t **facts)
 {
 	char *texts = malloc(move_texts(one, NULL) + 1);
@@ -172,7 +172,7 @@ static int keep_texts(struct analysis *one, uint8_t **facts)
 	return 0;
 }
 
-/* 1; 0: no facts, or of a device that another process has, too; or an error. */
+/* Reads the facts of one process. 1; 0: no facts, or two processes share a device; or an error. */
 static int read_one(struct facts_joining *joining, const struct reading *reading, uint32_t number)
 {
 	const struct analysis_input *input = &reading->input[number];
@@ -213,13 +213,13 @@ static int read_all(const struct reading *reading)
 	return taken;
 }
 
-/* Lives are told in order of their steps alone. Categories are needed before. */
+/* Whether lives are passed on as sums by step. These need categories first. */
 static int is_folded(const struct facts_taker *taker)
 {
 	return taker->maker && taker->detail == SUMS_STEPS;
 }
 
-/* The moment of one process is in its facts. 1; 0: none was kept; or an error. */
+/* Finds the moment: for one process in its facts, for several in their events. 1; 0: no moment was kept; or an error. */
 static int find_moment(const struct reading *reading, const struct facts_taker *taker)
 {
 	struct kept_moment *moment = taker->moment;
@@ -233,7 +233,7 @@ static int find_moment(const struct reading *reading, const struct facts_taker *
 	return found > 0 ? (int)moment->there : found;
 }
 
-/* The rows of all processes. 1 or an error. */
+/* Passes on the rows of all processes. 1 or an error. */
 static int tell_places(const struct reading *reading, const struct facts_taker *taker, struct facts_fold *fold)
 {
 	struct facts_place *place = facts_places(reading->run);
@@ -248,7 +248,7 @@ static int tell_places(const struct reading *reading, const struct facts_taker *
 	return told;
 }
 
-/* 1; 0: a process has no rows, or no moment was kept, and nothing was told; or an error. */
+/* Gives the taker all that was asked for. 1; 0: rows or moment are missing, and the taker got nothing; or an error. */
 static int tell_rows(const struct reading *reading, const struct facts_taker *taker)
 {
 	struct facts_fold fold = { 0 };
@@ -305,7 +305,7 @@ static int may_have_facts(const struct analysis_input *input, uint32_t inputs, c
 	return inputs && mt_rules_are_built_in(rules);
 }
 
-/* 1; 0: the traces have none that make an answer, and the readers are at their beginning; or an error. */
+/* Answers from facts. 1; 0: the facts are not enough, and the readers are at their beginning; or an error. */
 static int from_facts(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		      const struct mt_rules *rules, const struct facts_taker *taker)
 {
@@ -353,7 +353,7 @@ const char *facts_verdict_word(enum facts_verdict verdict)
 	return words[verdict];
 }
 
-/* The facts that a collector would write; *data is the caller's. 0 or -MT_E_x. */
+/* Makes the facts that a collector would write. The caller frees *data. 0 or -MT_E_x. */
 static int make_facts(const char *path, const struct mt_rules *rules, uint8_t **data, size_t *size)
 {
 	struct mt_facts *facts = mt_facts_new(path, rules);
@@ -367,7 +367,7 @@ static int make_facts(const char *path, const struct mt_rules *rules, uint8_t **
 	return taken;
 }
 
-/* 1: *data and *size; 0: there are none of this program, or the file is a snapshot; -MT_E_x. */
+/* Reads the facts of a file. 1: *data and *size are set; 0: the file has no facts of this program, or is a snapshot; -MT_E_x. */
 static int read_facts(const char *path, uint8_t **data, size_t *size)
 {
 	struct mt_reader *reader;

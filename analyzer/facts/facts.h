@@ -10,38 +10,38 @@
 #include "rows/sums_instants.h"
 
 /*
- * As analysis_run without a sink. No events are read of traces that all have facts, and of which no two share a device. Facts are of the
- * built-in rules: with others the events are read.
+ * Like analysis_run without a sink. Reads no events if all traces have facts and no two processes share a device. Facts hold for the built-in rules;
+ * with other rules all events are read.
  */
 int facts_run(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	      const struct mt_rules *rules);
 
-/* Takes lives of a moment, in order of birth: some at a time. 0 or an error. */
+/* Takes some lives of a moment; calls come in order of birth. Returns 0 or an error. */
 typedef int facts_tell_lives(void *context, const struct kept_life *life, uint32_t lives);
 
 /* The taker of rows. */
 struct facts_taker {
-	const struct row_maker *maker; /* NULL: no rows are asked for */
-	struct row_freed *freed;       /* the stacks that freed something */
-	enum sums_detail detail;       /* lives have it, as sums; SUMS_NONE: none are asked for */
-	struct kept_moment *moment; /* NULL: not asked for. Moments of several processes need events (facts_peers.h) */
-	struct course_moves *
-		course; /* NULL: it is not asked for; else `moment` is, too, with what advice needs. The caller frees its moves */
-	struct course_moves *
-		outline; /* NULL: it is not asked for (rows/outline.h); else of one process alone. The caller frees its moves */
-	struct phase_use_list *use; /* NULL: figures of phases are not asked for; the caller frees its rows */
-	facts_tell_lives *lives;    /* takes the moment's lives of one process; NULL: not asked for */
+	const struct row_maker *maker; /* NULL: no rows are wanted */
+	struct row_freed *freed;       /* gets the stacks of frees */
+	enum sums_detail detail;       /* detail of the sums of lives; SUMS_NONE: no lives are wanted */
+	struct kept_moment *moment;    /* NULL: not wanted. Several processes: made from events (facts_peers.h) */
+	/* NULL: not wanted. Needs `moment`, which then has the members for advice. The caller frees the moves. */
+	struct course_moves *course;
+	/* NULL: not wanted (rows/outline.h). For one process only. The caller frees the moves. */
+	struct course_moves *outline;
+	struct phase_use_list *use; /* NULL: figures of phases are not wanted. The caller frees its rows */
+	facts_tell_lives *lives;    /* gets the moment's lives, for one process only; NULL: not wanted */
 	void *lives_context;
 };
 
 /*
- * The same with the rows of the pass for the taker. 1; 0: there are no such facts, and nothing was told; or an error, of the maker or
- * -MT_E_CORRUPT: some rows were told. Release the analysis after 1.
+ * Like facts_run, and gives the taker the rows of the pass. 1: release the analysis afterwards; 0: the facts are missing, and the taker got nothing;
+ * or an error, of the maker or -MT_E_CORRUPT, after which the taker may have some rows.
  */
 int facts_run_rows(struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 		   const struct mt_rules *rules, const struct facts_taker *taker);
 
-/* Facts against the events of their trace. X(NAME, word) */
+/* Results of comparing facts with the events of their trace. X(NAME, word) */
 #define FACTS_VERDICT_LIST(X) \
 	X(NONE, "none")       \
 	X(AGREE, "agree")     \
@@ -56,8 +56,8 @@ enum facts_verdict {
 const char *facts_verdict_word(enum facts_verdict verdict);
 
 /*
- * Makes the facts of the trace once more, from its events, and compares all bytes. FACTS_NONE: the trace has no facts of this
- * program. 0 or -MT_E_x.
+ * Makes facts from the events of the trace, and compares all bytes with the stored facts. FACTS_NONE: the trace has no facts of this program. Returns
+ * 0 or -MT_E_x.
  */
 int facts_verify(const char *path, const struct mt_rules *rules, enum facts_verdict *verdict);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include "memtrace/base.h"
 
-#define BYTES_FREE (256u << 10)       /* bytes that any course may have */
-#define MOVES_MOST (4u * COURSE_MOST) /* with the changes to the begins of parts */
+#define BYTES_FREE (256u << 10)       /* bytes that a course may take in the shortest trace */
+#define MOVES_MOST (4u * COURSE_MOST) /* the kept moves, and the changes to the begins of kept steps */
 
 #define C(member) FACTS_MEMBER(course_move, member)
 static const struct facts_member members[] = { C(time), C(bytes), C(site), C(count), C(more), C(slack) };

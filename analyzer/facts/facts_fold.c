@@ -11,12 +11,12 @@
 #define STAYS UINT32_MAX
 #define SUMS_MOST (1u << 26)
 
-/* Bits of a sum's kind. */
+/* Bits of facts_fold_sum.kind. */
 enum { KIND_INSIDE = 1, KIND_HOME = 2 };
 
 /* ---- sites that are alike ---- */
 
-/* All that reports read of a site but its stack; the same of its twin (store/load_renumber.c). */
+/* Returns all properties of a site and of its twin that reports read, except stacks (store/load_renumber.c). */
 static struct tuple like_key(const struct analysis *run, uint32_t number)
 {
 	const struct site *site = &run->attribution.site[number];
@@ -74,13 +74,13 @@ static size_t slot_of(const struct facts_fold_sum *sum, uint32_t room)
 	return (size_t)(hash >> 24) & (2 * (size_t)room - 1);
 }
 
-/* The same rows make both sums. */
+/* Whether both sums are parts of the same rows. */
 static int is_like(const struct facts_fold_sum *one, const struct facts_fold_sum *two)
 {
 	return one->like == two->like && one->kind == two->kind && one->memory == two->memory;
 }
 
-/* The slot of the sum, or the free one for it. */
+/* Returns the slot of the sum, or the free slot where the sum belongs. */
 static uint32_t *find(const struct facts_fold *fold, const struct facts_fold_sum *key)
 {
 	size_t at = slot_of(key, fold->room);
@@ -128,7 +128,7 @@ static int add(struct facts_fold *fold, const struct facts_fold_sum *key, const 
 	return 0;
 }
 
-/* No end of a step sees a life that begins and ends in one. */
+/* Drops lives that begin and end in one step: no end of a step sees them. */
 int facts_fold_row(struct facts_fold *fold, const struct load_allocation_raw *row)
 {
 	int stays = row->free_seq == DB_CELL_NULL, error;
@@ -182,7 +182,7 @@ static int make_row(const struct facts_fold *fold, const struct facts_fold_sum *
 	return 0;
 }
 
-/* Memory that stays comes last: by alike sites, sums of one step before sums of one site. */
+/* Order: freed memory first. Memory that is never freed is by group of alike sites, sums by step before sums by site. */
 static int by_kind(const void *a, const void *b)
 {
 	const struct facts_fold_sum *one = a, *two = b;
@@ -200,7 +200,10 @@ static int by_kind(const void *a, const void *b)
 	return (one->step > two->step) - (one->step < two->step);
 }
 
-/* The sums of one kind of alike sites, from `step` on; those of sites from `site` to `end`. Their bytes are equal. */
+/*
+ * Makes rows with step and site for one group of alike sites. [step, site) are its sums by step, [site, end) its sums by site; both have equal bytes
+ * in all.
+ */
 static int make_stays(const struct facts_fold *fold, struct facts_fold_sum *step, struct facts_fold_sum *site,
 		      const struct facts_fold_sum *end)
 {

@@ -6,13 +6,13 @@
 #include "memtrace/base.h"
 #include "memtrace/error.h"
 
-#define MOMENTS_MOST (1u << 20) /* a reader keeps 2 MB of them, and the bytes */
+#define MOMENTS_MOST (1u << 20) /* a reader needs 2 MB for these, and their bytes */
 #define OUTLIVES_MOST (1u << 24)
 #define SITES_MOST (1u << 26)
 #define LEVELS_FREE 65536u
-#define NOTES_FIRST 65536u /* each growth sorts all notes */
-#define BLOCK 64u          /* moments */
-#define CACHED 256u        /* blocks */
+#define NOTES_FIRST 65536u /* room at first; each growth sorts all notes */
+#define BLOCK 64u          /* moments of one block */
+#define CACHED 256u        /* decoded blocks that are kept */
 
 /* ---- what outlived its step ---- */
 
@@ -58,7 +58,7 @@ static const struct outlived_row *find_row(struct facts_guess *guess, const stru
 	return &guess->outlived[from];
 }
 
-/* Bytes of `count` allocations. */
+/* Guesses the bytes of `count` allocations from the average of the same site and steps. */
 static uint64_t bytes_of(struct facts_guess *guess, uint64_t site, uint64_t step, uint64_t until, uint64_t count)
 {
 	const struct outlived_row key = { .site = (uint32_t)site, .step = (uint32_t)step, .until = (uint32_t)until };
@@ -69,13 +69,13 @@ static uint64_t bytes_of(struct facts_guess *guess, uint64_t site, uint64_t step
 
 /* ---- what was held at the ends of steps ---- */
 
-/* The line of levels of a device: one of tensors, one of driver memory. */
+/* Returns the line of a device's levels. A device has two lines: tensors, and driver memory. */
 static uint32_t line_of(uint32_t device, uint32_t driver)
 {
 	return 2 * device + driver;
 }
 
-/* Sites have their lines and 1. */
+/* Sets the line of each site. */
 static int take_lines(struct facts_guess *guess, const struct attribution *attribution)
 {
 	uint32_t i;
@@ -97,7 +97,7 @@ static void site_lines(struct facts_io *io, struct facts_guess *guess)
 	facts_run_array(io, (void **)&guess->line, 1, &guess->sites, SITES_MOST, line_member, 1);
 }
 
-/* The steps of rows: the first, and how many; and the lines of their sites. */
+/* Finds the range of steps of the rows, and numbers the lines that have rows. */
 static void find_lines(struct facts_io *io, struct facts_guess *guess)
 {
 	const struct outlived_row *row = guess->outlived;
@@ -118,7 +118,7 @@ static void find_lines(struct facts_io *io, struct facts_guess *guess)
 	guess->steps = end > guess->first_step ? end - guess->first_step : 0;
 }
 
-/* Bytes by line and step. There are no levels if steps are much more than rows. */
+/* Adds up the bytes by line and step. Makes no levels if there are far more steps than rows. */
 static void make_levels(struct facts_io *io, struct facts_guess *guess)
 {
 	const struct outlived_row *row = guess->outlived;
@@ -163,7 +163,7 @@ static int is_passed(const struct facts_guess *guess, uint64_t seq)
 	return !((seq * 0x9e3779b97f4a7c15ull >> 40) & guess->sieve);
 }
 
-/* Each event once; where these are too many, a half, a quarter and so on of them. */
+/* Keeps one note for each event. If the notes are too many, keeps a half of the events, a quarter, and so on. */
 static void settle(struct facts_guess *guess)
 {
 	size_t i, kept = 0;
@@ -181,7 +181,7 @@ static void settle(struct facts_guess *guess)
 	}
 }
 
-/* Room for one more note: at most half of it stays taken. 0 or -MT_E_MEMORY. */
+/* Makes room for one more note; at most half of the room is used afterwards. 0 or -MT_E_MEMORY. */
 static int make_room(struct facts_guess *guess)
 {
 	size_t room = guess->note_room ? guess->note_room * 2 : NOTES_FIRST;
@@ -241,7 +241,7 @@ static void write_moments(struct facts_io *io, const struct facts_guess *guess)
 	}
 }
 
-/* Finds the beginnings of blocks. Reads a number of each column in step. */
+/* Finds the beginnings of blocks, by reading both columns side by side. */
 static void read_places(struct facts_io *seqs, struct facts_io *highs, struct facts_guess *guess)
 {
 	struct facts_moment now = { 0 };
@@ -263,7 +263,7 @@ static void read_places(struct facts_io *seqs, struct facts_io *highs, struct fa
 	}
 }
 
-/* Behind the numbers of a column. */
+/* Moves behind the numbers of a column. */
 static void skip_numbers(struct facts_io *io, uint32_t count)
 {
 	uint64_t number;
@@ -291,7 +291,7 @@ static void read_moments(struct facts_io *io, struct facts_guess *guess)
 	facts_check(io, !seqs.error);
 }
 
-/* A number of a column that was read to its end before: it is within its bounds. */
+/* Reads a number of a column without bounds: read_places has read the column to its end before. */
 static inline uint64_t next_number(const uint8_t **at)
 {
 	uint64_t value = *(*at)++;
@@ -326,7 +326,7 @@ static const struct facts_moments_block *block_of(struct facts_guess *guess, uin
 	return block;
 }
 
-/* The last block that begins at the event or before. */
+/* Returns the last block that begins at the event or earlier. */
 static uint32_t find_block(const struct facts_guess *guess, uint64_t seq)
 {
 	uint32_t blocks = (guess->moments + BLOCK - 1) / BLOCK, from = 0, to = blocks, middle;
@@ -375,7 +375,7 @@ static uint64_t time_of(struct facts_guess *guess, uint64_t seq)
 
 enum how { TIME, LIVES, TENSORS, HELD, PEAK, PEAK_TENSORS };
 
-/* A cell; where its guess is of one other cell, that one. */
+/* How one cell of a row is guessed; A time, and bytes of lives, are guessed from the cell `of`. */
 struct rule {
 	uint8_t table, how, cell, of;
 };
@@ -386,7 +386,7 @@ struct rule {
 		LOAD_##table, how, CELL_OF(table, column), CELL_OF(table, of) \
 	}
 
-/* A cell stands in front of those that it is guessed from. */
+/* The order matters: a cell is before the cells that its guess reads. */
 static const struct rule rules[] = {
 	RULE(allocation_raw, TIME, alloc_time, alloc_seq),
 	RULE(allocation_raw, TIME, free_time, free_seq),
@@ -415,7 +415,7 @@ static uint64_t guess_lives(struct facts_guess *guess, const struct load_allocat
 	return bytes_of(guess, (uint64_t)row->site, (uint64_t)row->step, (uint64_t)until, (uint64_t)row->allocations);
 }
 
-/* Driver memory is held. Without any, tensors are. */
+/* Guesses the held bytes: driver memory, or tensors if there is no driver memory. */
 static uint64_t guess_held(const struct facts_guess *guess, const struct load_step_device *row)
 {
 	uint64_t driver = level_of(guess, (uint64_t)row->device - 1, 1, (uint64_t)row->step);
@@ -542,7 +542,7 @@ static void read_all(struct facts_io *io, struct facts_guess *guess)
 	facts_check(io, io->at == io->end);
 }
 
-/* A guess that was written is the guess that is read. */
+/* Writes the section, and reads it back: the writer must guess exactly as a reader will. */
 void facts_guess_write(struct facts_io *io, struct facts_guess *guess)
 {
 	struct facts_io own = { .writing = 1, .error = io->error }, back;
@@ -564,7 +564,7 @@ void facts_guess_write(struct facts_io *io, struct facts_guess *guess)
 	io->error = back.error ? back.error : io->error;
 }
 
-/* The bytes of the section. */
+/* Returns the bytes of the section, and moves `io` behind them. */
 static struct facts_io section(struct facts_io *io)
 {
 	uint32_t size = facts_count(io, 0, 1, UINT32_MAX);

@@ -18,7 +18,7 @@ void facts_check(struct facts_io *io, int right)
 		fail(io, -MT_E_CORRUPT);
 }
 
-/* Room for `size` bytes more. 0: none. */
+/* Makes room for `size` more bytes. Returns 0 if there is none. */
 static int make_room(struct facts_io *io, size_t size)
 {
 	size_t room = io->room ? io->room * 2 : 4096;
@@ -87,10 +87,10 @@ static uint64_t load(const uint8_t *at, size_t size)
 {
 	uint64_t value = 0;
 
-	if (size == sizeof(value)) /* a size that is known is no call */
+	if (size == sizeof(value)) /* memcpy of a constant size compiles to one load */
 		memcpy(&value, at, sizeof(value));
 	else
-		memcpy(&value, at, size); /* x86-64: the lowest byte first */
+		memcpy(&value, at, size); /* little-endian: the low bytes come first */
 	return value;
 }
 
@@ -142,7 +142,7 @@ void facts_rows(struct facts_io *io, void *rows, size_t size, size_t count, cons
 		differences(io, rows, size, count, &member[i]);
 }
 
-/* A column whose differences share their lowest bits has them without. */
+/* A column of rows. `shift`: number of low bits that are 0 in all differences, and are not stored. */
 struct column {
 	uint8_t *at;
 	size_t size, bytes; /* size: of a row */
@@ -154,7 +154,7 @@ static uint64_t cell(const struct column *column, size_t row)
 	return load(column->at + row * column->size, column->bytes);
 }
 
-/* The bits that all differences have as 0. */
+/* Returns the number of low bits that are 0 in all differences. */
 static unsigned common_bits(const struct column *column, size_t count)
 {
 	uint64_t last = 0, any = 0, value;
@@ -189,7 +189,7 @@ static size_t read_run(struct facts_io *io, const struct column *column, size_t 
 	return io->error ? 0 : (size_t)same;
 }
 
-/* As `differences`. After a difference that equals the one before it comes how many more do. */
+/* Like `differences`; a difference equal to the one before is followed by the number of further equal ones. */
 static void column_of_runs(struct facts_io *io, const struct column *column, size_t count)
 {
 	size_t i, same;

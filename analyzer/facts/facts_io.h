@@ -1,8 +1,8 @@
 /*
- * facts_io.h - structs as bytes and back, by one description for both ways.
+ * facts_io.h - writes and reads structs as bytes, by one description for both ways.
  *
- * Rows of equal structs go member by member: differences from the row before, as varints. A reader limits every count, most by the
- * bytes that are left: memory stays in proportion to the bytes. The first error stays, and nothing is read or written after it.
+ * Rows of structs are stored member by member, as varints of the difference from the row before. A reader limits every count, most by the number of
+ * remaining bytes: memory stays in proportion to the bytes. The first error stays in `error`; after an error nothing is read or written.
  */
 #ifndef MEMANA_FACTS_IO_H
 #define MEMANA_FACTS_IO_H
@@ -28,42 +28,42 @@ struct facts_member {
 		offsetof(struct type, member), sizeof(((struct type *)0)->member) \
 	}
 
-/* One number. */
+/* Writes or reads one number. */
 void facts_number(struct facts_io *io, uint64_t *number);
 
-/* The number of rows that follow, of at least `least` bytes each; most: the largest that makes sense. */
+/* Writes or reads the number of following rows, of at least `least` bytes each. A number above `most` is an error. */
 uint32_t facts_count(struct facts_io *io, uint32_t count, uint32_t least, uint32_t most);
 
-/* `count` rows of `size` bytes; those that are read are zeroed but for their members. */
+/* Writes or reads `count` rows of `size` bytes. Reading sets the listed members only; the rows must be zeroed. */
 void facts_rows(struct facts_io *io, void *rows, size_t size, size_t count, const struct facts_member *member,
 		size_t members);
 
 /*
- * The same, where equal differences in a row are counted: a row may take no byte at all. A column takes one byte for 256 rows at least
- * (FACTS_RUN_MOST). Lowest bits that are 0 in all differences of a column are told once. The caller limits `count`.
+ * Like facts_rows, with runs of equal differences as a count, so a row may take no byte. A column takes at least one byte for 256 rows
+ * (FACTS_RUN_MOST). Low bits that are 0 in all differences of a column are not stored. The caller must limit `count`.
  */
 #define FACTS_RUN_MOST 255u
 void facts_runs(struct facts_io *io, void *rows, size_t size, size_t count, const struct facts_member *member,
 		size_t members);
 
-/* Zeroed rows, which the caller frees. NULL: out of memory, or after an error. */
+/* Returns zeroed rows; the caller frees. NULL: out of memory, or an earlier error. */
 void *facts_new_rows(struct facts_io *io, size_t size, size_t count);
 
-/* facts_rows for an array that is allocated (calloc) when it is read; *rows is NULL before, and the owner's after, errors included. */
+/* facts_rows for an array. Reading allocates it (calloc): *rows must be NULL before, and the caller frees it, also after an error. */
 void facts_array(struct facts_io *io, void **rows, size_t size, size_t count, const struct facts_member *member,
 		 size_t members);
 
-/* facts_runs for an array as of facts_array, with its count, which is at most `most`. *count is 0 after an error. */
+/* facts_runs for an array like that of facts_array, including its count of at most `most`. *count is 0 after an error. */
 void facts_run_array(struct facts_io *io, void **rows, size_t size, uint32_t *count, uint32_t most,
 		     const struct facts_member *member, size_t members);
 
-/* A text of less than `most` bytes. Reading: a place in the bytes, which end it with NUL; "" on error. */
+/* Writes or reads a text of less than `most` bytes. Reading returns a pointer into the bytes, which contain the NUL; "" on error. */
 const char *facts_text(struct facts_io *io, const char *text, uint32_t most);
 
-/* Writing: bytes as they are. */
+/* Writes bytes unchanged. */
 void facts_bytes(struct facts_io *io, const uint8_t *bytes, size_t size);
 
-/* `right` 0: the bytes contradict themselves. */
+/* Sets -MT_E_CORRUPT if `right` is 0. */
 void facts_check(struct facts_io *io, int right);
 
 #endif

@@ -4,23 +4,23 @@
 #include <string.h>
 #include "memtrace/error.h"
 
-/* One process on its way into the run. */
+/* The move of one process's analysis into the run. */
 struct move {
 	struct facts_joining *joining;
 	struct analysis *run, *one;
 	uint32_t process;
-	int64_t later;          /* ns that must be added to times */
-	uint32_t *site, *owner; /* numbers in the run, by those of `one` */
+	int64_t later;          /* ns to add to times */
+	uint32_t *site, *owner; /* numbers in the run, by number in `one` */
 	uint32_t device[MT_LEDGER_DEVICES];
 };
 
-/* A process's own time begins with it. */
+/* Returns the ns from the begin of the run to the begin of the process: facts count times from the latter. */
 static int64_t later_of(const struct analysis_process *process)
 {
 	return (int64_t)(process->info->start_monotonic - (uint64_t)process->origin);
 }
 
-/* Turns before all events are the same in each analysis. */
+/* Moves a turn like a time. INT64_MIN is before all events and stays. */
 static int64_t turn_of(const struct move *move, int64_t turn)
 {
 	return turn == INT64_MIN ? turn : turn + move->later;
@@ -84,7 +84,7 @@ static void move_process(const struct move *move)
 
 /* ---- devices ---- */
 
-/* 1: no process that is in the run has it. 0: one has; or -MT_E_MEMORY. */
+/* Whether no process of the run uses the device so far. 1, 0, or -MT_E_MEMORY. */
 static int is_own(const struct move *move, const struct analysis_device *device)
 {
 	const char *name = device->kind == MT_DEVICE_CPU ? device->boot_id : device->uuid;
@@ -99,7 +99,7 @@ static int is_own(const struct move *move, const struct analysis_device *device)
 	return tuple_add(&move->joining->device, &key, move->process) ? -MT_E_MEMORY : 1;
 }
 
-/* 1; 0: a GPU without a UUID may be another process's. */
+/* 1; 0: a GPU without a UUID may be the GPU of another process. */
 static int have_names(const struct move *move)
 {
 	struct facts_joining *joining = move->joining;
@@ -123,7 +123,7 @@ static void move_sample(const struct move *move, struct gpu_total_parts *parts)
 	parts->sample.time += parts->sample.total ? move->later : 0;
 }
 
-/* `device` has its new times, and `was` the old ones. NVML counts GPUs alone. */
+/* Moves NVML's figures: `device` has times of the run already, `was` the times of the process. Only GPUs have such figures. */
 static void move_totals(const struct move *move, struct analysis_device *device, const struct analysis_device *was)
 {
 	struct analysis_gpu_total *gpu;
@@ -155,7 +155,7 @@ static void move_peaks(const struct move *move, struct analysis_device *device, 
 	}
 }
 
-/* 1 or -MT_E_MEMORY. */
+/* Adds a device to the run. 1 or -MT_E_MEMORY. */
 static int move_device(struct move *move, uint32_t number)
 {
 	struct analysis *run = move->run;
@@ -178,7 +178,7 @@ static int move_device(struct move *move, uint32_t number)
 	return 1;
 }
 
-/* 1; 0: one of them is another process's, too; or -MT_E_MEMORY. */
+/* Adds all devices. 1; 0: another process uses one of them; or -MT_E_MEMORY. */
 static int move_devices(struct move *move)
 {
 	uint32_t i;
@@ -193,7 +193,7 @@ static int move_devices(struct move *move)
 
 /* ---- owners and sites ---- */
 
-/* 0 or -MT_E_MEMORY. */
+/* Finds or adds an owner in the run. 0 or -MT_E_MEMORY. */
 static int move_owner(struct move *move, uint32_t number)
 {
 	struct analysis *run = move->run;
@@ -276,7 +276,10 @@ static int move_holders(const struct move *move, uint32_t first)
 	return 0;
 }
 
-/* 1; 0: they are too many: of all processes the first are kept; or -MT_E_MEMORY. */
+/*
+ * Adds the failed requests. 1; 0: the run has more than an analysis keeps, and the kept ones would have to be chosen over all processes; or
+ * -MT_E_MEMORY.
+ */
 static int move_ooms(const struct move *move)
 {
 	struct analysis *run = move->run;
@@ -358,7 +361,7 @@ int facts_joining_end(struct facts_joining *joining)
 
 /* ---- where things are in the run ---- */
 
-/* Numbers of one process are in the order that they had: each is of its turn, and turns do not go back. */
+/* Lists the sites of the run by process. Sites of one process keep their order, because both numberings follow the turns. */
 static void place_sites(struct facts_place *place, uint32_t *site, const struct analysis *run)
 {
 	const struct attribution *attribution = &run->attribution;

@@ -7,8 +7,8 @@
 #include "memtrace/event.h"
 
 #define ROWS_MOST (1u << 22)
-#define LOT 2048u              /* lives */
-#define BYTES_MOST (24u << 20) /* as facts */
+#define LOT 2048u              /* lives of one lot */
+#define BYTES_MOST (24u << 20) /* bytes of the lives of a moment */
 
 #define M(member) FACTS_MEMBER(kept_moment, member)
 static const struct facts_member moment_members[] = { M(there),       M(device), M(before), M(seq),  M(before_seq),
@@ -62,7 +62,7 @@ static void write_lives(struct facts_io *io, struct kept_moment *moment)
 		lot(io, moment->life + i, moment->lives - i < LOT ? moment->lives - i : LOT);
 }
 
-/* A section: its size, and its bytes. */
+/* Writes a section: its size, and its bytes. */
 static void write_section(struct facts_io *io, struct facts_io *own)
 {
 	facts_count(io, (uint32_t)own->size, 1, UINT32_MAX);

@@ -1,4 +1,4 @@
-/* facts_kept.h - the moment that a pass kept (rows/kept.h), as bytes and back. */
+/* facts_kept.h - writes and reads the moment that a pass kept (rows/kept.h). */
 #ifndef MEMANA_FACTS_KEPT_H
 #define MEMANA_FACTS_KEPT_H
 
@@ -6,13 +6,13 @@
 #include "facts_guess.h"
 #include "facts_io.h"
 
-/* Behind the guess, in front of the rows: the moment, and then its lives, in lots. These hold differences from what is guessed then. */
+/* Writes the moment, and then its lives in lots, between the guess and the rows. Lots hold differences from the guess. */
 void facts_kept_write(struct facts_io *io, struct kept_moment *moment, struct facts_guess *guess);
 
-/* The moment without its lives. `moment` NULL: its bytes are skipped. Release the moment also after an error. */
+/* Reads the moment without its lives; `moment` NULL: skips its bytes. Release the moment, also after an error. */
 void facts_kept_read(struct facts_io *io, const struct analysis *analysis, struct kept_moment *moment);
 
-/* Behind the moment: tells its lives. `tell` NULL: their bytes are skipped. 0 or an error, of the bytes or of `tell`. */
+/* Reads the lives behind the moment and passes them to `tell`; NULL: skips their bytes. 0 or an error, of the bytes or of `tell`. */
 int facts_kept_lives(struct facts_io *io, const struct analysis *analysis, struct facts_guess *guess,
 		     facts_tell_lives *tell, void *context);
 

@@ -51,7 +51,7 @@ uint32_t facts_lot_begin(struct facts_io *io, uint32_t *table)
 	return facts_count(io, 0, 0, FACTS_LOT_ROWS);
 }
 
-/* Notes the lots where `io` is NULL, else writes them. 0 or an error. */
+/* Writes the lots to `io`; `io` NULL: notes their times. 0 or an error. */
 static int take_lots(struct facts_io *io, const struct facts_io *from, struct facts_guess *guess)
 {
 	struct facts_io lots = { .error = from->error, .at = from->data, .end = from->data + from->size };

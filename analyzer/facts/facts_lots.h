@@ -1,6 +1,6 @@
 /*
- * facts_lots.h - lots: rows of one table, as bytes and back. The pass writes lots while it goes on; at its end they become smaller by what
- * is guessed (facts_guess.h).
+ * facts_lots.h - writes and reads lots: some rows of one table. The pass writes lots while it runs. At its end they are written once more, as smaller
+ * differences from guesses (facts_guess.h).
  */
 #ifndef MEMANA_FACTS_LOTS_H
 #define MEMANA_FACTS_LOTS_H
@@ -24,7 +24,7 @@ enum facts_cell {
 	FACTS_CELL_DEFINITION
 };
 
-/* A row is its cells, of 8 bytes each. */
+/* A table. Each row is an array of cells of 8 bytes. */
 struct facts_table {
 	const uint8_t *cell; /* enum facts_cell */
 	uint32_t cells;
@@ -37,17 +37,17 @@ static inline size_t facts_row_size(uint32_t table)
 	return facts_tables[table].cells * sizeof(uint64_t);
 }
 
-/* The lot's rows. FACTS_LOT_ROWS at most. */
+/* Writes a lot of at most FACTS_LOT_ROWS rows. */
 void facts_lot_write(struct facts_io *io, uint32_t table, void *rows, uint32_t count);
 
-/* Both numbers of the next lot; then its rows, which are zeroed before. */
+/* facts_lot_begin returns the number of rows of the next lot, and its table. facts_lot_rows then reads the rows, which the caller has zeroed. */
 uint32_t facts_lot_begin(struct facts_io *io, uint32_t *table);
 void facts_lot_rows(struct facts_io *io, uint32_t table, void *rows, uint32_t count);
 
-/* All lots that were written, as `from`: the times of their rows are noted. 0 or an error. */
+/* Notes the times of all rows in the lots of `from`. 0 or an error. */
 int facts_lots_note(const struct facts_io *from, struct facts_guess *guess);
 
-/* The same lots, as differences from what is guessed. */
+/* Writes the lots of `from` to `io`, as differences from the guess. */
 void facts_lots_write(struct facts_io *io, const struct facts_io *from, struct facts_guess *guess);
 
 #endif

@@ -10,16 +10,16 @@
 
 #define PEERS_MOST (1 + KEPT_PEERS)
 
-/* Some of the processes of the run, in its order. */
+/* The processes that memana oom compares, in the order of the run. */
 struct peers {
 	const struct analysis *run;
 	const struct facts_place *place;
-	struct kept_when asked;       /* process and number of the event that makes the moment, in the run */
+	struct kept_when asked;       /* the event of the moment: its process in the run, and its number */
 	uint32_t process[PEERS_MOST]; /* numbers in the run */
 	uint32_t count;
 	struct analysis_input input[PEERS_MOST];
-	struct analysis part; /* the analysis of their events */
-	uint32_t *site;       /* numbers in the run, by those of `part` */
+	struct analysis part; /* the analysis of these processes' events */
+	uint32_t *site;       /* numbers in the run, by number in `part` */
 };
 
 /* ---- which ---- */
@@ -38,7 +38,7 @@ static int has_gpu(const struct peers *peers, uint32_t number)
 	return 0;
 }
 
-/* Adds ranks with the command of the asking process, or those with another one, as far as there is room. */
+/* Adds other ranks, as far as there is room. `same_command` 1: with the command of the requesting process; 0: with another command. */
 static void add_ranks(struct peers *peers, int same_command)
 {
 	const struct analysis_process *process = peers->run->process, *mine = &process[peers->asked.process];
@@ -57,7 +57,7 @@ static int by_number(const void *a, const void *b)
 	return (*one > *two) - (*one < *two);
 }
 
-/* The scene (why/scene) compares with the same ranks. */
+/* Chooses the ranks that the scene (why/scene) compares with. */
 static void choose(struct peers *peers, const struct analysis_input *input)
 {
 	uint32_t i;
@@ -72,7 +72,7 @@ static void choose(struct peers *peers, const struct analysis_input *input)
 		peers->input[i] = input[peers->process[i]];
 }
 
-/* The newest event of each process counts where the host's memory was full. */
+/* Whether the host's memory was full at the end of a process. memana oom then looks at the newest event of each process. */
 static int any_host_is_full(const struct analysis *run)
 {
 	uint32_t i;
@@ -91,7 +91,7 @@ union any_row {
 };
 #undef ANY_ROW
 
-/* The facts have all rows. */
+/* A maker that drops all rows: the facts have them. */
 static void *no_row(void *context, enum load_table table MT_UNUSED, int *error)
 {
 	*error = 0;
@@ -114,7 +114,7 @@ static int is_asked(const struct peers *peers, const struct kept_moment *moment)
 	       moment->seq == peers->asked.seq;
 }
 
-/* 1; 0: no moment can be kept; or an error. */
+/* Reads the events and keeps their moment. 1; 0: the moment could not be kept; or an error. */
 static int read_events(struct peers *peers, struct kept_moment *moment)
 {
 	union any_row row;
@@ -145,7 +145,10 @@ static int read_events(struct peers *peers, struct kept_moment *moment)
 
 /* ---- as of the run ---- */
 
-/* Sites that were split at the end come last, and no life names them. 1; 0: the events have other sites than the facts; or -MT_E_MEMORY. */
+/*
+ * Finds the sites of `part` in the run. Sites that were split off at the end come last; no life refers to them. 1; 0: events and facts differ in
+ * their sites; or -MT_E_MEMORY.
+ */
 static int place_sites(struct peers *peers)
 {
 	const struct attribution *part = &peers->part.attribution;
@@ -167,13 +170,13 @@ static int place_sites(struct peers *peers)
 	return all;
 }
 
-/* Times count from the begin of the run. */
+/* Returns the ns to add to times of `part`, so that they count from the begin of the run. */
 static int64_t later(const struct peers *peers, uint32_t process)
 {
 	return peers->part.process[process].origin - peers->run->process[peers->process[process]].origin;
 }
 
-/* Devices of a process have the same order in both. */
+/* Finds a device of `part` in the run: a process has its devices in the same order in both. */
 static uint32_t place_device(const struct peers *peers, uint32_t process, uint32_t device)
 {
 	const struct facts_place *place = &peers->place[peers->process[process]];

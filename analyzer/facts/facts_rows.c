@@ -16,7 +16,7 @@
 size_t facts_rows_room = FACTS_ROWS_BYTES_MOST;
 uint32_t facts_rows_most = FACTS_ROWS_MOST;
 
-#define LIVES_FREE (256u << 10) /* bytes of lives that any trace may have */
+#define LIVES_FREE (256u << 10) /* bytes of lives that are allowed in the shortest trace */
 
 static uint64_t hash_of(const char *word)
 {
@@ -27,7 +27,7 @@ static uint64_t hash_of(const char *word)
 	return hash;
 }
 
-/* The slot of the text, or the empty one for it. */
+/* Returns the slot of the text, or the empty slot where the text belongs. */
 static uint32_t *find_slot(const struct facts_rows *rows, const char *word)
 {
 	uint32_t mask = 2 * rows->word_room - 1, at = (uint32_t)hash_of(word) & mask;
@@ -37,7 +37,7 @@ static uint32_t *find_slot(const struct facts_rows *rows, const char *word)
 	return &rows->slot[at];
 }
 
-/* Room for one more text: at most half of the slots are taken. 0, or there will be no rows. */
+/* Makes room for one more text; at most half of the slots are used. 0; else the rows are given up. */
 static int make_room(struct facts_rows *rows)
 {
 	uint32_t room = rows->word_room ? rows->word_room * 2 : 32, i;
@@ -57,7 +57,7 @@ static int make_room(struct facts_rows *rows)
 	return 0;
 }
 
-/* The number of the text. Each step may have a name of its own. */
+/* Returns the number of the text. A hash table, because each step may have its own name. */
 static uint64_t word_number(struct facts_rows *rows, const char *word)
 {
 	uint32_t *slot;
@@ -72,7 +72,7 @@ static uint64_t word_number(struct facts_rows *rows, const char *word)
 	return *slot - 1;
 }
 
-/* Texts become numbers. */
+/* Replaces the texts of the lot's rows by their numbers. */
 static void number_texts(struct facts_rows *rows, uint32_t table, struct facts_lot *lot)
 {
 	uint64_t *cell = lot->row;
@@ -88,7 +88,7 @@ static void number_texts(struct facts_rows *rows, uint32_t table, struct facts_l
 		}
 }
 
-/* The bytes of the lot's rows begin anew. */
+/* Drops all bytes written for the table. */
 static void empty(struct facts_io *io, struct facts_lot *lot)
 {
 	free(io->data);
@@ -99,7 +99,7 @@ static void empty(struct facts_io *io, struct facts_lot *lot)
 static void forget_lives(struct facts_rows *rows)
 {
 	rows->detail = SUMS_NONE;
-	rows->rows.steps_alone = rows->rows.sums.seen_alone = 1; /* the rest of the pass costs less */
+	rows->rows.steps_alone = rows->rows.sums.seen_alone = 1; /* makes the rest of the pass cheaper */
 	empty(&rows->lives, &rows->lot[LOAD_allocation_raw]);
 }
 
@@ -110,7 +110,7 @@ uint32_t facts_rows_limit(uint32_t table, enum sums_detail detail)
 	return detail > SUMS_STEPS ? facts_rows_most : FACTS_BY_STEP * facts_rows_most;
 }
 
-/* Whether bytes and rows of the table fill more than `part` thousandths of their room. */
+/* Whether bytes or rows of the table fill more than `part` thousandths of their room. */
 static int fills(const struct facts_rows *rows, uint32_t table, uint64_t part)
 {
 	const struct facts_io *io = table == LOAD_allocation_raw ? &rows->lives : &rows->io;
@@ -119,7 +119,7 @@ static int fills(const struct facts_rows *rows, uint32_t table, uint64_t part)
 	       io->size * 1000ull > facts_rows_room * part;
 }
 
-/* Lives have twice their room until the next instant, where they can be thinned. */
+/* Writes the table's lot. Lives may take twice their room here: they can be thinned only at the next instant. */
 static void write_lot(struct facts_rows *rows, uint32_t table)
 {
 	struct facts_lot *lot = &rows->lot[table];
@@ -155,7 +155,7 @@ static void *new_row(void *context, enum load_table table, int *error)
 	return lot->row ? (uint8_t *)lot->row + lot->rows++ * facts_row_size(table) : NULL;
 }
 
-/* The pass goes on without rows. */
+/* Gives up the rows; the pass goes on. */
 static int forget(void *context, int64_t process, int64_t alloc_seq)
 {
 	(void)process;
@@ -185,7 +185,7 @@ static int add_change(void *context, const struct row_residence *change)
 
 /* ---- fewer instants ---- */
 
-/* The next lot of the lives that were written, between the instants of now. 0 or an error. */
+/* Reads the next lot of written lives and adds it to the sums between the new instants. 0 or an error. */
 static int thin_lot(struct facts_rows *rows, struct facts_io *io, struct load_allocation_raw *row)
 {
 	struct load_allocation_raw *single;
@@ -209,7 +209,7 @@ static int thin_lot(struct facts_rows *rows, struct facts_io *io, struct load_al
 	return io->error ? io->error : error;
 }
 
-/* Takes the lives through sums once more. The newest instant, `newest`, is the last to be told. 0 or an error. */
+/* Sums all written lives once more, between fewer instants. `newest` is the last of these. 0 or an error. */
 static int thin(struct facts_rows *rows, uint64_t newest)
 {
 	struct load_sums *sums = &rows->rows.sums;
@@ -241,7 +241,7 @@ static int thin(struct facts_rows *rows, uint64_t newest)
 	return error ? error : sums->error;
 }
 
-/* Whether lives take more than they may by now. */
+/* Whether the lives have outgrown their room. */
 static int is_due(const struct facts_rows *rows)
 {
 	size_t size = rows->lives.size;
@@ -251,7 +251,7 @@ static int is_due(const struct facts_rows *rows)
 	return rows->due ? size > rows->due : size > LIVES_FREE && size > rows->analysis->process[0].events / 2;
 }
 
-/* Thins lives that have outgrown their room. Half of it is to be free then: lives that grow are thinned seldom. */
+/* Thins lives that have outgrown their room, until half of the room is free: then thinning is rare. */
 static void fit(struct facts_rows *rows, uint64_t newest)
 {
 	if (!rows->detail || rows->none || !is_due(rows))
@@ -267,7 +267,7 @@ static void fit(struct facts_rows *rows, uint64_t newest)
 
 /* ---- moves ---- */
 
-/* Course and outline need no event at once: many together cost less. */
+/* Passes the collected moves to course and outline. Collected, because many moves at once cost less. */
 static void tell_moves(struct facts_rows *rows)
 {
 	course_changed(rows->course, rows->goes_on, rows->move, rows->moves);
@@ -275,7 +275,7 @@ static void tell_moves(struct facts_rows *rows)
 	rows->moves = 0;
 }
 
-/* The running event's move of the site. NULL: there is none. */
+/* Returns the site's move in the running event, or NULL. */
 static struct course_move *find_move(struct facts_rows *rows, uint32_t site, int slack, int64_t time)
 {
 	struct course_move *move = rows->move + rows->moves;
@@ -290,7 +290,7 @@ static struct course_move *find_move(struct facts_rows *rows, uint32_t site, int
 	return NULL;
 }
 
-/* One more move, of event number `event`. */
+/* Returns the place of one more move, of event number `event`. */
 static struct course_move *add_move(struct facts_rows *rows, uint64_t event)
 {
 	int goes_on = rows->event == event;
@@ -334,7 +334,7 @@ static void note_count(void *context, uint32_t site, int change, int64_t time)
 	struct facts_rows *rows = context;
 	struct course_move *move = rows->moves ? &rows->move[rows->moves - 1] : NULL;
 
-	/* Nearly always the site has just moved. */
+	/* Look at the newest move first: nearly always its site is the same. */
 	if (!move || move->site != site || move->slack || move->time != time ||
 	    rows->event != rows->analysis->process[0].events)
 		move = move_of(rows, site, 0, time);
@@ -455,7 +455,7 @@ static void write_freed(struct facts_io *io, const struct row_freed *freed)
 		facts_rows(io, freed->process[0].node, 1, room, facts_rows_number, 1);
 }
 
-/* The first number, and the figures of phases. 0: there are no rows. */
+/* Writes the first number, and the figures of phases. Returns 0 without rows. */
 static int write_first(struct facts_io *io, const struct facts_rows *rows)
 {
 	struct phase_use_list use;
@@ -489,7 +489,7 @@ static void write_rows(struct facts_io *io, struct facts_rows *rows, struct fact
 		facts_lots_write(io, &rows->lives, guess);
 }
 
-/* The last rows are in their lots then. */
+/* Writes the last rows into lots. */
 static void finish(struct facts_rows *rows)
 {
 	uint32_t i;
@@ -497,11 +497,11 @@ static void finish(struct facts_rows *rows)
 	rows->none |= row_sink_finish(&rows->rows) != 0;
 	for (i = 0; i < LOAD_TABLE_COUNT; i++)
 		write_lot(rows, i);
-	rows->due = rows->due ? 1 : 0; /* lives that came since are thinned, too */
+	rows->due = rows->due ? 1 : 0; /* forces fit to thin lives once more, if lives were thinned before */
 	fit(rows, INT64_MAX);
 }
 
-/* Makes the guess from all that has times. 0 or an error. */
+/* Prepares the guess: notes all times of rows and moment. 0 or an error. */
 static int begin_guess(const struct facts_rows *rows, const struct kept_moment *moment, struct facts_guess *guess)
 {
 	int error = facts_guess_init(guess, rows->analysis);

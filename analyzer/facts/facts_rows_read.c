@@ -1,4 +1,4 @@
-/* Reads the rows of a pass from bytes, and tells them as of a place in the run. */
+/* Reads the rows of a pass from bytes, and passes them on with numbers and times of the run. */
 #include <stdlib.h>
 #include <string.h>
 #include "database/db.h"
@@ -20,12 +20,12 @@ struct reading {
 	const struct row_maker *maker;
 	const struct analysis *run;
 	struct facts_guess guess;
-	enum sums_detail detail; /* lives that are asked for have it */
+	enum sums_detail detail; /* detail of the lives that the taker wants */
 	struct sums_instants instants;
 	struct sums_steps steps; /* SUMS_BATCHES */
-	struct load_sums sums;   /* lives between fewer instants than those of the facts */
-	struct facts_fold *fold; /* the same for SUMS_STEPS */
-	int summing;             /* 1: it knows its instants */
+	struct load_sums sums;   /* sums between fewer instants than the facts have */
+	struct facts_fold *fold; /* sums for SUMS_STEPS */
+	int summing;             /* 1: `sums` has its instants */
 	const char **word;
 	uint32_t words, told[LOAD_TABLE_COUNT];
 };
@@ -59,7 +59,7 @@ static void read_freed(struct reading *reading, struct row_freed *freed)
 	free(node);
 }
 
-/* 0 or the error of the bytes or of the maker. */
+/* Reads the changes of resident bytes. 0 or an error, of the bytes or of the maker. */
 static int read_changes(struct reading *reading)
 {
 	struct facts_io *io = reading->io;
@@ -79,7 +79,7 @@ static int read_changes(struct reading *reading)
 	return io->error ? io->error : error;
 }
 
-/* Numbers of texts become texts. */
+/* Replaces the number of a text by the text. */
 static uint64_t text_cell(struct reading *reading, uint64_t cell)
 {
 	const char *word;
@@ -90,7 +90,7 @@ static uint64_t text_cell(struct reading *reading, uint64_t cell)
 	return cell;
 }
 
-/* An id of the process, which is alone in its facts, as that of the run. */
+/* Converts a cell of the facts, which know one process only, for the run. */
 static uint64_t place_cell(struct reading *reading, enum facts_cell kind, uint64_t cell)
 {
 	const struct facts_place *place = reading->place;
@@ -124,11 +124,11 @@ static void place_row(struct reading *reading, uint32_t table, uint64_t *cell)
 		cell[k] = place_cell(reading, facts_tables[table].cell[k], cell[k]);
 	if (!peak || peak->peak_seq)
 		return;
-	peak->peak_time -= reading->place->later; /* nothing was held: there is no peak */
+	peak->peak_time -= reading->place->later; /* nothing was held, so the peak has no time */
 	peak->peak_process = row_process_id(0);
 }
 
-/* Notes the instants that ends of steps and stretches of phases are: their rows come before those of lives. */
+/* Notes the ends of steps and spans as instants. Their rows come before the rows of lives. */
 static int note_row(struct reading *reading, uint32_t table, const uint64_t *cell)
 {
 	const struct load_phase_span *span = (const struct load_phase_span *)cell;
@@ -254,7 +254,7 @@ int facts_rows_moment(struct facts_io io, const struct analysis *run, const stru
 	return !taker->moment || taker->moment->there;
 }
 
-/* Behind the guess and the moment. 0 or an error, of the bytes or of the maker. */
+/* Reads the rows, behind the guess and the moment. 0 or an error, of the bytes or of the maker. */
 static int read_rows(struct reading *reading, const struct facts_taker *taker)
 {
 	struct facts_io *io = reading->io;

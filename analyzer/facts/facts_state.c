@@ -219,7 +219,7 @@ static int is_site(const struct analysis *analysis, const struct site *site)
 	       key->stack <= mt_defs_count(analysis->process[0].defs, MT_DEF_NODE);
 }
 
-/* The hash table is made anew: a site has the number that it had. */
+/* Enters the sites into a new hash table, with their old numbers. */
 static void enter_sites(struct facts_io *io, struct analysis *analysis, const struct site *site, uint32_t count)
 {
 	uint32_t i, number;
@@ -296,7 +296,7 @@ static void sizes_state(struct facts_io *io, struct category_sizes *sizes)
 				sizes->numbers < SIZES_NUMBERS && sizes->losses <= SIZES_LOSSES);
 }
 
-/* The tables of tensors and of driver memory; either may be missing. */
+/* The size tables of tensors and of driver memory. Both are optional. */
 static void both_sizes_state(struct facts_io *io, struct categories *categories)
 {
 	uint32_t i, there;
@@ -321,7 +321,7 @@ static void both_sizes_state(struct facts_io *io, struct categories *categories)
 	}
 }
 
-/* Its rows are read by facts_guess.c. */
+/* The rows are in facts_guess.c. */
 static void outlived_state(struct facts_io *io, struct outlived *outlived)
 {
 	outlived->grain = facts_count(io, outlived_grain(outlived), 0, 1u << 31);
@@ -367,7 +367,7 @@ static void ooms_state(struct facts_io *io, struct analysis *analysis)
 		facts_check(io, !analysis->oom_holder[i].process && analysis->oom_holder[i].oom < analysis->ooms);
 }
 
-/* Owner 0 is there from the beginning. */
+/* Owner 0 is in every analysis, and is not stored. */
 static void owners_state(struct facts_io *io, struct analysis *analysis)
 {
 	uint32_t count = facts_count(io, analysis->owners, 1, ROWS_MOST), i;
@@ -464,7 +464,7 @@ static void births_state(struct facts_io *io, const struct analysis *analysis, s
 		facts_check(io, !(*birth)[i].site || (*birth)[i].site < analysis->attribution.sites);
 }
 
-/* The tables have as many slots as those of the census. */
+/* The tables have as many slots as the tables of the census. */
 static void lives_state(struct facts_io *io, const struct analysis *analysis, struct parameter_lives *lives,
 			const struct census *census)
 {
@@ -511,7 +511,7 @@ static void tellings_state(struct facts_io *io, struct tellings *tellings)
 	ARRAY(io, tellings->telling, tellings->tellings, look_members);
 	tellings->runs = facts_count(io, tellings->runs, MT_ARRAY_SIZE(run_members), ROWS_MOST);
 	if (io->writing && tellings->runs)
-		tellings->run[0] = (struct telling_run){ .before = 0 }; /* it is not used */
+		tellings->run[0] = (struct telling_run){ .before = 0 }; /* run 0 is unused */
 	ARRAY(io, tellings->run, tellings->runs, run_members);
 	tellings->slots = facts_count(io, tellings->slots, MT_ARRAY_SIZE(address_members), ROWS_MOST);
 	ARRAY(io, tellings->slot, tellings->slots, address_members);

@@ -1,4 +1,4 @@
-/* facts_state.h - what a pass over one trace has found, as bytes and back. */
+/* facts_state.h - writes and reads the results of a pass over one trace. */
 #ifndef MEMANA_FACTS_STATE_H
 #define MEMANA_FACTS_STATE_H
 
@@ -6,9 +6,8 @@
 #include "facts_io.h"
 
 /*
- * Writing: the analysis of one process after analysis_pass_end. Reading: into one after analysis_begin; the caller goes on with
- * analysis_settle, and the bytes live as long as the analysis. The definitions are complete. Everything that is read is within
- * bounds: of ids, of tables and of each other. See io->error.
+ * Writing: `analysis` is of one process, after analysis_pass_end. Reading: `analysis` is after analysis_begin and has all definitions; the caller
+ * goes on with analysis_settle, and keeps the bytes as long as the analysis. All ids and indexes that are read are checked. Errors: io->error.
  */
 void facts_state(struct facts_io *io, struct analysis *analysis);
 

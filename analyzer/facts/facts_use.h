@@ -1,4 +1,4 @@
-/* facts_use.h - the figures of phases (rows/phase_use.h), as bytes and back. */
+/* facts_use.h - writes and reads the figures of phases (rows/phase_use.h). */
 #ifndef MEMANA_FACTS_USE_H
 #define MEMANA_FACTS_USE_H
 
@@ -8,7 +8,10 @@
 
 void facts_use_write(struct facts_io *io, const struct phase_use_list *list);
 
-/* Adds the figures, as of `place` in the run. `list` NULL: their bytes are skipped. The caller frees its rows, after an error, too. */
+/*
+ * Reads the figures and adds them to `list`, with numbers and times of the run by `place`; NULL: skips their bytes. The caller frees the rows, also
+ * after an error.
+ */
 void facts_use_read(struct facts_io *io, const struct facts_place *place, struct phase_use_list *list);
 
 #endif
