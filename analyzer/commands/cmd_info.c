@@ -22,7 +22,7 @@ static const char *ended(const struct analysis_process *process)
 
 	if (words)
 		return words;
-	return process->ended ? "for a reason this program does not know"
+	return process->ended ? "for a reason that this version does not know"
 			      : "not said (the program was killed, or still runs)";
 }
 
@@ -66,9 +66,9 @@ static void print_snapshot(const struct mt_process *info)
 	print_line("made of", info->options);
 	print_line("snapshot", info->command);
 	print_line("process", "not known: a snapshot does not say");
-	print_line("history", info->snapshot & MT_SNAPSHOT_NO_HISTORY ? "none: this is what was there when it was taken"
-			      : info->snapshot & MT_SNAPSHOT_CUT      ? "cut at its beginning (max_entries)"
-								      : "as far as it was recorded");
+	print_line("history", info->snapshot & MT_SNAPSHOT_NO_HISTORY ? "none: the snapshot lists one moment"
+			      : info->snapshot & MT_SNAPSHOT_CUT ? "its beginning is missing (max_entries was reached)"
+								 : "complete for the recorded time");
 	if (info->snapshot & MT_SNAPSHOT_NO_TIMES && !(info->snapshot & MT_SNAPSHOT_NO_HISTORY))
 		print_line("times", "not known (PyTorch before 2.2): events have an order only");
 	if (info->rank >= 0) {
@@ -106,8 +106,8 @@ static const char *completeness(const struct mt_trace_state *state)
 	if (state->complete)
 		return "yes";
 	if (*report_damage_words(state))
-		return "no: it is damaged";
-	return "no: it was not closed in order; all that is in it is good";
+		return "no: the file is damaged";
+	return "no: the file was not closed; each chunk in it is whole";
 }
 
 static void print_size(const struct analysis_process *process)
@@ -133,7 +133,7 @@ static void print_size(const struct analysis_process *process)
 		print_line("ended", ended(process));
 	print_line("complete", completeness(process->state));
 	if (process->cut) {
-		snprintf(words, sizeof(words), "%s on purpose (--keep): peaks are those of what is kept",
+		snprintf(words, sizeof(words), "%s removed by --keep: peaks are of the kept events only",
 			 text_count(events, sizeof(events), process->cut, "event"));
 		print_line("let go", words);
 	}

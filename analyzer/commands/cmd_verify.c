@@ -158,12 +158,11 @@ static void print_damage(const struct mt_trace_state *state)
 	char chunks[64], events[64];
 
 	if (report_is_torn(state))
-		text_say("  torn end    it ends in the middle of a chunk, at byte %" PRIu64 ": what a crash leaves\n",
+		text_say("  torn end    the file ends inside a chunk, at byte %" PRIu64 ", as after a crash\n",
 			 state->error_offset);
 	else if (state->error)
-		text_say("  damage      %s at byte %" PRIu64 "; %s of no use, which takes %s\n",
-			 mt_strerror(state->error), state->error_offset,
-			 text_count(chunks, sizeof(chunks), state->damaged, "chunk"),
+		text_say("  damage      %s at byte %" PRIu64 "; %s unreadable, %s lost\n", mt_strerror(state->error),
+			 state->error_offset, text_count(chunks, sizeof(chunks), state->damaged, "chunk"),
 			 text_count(events, sizeof(events), state->missed, "event"));
 }
 
@@ -188,7 +187,7 @@ static void print_records(const struct records *records)
 		 text_count(compared, sizeof(compared), records->compared, "step"),
 		 text_number(differing, records->differing));
 	if (records->differing)
-		text_say(", first that of step %u", records->first);
+		text_say(", first in step %u", records->first);
 	text_say("\n");
 }
 
@@ -204,10 +203,10 @@ static void print_trace(const struct analysis_process *process, const struct rec
 	print_damage(state);
 	text_say("  lost        %s\n", text_count(events, sizeof(events), state->lost, "event"));
 	if (process->cut)
-		text_say("  let go      %s on purpose (--keep)\n",
+		text_say("  let go      %s removed by --keep\n",
 			 text_count(events, sizeof(events), process->cut, "event"));
 	if (!process->compared)
-		text_say("  totals      not compared: the trace has none");
+		text_say("  totals      not compared: the trace has no totals");
 	else
 		text_say("  totals      compared at %s, %s differ",
 			 text_count(events, sizeof(events), process->compared, "event"),
@@ -224,7 +223,7 @@ static void print_trace(const struct analysis_process *process, const struct rec
 			 records->facts == FACTS_AGREE ? "with" : "from");
 	print_others(process);
 	if (process->unknown_frees)
-		text_say("  frees       %s of memory that was never seen to be allocated\n",
+		text_say("  frees       %s of memory without a recorded allocation\n",
 			 text_number(number, process->unknown_frees));
 }
 

@@ -26,8 +26,7 @@
 enum { OPTION_UNTIL = COMMAND_OWN, OPTION_TIMEOUT };
 
 static const struct command_option own_options[] = {
-	{ OPTION_UNTIL, "until", "WHAT", "oom: an allocation fails for want of memory; step:N: step N ends",
-	  "oom step:N" },
+	{ OPTION_UNTIL, "until", "WHAT", "oom: a request for memory fails; step:N: step N ends", "oom step:N" },
 	{ OPTION_TIMEOUT, "timeout", "S", "wait S seconds at most (default: as long as it takes)" },
 	COMMAND_JSON_OPTION,
 	COMMAND_HELP_OPTION,
@@ -473,7 +472,7 @@ int cmd_wait(int argc, char **argv)
 	if (status)
 		return status;
 	if (!wish.given)
-		return command_fail(EXIT_USAGE, "wait: what for? (memana wait trace.zst --until oom)");
+		return command_fail(EXIT_USAGE, "wait: --until is missing (memana wait trace.zst --until oom)");
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "wait: no trace named (memana wait trace.zst --until oom)");
 	return run(argv + optind, (uint32_t)(argc - optind), &wish);

@@ -248,10 +248,10 @@ static int main_roomy(int argc, char **argv)
 	if (!status)
 		status = run(argc, argv, paged);
 	if (fflush(stdout))
-		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is not whole: %s",
+		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is incomplete: %s",
 				      strerror(errno));
 	else if (ferror(stdout)) /* an earlier write failed, and its errno is lost */
-		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is not whole");
+		status = command_fail(mt_exit_code(MT_E_SYSTEM), "standard output: the answer is incomplete");
 	pager_end();
 	return status;
 }

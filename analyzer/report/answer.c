@@ -27,7 +27,7 @@ static int take_number(struct answer_options *options, const char *command)
 	long number;
 
 	if (command_number(optarg, 1, 1 << 30, &number))
-		return command_fail(EXIT_USAGE, "%s: --number %s: not a number from the list", command, optarg);
+		return command_fail(EXIT_USAGE, "%s: --number %s: not the number of a failed request", command, optarg);
 	options->number = number;
 	return 0;
 }
@@ -133,8 +133,8 @@ static int print(const struct answer *answer, struct report_input *input, const 
 	if (error >= 0)
 		return error;
 	if (error == -MT_E_ARGUMENT) {
-		snprintf(absent, sizeof(absent), "%s: there is no number %lld (without --number: the newest)", command,
-			 (long long)options->number);
+		snprintf(absent, sizeof(absent), "%s: no failed request has number %lld (without --number: the newest)",
+			 command, (long long)options->number);
 		input->told = 1;
 		return report_absent(&input->analysis, absent);
 	}

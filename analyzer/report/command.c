@@ -87,8 +87,7 @@ int command_output(const char *command, const char *output, char *const *input, 
 	int i;
 
 	if (!strcmp(output, "-"))
-		return command_fail(EXIT_USAGE, "%s: -: standard output is no place for this file (give it a name)",
-				    command);
+		return command_fail(EXIT_USAGE, "%s: -: this file cannot go to standard output (name a file)", command);
 	if (stat(output, &old))
 		return 0;
 	if (!S_ISREG(old.st_mode))

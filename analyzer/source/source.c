@@ -220,7 +220,7 @@ static void say_skipped(struct source *source, const char *folder, const char *c
 
 	if (!count)
 		return;
-	at = snprintf(text, size, "%.200s: left out, as no trace or one of the same process again: ", folder);
+	at = snprintf(text, size, "%.200s: ignored (no trace, or a second trace of one process): ", folder);
 	for (i = 0; i < count && i < SKIPPED_NAMED; i++)
 		at += snprintf(text + at, size - (size_t)at, "%s%.60s", i ? ", " : "", name[i]);
 	if (count > SKIPPED_NAMED)

@@ -8,39 +8,38 @@
  * The sentences, by the figures that each needs: X(NAME, figures, words). F1: a count; F2: a count and the count of all; PHASE: the phase of the
  * births.
  */
-#define SENTENCE_LIST(X)                                                                                              \
-	X(CENSUS, NOTHING, "known: PyTorch's census says so")                                                         \
-	X(AS_CENSUS, NOTHING, "known: PyTorch's census says so of others of this place and size")                     \
-	X(RULE, NOTHING, "a rule says so of a function on its stack")                                                 \
-	X(RULE_VOCABULARY, F1_F2_F3, "a rule says so of a function on its stack; %s tokens x %s words x %s bytes")    \
-	X(OPINION, PHASE, "allocated in %s; nothing in the recording says more")                                      \
-	X(STAYS, F1_F2, "allocated in init; %s of %s outlived two steps or more")                                     \
-	X(SIZED_GRADIENT, F1_F2, "allocated in backward, in the size of a weight; %s of %s outlived the backward")    \
-	X(GRADIENT, F1_F2, "allocated in backward; %s of %s outlived it")                                             \
-	X(STATE, F1_F2, "allocated by the optimizer; %s of %s outlived its step")                                     \
-	X(SIZED_STATE, F1_F2, "allocated by the optimizer, in the size of a weight; %s of %s outlived its step")      \
-	X(TEMPORARY, F1_F2_PHASE, "%s of %s were freed in the %s that allocated them")                                \
-	X(NOT_A_WEIGHT, NOTHING, "allocated in backward, and no weight has the size")                                 \
-	X(FOR_BACKWARD, F1_F2_PHASE, "%s of %s allocated in %s were freed in backward")                               \
-	X(PASSING, F1_F2_PHASE, "%s of %s were freed in the %s that allocated them")                                  \
-	X(VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes")                                                    \
-	X(REFUSED, F1_F2_F3, "%s tokens x %s words x %s bytes, like the request that failed")                         \
-	X(HALF, F1, "half as large as another buffer of gradients (%s bytes): their weights, in two bytes")           \
-	X(LOSS, F1, "as many elements as the loss makes of its logits (%s bytes)")                                    \
-	X(CENSUS_VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes; the words are those of PyTorch's census")    \
-	X(RETAINED, F1_F2_PHASE, "%s of %s allocated in %s were still alive two steps later")                         \
-	X(ANEW, NOTHING, "allocated by the optimizer anew in each step, and freed after it")                          \
-	X(IN_PLACE, NOTHING, "allocated by the optimizer in each step, in place of those of the step before")         \
-	X(AS_GRADIENTS, F2_F1, "there from the start: %s of this size, as many as there are gradients of it (%s)")    \
-	X(AS_STATE, F2_F1,                                                                                            \
-	  "there from the start: %s of this size, half as many as there are in the optimizer state (%s)")             \
-	X(SEVERAL, F2_F1,                                                                                             \
-	  "there from the start: %s of this size and %s gradients: weights and optimizer state, not told apart")      \
-	X(BACK, F2_F1, "%s of this size, which came back: as many as had been made before and went (%s)")             \
-	X(REPLACED, F1, "there from the start: %s of this size were freed by the optimizer, which made as many anew") \
-	X(LOADED, F1, "loaded in init (%s of this size), and no other weights have the size: the model's own")        \
-	X(LAYERS, F1,                                                                                                 \
-	  "there from the start, in the sizes of a model's layers (%s of this one), and nothing of the size was trained")
+#define SENTENCE_LIST(X)                                                                                            \
+	X(CENSUS, NOTHING, "known: named by PyTorch's census")                                                      \
+	X(AS_CENSUS, NOTHING, "known: PyTorch's census names others of this place and size")                        \
+	X(RULE, NOTHING, "by a rule for a function on its stack")                                                   \
+	X(RULE_VOCABULARY, F1_F2_F3, "by a rule for a function on its stack; %s tokens x %s words x %s bytes")      \
+	X(OPINION, PHASE, "allocated in %s; nothing in the recording says more")                                    \
+	X(STAYS, F1_F2, "allocated in init; %s of %s outlived two steps or more")                                   \
+	X(SIZED_GRADIENT, F1_F2, "allocated in backward, in the size of a weight; %s of %s outlived the backward")  \
+	X(GRADIENT, F1_F2, "allocated in backward; %s of %s outlived the backward")                                 \
+	X(STATE, F1_F2, "allocated by the optimizer; %s of %s outlived its step")                                   \
+	X(SIZED_STATE, F1_F2, "allocated by the optimizer, in the size of a weight; %s of %s outlived its step")    \
+	X(TEMPORARY, F1_F2_PHASE, "%s of %s were freed in the %s that allocated them")                              \
+	X(NOT_A_WEIGHT, NOTHING, "allocated in backward; no weight has this size")                                  \
+	X(FOR_BACKWARD, F1_F2_PHASE, "%s of %s allocated in %s were freed in backward")                             \
+	X(PASSING, F1_F2_PHASE, "%s of %s were freed in the %s that allocated them")                                \
+	X(VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes")                                                  \
+	X(REFUSED, F1_F2_F3, "%s tokens x %s words x %s bytes, like the request that failed")                       \
+	X(HALF, F1, "half the size of a gradient buffer (%s bytes): its weights, in two-byte elements")             \
+	X(LOSS, F1, "as many elements as the logits of the loss (%s bytes)")                                        \
+	X(CENSUS_VOCABULARY, F1_F2_F3, "%s tokens x %s words x %s bytes; the words are those of PyTorch's census")  \
+	X(RETAINED, F1_F2_PHASE, "%s of %s allocated in %s were still alive two steps later")                       \
+	X(ANEW, NOTHING, "allocated by the optimizer in each step, and freed after the step")                       \
+	X(IN_PLACE, NOTHING, "allocated by the optimizer in each step, in place of the tensors of the step before") \
+	X(AS_GRADIENTS, F2_F1, "present from the start: %s of this size, as many as gradients of this size (%s)")   \
+	X(AS_STATE, F2_F1, "present from the start: %s of this size, half as many as in the optimizer state (%s)")  \
+	X(SEVERAL, F2_F1,                                                                                           \
+	  "present from the start: %s of this size and %s gradients: weights and optimizer state together")         \
+	X(BACK, F2_F1, "%s of this size: as many as were freed before (%s)")                                        \
+	X(REPLACED, F1, "present from the start: the optimizer freed %s of this size and allocated as many")        \
+	X(LOADED, F1, "loaded in init (%s of this size), where no other weights have this size")                    \
+	X(LAYERS, F1,                                                                                               \
+	  "present from the start, in the sizes of a model's layers (%s of this one); no tensor of this size was trained")
 
 enum figures { NOTHING, PHASE, F1, F1_F2, F1_F2_PHASE, F1_F2_F3, F2_F1 };
 

@@ -166,7 +166,7 @@ static int is_report(enum load_parts parts)
 	return parts > LOAD_HISTORY && parts < LOAD_TIMELINE;
 }
 
-/* Only what every step held asks for the steps that were let go. */
+/* Whether the parts include steps with dropped events (--keep): only tables of steps show these. */
 static int has_let_go(enum load_parts parts)
 {
 	return parts <= LOAD_STEPS || parts >= LOAD_LIVES;

@@ -46,7 +46,7 @@ static inline int load_has_sums(enum load_parts parts)
 int load_run(struct db *db, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	     const struct mt_rules *rules, enum load_parts parts);
 
-/* Nodes of allocation.free_node that processes share, and their rows (store_shared.h). It is empty where no load filled it. */
+/* Stack nodes of frees that processes share, and their rows (store_shared.h). Empty if no load has filled it. */
 #define LOAD_FREED_AS "CREATE TEMP TABLE IF NOT EXISTS freed_as (node INTEGER PRIMARY KEY, shared INTEGER)"
 
 /*

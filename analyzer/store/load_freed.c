@@ -2,7 +2,9 @@
 #include "store.h"
 #include "store_shared.h"
 
-/* Rows of allocations have the ids of store_id: a node that another process has, too, gets a row of temp.freed_as. */
+/*
+ * Writes the stack nodes of frees. Rows of allocations have ids of store_id, so a node shared with another process also gets a row of temp.freed_as.
+ */
 static int store_process_nodes(struct db_stmt *insert[2], const struct analysis *analysis,
 			       const struct row_freed *freed, uint32_t process)
 {

@@ -1,6 +1,6 @@
 /*
- * The lives at a few instants as rows. Other lives get rows if a report needs them: memory that was never freed, births that are like named ones, and
- * the newest death of each process before an instant.
+ * Writes rows of the allocations alive at a few instants. Reports also need memory that was never freed, births that are like named ones, and the
+ * newest death of each process before an instant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct load_death_before {
 	struct mt_live live;
 	struct mt_event event;
 	uint32_t step;
-	int home, there; /* there 0: the process has no such death */
+	int home, there; /* there 0: no such death in the process */
 };
 
 static int64_t time_of(const struct load_at *at, uint32_t process, uint64_t time)

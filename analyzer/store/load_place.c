@@ -20,9 +20,9 @@
 #include "store_shared.h"
 
 #define LEVELS 5    /* largest number of helpers that call one another */
-#define USED_TOLD 2 /* the place has a row */
+#define USED_TOLD 2 /* bit: the place has a row */
 
-/* The places, each one once, by all columns of the view place. */
+/* Each place once, by all columns of the view place. */
 static const char create_places[] =
 	"CREATE TEMP TABLE place_found (id INTEGER PRIMARY KEY, function TEXT, file TEXT, line INTEGER, place TEXT, "
 	"UNIQUE (function, file, line, place))";
@@ -48,7 +48,7 @@ struct candidates {
 	uint8_t count, level; /* number of entries of `at`; index of the entry that is looked at */
 	uint8_t kinds;        /* bits, see all_nodes */
 	uint8_t best, least;  /* index of the first entry whose stacks did the fewest kinds of work; that number */
-	uint8_t own;          /* 1: it gets a row */
+	uint8_t own;          /* 1: the place gets a row */
 };
 
 struct finder {
@@ -56,7 +56,7 @@ struct finder {
 	struct candidates *stack;
 	size_t stacks, stack_room;
 	struct db_stmt *insert_place, *find_place;
-	struct tuple_table known; /* places by their frames: making the words is slow */
+	struct tuple_table known; /* places by their frames: a cache, because making the words is slow */
 	int64_t *row;             /* id of each place's row */
 	uint32_t rows, row_room;
 };

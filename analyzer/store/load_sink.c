@@ -55,7 +55,7 @@ static int write_span(struct load_sink *load, const struct load_phase_span *row)
 	return error;
 }
 
-/* Writes the newest stretch of a process before the moment: it tells phase and step of the process then. */
+/* Writes the process's newest span before the moment: the span has its phase and step at the moment. */
 static int end_process(struct load_sink *load)
 {
 	struct load_spans *spans = &load->spans;
@@ -75,7 +75,7 @@ static int is_before(const struct load_spans *spans, const struct load_phase_spa
 	return row->first_time != spans->time ? row->first_time < spans->time : row->process < process;
 }
 
-/* A process has a row for each phase that it was in, for the step of the moment, and for the moment. */
+/* Keeps few spans of a process: the first one of each phase, the first one in the step of the moment, and the newest one before the moment. */
 static int thin_span(struct load_sink *load, const struct load_phase_span *row, int phase)
 {
 	struct load_spans *spans = &load->spans;
@@ -117,7 +117,7 @@ static void add_to_sum(struct load_spans *spans, const struct load_phase_span *r
 	sum->time = (int64_t)((uint64_t)sum->time + (uint64_t)row->last_time - (uint64_t)row->first_time);
 }
 
-/* Takes the newest stretch. Its process is one of the run, and those of one process come in the order of their events. */
+/* Takes the newest span. Its process is one of the run. Spans of one process come in the order of their events. */
 static int add_span(struct load_sink *load)
 {
 	struct load_spans *spans = &load->spans;

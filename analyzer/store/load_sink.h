@@ -108,34 +108,36 @@ struct load_at {
 
 /* ---- the sink ---- */
 
-/* The first event of a micro-batch: of a forward that does not follow a forward of its step (report/steps/retained.h). */
+/*
+ * The first event of a micro-batch. A micro-batch begins with a forward that does not follow another forward of its step (report/steps/retained.h).
+ */
 struct load_batch {
 	uint32_t process, step;
 	uint64_t seq;
 };
 
 /*
- * Stretches of phases of the facts: a run of many processes has millions of them. They become sums by process and phase; and for memana oom, and for
- * micro-batches, a few rows of each process. The process that asked, and processes that share a device, have a row for each.
+ * Reduces the spans of phases in facts, because a run of many processes has millions. Most reports get sums by process and phase. memana oom and
+ * memana retained get a few spans of each process. The process of the failed request, and processes that share a device, keep every span.
  */
 struct load_spans {
-	const struct analysis *analysis; /* NULL: each stretch is a row */
+	const struct analysis *analysis; /* NULL: each span is a row */
 	enum load_parts parts;
-	const struct kept_moment *moment; /* memana oom: there are no sums; else NULL */
+	const struct kept_moment *moment; /* memana oom: the moment, and no sums; else NULL */
 	struct load_span_sum {
 		int64_t runs, time; /* ns */
-	} * sum;                    /* by process and phase; NULL: none came */
-	uint8_t *whole;             /* by process, 1: each of its stretches is a row */
-	struct load_phase_span row; /* the newest one, which its maker may still fill in */
+	} * sum;                    /* by process and phase; NULL: no span so far */
+	uint8_t *whole;             /* by process; 1: each of its spans is a row */
+	struct load_phase_span row; /* the newest span; its maker may still fill it in */
 	int has_row;
 	/* memana oom: */
-	int64_t time, step;            /* those of the moment */
-	int64_t process;               /* its stretches come */
-	uint32_t phases;               /* bits of its phases that have a row */
-	int has_step;                  /* 1: a stretch of that step has one */
-	struct load_phase_span newest; /* its newest one before the moment; process 0: it has a row, or there is none */
+	int64_t time, step;            /* time and step of the moment */
+	int64_t process;               /* process of the spans that come now */
+	uint32_t phases;               /* bits of the process's phases with a row */
+	int has_step;                  /* 1: a span in the step of the moment has a row */
+	struct load_phase_span newest; /* its newest span before the moment; process 0: none, or the span has a row */
 	/* memana retained: */
-	struct load_batch *batch; /* in the order of the stretches */
+	struct load_batch *batch; /* in the order of the spans */
 	size_t batches, batch_room;
 	int64_t forward; /* the step of the newest forward or backward, if it is a forward; -1: none */
 };

@@ -174,7 +174,7 @@ static int store_device(struct db_stmt *stmt, const struct analysis_device *devi
 	const char *name = device->kind == MT_DEVICE_CPU ? "CPU" : "GPU";
 
 	if (!device->known)
-		name = "memory of no known device";
+		name = "memory of an unknown device";
 	db_bind(stmt, 1, store_device_id(id));
 	if (number >= 0)
 		db_bind(stmt, 2, number);

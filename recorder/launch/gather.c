@@ -290,8 +290,8 @@ static void take_stray(void *context, const struct stray *stray)
 
 	if (stray->is_foreign) {
 		if (gathered->foreign++ < UNSEEN_TOLD)
-			say("%s: is another user's, and came while the command ran: memrec does not look into it (a process that has "
-			    "changed its user writes there)",
+			say("%s: belongs to another user and appeared while the command ran: memrec does not open it (a process "
+			    "that changed its user may have written its trace there)",
 			    summary_path(result->trace));
 		return;
 	}

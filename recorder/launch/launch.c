@@ -332,7 +332,8 @@ static int cannot_start(const char *command, int error)
 	char word[SAY_SIZE];
 
 	if (end && !strcmp(end, ".py") && !access(command, R_OK))
-		say("%s: is no program (memrec -- python3 %s)", command, mt_shell_word(word, sizeof(word), command));
+		say("%s: is a Python file, not a program (memrec -- python3 %s)", command,
+		    mt_shell_word(word, sizeof(word), command));
 	else if (near)
 		say("%s: %s (did you mean memrec %s?)", command, strerror(error), near);
 	else

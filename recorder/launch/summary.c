@@ -72,8 +72,8 @@ static void print_gone(const struct run_result *result)
 {
 	char lost[48];
 
-	say("%s: is not there any more: deleted while it was written, or in a file system that only process %" PRId64
-	    " sees (%s with it)",
+	say("%s: the trace is gone: deleted while it was written, or in a file system that only process %" PRId64
+	    " sees (%s)",
 	    summary_path(result->trace), result->pid,
 	    counted(lost, sizeof(lost), result->events + result->lost, "event LOST", "events LOST"));
 }

@@ -53,9 +53,9 @@ begin graphs-awake
 tells "graphs at the trainer's peak" "gpu['peak']['pid'] == 4100 and $(parts category)['cuda graphs'] == 5 << 30" top
 tells "the engine's weights and KV cache are not there" \
 	"'kv cache' not in $(parts category) and {p['pid']: p['bytes'] >> 30 for p in gpu['by_process']} == {4100: 66, 4200: 5}" top
-says "what sleeps at the end" 'is from init: 20.0 GiB, .* 45.0 GiB more is allocated, but asleep then' phases
+says "what sleeps at the end" 'is from init: 20.0 GiB, .* 45.0 GiB more is in sleeping pools, without memory then' phases
 says "whose bytes those at the ends of steps are" '^2 steps of rank 0 ended, the last one with 15.0 GiB in use: ' steps
-says "nor is it retained" 'are alive 20.0 GiB since step 1 \(weights 15.0 GiB, cuda graphs 5.0 GiB\). 45.0 GiB more is allocated, but asleep then' retained
+says "nor is it retained" 'Alive at the end of the last step: 20.0 GiB since step 1 \(weights 15.0 GiB, cuda graphs 5.0 GiB\). 45.0 GiB more is in sleeping pools, without memory then' retained
 tells "steps of both" "{t['pid']: t['steps'] for t in d['traces']} == {4100: 2, 4200: 2}" top
 
 begin trainer-asleep
@@ -88,7 +88,7 @@ begin easyr1-9
 tells "against 8192 tokens in the steps before" "$(parts category)['logits and log-probs'] == 8192 * 151936 * 4" top --at step:3
 tells "the fifth step" "gpu['peak']['step'] == 5 and d['traces'][0]['steps'] == 4 and d['oom'][-1]['phase'] == 'backward'" top
 says "not like the steps before" '^Steady: .* The peak of GPU 0, 66.9 GiB, is in step 5, which did not end, in backward' steps
-says "the rule's word for it, and the tokens" 'why: a rule says so of a function on its stack; 36,000 tokens x 151,936 words x 4 bytes' top --why
+says "the rule's word for it, and the tokens" 'why: by a rule for a function on its stack; 36,000 tokens x 151,936 words x 4 bytes' top --why
 tells "one long micro-batch" "d['oom'][-1]['requested_bytes'] == 36000 * 151936 * 4" top
 
 # ---- neither activations nor settings ----
@@ -126,7 +126,7 @@ begin loaded-model
 tells "what was loaded is the model itself" "$(parts category)['weights'] == 24 * (192 << 20) and 'state dicts' not in $(parts category)" top
 says "probably so, and why" 'loaded in init \(24 of this size\), and no other weights have the size: the model.s own' top --why
 begin nemo-rl-2775
-says "how it is known" '28 of this size, which came back: as many as had been made before and went \(28\)' top --at oom --why
+says "how it is known" '28 of this size: as many as were freed before \(28\)' top --at oom --why
 begin slime-1767
 says "why" '216,760 tokens x 75,968 words x 2 bytes, like the request that failed' top --why
 begin nemo-rl-3697
@@ -137,7 +137,7 @@ says "why" 'half as large as another buffer of gradients' top --why
 begin maniskill-1157
 never "a refusal before it is none of its own" 'of step 21 at' top
 without "without the end" '/saved5 300MiB fails/d' had
-says "in top" '^A request was refused on GPU 0: .*; it got as much within a second\.' top
+says "in top" '^A request was refused on GPU 0: .*; a later try got the memory within a second\.' top
 never "no failure in top" 'Out of memory on' top
 begin skyrl-1768
 says "the pool of one process is in frag" 'would join the holes.*in this process alone: pid 4200' frag
@@ -154,7 +154,7 @@ causes() { differ "$2" "$3" --json && json difference "[c['cause'] for c in d['c
 
 check "trl-6684: is true" play trl-6684
 check "trl-6684-bf16: is true" play trl-6684-bf16
-compares "the data type" 'It is the data type, probably: weights, and what is as large .* twice the bytes in as many allocations \(bf16 -> fp32.\)' trl-6684-bf16 trl-6684
+compares "the data type" 'Probably the data type: weights and tensors of their size have twice the bytes in as many allocations \(bf16 -> fp32.\)' trl-6684-bf16 trl-6684
 compares "and back" 'half the bytes in as many allocations \(fp32 -> bf16.\)' trl-6684 trl-6684-bf16
 compares_not "no step that did not end" 'step 2' trl-6684-bf16 trl-6684
 check "the data type, for programs" causes dtype trl-6684-bf16 trl-6684
@@ -170,7 +170,7 @@ check "one more copy, for programs" causes copy trl-2806-beta0 trl-2806
 shorter() { sed -e '/^alloc .*fails/,$d' -e 's/1\.\.11/1..4/' -e '/^done/q' -e "$2" "$SRC/tests/cases/verl-6698.case" >"$1.case" && mkdir "$1" && "$BUILD/cases/make_case" "$1.case" "$1"; }
 check "with few tokens" shorter few 's/alloc hidden 8GiB/alloc hidden 16384*512KiB/'
 check "with more" shorter more 's/alloc hidden 8GiB/alloc hidden 16384*512KiB/; s/16384/27307/'
-compares "the tokens" 'It is the tokens of a micro-batch, probably: weights are the same, .* 1.67 times the bytes in as many allocations' few more
+compares "the tokens" 'Probably the tokens of a micro-batch: weights are equal, .* 1.67 times the bytes in as many allocations' few more
 compares_not "not the data type" 'bf16|data type' few more
 
 # ---- a whole program, with a pool that sleeps and no tensors ----

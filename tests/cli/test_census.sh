@@ -64,7 +64,7 @@ off() { record "$python" plain --no-census && source_is 'off: not asked for' && 
 check "--no-census" off
 old() { record "$python" old && source_is 'off: PyTorch 2.0.0\+fake does not tell'; }
 check "a PyTorch without the hook is named" old
-blocked() { record "$python" blocked && source_is "off: Python's main thread is busy elsewhere" && [ "$(count 1)" = 0 ]; }
+blocked() { record "$python" blocked && source_is "off: Python's main thread has not run the census yet" && [ "$(count 1)" = 0 ]; }
 check "a main thread that does not come back: named, and nothing waits" blocked
 thread() { record "$python" thread && [ "$(count "what = 'gradients'")" -ge 2 ]; }
 check "another thread steps" thread

@@ -40,7 +40,7 @@ check "is said with what grows" bash -c 'tr "\n" " " <out | grep -q "Growing: "'
 check "limits beside a baseline" broken --max-peak 1GiB
 check "have a line each" bash -c 'grep -qx "ok      max-peak  GPU 0: 190.0 MiB, limit 1.0 GiB" out && grep -q "(baseline" out'
 sed -i 's/GPU 0 in init/GPU 7 in init/' other.json
-check "a figure that the run does not have cannot hold" bash -c '"$0" check grows.zst --baseline other.json | tr -s "\n " " " | grep -q "GPU 7 in init: cannot be told: "' "$memana"
+check "a figure that the run does not have cannot hold" bash -c '"$0" check grows.zst --baseline other.json | tr -s "\n " " " | grep -q "GPU 7 in init: unknown: "' "$memana"
 ranks() { "$memana" check rank0.zst rank1.zst --save ranks.json >out && json ranks.json '{"GPU 1", "GPU 2"} <= {row["subject"] for row in d["figures"]}'; }
 check "several GPUs" ranks
 check "too few steps: growth is no figure" bash -c '"$0" check short.zst --save short.json >/dev/null && ! grep -q growth short.json' "$memana"

@@ -40,7 +40,7 @@ rotates() {
 }
 check "a run that does not fit: the newest of it, with the right live set" rotates
 says() {
-	"$memana" top k.zst >top.out && tr '\n' ' ' <top.out | grep -Eq '[0-9,]+ earlier events let go on purpose \(--keep\)' &&
+	"$memana" top k.zst >top.out && tr '\n' ' ' <top.out | grep -Eq '[0-9,]+ earlier events removed by --keep' &&
 		"$memana" info k.zst | grep -Eq '^  let go +[0-9,]+ events on purpose'
 }
 check "top and info say so" says
@@ -56,7 +56,7 @@ damaged() {
 damaged_at() {
 	cp k.zst d.zst
 	printf '\377\377\377\377' | dd of=d.zst bs=1 seek=$(($(stat -c %s k.zst) * $1 / 100)) conv=notrunc 2>/dev/null
-	status 3 "$memana" verify d.zst && grep -Eq '^  damage .* at byte [0-9]+; 1 chunk of no use, [0-9,]+ events known' out &&
+	status 3 "$memana" verify d.zst && grep -Eq '^  damage .* at byte [0-9]+; 1 chunk unreadable, [0-9,]+ events known' out &&
 		one_line err '^memana: d.zst: .* at byte [0-9]+ \([0-9,]+ events missing, everything else is good\)$' &&
 		grep -q 'balances' out && "$memana" sql d.zst 'SELECT total(bytes) FROM allocation WHERE free_seq IS NULL' >sql.out 2>err
 	"$memana" sql d.zst 'SELECT reason, events FROM lost_events' >loss.out 2>err
@@ -65,7 +65,7 @@ damaged_at() {
 check "damage in the middle costs what is up to the next checkpoint, and is said" damaged
 torn() {
 	head -c $(($(stat -c %s k.zst) - 3000)) k.zst >t.zst
-	status 3 "$memana" verify t.zst && one_line err "readable up to byte" && grep -Eq '^  torn end +it ends in the middle of a chunk' out && ! grep -q damage out
+	status 3 "$memana" verify t.zst && one_line err "readable up to byte" && grep -Eq '^  torn end +the file ends inside a chunk' out && ! grep -q damage out
 }
 check "a torn end is told from damage" torn
 

@@ -150,11 +150,11 @@ check "and out" ended 0
 start "$memana" live here.zst t.zst
 check "beside a trace that is whole" sees '^Recording: .* of step'
 keys '?'
-check "help" sees 'follow a recording that runs'
+check "help" sees 'follow a running recording'
 rm t.zst
 kill "$(recorded_program)"
 check "the recording ends meanwhile" until_true is_gone "$(cat pid)"
-check "help stays" sees 'follow a recording that runs'
+check "help stays" sees 'follow a running recording'
 keys q
 check "then the whole trace, and the other one is gone" sees '^Peak .* of 80.0 GiB'
 keys q

@@ -84,7 +84,7 @@ check "an export of standard input needs a name" from_pipe small.zst 2 'export: 
 check "an export from pipe to pipe" bash -c 'cmp <(cat small.zst | "$0" export --to folded -o - -) <("$0" export --to folded -o - small.zst)' "$memana"
 "$memana" load small.zst -o piped.db >/dev/null
 check "no database from a pipe" from_pipe piped.db 2 '/dev/stdin: a database cannot be read from a pipe' top -
-check "no database to standard output" refused 2 'load: -: standard output is no place for this file' load small.zst -o -
+check "no database to standard output" refused 2 'load: -: this file cannot go to standard output' load small.zst -o -
 check "an empty pipe" from_pipe /dev/null 3 '/dev/stdin: empty, not a trace' top -
 check "--color=always" bash -c '"$0" top --color=always small.zst | grep -q "$(printf "\033")"' "$memana"
 check "--color never, on a terminal" bash -c '! python3 "$1" "$0" --color never top small.zst | grep -q "$(printf "\033")"' "$memana" "$SRC/tests/cli/on_terminal.py"
@@ -115,7 +115,7 @@ while read -r command; do
 done <commands
 full() { # COMMAND...: one line that tells of standard output and of nothing else
 	"$memana" "$@" >/dev/full 2>err
-	[ $? = 4 ] && one_line err '^memana: standard output: the answer is not whole(: No space left on device)?$'
+	[ $? = 4 ] && one_line err '^memana: standard output: the answer is incomplete(: No space left on device)?$'
 }
 for command in "top" "top --json" "growth --json" "oom --json" "steps --json" "retained --json" "verify" "knobs --json"; do
 	check "$command: output that cannot be written is an error" full $command $([ "${command%% *}" = knobs ] || echo small.zst)

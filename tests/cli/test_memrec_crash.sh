@@ -181,7 +181,7 @@ check "no ring is left by it" nothing_left
 # --- somebody tidies up
 vanished() {
 	rm -rf away && mkdir away && status 0 record -o away/v.zst -- --calls 3000 --end vanish &&
-		one_line err '^memrec: away/v.zst: is not there any more: deleted .*30[0-9][0-9] events LOST with it'
+		one_line err '^memrec: away/v.zst: the trace is gone: deleted .*30[0-9][0-9] events LOST'
 }
 check "a trace that is deleted while it is written is not said to be there" vanished
 

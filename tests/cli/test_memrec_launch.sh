@@ -27,8 +27,8 @@ check "a long option with one dash" refused 2 '^memrec: -steps: no such option \
 check "one that begins with a short one" refused 2 '^memrec: -output: no such option \(did you mean --output\?' -output t.zst -- true
 check "a dash is no name for a trace" refused 2 '^memrec: --output: must be a file: standard output is the command' -o - -- true
 echo 'print(1)' >train.py
-check "a Python file without its Python" refused 126 '^memrec: \./train\.py: is no program \(memrec -- python3 \./train\.py\)$' ./train.py
-check "a Python file that PATH has not" refused 127 '^memrec: train\.py: is no program ' train.py
+check "a Python file without its Python" refused 126 '^memrec: \./train\.py: is a Python file, not a program \(memrec -- python3 \./train\.py\)$' ./train.py
+check "a Python file that PATH has not" refused 127 '^memrec: train\.py: is a Python file, not a program ' train.py
 check "a command with letters changed over" refused 127 '^memrec: recrod: No such file or directory \(did you mean memrec record\?\)$' recrod -- true
 
 # --- the word record

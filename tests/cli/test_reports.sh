@@ -88,7 +88,7 @@ check "oom --number: the moment of that one" report first oom --number 1 full.zs
 check "oom: not of the peak" json first.json \
 	'd["failure"]["in_use_bytes"] == 900 << 20'
 check "oom: there is no such number" status 2 "$memana" oom --number 9 full.zst
-check "oom: it says so" one_line err '^memana: oom: there is no number 9'
+check "oom: it says so" one_line err '^memana: oom: no failed request has number 9'
 check "oom: survived" report survived oom survived.zst
 check "oom: it says that" words survived.txt '^A request was refused on GPU 0, forward: 500\.0 MiB requested, at most 324\.0 MiB free, at least 176\.0 MiB short; the process got as much within a second\.'
 check "oom: none" report calm oom grows.zst
@@ -167,9 +167,9 @@ check "oom: what sleeps is told apart" report sleeper oom sleeper.zst
 check "oom: in words" words sleeper.txt 'allocated, but asleep 200\.0 MiB pages unmapped: not counted here'
 check "oom: no segment of it is idle" json sleeper.json '(f := d["failure"])["asleep_bytes"] == 200 << 20 and f["idle_segment_bytes"] == 80 << 20'
 check "steps: what sleeps" report sleeper steps sleeper.zst
-check "steps: is said" words sleeper.txt 'ends with 60\.0 MiB in use\. 200\.0 MiB more is allocated, but asleep then'
+check "steps: is said" words sleeper.txt 'ends with 60\.0 MiB in use\. 200\.0 MiB more is in sleeping pools, without memory then'
 check "phases: what sleeps" report sleeper phases sleeper.zst
-check "phases: is said" words sleeper.txt 'stays to the end is from init: 40\.0 MiB, .*\. 200\.0 MiB more is allocated, but asleep then'
+check "phases: is said" words sleeper.txt 'stays to the end is from init: 40\.0 MiB, .*\. 200\.0 MiB more is in sleeping pools, without memory then'
 check "phases: a reserve that stays" report plateau phases plateau.zst
 check "phases: the peak is where most of it was used" words plateau.txt '^Optimizer has the peak of GPU 0: 100\.0 MiB \(9\.8%\), as high as'
 check "steps: so it is" bash -c '"$0" steps plateau.zst | tr "\n" " " | grep -q "The peak of GPU 0, 100.0 MiB, is in step 2, in optimizer"' "$memana"

@@ -22,7 +22,7 @@ check "its stack" retained leak.zst '[f["function"] for f in d["per_step"][0]["s
 check "without it nothing grows" retained clean.zst 'd["per_step"] == [] and d["per_micro_batch"] == []'
 check "what stays: weights and optimizer state" retained clean.zst \
 	'd["stays"] == {"weights": 40 << 20, "optimizer state": 80 << 20} and d["later_bytes"] == 9 << 20'
-check "its verdict" says clean.zst '^Nothing grows over 6 steps: across them stays 120.0 MiB since step 1'
+check "its verdict" says clean.zst '^Nothing grows over 6 steps. In use in all of them: 120.0 MiB since step 1'
 check "two steps are too few" retained short.zst \
 	'd["growth"]["state"] == "unknown" and sum(o["bytes"] for o in d["outlived"]) == 12 << 20'
 

@@ -221,7 +221,7 @@ mkdir shared
 left_out() { # EXPECTED OPTION...: lines about the first of two recordings, one after the other
 	rm -f first.zst second.zst
 	rl -o first.zst "${@:2}" && rl -o second.zst && "$memana" top --all first.zst second.zst >both.txt && "$memana" info --json first.zst >first.json &&
-		[ "$(tr '\n' ' ' <both.txt | grep -c "Not in the peak of GPU 0: what pid $(json first.json 'd["traces"][0]["pid"]') held")" = "$1" ]
+		[ "$(tr '\n' ' ' <both.txt | grep -c "The peak of GPU 0 lacks the memory that pid $(json first.json 'd["traces"][0]["pid"]') held")" = "$1" ]
 }
 check "top names a process whose recording ended before the peak" left_out 1 --steps 1
 check "and none that was recorded to its end" left_out 0
@@ -229,6 +229,6 @@ many() {
 	local i
 	for i in 1 2 3 4 5 6 7 8 9; do rl -o "many.$i.zst" --steps 1 || return; done
 	rl -o many.last.zst && "$memana" top --all many.*.zst >many.txt && tr '\n' ' ' <many.txt >many.line &&
-		[ "$(grep -o 'Not in the peak of GPU 0: what pid' many.line | wc -l)" = 8 ] && grep -q 'memory of 1 other process\.' many.line
+		[ "$(grep -o 'The peak of GPU 0 lacks the memory that pid' many.line | wc -l)" = 8 ] && grep -q 'memory of 1 other process\.' many.line
 }
 check "eight are named, and the others counted" many

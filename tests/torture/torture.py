@@ -360,7 +360,7 @@ def vanished():
         got = run.finish()
         count = Count()
         count.tried, count.changed, count.made = 1, int(got != want), run.counter.read()[1]
-        lost = re.search(r"t\.zst: .*\((\d+) events LOST with it\)", run.said())
+        lost = re.search(r"t\.zst: .*\((\d+) events LOST\)", run.said())
         count.lost = min(count.made, int(lost[1])) if lost else 0
         count.missing = count.made - count.lost
         count.remarks.append("said: " + run.said().strip())

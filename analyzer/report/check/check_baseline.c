@@ -235,7 +235,7 @@ static int take_row(void *context, const struct doc_row *row)
 		check_judge(check, finding, figure->bytes, allowed(check, base));
 	else
 		check_cannot_tell(check, finding, allowed(check, base),
-				  "the run does not have it, and the baseline has");
+				  "the baseline has this figure, the run does not");
 	return 0;
 }
 

@@ -187,7 +187,7 @@ static int check_host(void *context, const struct query_host *row)
 	if (row->most_resident)
 		check_judge(check, finding, (int64_t)row->most_resident, check->limits->host);
 	else
-		check_cannot_tell(check, finding, check->limits->host, "it was gone before the first sample");
+		check_cannot_tell(check, finding, check->limits->host, "the process ended before the first sample");
 	return 0;
 }
 

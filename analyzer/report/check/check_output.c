@@ -15,7 +15,7 @@ static void say_finding(struct sentence *sentence, const struct check *check, co
 	sentence_say(sentence, "%s%s%s", finding->subject, *finding->subject ? ": " : "",
 		     is_growth && !finding->known ? "growth " : "");
 	if (!finding->known) {
-		sentence_say(sentence, "cannot be told: %s", finding->words);
+		sentence_say(sentence, "unknown: %s", finding->words);
 		return;
 	}
 	if (is_growth)
@@ -73,15 +73,15 @@ void check_print_text(const struct check *check)
 	}
 }
 
-#define CHECK_COLUMNS(X, T)                                                                              \
-	X(T, rule, WORD, NULL, it->rule, "the limit: max-peak, growth or max-host")                      \
-	X(T, subject, WORD, NULL, it->subject, "device, process or both")                                \
-	X(T, ok, FLAG, NULL, it->holds, "whether it holds")                                              \
-	X(T, bytes, BYTES, NULL, COLUMN_IF(it->known, it->value), "the figure; null: it cannot be told") \
-	X(T, limit_bytes, BYTES, NULL, it->limit, "most that it may be")                                 \
-	X(T, baseline_bytes, BYTES, NULL, COLUMN_IF(it->has_base, it->base),                             \
-	  "the figure of the baseline; null: the limit is another one")                                  \
-	X(T, why, WORD, NULL, it->words, "why the figure cannot be told")
+#define CHECK_COLUMNS(X, T)                                                                    \
+	X(T, rule, WORD, NULL, it->rule, "the limit: max-peak, growth or max-host")            \
+	X(T, subject, WORD, NULL, it->subject, "device, process or both")                      \
+	X(T, ok, FLAG, NULL, it->holds, "whether it holds")                                    \
+	X(T, bytes, BYTES, NULL, COLUMN_IF(it->known, it->value), "the figure; null: unknown") \
+	X(T, limit_bytes, BYTES, NULL, it->limit, "most that it may be")                       \
+	X(T, baseline_bytes, BYTES, NULL, COLUMN_IF(it->has_base, it->base),                   \
+	  "the figure of the baseline; null: the limit is another one")                        \
+	X(T, why, WORD, NULL, it->words, "why the figure is unknown")
 
 COLUMN_TABLE(check, struct check_finding, CHECK_COLUMNS)
 

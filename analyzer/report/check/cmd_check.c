@@ -120,7 +120,7 @@ static int parse(struct check_limits *limits, int argc, char **argv)
 	if (optind == argc)
 		return command_fail(EXIT_USAGE, "check: no trace named (memana check trace.zst --max-peak 70GiB)");
 	if (limits->phase && !limits->has_peak)
-		return command_fail(EXIT_USAGE, "check: --phase %s: of what (add --max-peak SIZE)", limits->phase);
+		return command_fail(EXIT_USAGE, "check: --phase %s needs a limit (add --max-peak SIZE)", limits->phase);
 	if (!limits->has_peak && !limits->has_growth && !limits->has_host && !limits->save && !limits->baseline)
 		return command_fail(
 			EXIT_USAGE,

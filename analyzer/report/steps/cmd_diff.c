@@ -157,20 +157,20 @@ static void say_cause(struct sentence *sentence, const struct diff *diff, const 
 	switch (cause.kind) {
 	case DIFF_CAUSE_DTYPE:
 		sentence_say(sentence,
-			     " It is the data type, probably: weights, and what is as large as they are, have %s the bytes in "
-			     "as many allocations (%s), %s of the difference.",
+			     " Probably the data type: weights and tensors of their size have %s the bytes in as many "
+			     "allocations (%s). These tensors make %s of the difference.",
 			     cause.factor > 1 ? "twice" : "half", cause.factor > 1 ? "bf16 -> fp32?" : "fp32 -> bf16?",
 			     text_bytes(size, cause.bytes));
 		break;
 	case DIFF_CAUSE_TOKENS:
 		sentence_say(sentence,
-			     " It is the tokens of a micro-batch, probably: weights are the same, and what is made of tokens "
-			     "has %.3g times the bytes in as many allocations, %s of the difference.",
+			     " Probably the tokens of a micro-batch: weights are equal, and tensors made of tokens have %.3g "
+			     "times the bytes in as many allocations. These tensors make %s of the difference.",
 			     cause.factor, text_bytes(size, cause.bytes));
 		break;
 	case DIFF_CAUSE_COPY:
 		sentence_say(sentence,
-			     " %s has one more copy of the weights: %s in as many allocations as they have, by ",
+			     " %s has one more copy of the weights, %s in as many allocations as the weights, by ",
 			     diff_change(cause.row) > 0 ? "B" : "A", text_bytes(size, cause.bytes));
 		say_clean(sentence, cause.row->label);
 		sentence_say(sentence, " in %s.", cause.row->phase);

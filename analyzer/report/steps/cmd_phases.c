@@ -93,7 +93,7 @@ static void say_asleep(struct sentence *sentence, const struct phases_device *de
 	for (phase = 0; phase < MT_PHASE_COUNT; phase++)
 		asleep += device->row[phase].asleep_end;
 	if (asleep)
-		sentence_say(sentence, " %s more is allocated, but asleep then.", text_bytes(size, asleep));
+		sentence_say(sentence, " %s more is in sleeping pools, without memory then.", text_bytes(size, asleep));
 }
 
 static void make_verdict(struct sentence *sentence, const struct phases_device *device,

@@ -134,7 +134,7 @@ static void print_text(const struct text *text, const struct retained *retained,
 	if (!command->question.from && !command->question.to) {
 		if (retained->step_count && retained->growth.state == GROWTH_UNKNOWN)
 			print_crossings(text, retained, &retained->outlived, command->limit,
-					"Made in a step, not needed by a later one, and still there");
+					"Allocated in a step, not needed by a later step, and still in use");
 		print_growth(text, &retained->batch_table, command->limit,
 			     "Kept by every micro-batch until the last one (worst step)");
 		print_growth(text, &retained->growth.table, command->limit, "Kept by every step, never freed");

@@ -24,8 +24,8 @@ static void say_peak(struct sentence *sentence, const struct steps_lane *lane)
 	sentence_say(sentence, ".");
 	if (lane->atypical)
 		sentence_say(sentence,
-			     " Step %lld is not like the others (peak %s, %s at its end; step %lld: %s): "
-			     "leave it out when comparing.",
+			     " Step %lld differs from the other steps (peak %s, %s at its end; step %lld: %s): "
+			     "ignore this step when you compare.",
 			     (long long)lane->row[0].step, text_bytes(first, lane->row[0].peak),
 			     text_bytes(end, lane->row[0].in_use), (long long)lane->row[1].step,
 			     text_bytes(other, lane->row[1].peak));

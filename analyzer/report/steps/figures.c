@@ -175,7 +175,7 @@ void growth_say_asleep(struct sentence *sentence, const struct growth_figures *f
 	char size[TEXT_SIZE_MAX];
 
 	if (asleep)
-		sentence_say(sentence, " %s more is allocated, but asleep then.", text_bytes(size, asleep));
+		sentence_say(sentence, " %s more is in sleeping pools, without memory then.", text_bytes(size, asleep));
 }
 
 /* ---- columns ---- */

@@ -70,7 +70,7 @@ static int find_period(const uint64_t *kept, uint32_t parts, uint64_t threshold,
 }
 
 /*
- * The rise of the held bytes from before part `from` to the end of part `to`. Before part 0: the bytes that went later.
+ * Returns the rise of the held bytes from before part `from` to the end of part `to`. Before part 0 the place held the bytes that were freed later.
  */
 static uint64_t rise(const uint64_t *kept, const uint64_t *held, uint32_t from, uint32_t to)
 {

@@ -9,13 +9,13 @@
 #include "report/answer.h"
 #include "report/finding.h"
 
-/* One stretch of a phase in one process. */
+/* One run of a phase in one process. */
 struct run {
 	int64_t process, first_seq, last_seq;
 	int phase;
 };
 
-/* Bytes that a run of a phase left on a device; or that a step of a process left there from one phase. */
+/* Bytes of one phase still there on a device after a run of the phase, or after a step of a process. */
 struct left {
 	int64_t key, process, device; /* key: index of the run; or the step, times phases, plus the phase */
 	uint64_t bytes;
@@ -32,7 +32,7 @@ struct loading {
 	struct run *run; /* by process and first_seq */
 	size_t count, room;
 	struct left_table by_run, by_step;
-	int told; /* 1: facts told what each phase took, and left after a run (temp.phase_use) */
+	int told; /* 1: temp.phase_use has the bytes of each run, from facts */
 };
 
 /* ---- bytes left by each run and each step ---- */

@@ -1,14 +1,14 @@
 /*
  * retained.h - memory that outlives the part of the run that made it: a step, a micro-batch, a phase.
  *
- * Growth is judged place by place by the rule of growth.h. Parts are
+ * growth.h decides for each place whether it grows. Parts are
  *
  *   steps           as they ended. Kept: what a step made that is alive at the end of the last one.
  *   micro-batches   of one step: each begins with a forward that does not follow a forward. Kept: what a micro-batch
  *                   made that is alive when the last one begins. An evaluation, which has no backward: its batches.
  *                   Memory in flight in a pipeline is no growth: as much goes with each as comes.
  *
- * and the threshold is a hundred thousandth of the device's peak, at least 4 KiB.
+ * Fewer bytes than a hundred thousandth of the device's peak, or than 4 KiB, are no growth.
  */
 #ifndef MEMANA_RETAINED_H
 #define MEMANA_RETAINED_H
@@ -51,10 +51,11 @@ struct retained {
 	struct retained_crossings places;  /* one row for each place, if the question names a phase */
 	/* for each place: made in a step, alive at the end of the last one, and of a kind that no later step needs; `to` is `from` */
 	struct retained_crossings outlived;
-	uint64_t step_count, batch_count;  /* largest number: ended steps of a process; micro-batches of a step */
+	uint64_t step_count, batch_count; /* largest numbers: of ended steps in a process; of micro-batches in a step */
 	uint64_t stays[MT_CATEGORY_COUNT]; /* by category: made up to the first step, alive at the last one's end */
-	uint64_t stays_bytes, later_bytes; /* their sum; bytes made later that are alive then and are no growth */
-	uint64_t asleep_bytes;             /* bytes that are allocated then and not resident; in no other number */
+	uint64_t stays_bytes;              /* sum of `stays` */
+	uint64_t later_bytes;              /* made later, alive at the last step's end, and no growth */
+	uint64_t asleep_bytes;             /* allocated at the last step's end and not resident; in no other number */
 	struct sentence lost;              /* answer_say_lost; "": nothing is lost */
 	uint64_t devices;                  /* number of devices that have a peak of a phase */
 };

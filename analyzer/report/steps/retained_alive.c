@@ -121,7 +121,7 @@ static int is_of_a_step(const struct retained_site *site)
 		site->category == MT_CATEGORY_OTHER);
 }
 
-/* Takes a life that is there at the end of the process's last step, and outlived its own. */
+/* Counts a life that outlived its own step and is alive at the end of the process's last step. */
 static int take_kept(struct retained_alive *alive, const struct retained_life *life)
 {
 	struct retained *retained = alive->retained;

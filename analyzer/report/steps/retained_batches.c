@@ -2,9 +2,9 @@
  * retained_batches.c - places that keep memory of several micro-batches of a step.
  *
  *     a life ─┬─ kept by a micro-batch until the last one begins ─┬─> moves of the owner ──> sorted: one place of one step after the other
- *             └─ came in one and went in another one ─────────────┘
+ *             └─ born in one and freed in another ─────────────┘
  *
- * Memory: the moves of one owner, RETAINED_MOVES_MOST of them. More go into a table on disk.
+ * Memory: at most RETAINED_MOVES_MOST moves of one owner. Further moves go into a table on disk.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 
 size_t retained_moves_room = RETAINED_MOVES_MOST;
 
-/* A step with micro-batches: the events that begin them are begin[first], ... */
+/* A step with micro-batches; begin[first] and the following entries are the events that begin them. */
 struct batch_step {
 	int64_t step;
 	size_t first;
 	uint32_t count;
 };
 
-/* Bytes that a place got in a micro-batch, and kept until the last one begins; with MOVE_HELD, a change of what it held. */
+/* Bytes that a place allocated in a micro-batch and kept until the last one begins; with MOVE_HELD, a change of the place's held bytes. */
 struct batch_move {
 	uint32_t step, kind,
 		number; /* indices of a step and a kind; number of the micro-batch, 0 before the first one */
@@ -109,7 +109,7 @@ static const struct batch_step *find_step(const struct retained_batches *batches
 	return low < batches->steps && batches->step[low].step == step ? &batches->step[low] : NULL;
 }
 
-/* The number of micro-batches of the step that begin before the event: that of the micro-batch before it, from 1. */
+/* Returns the number of micro-batches of the step that begin before the event. */
 static uint32_t begun(const struct retained_batches *batches, const struct batch_step *step, int64_t seq)
 {
 	const int64_t *begin = batches->begin + step->first;
@@ -136,7 +136,7 @@ static int by_place_of_move(const void *a, const void *b)
 	return one->kind != two->kind ? MT_ORDER(one->kind, two->kind) : MT_ORDER(one->number, two->number);
 }
 
-/* Sorts the moves. Equal ones become one. */
+/* Sorts the moves and joins equal ones. */
 static void sort_moves(struct retained_batches *batches)
 {
 	struct batch_move *move = batches->move, *last = move, *end = move + batches->moves;

@@ -72,7 +72,7 @@ static void say_asleep(struct sentence *sentence, const struct retained *retaine
 	char size[TEXT_SIZE_MAX];
 
 	if (retained->asleep_bytes)
-		sentence_say(sentence, " %s more is allocated, but asleep then.",
+		sentence_say(sentence, " %s more is in sleeping pools, without memory then.",
 			     text_bytes(size, retained->asleep_bytes));
 }
 
@@ -105,7 +105,7 @@ static void say_few_steps(struct sentence *sentence, const struct retained *reta
 	sentence_say(sentence, GROWTH_RECORD_MORE);
 	if (!retained->step_count)
 		return;
-	sentence_say(sentence, " At the end of the last one are alive ");
+	sentence_say(sentence, " Alive at the end of the last step: ");
 	say_stays(sentence, retained);
 	if (retained->later_bytes)
 		sentence_say(sentence, ", and %s made later", text_bytes(size, retained->later_bytes));
@@ -116,11 +116,11 @@ static void say_nothing_grows(struct sentence *sentence, const struct retained *
 {
 	char size[TEXT_SIZE_MAX], steps[64];
 
-	sentence_say(sentence, "Nothing grows over %s: across them stays ",
+	sentence_say(sentence, "Nothing grows over %s. In use in all of them: ",
 		     text_count(steps, sizeof(steps), retained->step_count, "step"));
 	say_stays(sentence, retained);
 	if (retained->later_bytes)
-		sentence_say(sentence, ", and %s that is replaced or came once",
+		sentence_say(sentence, ", and %s replaced or allocated once",
 			     text_bytes(size, retained->later_bytes));
 	sentence_say(sentence, ".");
 }

@@ -48,7 +48,7 @@ static void print_parts(const struct text *text, const struct query_gpu_total *r
 	QUERY_GPU_TOTAL_LIST(PRINT_PART)
 #undef PRINT_PART
 	print_line(text,
-		   row->absent          ? "looked at together"
+		   row->absent          ? "these samples together"
 		   : row->processes > 1 ? "these processes"
 					: "this process",
 		   (int64_t)row->process);
@@ -68,15 +68,14 @@ static void print_notes(const struct text *text, const struct query_gpu_total *r
 	char all[64];
 
 	if (row->absent)
-		sentence_say(&sentence,
-			     "Of %s %llu had a sample of that time; other processes are the rest of them, too. ",
+		sentence_say(&sentence, "Of %s, %llu had a sample at that time; the rest counts as other processes. ",
 			     text_count(all, sizeof(all), row->processes + row->absent, "recorded process"),
 			     (unsigned long long)row->processes);
 	if (!row->known)
 		sentence_say(&sentence, "NVML does not tell which bytes are this process's: everything else is "
 					"context, code, other processes and the unexplained.");
 	else if (*row->mixed) {
-		sentence_say(&sentence, "Asked for between the same two samples, so not told apart: ");
+		sentence_say(&sentence, "Requested between the same two samples, so one sum: ");
 		sentence_say_clean(&sentence, row->mixed);
 		sentence_say(&sentence, ".");
 	}

@@ -159,7 +159,8 @@ static void print_why_line(const struct top_report *report, const char *what, co
 
 static void print_why(const struct top_report *report, const struct place *place)
 {
-	print_why_line(report, "why: ", *place->evidence ? place->evidence : "nothing tells what it is");
+	print_why_line(report,
+		       "why: ", *place->evidence ? place->evidence : "unknown: nothing in the recording says more");
 	if (*place->decided_by)
 		print_why_line(report, "phase by: ", place->decided_by);
 }

@@ -17,7 +17,7 @@ static void print_oom(const struct top_report *report, const struct oom_failure 
 	oom_say_failure(&sentence, it->had ? "A request was refused" : "Out of memory", it, "");
 	if (it->others > 0)
 		sentence_say(&sentence, ", %s in use by others", text_bytes(size, (uint64_t)it->others));
-	sentence_say(&sentence, it->had ? "; it got as much within a second." : ".");
+	sentence_say(&sentence, it->had ? "; a later try got the memory within a second." : ".");
 	text_style(report->text, it->had ? TEXT_PLAIN : TEXT_BAD);
 	text_wrap(report->text, 0, 0, sentence.text);
 	text_style(report->text, TEXT_PLAIN);
@@ -164,8 +164,8 @@ static void print_stopped_process(const struct top_report *report, struct db_stm
 	int64_t rank = db_type(stmt, 0) == DB_NULL ? -1 : db_int(stmt, 0);
 
 	sentence_say(&sentence,
-		     "Not in the peak of %s: what %s held after its recording ended at %s (--steps). Record without --steps to "
-		     "add it.",
+		     "The peak of %s lacks the memory that %s held after its recording ended at %s (--steps). Record without "
+		     "--steps to add that memory.",
 		     answer_device(device, db_int(stmt, 3), db_text(stmt, 4)),
 		     answer_process(process, rank, db_int(stmt, 1)), text_time(time, db_int(stmt, 2)));
 	print_warning(report, sentence.text);
@@ -186,7 +186,7 @@ static int print_stopped(const struct top_report *report)
 			print_stopped_process(report, stmt);
 	db_finish(stmt);
 	if (found > STOPPED_MAX) {
-		sentence_say(&sentence, "Not in a peak either, for the same reason: memory of %s.",
+		sentence_say(&sentence, "For the same reason no peak includes the memory of %s.",
 			     text_count(others, sizeof(others), found - STOPPED_MAX, "other process"));
 		print_warning(report, sentence.text);
 	}
@@ -212,7 +212,7 @@ int top_print_recording(struct top_report *report)
 		     : report->damaged ? "an unknown number of lost events"
 				       : "nothing lost");
 	if (report->let_go)
-		sentence_say(&sentence, " %s let go on purpose (--keep): this is about what is kept.",
+		sentence_say(&sentence, " %s removed by --keep: this answer covers the kept events only.",
 			     text_count(lost, sizeof(lost), report->let_go, "earlier event"));
 	text_wrap(report->text, 0, 0, sentence.text);
 	error = db_rows(report->db, late_sql, NULL, print_late, report);
@@ -236,8 +236,8 @@ void top_print_blocks(const struct top_report *report)
 	if (device->peak.blocks < 0)
 		return;
 	sentence_say(&sentence,
-		     "Sizes of tensors are those asked for, %s in all; in PyTorch's blocks, as "
-		     "torch.cuda.memory_allocated counts, %s%s.",
+		     "Tensor sizes are the requested bytes, %s in all. PyTorch's rounded blocks, which "
+		     "torch.cuda.memory_allocated counts, have %s%s.",
 		     text_bytes(requested, (uint64_t)device->peak.requested),
 		     device->peak.blocks_exact ? "" : "at least ", text_bytes(blocks, (uint64_t)device->peak.blocks));
 	text_wrap(report->text, 0, 0, sentence.text);

@@ -28,7 +28,7 @@ struct feed {
 	int64_t looked_at; /* ns: time of the last check whether the recordings run */
 	pthread_t thread;
 	int running; /* 1: the thread must be waited for */
-	/* While the exact tape is read behind a first picture: the model of it, and the batches of its inflow. */
+	/* The model and the inflow of the exact tape, while the screen shows a first picture from facts. */
 	struct model exact;
 	int (*batch)(void *context, uint32_t process, uint64_t events, uint64_t bytes);
 };

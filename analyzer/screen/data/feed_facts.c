@@ -148,7 +148,7 @@ static int copy_rows(struct model *model, const struct model *rows)
 int feed_facts(struct model *model, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	       const struct mt_rules *rules)
 {
-	struct model told; /* facts that prove to be damaged have told some of theirs */
+	struct model told; /* filled first: damaged facts are noticed only after some calls */
 	struct taking taking = { .model = &told, .table = -1 };
 	const struct row_maker maker = { &taking, new_row, no_death, no_change };
 	struct course_moves outline = { 0 };

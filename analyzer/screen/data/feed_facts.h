@@ -11,15 +11,15 @@
 #include "timeline/model.h"
 
 /*
- * Fills a model that has its processes and nothing else, and takes its lock. *analysis: of the facts, with categories; the caller releases it after
- * 1. 1; 0: there are no such facts, and nothing has changed; or -MT_E_x.
+ * Fills a model that has only its processes, from facts; takes its lock. 1: *analysis has the facts' results with categories, and the caller releases
+ * it; 0: the facts are missing, and the model is unchanged; or -MT_E_x.
  */
 int feed_facts(struct model *model, struct analysis *analysis, const struct analysis_input *input, uint32_t inputs,
 	       const struct mt_rules *rules);
 
 /*
- * Takes the tape of `exact` over, a model that the events of the same trace have filled, with what only these tell. Takes the lock of `model`.
- * Returns 0; -MT_E_CORRUPT: the facts were of another run.
+ * Moves the tape, and figures that facts lack, from `exact` into `model`. `exact` is a model filled from the events of the same trace. Takes the lock
+ * of `model`. Returns 0; -MT_E_CORRUPT: the facts belong to another run.
  */
 int feed_facts_replace(struct model *model, struct model *exact);
 

@@ -37,7 +37,7 @@ enum key {
 	X(LOOK, "What is shown")  \
 	X(LIST, "Lists")          \
 	X(ASK, "Questions")       \
-	X(OTHER, "Leaving, and the rest")
+	X(OTHER, "Leaving, and others")
 
 enum key_group {
 #define KEY_GROUP_ENUM(name, title) KEY_GROUP_##name,
@@ -59,10 +59,10 @@ enum key_group {
 	X(GOTO, MOVE, '@', 0, "to a moment: 12.5s, 3 (the step), r2 (the second rollout)")      \
 	X(ZOOM_IN, MOVE, '+', '=', "zoom in around the cursor")                                 \
 	X(ZOOM_OUT, MOVE, '-', '_', "zoom out")                                                 \
-	X(FOLLOW, MOVE, 'F', 0, "follow a recording that runs; again: hold still")              \
+	X(FOLLOW, MOVE, 'F', 0, "follow a running recording, or hold still")                    \
 	X(ALL, MOVE, '0', 0, "the whole run")                                                   \
-	X(MARK, MOVE, 'm', 0, "set mark A, then mark B; a third time forgets them")             \
-	X(SPAN, MOVE, 'z', 0, "show just what lies between the marks")                          \
+	X(MARK, MOVE, 'm', 0, "set mark A, then mark B; a third press removes both")            \
+	X(SPAN, MOVE, 'z', 0, "zoom to the time between the marks")                             \
 	X(COLOUR, LOOK, 'c', 0, "colour by phase, category, owner, process")                    \
 	X(DEVICE, LOOK, 'D', 0, "the next device")                                              \
 	X(LAYER, LOOK, 'H', 0, "hide or show the process of the row")                           \
@@ -89,9 +89,9 @@ enum key_group {
 	X(SQL, ASK, ':', 0, "ask the database (SELECT ...)")                                    \
 	X(WRITE, OTHER, 'w', 0, "write what is on the screen, as text, to a file")              \
 	X(HELP, OTHER, '?', 0, "this help")                                                     \
-	X(REDRAW, OTHER, 'L' - '@', 0, "draw the screen anew")                                  \
-	X(BACK, OTHER, 'q', K(ESCAPE), "back, and out")                                         \
-	X(QUIT, OTHER, 'Q', 'C' - '@', "out at once")
+	X(REDRAW, OTHER, 'L' - '@', 0, "redraw the screen")                                     \
+	X(BACK, OTHER, 'q', K(ESCAPE), "back, then quit")                                       \
+	X(QUIT, OTHER, 'Q', 'C' - '@', "quit at once")
 
 enum request {
 	REQUEST_NONE,

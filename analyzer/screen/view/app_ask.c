@@ -130,7 +130,7 @@ static void write_screen(struct app *app, FILE *file)
 	app_draw(app);
 	error = canvas_dump(&app->canvas, file);
 	if (fclose(file) || error)
-		app_say_bad(app, "%s: the screen is not whole in it: %s", app->file, strerror(errno));
+		app_say_bad(app, "%s: only a part of the screen was written: %s", app->file, strerror(errno));
 	else
 		app_say(app, "wrote %d lines to %s", app->canvas.height, app->file);
 }

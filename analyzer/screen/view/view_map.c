@@ -463,7 +463,7 @@ static void enter(const struct view_map *self, struct app *app)
 {
 	const struct segment *segment = segment_at(self, self->list.chosen);
 	struct worker_question question = { .kind = WORKER_BESIDE, .device = self->device, .to = self->time };
-	char title[128] = "Memory of the driver that is no segment", size[TEXT_SIZE_MAX];
+	char title[128] = "Driver memory outside of segments", size[TEXT_SIZE_MAX];
 	struct view_answer_argument argument = { title, &question };
 
 	if (segment) {

@@ -181,7 +181,8 @@ static void say_segment(struct sentence *sentence, const struct frag_map *map, c
 	if (!segment->blocks)
 		sentence_say(sentence, " torch.cuda.empty_cache() would give it back.");
 	else if (frag_is_pinned(segment))
-		sentence_say(sentence, " These tensors pin it: it cannot go back before they do.");
+		sentence_say(sentence,
+			     " These tensors pin the segment: free them first, then the segment can go back.");
 }
 
 int worker_answer_segment(struct worker *worker, const struct worker_question *question, struct worker_table *table)

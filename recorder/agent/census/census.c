@@ -417,7 +417,7 @@ static int begin(void *context MT_UNUSED)
 		return 0;
 	}
 	if (!census.globals && !load()) {
-		give_up(MT_SOURCE_FAILED, "this Python does not take memrec's questions");
+		give_up(MT_SOURCE_FAILED, "this Python could not run memrec's census code");
 		return 0;
 	}
 	answer = call("begin", NULL);
@@ -444,7 +444,7 @@ static void end_before(const char *why)
 /* On Python's main thread. -1: with an exception of the program's. */
 static int look_at_before(void *context MT_UNUSED)
 {
-	const char *why = "what was there before the recording is not known: the main thread is traced, or --no-census";
+	const char *why = "memory from before the recording is unknown: the main thread is traced, or --no-census";
 	object *answer = NULL;
 
 	if (!(census.globals ? is_alive() : is_welcome() && load()) || !is_welcome()) {
@@ -452,7 +452,7 @@ static int look_at_before(void *context MT_UNUSED)
 		return 0;
 	}
 	answer = call("before", NULL);
-	why = answer ? census.python.PyUnicode_AsUTF8(answer) : "what was there before the recording is not known";
+	why = answer ? census.python.PyUnicode_AsUTF8(answer) : "memory from before the recording is unknown";
 	if (answer && !why)
 		census.python.PyErr_Clear();
 	end_before(why ? why : "");
@@ -610,7 +610,7 @@ void census_before(void)
 	atomic_store(&census.asked, 0);
 	agent_work(ask_for_before, &asked);
 	if (!asked)
-		end_before(agent_has_cuda() ? "what was there before the recording is not known: no Python can be asked"
+		end_before(agent_has_cuda() ? "memory from before the recording is unknown: no Python can be asked"
 					    : "");
 }
 
@@ -652,7 +652,7 @@ static void look_after(uint32_t stage, uint64_t since)
 
 	if (stage == ASKED && since > PATIENCE_NS)
 		agent_source(MT_SOURCE_CENSUS, MT_SOURCE_OFF,
-			     "Python's main thread is busy elsewhere and has not come to it");
+			     "Python's main thread has not run the census yet: it waits in C code");
 	else if (stage == ON && models < MODELS_MAX && !atomic_load(&census.stepped) &&
 		 since > (models ? 6 : 1) * after)
 		agent_work(ask_for_models, NULL);

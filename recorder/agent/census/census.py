@@ -126,7 +126,7 @@ def look_at_memory():
     torch, memory = modules["torch"], modules.get("torch.cuda.memory")
     if memory is None or not torch.cuda.is_initialized():
         return
-    answer["before"] = "what was there before the recording is not known: PyTorch's allocator could not be asked"
+    answer["before"] = "memory from before the recording is unknown: PyTorch's allocator could not be asked"
     totals, reserved = {}, {}
     segments = snapshot_of(memory)
     for segment in segments:

@@ -144,8 +144,9 @@ static int decide_cpu(const struct memrec_options *options)
 	if (options->cpu == MEMREC_CPU_ON || (options->cpu == MEMREC_CPU_AUTO && !has_gpu())) {
 		agent_source(MT_SOURCE_TENSORS_CPU, MT_SOURCE_ON, "");
 		if (options->attached || options->paused)
-			agent_source_note(MT_SOURCE_TENSORS_CPU,
-					  "tensors from before the recording are not known: PyTorch keeps no list of them");
+			agent_source_note(
+				MT_SOURCE_TENSORS_CPU,
+				"tensors from before the recording are unknown: PyTorch keeps no list of CPU tensors");
 		return 1;
 	}
 	agent_source(MT_SOURCE_TENSORS_CPU, MT_SOURCE_OFF,

@@ -82,9 +82,8 @@ void agent_ask_first(int (*ask)(void))
 static void begin_without(void)
 {
 	agent_source(MT_SOURCE_TENSORS_CUDA, MT_SOURCE_ON, "");
-	agent_source_note(
-		MT_SOURCE_TENSORS_CUDA,
-		"what was there before the recording is not known: Python's main thread could not be asked in time");
+	agent_source_note(MT_SOURCE_TENSORS_CUDA,
+			  "memory from before the recording is unknown: Python's main thread could not be asked in time");
 }
 
 /* 1: Python's main thread, which can list the memory from before, was asked to begin and still has time. */
