@@ -1,5 +1,5 @@
--- The database of memana: what one run of a program did with memory. Everything in it comes from the traces; it can be
--- thrown away and made again.
+-- The database of memana: what one run of a program did with memory. All contents come from the traces: the database can be
+-- deleted and made once more.
 --
 -- Bytes are bytes. Times are ns since the run began (process.origin is that instant on the clock of the process).
 -- seq numbers the events of one process in the order in which they took effect, and time does not go back in it. All
@@ -34,23 +34,23 @@ CREATE TABLE process (
 	ended TEXT,                       -- why the recording ended; null: the trace does not say
 	damage TEXT,                      -- the fault of the file; null: none
 	damage_offset INTEGER,            -- its place, bytes
-	let_go INTEGER NOT NULL,          -- events that were let go on purpose (--keep): no figure here knows of them
+	let_go INTEGER NOT NULL,          -- events removed by --keep; in no figure of this row
 	recorded_by TEXT NOT NULL,        -- memrec, or pytorch: the trace was made of a memory snapshot
-	has_history INTEGER NOT NULL,     -- 0: a snapshot that tells only what was there when it was taken
+	has_history INTEGER NOT NULL,     -- 0: a snapshot of one moment, without history
 	has_times INTEGER NOT NULL,       -- 0: times here only order the events
 	history_cut INTEGER NOT NULL,     -- 1: a snapshot whose oldest events are gone (max_entries)
-	over_time INTEGER,                -- all that the process never freed went then, after its newest sign of life:
-	over_seq INTEGER                  -- it ended, or the recording did; null: it goes on as far as the trace tells
+	over_time INTEGER,                -- end of the memory that the process never freed, just after its newest event:
+	over_seq INTEGER                  -- the process or its recording ended; null: the trace shows no end
 );
 
 CREATE TABLE device (
 	-- One physical device. All processes that use it share the row.
 	id INTEGER PRIMARY KEY,
-	number INTEGER UNIQUE,            -- its name for people: memana top --device NUMBER; null: nothing happened on it
+	number INTEGER UNIQUE,            -- as in memana top --device NUMBER; null: no event on the device
 	kind TEXT NOT NULL,               -- cuda, cpu
 	name TEXT NOT NULL,
 	uuid TEXT,
-	total_bytes INTEGER               -- that programs can have: by the driver's word to a program, else by NVML's sample; null: unknown
+	total_bytes INTEGER               -- bytes for programs, by the driver's answer to a program, else by NVML; null: unknown
 );
 
 CREATE TABLE thread (
@@ -87,7 +87,7 @@ CREATE TABLE frame (
 );
 
 CREATE TABLE module_instance (
-	-- An object that runs as a part of a model: a torch.nn.Module.
+	-- An object that is a part of a model: a torch.nn.Module.
 	-- Objects of one class that lived at one address one after the other are one row.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
@@ -100,7 +100,7 @@ CREATE TABLE module_call (
 	id INTEGER PRIMARY KEY,
 	parent INTEGER REFERENCES module_call, -- null: outermost
 	instance INTEGER NOT NULL REFERENCES module_instance,
-	submodule INTEGER REFERENCES submodule -- the instance, where its name never changes; null: nothing inside holds bytes, or it does
+	submodule INTEGER REFERENCES submodule -- if the name of the instance never changes; null: the name changes, or nothing inside holds bytes
 );
 
 CREATE TABLE module_name (
@@ -118,14 +118,14 @@ CREATE TABLE module_name (
 
 CREATE TABLE submodule (
 	-- The modules that hold bytes, and those around them, as a tree by name.
-	-- A row for each part of a name. A module without a name stands by its class and a number below the module that it ran in.
+	-- A row for each part of a name. A module without a name has its class and a number, below the module that called it.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
-	parent INTEGER REFERENCES submodule, -- null: a model, or a module without a name that ran in no other
+	parent INTEGER REFERENCES submodule, -- null: a model, or a module without a name that no other called
 	word TEXT NOT NULL,               -- "layers", "0", "Softmax 2"; of a model "Sequential#1"
 	path TEXT NOT NULL,               -- "layers.0.fc1", "layers.0 > Softmax 2", "Transformer > EncoderLayer 3"
 	pattern TEXT NOT NULL,            -- the path, with * for every number: "layers.*.fc1"
-	type TEXT,                        -- its class; null: it was not seen to run
+	type TEXT,                        -- its class; null: no call was recorded
 	named INTEGER NOT NULL,           -- 1: by its name; 0: by its class
 	depth INTEGER NOT NULL            -- from 1
 );
@@ -136,7 +136,7 @@ CREATE TABLE stack_node (
 	id INTEGER PRIMARY KEY,
 	parent INTEGER REFERENCES stack_node, -- null: outermost
 	frame INTEGER NOT NULL REFERENCES frame,
-	module_call INTEGER REFERENCES module_call -- the frame calls the innermost instance of it; null: that of the parent goes on
+	module_call INTEGER REFERENCES module_call -- the frame calls the innermost instance of this row; null: the parent's row holds
 );
 
 CREATE TABLE site (
@@ -149,35 +149,35 @@ CREATE TABLE site (
 	phase TEXT NOT NULL,
 	category TEXT NOT NULL,           -- its kind, from how its allocations lived
 	owner TEXT NOT NULL,
-	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator takes, in a tensor or not yet
-	evidence TEXT NOT NULL,           -- why that category; empty: nothing speaks for any
-	decided_by TEXT NOT NULL,         -- the frame that decided on the phase, and its rule; empty: no frame did
-	known TEXT NOT NULL,              -- on whose word: census (the framework said so), rule, probable
+	tensors_inside INTEGER NOT NULL,  -- 1: driver memory of the framework's allocator, also before its first tensor
+	evidence TEXT NOT NULL,           -- evidence for the category; empty: none
+	decided_by TEXT NOT NULL,         -- the frame that decided the phase, and its rule; empty: none
+	known TEXT NOT NULL,              -- how the category is known: census (the framework named it), rule, probable
 	words INTEGER,                    -- words of the vocabulary, if its allocations are tokens x words x element bytes; null: not
 	element INTEGER                   -- known, and the next one, too
 );
 
 CREATE TABLE outlived_step (
-	-- Sums of the memory that was still there when the step that made it had ended.
+	-- Sums of the memory that outlived the step that allocated it.
 	-- Memory that went in its own step is not here. Memory that went in the next step is here for the first such step of a site, and
 	-- for the last step. Bytes count whether they are resident or not. Steps are multiples of steps_ended.grain.
 	site INTEGER NOT NULL REFERENCES site,
-	step INTEGER NOT NULL,            -- in which it was allocated
-	until_step INTEGER,               -- in which it was freed; null: never
+	step INTEGER NOT NULL,            -- step of the allocation
+	until_step INTEGER,               -- step of the free; null: never freed
 	bytes INTEGER NOT NULL,
 	count INTEGER NOT NULL            -- allocations
 );
 
 CREATE TABLE steps_ended (
-	-- The steps of a process that ended. No row: none did.
+	-- The ended steps of a process. No row: no step ended.
 	process INTEGER PRIMARY KEY REFERENCES process,
 	first_step INTEGER NOT NULL,
 	last_step INTEGER NOT NULL,
-	grain INTEGER NOT NULL            -- steps that a row of outlived_step is for: 1; more where there would be too many rows
+	grain INTEGER NOT NULL            -- steps in one row of outlived_step: 1, or more in a long run
 );
 
 CREATE TABLE peak (
-	-- The most that a device held.
+	-- The highest bytes of a device.
 	-- For a GPU: memory taken from the driver; for the CPU: tensors.
 	device INTEGER PRIMARY KEY REFERENCES device,
 	bytes INTEGER NOT NULL,
@@ -188,10 +188,10 @@ CREATE TABLE peak (
 	step INTEGER NOT NULL,
 	phase TEXT NOT NULL,
 	role TEXT NOT NULL,
-	imported_bytes INTEGER NOT NULL,  -- beside it: used here, held and counted by another process
-	requested_bytes INTEGER,          -- bytes that tensors had asked for; null: sizes of tensors here are those of their blocks
-	block_bytes INTEGER,              -- that the caching allocator's blocks for them had (torch.cuda.memory_allocated)
-	block_bytes_exact INTEGER         -- 0: at least that
+	imported_bytes INTEGER NOT NULL,  -- in addition: used here, held and counted by another process
+	requested_bytes INTEGER,          -- requested bytes of tensors; null: only the sizes of blocks are known
+	block_bytes INTEGER,              -- bytes of the caching allocator's blocks (torch.cuda.memory_allocated)
+	block_bytes_exact INTEGER         -- 0: block_bytes is a lower bound
 );
 
 CREATE TABLE peak_part (
@@ -211,17 +211,17 @@ CREATE TABLE site_module (
 	-- The module of a site's stack: that of its innermost call. No row: the stack calls none.
 	site INTEGER PRIMARY KEY REFERENCES site,
 	submodule INTEGER NOT NULL REFERENCES submodule,
-	alike INTEGER NOT NULL            -- equal for sites of one stack whose modules' paths differ in numbers alone
+	alike INTEGER NOT NULL            -- equal for sites of one stack with module paths that differ in numbers alone
 );
 
 CREATE TABLE peak_module (
 	-- The modules of the peak's bytes.
-	-- The census tells of allocations with parameters: the module of the parameter. Else the module of the stack. A partition: the
+	-- The module of the parameter, if the census names the allocation. Else the module of the stack. A partition: the
 	-- bytes of a site add up to peak_part.bytes.
 	site INTEGER NOT NULL REFERENCES site,
 	submodule INTEGER REFERENCES submodule, -- null: outside any module
 	bytes INTEGER NOT NULL,
-	count INTEGER NOT NULL            -- allocations; one of several modules counts once
+	count INTEGER NOT NULL            -- allocations; an allocation of several modules counts once
 );
 
 CREATE VIEW peak_module_site AS
@@ -232,7 +232,7 @@ CREATE VIEW peak_module_site AS
 	FROM peak_module JOIN peak_part USING (site) LEFT JOIN submodule ON submodule.id = peak_module.submodule;
 
 CREATE TABLE phase_peak (
-	-- The most that a device held when a process did something in a phase.
+	-- The highest bytes of a device while a process worked in a phase.
 	-- A process that waits, in whatever phase, does nothing.
 	device INTEGER NOT NULL REFERENCES device,
 	phase TEXT NOT NULL,
@@ -248,21 +248,21 @@ CREATE TABLE phase_peak (
 CREATE TABLE gpu_total (
 	-- NVML's figures (nvidia-smi) at a peak, or at the sample nearest to it.
 	-- At or after the peak, if there is such a sample. If the bytes of the processes are known they add up: process = recorded +
-	-- context + code + graph + pool + earlier + unexplained. Processes are looked at one after the other. Those without a sample of
-	-- that time are absent, and their bytes count as those of others.
+	-- context + code + graph + pool + earlier + unexplained. Processes are sampled one after the other. Processes without a
+	-- sample at that time are absent, and their bytes count as other processes.
 	device INTEGER NOT NULL REFERENCES device,
 	peak TEXT NOT NULL,               -- peak, or the phase whose peak it is
 	time INTEGER NOT NULL,            -- time of the sample
-	processes INTEGER NOT NULL,       -- recorded ones that use the device, with a sample of that time
-	absent INTEGER NOT NULL,          -- recorded ones that use it, without
-	used_bytes INTEGER NOT NULL,      -- bytes of the GPU that anybody uses
-	total_bytes INTEGER NOT NULL,     -- bytes that it has for programs
+	processes INTEGER NOT NULL,       -- recorded processes of the device with a sample at that time
+	absent INTEGER NOT NULL,          -- recorded processes of the device without a sample
+	used_bytes INTEGER NOT NULL,      -- bytes in use on the GPU, by all processes
+	total_bytes INTEGER NOT NULL,     -- bytes of the GPU for programs
 	recorded_bytes INTEGER NOT NULL,  -- held by recorded calls of these processes at that time
-	process_bytes INTEGER,            -- bytes of these processes; null, and all that follow: NVML does not tell
+	process_bytes INTEGER,            -- bytes of these processes; null, like the following ones: NVML does not say
 	context_bytes INTEGER,
 	code_bytes INTEGER,               -- loaded modules and libraries
 	graph_bytes INTEGER,              -- executable graphs
-	pool_bytes INTEGER,               -- pools keep what was freed into them
+	pool_bytes INTEGER,               -- freed memory that pools keep
 	earlier_bytes INTEGER,            -- any of these, from before the recording began
 	unexplained_bytes INTEGER,        -- below 0: recorded, but not on the GPU (managed memory)
 	others_bytes INTEGER,             -- used by all other processes, and by the driver itself
@@ -271,7 +271,7 @@ CREATE TABLE gpu_total (
 );
 
 CREATE TABLE host_memory (
-	-- Host memory of a process at its last sample while it lived, and the most of two columns. No row: nobody looked.
+	-- Host memory of a process at its last sample, and the highest values of two columns. No row: no sample.
 	process INTEGER PRIMARY KEY REFERENCES process,
 	time INTEGER NOT NULL,
 	rss_bytes INTEGER NOT NULL,
@@ -281,8 +281,8 @@ CREATE TABLE host_memory (
 	cgroup_bytes INTEGER NOT NULL,    -- without file cache
 	cgroup_limit_bytes INTEGER,       -- null: none
 	available_bytes INTEGER NOT NULL, -- bytes of the machine
-	killed INTEGER NOT NULL,          -- processes of the cgroup that the kernel killed for want of memory
-	pressure TEXT,                    -- the limit that was as good as used up: cgroup, machine; null: none
+	killed INTEGER NOT NULL,          -- processes of the cgroup that the kernel killed for lack of memory
+	pressure TEXT,                    -- the limit that was nearly used up: cgroup, machine; null: none
 	verdict TEXT                      -- why the process is gone: killed, cgroup, machine, left (in order, while one of the
 					  -- two was used up); null: not by the host's memory
 );
@@ -297,7 +297,7 @@ CREATE TABLE oom (
 	seq INTEGER NOT NULL,
 	requested_bytes INTEGER NOT NULL,
 	free_bytes INTEGER,               -- free bytes of the device; null: unknown
-	free_by TEXT NOT NULL,            -- the source of the figure: driver (the program asked), nvml, bound (what is known to be held left it)
+	free_by TEXT NOT NULL,            -- source of the figure: driver (the program asked), nvml, bound (total minus held bytes)
 	others_bytes INTEGER,             -- bytes of the device in use by others than the process; null: unknown
 	phase TEXT NOT NULL,
 	step INTEGER NOT NULL,
@@ -305,7 +305,7 @@ CREATE TABLE oom (
 	role TEXT NOT NULL,
 	category TEXT NOT NULL,           -- kind of the request, by a rule of its stack or by its phase: its life is unknown
 	had INTEGER NOT NULL,             -- 1: the driver refused, and gave the process as many bytes within a second: nothing failed
-	submodule INTEGER REFERENCES submodule -- the module that was running; null: none was
+	submodule INTEGER REFERENCES submodule -- the running module; null: none
 );
 
 CREATE TABLE oom_holder (
@@ -318,29 +318,29 @@ CREATE TABLE oom_holder (
 );
 
 CREATE TABLE parameter (
-	-- The census: the tensors of models and optimizers, as the framework told of them.
-	-- A row for each tensor each time it was asked. Rows of one census are one moment, or nearly.
+	-- The census: the tensors of models and optimizers, named by the framework.
+	-- A row for each tensor in each census. Rows of one census are from nearly one moment.
 	id INTEGER PRIMARY KEY,
 	process INTEGER NOT NULL REFERENCES process,
 	census INTEGER NOT NULL,          -- which of the process's, from 1
-	newest INTEGER NOT NULL,          -- 1: the last that told of this optimizer, or of models without one
+	newest INTEGER NOT NULL,          -- 1: the newest census of this optimizer, or of models without an optimizer
 	time INTEGER NOT NULL,
 	seq INTEGER NOT NULL,
-	name TEXT NOT NULL,               -- of the parameter; "": no module has it
-	pattern TEXT NOT NULL,            -- the name, with * for every number: what layers have in common
+	name TEXT NOT NULL,               -- name of the parameter; "": in no module
+	pattern TEXT NOT NULL,            -- the name with * for every number, equal for all layers
 	what TEXT NOT NULL,               -- weights, buffers, gradients, optimizer state, master weights
 	state TEXT,                       -- the optimizer's name for it: exp_avg; null: the parameter or its gradient itself
 	model TEXT,                       -- class of the outermost module, and which of them; this and the next: null, none
-	module TEXT,                      -- class of the module that has it
-	optimizer TEXT,                   -- class of the optimizer, and which of them; null: none has it
+	module TEXT,                      -- class of the module of the parameter
+	optimizer TEXT,                   -- class and number of the optimizer; null: none
 	dtype TEXT,
 	shape TEXT,                       -- shape of the whole: 151936x896
 	local_shape TEXT,                 -- shape of the part on this process
 	device TEXT,                      -- cuda:0, cpu; null: another
-	address INTEGER NOT NULL,         -- 0: it has no bytes here now
+	address INTEGER NOT NULL,         -- 0: the tensor has no bytes here at the census
 	bytes INTEGER NOT NULL,           -- its own
-	tied INTEGER NOT NULL,            -- 1: this memory was told of by another name in the same census
-	block_seq INTEGER,                -- allocation.alloc_seq of the block it lies in; null: not recorded
+	tied INTEGER NOT NULL,            -- 1: the same memory has another name in this census, too
+	block_seq INTEGER,                -- allocation.alloc_seq of its block; null: not recorded
 	block_bytes INTEGER,
 	site INTEGER REFERENCES site      -- site of that allocation; null: not recorded
 );
@@ -351,7 +351,7 @@ CREATE TABLE lost_events (
 	process INTEGER NOT NULL REFERENCES process,
 	reason TEXT NOT NULL,
 	events INTEGER NOT NULL,
-	records INTEGER NOT NULL,         -- how often it happened
+	records INTEGER NOT NULL,         -- number of losses with this reason
 	first_time INTEGER NOT NULL,
 	last_time INTEGER NOT NULL,
 	PRIMARY KEY (process, reason)
@@ -371,16 +371,16 @@ CREATE TABLE source (
 
 CREATE TABLE allocation_raw (
 	-- Every allocation from birth to death, without the columns of its site. Ask the view allocation.
-	id INTEGER PRIMARY KEY,           -- in order of death; what a process never freed stands where the process ended, in order of birth
+	id INTEGER PRIMARY KEY,           -- in order of death; memory that was never freed is at the end of its process, in order of birth
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device, -- the site's
 	site INTEGER NOT NULL REFERENCES site,
 	memory TEXT NOT NULL,             -- tensor; driver memory: device, async-pool, managed, pinned, array, imported, host
-	address INTEGER NOT NULL,         -- or the handle of physical memory that has no address
+	address INTEGER NOT NULL,         -- or the handle of physical memory without an address
 	bytes INTEGER NOT NULL,
 	alloc_seq INTEGER NOT NULL,
 	alloc_time INTEGER NOT NULL,
-	free_seq INTEGER,                 -- null: never freed; it went with its process (process.over_time)
+	free_seq INTEGER,                 -- null: never freed; ended with its process (process.over_time)
 	free_time INTEGER,
 	thread INTEGER REFERENCES thread,
 	step INTEGER NOT NULL,            -- in which it was allocated
@@ -388,7 +388,7 @@ CREATE TABLE allocation_raw (
 	free_node INTEGER REFERENCES stack_node, -- stack that freed it; null: never freed, its free was missed, or no stack was recorded
 	tensors_inside INTEGER NOT NULL,  -- 1: driver memory that the framework's allocator has cut into tensors
 	at_home INTEGER NOT NULL,         -- 1: freed in the phase and step in which it was allocated
-	allocations INTEGER NOT NULL      -- 1; more where a report had lives summed up: bytes are those of all, the rest is the first's
+	allocations INTEGER NOT NULL      -- 1; more in a sum of a report: bytes of all, other columns of the first
 );
 
 CREATE VIEW allocation AS
@@ -436,7 +436,7 @@ CREATE TABLE mapping (
 
 CREATE VIEW reserved_range AS
 	-- The ranges that the caching allocator may cut into tensors: segments, and mapped memory.
-	-- Mapped memory that never had a tensor is here, too: of somebody else, if no neighbour in the same run of mappings had one.
+	-- Mapped memory that never had a tensor is here, too: of another owner, if no neighbour in the same run of mappings had one.
 	SELECT site, process, device, address, bytes, 0 AS mapped, 1 AS tensors_inside,
 		alloc_seq AS since_seq, alloc_time AS since_time, free_seq AS until_seq, free_time AS until_time
 	FROM segment WHERE (process, address) NOT IN (SELECT process, handle FROM mapping)
@@ -447,7 +447,7 @@ CREATE VIEW reserved_range AS
 	WHERE handle.memory NOT IN ('imported', 'multicast');
 
 CREATE TABLE resident_span (
-	-- When the memory of a tensor was there, for tensors of pools that sleep.
+	-- The resident bytes of tensors over time, for pools that sleep.
 	-- Such pools (vLLM's sleep mode, torch_memory_saver) keep their addresses and give the pages away. A tensor has a row for each
 	-- span of its life, one after the other. A tensor without rows had all of its bytes all of its life.
 	allocation INTEGER NOT NULL REFERENCES allocation_raw,
@@ -457,19 +457,19 @@ CREATE TABLE resident_span (
 	until_seq INTEGER,                -- the next stretch begins, or the tensor is freed; null: never
 	until_time INTEGER,
 	until_step INTEGER,
-	bytes INTEGER NOT NULL,           -- resident bytes; 0: it slept
+	bytes INTEGER NOT NULL,           -- resident bytes; 0: asleep
 	PRIMARY KEY (allocation, since_seq)
 ) WITHOUT ROWID;
 
 CREATE TABLE gpu_sample (
 	-- NVML's figures, sample by sample.
-	process INTEGER NOT NULL REFERENCES process, -- process with the collector that looked
+	process INTEGER NOT NULL REFERENCES process, -- process of the collector that took the sample
 	device INTEGER NOT NULL REFERENCES device,
 	time INTEGER NOT NULL,
 	used_bytes INTEGER NOT NULL,      -- by everybody
 	total_bytes INTEGER NOT NULL,     -- bytes that the GPU has for programs
 	process_bytes INTEGER,            -- null: NVML does not tell
-	recorded_bytes INTEGER,           -- held by recorded calls; null, and all that follow: memory moved meanwhile
+	recorded_bytes INTEGER,           -- held by recorded calls; null, like the following ones: memory moved during the sample
 	context_bytes INTEGER,            -- these as in gpu_total; older where process_bytes is null
 	code_bytes INTEGER,
 	graph_bytes INTEGER,
@@ -538,11 +538,11 @@ CREATE TABLE step_device (
 );
 
 CREATE TABLE step_let_go (
-	-- Steps whose events were let go (--keep), by the records that the recorder kept of them.
+	-- Steps with events removed by --keep, from the recorder's notes.
 	-- These steps are in no other table.
 	process INTEGER NOT NULL REFERENCES process,
 	device INTEGER NOT NULL REFERENCES device,
-	step INTEGER NOT NULL,            -- the last of the steps that the row stands for
+	step INTEGER NOT NULL,            -- the last step of the row
 	steps INTEGER NOT NULL,           -- how many there are
 	end_time INTEGER NOT NULL,        -- end of the last one
 	peak_bytes INTEGER NOT NULL,      -- the most that the process held meanwhile

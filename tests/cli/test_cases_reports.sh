@@ -124,13 +124,13 @@ begin torchtune-389
 tells "the state is what _init_group made" "$(parts category)['optimizer state'] == 2 * (2 * (32000 * 4096 * 2) + 32 * (386 << 20))" top
 begin loaded-model
 tells "what was loaded is the model itself" "$(parts category)['weights'] == 24 * (192 << 20) and 'state dicts' not in $(parts category)" top
-says "probably so, and why" 'loaded in init \(24 of this size\), and no other weights have the size: the model.s own' top --why
+says "probably so, and why" 'loaded in init \(24 of this size\), where no other weights have this size' top --why
 begin nemo-rl-2775
 says "how it is known" '28 of this size: as many as were freed before \(28\)' top --at oom --why
 begin slime-1767
 says "why" '216,760 tokens x 75,968 words x 2 bytes, like the request that failed' top --why
 begin nemo-rl-3697
-says "why" 'half as large as another buffer of gradients' top --why
+says "why" 'half the size of a gradient buffer' top --why
 
 # ---- requests that were refused ----
 
@@ -161,7 +161,7 @@ check "the data type, for programs" causes dtype trl-6684-bf16 trl-6684
 
 check "trl-2806: is true" play trl-2806
 check "trl-2806-beta0: is true" play trl-2806-beta0
-compares "one more copy" 'B has one more copy of the weights: 14.0 GiB in as many allocations as they have, by deepcopy \(copy.py:162\) in init' trl-2806-beta0 trl-2806
+compares "one more copy" 'B has one more copy of the weights, 14.0 GiB in as many allocations as the weights, by deepcopy \(copy.py:162\) in init' trl-2806-beta0 trl-2806
 compares "or one fewer" 'A has one more copy of the weights' trl-2806 trl-2806-beta0
 compares_not "not the data type" 'bf16|data type' trl-2806-beta0 trl-2806
 check "one more copy, for programs" causes copy trl-2806-beta0 trl-2806

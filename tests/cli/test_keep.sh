@@ -41,7 +41,7 @@ rotates() {
 check "a run that does not fit: the newest of it, with the right live set" rotates
 says() {
 	"$memana" top k.zst >top.out && tr '\n' ' ' <top.out | grep -Eq '[0-9,]+ earlier events removed by --keep' &&
-		"$memana" info k.zst | grep -Eq '^  let go +[0-9,]+ events on purpose'
+		"$memana" info k.zst | grep -Eq '^  let go +[0-9,]+ events removed by --keep'
 }
 check "top and info say so" says
 

@@ -121,7 +121,7 @@ check "a snapshot without an out-of-memory error has ended" eval 'waits 1 oom.pi
 check "a snapshot in a folder" eval 'cp oom.pickle none/ && waits 1 none --until oom --json && json out "d[\"trace\"] == \"none/oom.pickle\""'
 
 # ---- usage ----
-check "no --until" eval 'waits 2 late.zst && one_line err "what for"'
+check "no --until" eval 'waits 2 late.zst && one_line err "--until is missing"'
 check "--until of something else" eval 'waits 2 late.zst --until tomorrow && one_line err "neither oom nor step:N"'
 check "--until step:0" waits 2 late.zst --until step:0
 check "no trace" waits 2 --until oom
