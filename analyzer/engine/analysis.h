@@ -36,7 +36,7 @@
 
 /*
  * The fill level of a device. Among moments with equal bytes the peak is the first with the most tensor bytes: see
- * stream_is_higher.
+ * stream_peak.c.
  */
 struct analysis_level {
 	uint64_t bytes, tensors;

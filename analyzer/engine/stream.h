@@ -226,13 +226,6 @@ int stream_phase_end(struct stream *stream);
 /* After an event: takes new peaks of the devices that the event changed. */
 void stream_settle(struct stream *stream, const struct mt_event *event, const struct mt_label *label);
 
-/* Whether the device is fuller than at its peak. */
-int stream_is_higher(const struct stream *stream, uint32_t device);
-
-/* Makes the device's level its peak. */
-void stream_take_peak(struct stream *stream, uint32_t device, const struct mt_event *event,
-		      const struct mt_label *label);
-
 /* Takes the peaks of the device for the running phases of its users. */
 void stream_phase_peaks(struct stream *stream, uint32_t device);
 
@@ -259,9 +252,6 @@ static inline void stream_instant(const struct stream *stream)
 
 /* Watches tensors whose pages come and go, if the sink wants it. Call it once, when the ledger exists. */
 void stream_resident_watch(struct stream *stream);
-
-/* Call it before the ledger gets `event`, in `step`. Changes during the event are told with both. */
-void stream_resident_at(struct stream *stream, const struct mt_event *event, uint32_t step);
 
 /* ---- stream_checkpoint.c: checkpoints that stand for missing events ---- */
 

@@ -253,6 +253,13 @@ static int note_birth(struct stream *stream, const struct mt_live *live)
 	return named_born(stream, live);
 }
 
+/* Sets the event and the step of the changes that the ledger reports during `event`. */
+static void stream_resident_at(struct stream *stream, const struct mt_event *event, uint32_t step)
+{
+	stream->resident.event = event;
+	stream->resident.step = event->kind == MT_LIVE ? stream_process(stream)->step : step;
+}
+
 int stream_book(struct stream *stream, const struct mt_event *event, const struct mt_label *label, uint32_t site)
 {
 	struct mt_ledger_change change;
@@ -311,10 +318,4 @@ void stream_resident_watch(struct stream *stream)
 {
 	if (stream->sink->resident)
 		mt_ledger_watch(stream->ledger, tell, stream);
-}
-
-void stream_resident_at(struct stream *stream, const struct mt_event *event, uint32_t step)
-{
-	stream->resident.event = event;
-	stream->resident.step = event->kind == MT_LIVE ? stream_process(stream)->step : step;
 }

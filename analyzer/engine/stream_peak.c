@@ -48,8 +48,9 @@ void stream_phase_peaks(struct stream *stream, uint32_t number)
 		stream_instant(stream);
 }
 
-void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_event *event,
-		      const struct mt_label *label)
+/* Makes the device's level its peak. */
+static void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_event *event,
+			     const struct mt_label *label)
 {
 	struct analysis_device *device = &stream->analysis->device[number];
 
@@ -74,7 +75,7 @@ void stream_take_peak(struct stream *stream, uint32_t number, const struct mt_ev
  * go. Among these moments the peak is the first with the most tensor bytes. The peak then includes the block that a
  * segment was taken for, and tensors that waited for their pages (a pool that wakes up).
  */
-int stream_is_higher(const struct stream *stream, uint32_t number)
+static int stream_is_higher(const struct stream *stream, uint32_t number)
 {
 	const struct attribution_device *now = &stream->analysis->attribution.device[number];
 	const struct analysis_device *device = &stream->analysis->device[number];

@@ -8,8 +8,7 @@
 
 #include "export.h"
 
-/* Makes a field from a text. The caller frees the field; NULL: out of memory. */
-char *csv_field(const char *text);
+/* Writes a text as one field, in quotes where RFC 4180 asks for quotes. */
 void csv_text(struct export_out *out, const char *text);
 
 /*

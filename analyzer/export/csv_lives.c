@@ -14,7 +14,8 @@
 
 /* ---- fields ------------------------------------------------------------------------------------------------------ */
 
-char *csv_field(const char *text)
+/* Makes a field from a text. The caller frees the field; NULL: out of memory. */
+static char *csv_field(const char *text)
 {
 	int is_quoted = text[strcspn(text, ",\"\r\n")] != '\0';
 	size_t size = strlen(text), used = 0, at, length;

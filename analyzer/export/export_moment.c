@@ -19,7 +19,11 @@ int export_store_peak(struct export_run *run)
 	return error;
 }
 
-int export_load_peak(struct export_run *run)
+/*
+ * Makes run->db a database in memory with all sites and their bytes at the peak, as memana top does. The source must be
+ * traces. Returns 0 or -MT_E_x.
+ */
+static int export_load_peak(struct export_run *run)
 {
 	int error;
 

@@ -19,12 +19,9 @@
 int export_moment(struct export_run *run, const struct moment *moment);
 
 /*
- * Makes run->db a database in memory with all sites and their bytes at the peak, as memana top does. The source must be
- * traces. Returns 0 or -MT_E_x.
+ * Makes run->db a database in memory with all sites and their bytes at the peak, as memana top does, from run->analysis after a pass. Returns 0 or
+ * -MT_E_x.
  */
-int export_load_peak(struct export_run *run);
-
-/* As export_load_peak, from run->analysis after a pass. */
 int export_store_peak(struct export_run *run);
 
 /* Makes run->db a database for top_at at `count` times (load.h). This takes a pass. Returns 0 or -MT_E_x. */

@@ -123,7 +123,8 @@ static int find_owner(const char *name, const char *path)
 	return -1;
 }
 
-int owner_of_path(char name[OWNER_NAME_MAX], const char *path)
+/* Writes the owner of a module, by its path. Returns 0 for a module that only passes on requests of other modules. */
+static int owner_of_path(char name[OWNER_NAME_MAX], const char *path)
 {
 	int owner;
 

@@ -17,9 +17,6 @@
  */
 void owner_of_stack(char name[OWNER_NAME_MAX], const struct mt_defs *defs, uint32_t stack);
 
-/* Writes the owner of a module, by its path. Returns 0 for a module that only passes on requests of other modules. */
-int owner_of_path(char name[OWNER_NAME_MAX], const char *path);
-
 /* Whether a module, by its path, only passes on requests of other modules: the driver's libraries and the recorder. */
 int owner_passes_on(const char *path);
 

@@ -99,12 +99,14 @@ static int have_part(const struct host_sum *sum, uint64_t share)
 #define RISE_SHARE \
 	8 /* divisor: least rise of the bytes in use, and least own part of a rise; many machines have eight ranks */
 
-int host_sum_rose(const struct host_sum *sum)
+/* Whether memory in use rose, and the processes made much of the rise. Memory from before the run is then not the cause. */
+static int host_sum_rose(const struct host_sum *sum)
 {
 	return sum->rose >= sum->all.cgroup / RISE_SHARE && sum->own_rose >= sum->rose / RISE_SHARE;
 }
 
-int host_sum_others_rose(const struct host_sum *sum)
+/* Whether a cgroup with a limit was filled during the run, and hardly by the recorded processes: their children may have filled it. */
+static int host_sum_others_rose(const struct host_sum *sum)
 {
 	return sum->all.cgroup_limit && !have_part(sum, OWN_SHARE) && sum->rose >= sum->all.cgroup / 2 &&
 	       sum->own_rose < sum->rose / RISE_SHARE;

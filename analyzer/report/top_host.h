@@ -18,12 +18,6 @@ struct host_sum {
 /* Sums up the sampled processes. Returns 0 or -MT_E_x. */
 int host_sum(struct host_sum *sum, struct db *db);
 
-/* Whether memory in use rose, and the processes made much of the rise. Memory from before the run is then not the cause. */
-int host_sum_rose(const struct host_sum *sum);
-
-/* Whether a cgroup with a limit was filled during the run, and hardly by the recorded processes: their children may have filled it. */
-int host_sum_others_rose(const struct host_sum *sum);
-
 /* Prints "This was not a GPU out-of-memory: ..." for each process with this verdict. Returns 0 or -MT_E_x. */
 int top_host_verdicts(const struct text *text, struct db *db);
 

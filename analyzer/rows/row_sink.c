@@ -43,7 +43,8 @@ static const char *memory_word(const struct mt_live *live)
 	return space ? space : "unknown";
 }
 
-uint32_t row_free_stack(const struct analysis_process *process, const struct mt_event *event)
+/* Returns the stack of a free; 0: none. Another event can end an allocation, such as a new one at its address: its stack is no stack of a free. */
+static uint32_t row_free_stack(const struct analysis_process *process, const struct mt_event *event)
 {
 	switch (event->kind) {
 	case MT_TENSOR_FREE:

@@ -27,9 +27,6 @@ struct row_freed {
 int row_freed_add(struct row_freed *freed, uint32_t process, uint32_t node);
 void row_freed_release(struct row_freed *freed);
 
-/* Returns the stack of a free; 0: none. Another event can end an allocation, such as a new one at its address: its stack is no stack of a free. */
-uint32_t row_free_stack(const struct analysis_process *process, const struct mt_event *event);
-
 struct row_sink {
 	const struct analysis *analysis;
 	const struct row_maker *maker;

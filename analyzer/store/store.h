@@ -69,8 +69,7 @@ int store_summary_of(struct db *db, const struct analysis *analysis, const uint8
 /* Returns the site of memory that outlived its step: the twin, if the site was split. */
 uint32_t store_outlived_site(const struct analysis *analysis, const struct outlived_row *row);
 
-/* Whether the growth of a process can be measured: at least two of its steps ended. */
-int store_can_grow(const struct analysis *analysis, uint32_t process);
+/* Whether the growth of any process can be measured: at least two of its steps ended. */
 int store_any_can_grow(const struct analysis *analysis);
 
 /* The evidence for the category and the phase of a site, in words. */

@@ -140,7 +140,7 @@ static int choose_largest(const struct choice *choice, uint8_t *own)
 	return error;
 }
 
-int store_can_grow(const struct analysis *analysis, uint32_t process)
+static int store_can_grow(const struct analysis *analysis, uint32_t process)
 {
 	return process < analysis->processes && analysis->process[process].steps > 1;
 }

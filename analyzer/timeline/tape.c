@@ -428,7 +428,11 @@ static int64_t unfold(uint64_t value)
 	return (int64_t)(value >> 1 ^ (value & 1 ? UINT64_MAX : 0));
 }
 
-int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *bytes, size_t size)
+/*
+ * Unpacks `count` events (at most TAPE_BLOCK) of a block from bytes of unknown origin. Returns 0, or -MT_E_CORRUPT: the
+ * bytes end too early, or time goes back. The caller checks the cells.
+ */
+static int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *bytes, size_t size)
 {
 	const unsigned char *end = bytes + size;
 	uint64_t number[4];

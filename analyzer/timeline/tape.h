@@ -101,12 +101,6 @@ uint64_t tape_after(const struct tape *tape, uint64_t events, int64_t time, uint
 size_t tape_pack(unsigned char *out, const struct tape_event *event, uint32_t count);
 
 /*
- * Unpacks `count` events (at most TAPE_BLOCK) of a block from bytes of unknown origin. Returns 0, or -MT_E_CORRUPT: the
- * bytes end too early, or time goes back. The caller checks the cells.
- */
-int tape_unpack(struct tape_event *event, uint32_t count, const unsigned char *bytes, size_t size);
-
-/*
  * Calls `take` for each event of the table `timeline`, in order, until it returns anything but 0. The caller checks times and cells. Returns 0, this
  * result, -MT_E_CORRUPT, -MT_E_MEMORY or an error of the database.
  */

@@ -91,9 +91,6 @@ struct import_start {
 int import_start_find(struct import_start *start, const struct pickle *pickle, struct import_entries *entries);
 void import_start_release(struct import_start *start);
 
-/* Returns the end of the piece at `addr`, but at most `end`. */
-uint64_t import_piece_end(uint64_t addr, uint64_t end);
-
 /* Converts stack frames of the snapshot to definitions. Each list of frames, and each frame, is read once. */
 struct import_stacks {
 	const struct pickle *pickle;

@@ -23,7 +23,8 @@ struct finder {
 	uintptr_t spare;                          /* number of a free place + 1; its `size` has the next one; 0: none */
 };
 
-uint64_t import_piece_end(uint64_t addr, uint64_t end)
+/* Returns the end of the piece at `addr`, but at most `end`. */
+static uint64_t import_piece_end(uint64_t addr, uint64_t end)
 {
 	uint64_t next = (addr / IMPORT_PIECE + 1) * IMPORT_PIECE;
 

@@ -56,7 +56,7 @@ struct attach_process {
 	long number;                  /* number for %ld in the words of the refusal */
 	int was_read;                 /* 1: memrec could read its mappings, and knows whether a ring is among them */
 	char python[MEMREC_PATH_MAX]; /* path of its program, if the name begins with python; else "" */
-	char ring[MEMREC_PATH_MAX];   /* path of a ring among its mappings, to be checked by attach_ring; "": none */
+	char ring[MEMREC_PATH_MAX];   /* path of a ring among its mappings, not checked; "": none */
 	uint64_t mmap, pending_call, run_string; /* addresses of three functions in the process */
 	uint64_t room;                           /* free address, at least 16 MiB away from any mapping */
 };
@@ -65,10 +65,6 @@ struct attach_process {
 
 /* Reads *process from /proc. Returns ATTACH_FINE, or the reason not to attach; *process is then incomplete. */
 enum attach_refusal attach_look(struct attach_process *process, pid_t pid);
-
-/* 1: `process` is being recorded into its `ring`; *header is the header of the ring. */
-struct ring_header;
-int attach_ring(const struct attach_process *process, struct ring_header *header);
 
 /* ---- attach_symbol.c ---- */
 

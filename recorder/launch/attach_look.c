@@ -203,6 +203,14 @@ static void take_python(struct attach_process *process)
 		process->python[0] = '\0';
 }
 
+/* 1: `process` is being recorded into its `ring`; *header is the header of the ring. */
+static int attach_ring(const struct attach_process *process, struct ring_header *header)
+{
+	return process->ring[0] && !rundir_read_header(process->ring, header) &&
+	       header->pid == (uint32_t)process->pid && header->start_ticks == process->start_ticks &&
+	       !atomic_load(&header->stop);
+}
+
 static enum attach_refusal look_inside(struct attach_process *process)
 {
 	struct maps maps = { .process = process, .end = ROOM_FROM };
@@ -225,13 +233,6 @@ static enum attach_refusal look_inside(struct attach_process *process)
 	if (!process->pending_call || !process->run_string)
 		return ATTACH_NO_PYTHON;
 	return process->mmap && process->room ? ATTACH_FINE : ATTACH_NO_LIBC;
-}
-
-int attach_ring(const struct attach_process *process, struct ring_header *header)
-{
-	return process->ring[0] && !rundir_read_header(process->ring, header) &&
-	       header->pid == (uint32_t)process->pid && header->start_ticks == process->start_ticks &&
-	       !atomic_load(&header->stop);
 }
 
 static uint64_t start_ticks(pid_t pid)

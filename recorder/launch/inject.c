@@ -69,7 +69,13 @@ static int note_word(struct dl_phdr_info *object, size_t size MT_UNUSED, void *c
 	return 0;
 }
 
-void inject_preload_name(char *name, const char *library)
+/*
+ * Gets the name of `library` for LD_PRELOAD (MEMREC_PATH_MAX bytes). The loader of a 32-bit program would print that it
+ * cannot load a 64-bit library. If the system has a 32-bit loader, the name is FOLDER/each/$LIB/libmemrec.so. Each
+ * loader replaces $LIB, and finds a library of its own kind there. The name is `library` itself if the system has no
+ * 32-bit loader, or if the word for $LIB is not known.
+ */
+static void inject_preload_name(char *name, const char *library)
 {
 	const char *slash = strrchr(library, '/');
 	int known = 0, size = slash ? (int)(slash - library) : 0;

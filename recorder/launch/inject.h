@@ -34,14 +34,6 @@ void inject_find_memana(char *path);
 int inject_find_library(char *path, const char *program);
 
 /*
- * Gets the name of `library` for LD_PRELOAD (MEMREC_PATH_MAX bytes). The loader of a 32-bit program would print that it
- * cannot load a 64-bit library. If the system has a 32-bit loader, the name is FOLDER/each/$LIB/libmemrec.so. Each
- * loader replaces $LIB, and finds a library of its own kind there. The name is `library` itself if the system has no
- * 32-bit loader, or if the word for $LIB is not known.
- */
-void inject_preload_name(char *name, const char *library);
-
-/*
  * Sets the variables in memrec's own environment, for the command. The library comes first in LD_PRELOAD. A variable
  * with another tool's library is not changed, and its bit is set in *taken. LD_PRELOAD is not changed, and its bit is
  * set, if the path of the library has a blank or a colon. Returns 0, -MT_E_LIMIT or -MT_E_MEMORY.

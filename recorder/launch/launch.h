@@ -98,9 +98,6 @@ const char *summary_word(const char *path);
 /* Prints one line of figures for a trace, and a line for each failure. If its file is gone, prints this alone. */
 void summary_print(const struct run_result *result);
 
-/* Prints a line for each source that failed, or that works with a note. */
-void summary_print_failures(const struct run_result *result);
-
 /* Prints the next command of memana. `program`: argv[0] of memrec. Prints nothing if there is no trace. */
 void summary_print_next(const char *program, const char *command, const struct run_result *results, size_t count);
 

@@ -78,6 +78,18 @@ static void print_gone(const struct run_result *result)
 	    counted(lost, sizeof(lost), result->events + result->lost, "event LOST", "events LOST"));
 }
 
+/* Prints a line for each source that failed, or that works with a note. */
+static void summary_print_failures(const struct run_result *result)
+{
+	size_t i;
+
+	for (i = 0; i < MT_SOURCE_COUNT; i++)
+		if (result->why[i][0])
+			say_result("process %" PRId64 ": %s%s: %s", result->pid,
+				   result->noted >> i & 1 ? "" : "without ", mt_source_name((uint32_t)i),
+				   result->why[i]);
+}
+
 void summary_print(const struct run_result *result)
 {
 	char events[32], cut[64] = "", steps[32], ooms[32], refusals[32], survived[48] = "", lost[48], size[SAY_SIZE],
@@ -109,17 +121,6 @@ void summary_print(const struct run_result *result)
 		say("%s: is larger than --keep: old events could not be let go: %s (the new file needs room beside the old one)",
 		    path, mt_strerror((int)result->keep_error));
 	summary_print_failures(result);
-}
-
-void summary_print_failures(const struct run_result *result)
-{
-	size_t i;
-
-	for (i = 0; i < MT_SOURCE_COUNT; i++)
-		if (result->why[i][0])
-			say_result("process %" PRId64 ": %s%s: %s", result->pid,
-				   result->noted >> i & 1 ? "" : "without ", mt_source_name((uint32_t)i),
-				   result->why[i]);
 }
 
 void summary_print_next(const char *program, const char *command, const struct run_result *results, size_t count)

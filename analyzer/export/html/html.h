@@ -54,16 +54,10 @@ struct html_bytes {
 	int failed; /* 1: out of memory */
 };
 
-void html_put(struct html_bytes *bytes, uint64_t number);
-void html_put_signed(struct html_bytes *bytes, int64_t number);
-
 /*
  * Writes "devices", "spans" and "tick", and all columns, in the order of their lengths in these members. Returns 0 or
  * -MT_E_x. The caller frees bytes->byte.
  */
 int html_columns(struct html *html, struct doc *doc, struct html_bytes *bytes);
-
-/* The name of a process: "rank 3", or "pid 123" without a rank. In html_tables.c. */
-const char *html_process_name(char *out, size_t size, int64_t rank, int64_t pid);
 
 #endif

@@ -22,7 +22,7 @@
 #define SPANS_MAX 200000u /* largest number of phases; the shortest ones are left out */
 #define TICKS 64          /* average number of ticks between two changes: it takes one byte in the file */
 
-void html_put(struct html_bytes *bytes, uint64_t number)
+static void html_put(struct html_bytes *bytes, uint64_t number)
 {
 	unsigned char *grown;
 
@@ -40,7 +40,7 @@ void html_put(struct html_bytes *bytes, uint64_t number)
 	bytes->byte[bytes->size++] = (unsigned char)number;
 }
 
-void html_put_signed(struct html_bytes *bytes, int64_t number)
+static void html_put_signed(struct html_bytes *bytes, int64_t number)
 {
 	html_put(bytes, (uint64_t)number << 1 ^ (number < 0 ? UINT64_MAX : 0));
 }

@@ -22,7 +22,8 @@ struct tables {
 	int error;
 };
 
-const char *html_process_name(char *out, size_t size, int64_t rank, int64_t pid)
+/* The name of a process: "rank 3", or "pid 123" without a rank. In html_tables.c. */
+static const char *html_process_name(char *out, size_t size, int64_t rank, int64_t pid)
 {
 	char process[TEXT_SIZE_MAX];
 

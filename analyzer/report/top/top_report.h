@@ -31,9 +31,6 @@ struct top_report {
 	struct host_sum host;
 };
 
-/* Says "in backward of step 2". */
-void top_say_phase(struct sentence *sentence, const struct top_report *report, const char *phase, int64_t step);
-
 /* Says "alloc_activations (rl_step.c:211)". */
 void top_say_frame(struct sentence *sentence, const struct callstack_frame *frame);
 

@@ -7,7 +7,8 @@
 #include "report/steps/growth.h"
 #include "top_report.h"
 
-void top_say_phase(struct sentence *sentence, const struct top_report *report, const char *phase, int64_t step)
+/* Says "in backward of step 2". */
+static void top_say_phase(struct sentence *sentence, const struct top_report *report, const char *phase, int64_t step)
 {
 	peak_say_phase(sentence, phase, step, report->steps != 0);
 }

@@ -46,9 +46,6 @@ void worker_table_trouble(struct worker_table *table, const char *words);
 /* After the last row: sets the widths. If memory ran out before, this becomes the trouble. */
 void worker_table_finish(struct worker_table *table);
 
-/* Releases the map of an answer; NULL is fine (worker_map.c). */
-void worker_map_free(struct worker_map *map);
-
 /* ---- the worker ---- */
 
 /* A call stack of the run; several sites have it. */

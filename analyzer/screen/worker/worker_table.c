@@ -9,7 +9,8 @@
 
 #define TEXTS_BYTES 65536u /* bytes of one block */
 
-void worker_map_free(struct worker_map *map)
+/* Releases the map of an answer (worker_map.c); NULL is fine. */
+static void worker_map_free(struct worker_map *map)
 {
 	if (!map)
 		return;
