@@ -33,8 +33,8 @@ static const struct command_option own_options[] = {
 };
 
 static const char notes[] =
-	"Of several traces, until one of them has it. Exit status: 0 it came, 1 the recording ended without it, or the "
-	"time was over.";
+	"With several traces the first event in any of them counts. Exit status: 0 the event came, 1 the recording or the time "
+	"ended first.";
 
 /* The event that is awaited. */
 struct wish {

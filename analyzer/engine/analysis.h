@@ -252,10 +252,10 @@ struct analysis_sink {
 	int (*span_now)(void *context, uint32_t process, uint8_t phase, uint32_t step, const struct mt_event *first,
 			const struct mt_event *last);
 	/*
-	 * All that was told is void, and the pass begins once more: 0 or an error. A sink with this call takes groups of processes that share no
-	 * device one after the other (merge.h); in a group the events are in order. Sites and devices then have numbers of the pass, and others
-	 * afterwards (`renumbered`). NULL: the events of all processes come in order.
-	 */
+  * The pass begins once more, and all calls so far are void: 0 or an error. A sink with this call takes groups of processes that share no device one
+  * after the other (merge.h); in a group the events are in order. Sites and devices then have numbers of the pass, and others afterwards
+  * (`renumbered`). NULL: the events of all processes come in order.
+  */
 	int (*anew)(void *context);
 	int quiet; /* 1: no progress line, and no thread that reads ahead (handing batches over costs a tenth) */
 	/*

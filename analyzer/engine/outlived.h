@@ -7,11 +7,11 @@
  *     output    ══════════                         made in 1, gone in 2
  *     scratch   ══  ══   ══  ══   ══  ══           gone in the step that made it: not here
  *
- * Growth is told from these sums alone (report/steps/growth.h), and does not count memory that the next step gives back. A row of such
- * memory goes when that next step has ended. The first row of a site stays: its kind is the first of the site.
+ * Growth is computed from these sums alone (report/steps/growth.h). Memory that the next step frees is no growth. A row of such memory goes when that
+ * next step has ended. The first row of a site stays: its kind is the first of the site.
  *
- * Room: OUTLIVED_MOST rows and twice as many for a moment. For more rows steps are taken together, in groups of `grain`, but into no
- * less than OUTLIVED_GROUPS groups:
+ * Room: OUTLIVED_MOST rows and twice as many for a moment. For more rows steps are taken together, in groups of `grain`, but into no less than
+ * OUTLIVED_GROUPS groups:
  *
  *     grain 1   1 2 3 4 5 6 7 8       a row names a step
  *     grain 4   0 0 0 4 4 4 4 8       a row names the multiple of `grain` at or before the step

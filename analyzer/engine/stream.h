@@ -176,7 +176,7 @@ void stream_ends(struct stream *stream);
  */
 int stream_over(struct stream *stream);
 
-/* Only tells the sink, for a process that goes on: the first part of stream_over. Returns 0 or an error. */
+/* The first part of stream_over, for a process that goes on: makes the sink's calls and removes nothing. Returns 0 or an error. */
 int stream_over_tell(struct stream *stream);
 
 /* ---- stream_sums.c: the losses of sites at the end of a process ---- */

@@ -1,4 +1,4 @@
-/* The phase of a process: the events that tell it, and the stretches of one phase. */
+/* The phase of a process: the events that show the phase, and the spans of one phase. */
 #include "stream.h"
 
 #define SPANS_LOOKED_AT 256u /* stretches with a look at the memory left at their ends: the first ones are enough */

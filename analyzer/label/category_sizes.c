@@ -13,7 +13,7 @@
 #define BLOCK 512u             /* bytes: PyTorch allocates multiples of this on a GPU */
 #define LOSS_MIN (1u << 16)    /* bytes: smaller allocations of a loss do not count */
 #define LOSS_RANGE 16u         /* factor: a loss this many times smaller than the largest one is a mask or a row */
-#define LOGITS_MAX 2u          /* logits at one place for one loss, at most */
+#define LOGITS_MAX 2u          /* tensors of logits at one place for one loss, at most */
 #define TABLES_MOST 8u         /* embeddings and heads of one size: of four models, at most */
 #define VECTORS_MIN 8u         /* vectors of the width for each table, if there are several models */
 #define SPARE (1u << 20)       /* bytes: PyTorch splits off no smaller rest of a segment */

@@ -9,8 +9,8 @@
 #include "memtrace/phase.h"
 
 #define ROWS_MAX (1u << 22)  /* rows of one process */
-#define BUDGET (1u << 28)    /* live things that are looked at, at most, in all censuses of a process */
-#define SEVERAL 3u           /* matrices of one shape that are several */
+#define BUDGET (1u << 28)    /* live allocations compared in all censuses of a process, at most */
+#define SEVERAL 3u           /* number of matrices of one shape that count as several */
 #define VOCABULARY_MIN 1000u /* rows */
 
 static const uint8_t categories[MT_CENSUS_COUNT] = {

@@ -39,8 +39,8 @@ void callstack_release(struct callstack *stack);
 int callstack_append(struct callstack *stack, const struct callstack_frame *frame);
 
 /*
- * Frames with the same words are alike: callstack_learn tells the same of them. The key is the same for frames that are alike, and
- * rarely for others.
+ * Frames with the same words are alike: callstack_learn gives them the same properties. The key is the same for frames that are alike, and rarely for
+ * others.
  */
 struct tuple callstack_key(const struct callstack_frame *frame);
 int callstack_is_alike(const struct callstack_frame *one, const struct callstack_frame *two);

@@ -48,7 +48,7 @@ int report_damage(const struct analysis *analysis, const char *done);
 int report_no_answer(const char *command, const struct db *db, int error);
 
 /*
- * Prints one line about a thing that the recording does not have, and about damage that may hide it. Returns the exit status for the damage; without
+ * Prints one line about a missing item of the recording, and about damage that may be the reason. Returns the exit status for the damage; without
  * damage, EXIT_USAGE.
  */
 int report_absent(const struct analysis *analysis, const char *what);

@@ -1,4 +1,4 @@
-/* load_renumber.c - rows whose site or device has another number after the pass. */
+/* load_renumber.c - changes rows after the pass, when sites and devices get other numbers. */
 #include "load_sink.h"
 #include "memtrace/base.h"
 #include "rows/row_id.h"

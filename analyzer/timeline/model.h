@@ -25,9 +25,9 @@ enum model_state {
 
 /* Whether the traces are still being written. */
 enum model_follow {
-	MODEL_WHOLE,    /* no: they are read to their ends */
-	MODEL_FOLLOWS,  /* yes; the state stays MODEL_READING, and the members `now` are set */
-	MODEL_OVER,     /* they were; the model is right so far, and the traces may be read again as a whole */
+	MODEL_WHOLE,   /* no: they are read to their ends */
+	MODEL_FOLLOWS, /* yes; the state stays MODEL_READING, and the members `now` are set */
+	MODEL_OVER,    /* the recordings have ended; the model is right so far, and the traces can be read as a whole */
 	MODEL_REPLACED, /* as MODEL_OVER; another file has replaced one of the traces */
 };
 

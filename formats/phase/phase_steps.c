@@ -176,7 +176,7 @@ static void note_optimizer(struct track_steps *steps, uint32_t thread)
 	steps->inside_thread = thread;
 }
 
-/* The framework tells of a step that may have allocated nothing. */
+/* Ends a step that the framework reports; the step may have allocated nothing. */
 static void optimizer_told(struct mt_tracker *tracker, uint32_t thread)
 {
 	struct track_steps *steps = &tracker->steps;

@@ -11,7 +11,7 @@ struct handing {
 	int (*take)(void *context, const struct mt_summary *summary);
 	void *context;
 	struct history_reading reading;
-	int broken; /* 1: damage; records wait for one that begins anew */
+	int broken; /* 1: damage; records are skipped until one with `anew` */
 };
 
 static int begin_chunk(struct mt_unpacker *unpacker, const struct mt_chunk_info *info, const struct mt_defs *defs,

@@ -429,7 +429,7 @@ void mt_emitter_pass(struct mt_emitter *emitter, uint64_t number)
 
 /* ---- going on with a trace ------------------------------------------------------------------------------------ */
 
-/* After missing events, tells the tracker the steps that ended meanwhile, as the live set shows them. */
+/* After missing events, passes the steps that ended meanwhile to the tracker. The live set shows them. */
 static void catch_up(struct mt_emitter *emitter)
 {
 	struct mt_event step = { .kind = MT_STEP, .value = emitter->step - 1 };

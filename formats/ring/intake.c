@@ -12,7 +12,7 @@
 #define RECORD_MAX (1u << 20) /* bytes of a log record; a longer record is ignored */
 #define CUDA_DEVICES MT_LEDGER_DEVICES
 
-/* A stack of the log: first its record, then its node. */
+/* A stack of the log: its record, later its node. */
 struct intake_stack {
 	struct ring_log_entry entry;
 	int built;

@@ -48,7 +48,7 @@ struct ring_view {
 	uint64_t unreturned; /* most bytes in a slot that were taken and not given back */
 	uint64_t log_at;     /* log: read up to here */
 	int log_damaged;     /* 1: the record at log_at is invalid, so no later record can be found */
-	uint32_t used;       /* the slots behind have held nothing yet */
+	uint32_t used;       /* slots from here on have had no event so far */
 	uint32_t heap_count;
 	struct ring_turn heap[RING_SLOTS]; /* smallest number first */
 	struct ring_view_slot slot[RING_SLOTS];
@@ -89,7 +89,7 @@ struct ring_log_entry {
 enum ring_log_status {
 	RING_LOG_ENTRY = 0,
 	RING_LOG_END = 1,     /* all records are read */
-	RING_LOG_BLOCKED = 2, /* a record is unfinished; later ones cannot be found yet */
+	RING_LOG_BLOCKED = 2, /* a record is unfinished, so later records cannot be found */
 };
 
 /* The next definition: enum ring_log_status. A damaged log stays RING_LOG_BLOCKED. */

@@ -91,7 +91,7 @@ static void note_state(struct keep_state *state, const struct mt_event *event)
 		if (event->flags < MT_SOURCE_COUNT)
 			state->source[event->flags] = *event;
 		break;
-	case MT_CUT: /* events behind the CUT open all again that is open */
+	case MT_CUT: /* events behind the CUT open all open ranges once more */
 		state->opens = 0;
 		break;
 	}

@@ -50,7 +50,7 @@ struct mt_writer {
 	uint64_t since_record;              /* events since the newest record, */
 	uint64_t record_time;               /* its time, */
 	uint64_t since_records;             /* and events since records were written */
-	int closing;                        /* 1: all that waits is written at once */
+	int closing;                        /* 1: all waiting data is written at once */
 	const struct mt_facts_maker *facts; /* NULL: no facts are written */
 	uint32_t step;                      /* newest step that has ended */
 	struct keep *keep;                  /* NULL: all is kept */
@@ -98,7 +98,7 @@ static inline void writer_needs_all(struct mt_writer *writer)
 	writer->needed = writer->list.count;
 }
 
-/* 1: the file is so large that old chunks should go. */
+/* 1: the file is large enough to drop old chunks. */
 int writer_is_large(const struct mt_writer *writer);
 
 /* Drops old chunks if possible: see mt_writer_trim. */

@@ -20,7 +20,7 @@
 #include "report/failed/failures.h"
 
 #define SPANS_MAX 200000u /* largest number of phases; the shortest ones are left out */
-#define TICKS 64          /* average number of ticks between two changes: it takes one byte in the file */
+#define TICKS 64          /* average number of ticks between two changes; the number fits one byte */
 
 static void html_put(struct html_bytes *bytes, uint64_t number)
 {

@@ -42,7 +42,7 @@ static const struct command_option own_options[] = {
 };
 
 static const char notes[] =
-	"The shortest: memana check trace.zst --growth 1%. A limit that the recording cannot decide counts as broken.";
+	"The shortest check: memana check trace.zst --growth 1%. A limit without enough data in the recording counts as broken.";
 
 /* ---- arguments ---- */
 

@@ -120,8 +120,7 @@ static void say_nothing_grows(struct sentence *sentence, const struct retained *
 		     text_count(steps, sizeof(steps), retained->step_count, "step"));
 	say_stays(sentence, retained);
 	if (retained->later_bytes)
-		sentence_say(sentence, ", and %s replaced or allocated once",
-			     text_bytes(size, retained->later_bytes));
+		sentence_say(sentence, ", and %s replaced or allocated once", text_bytes(size, retained->later_bytes));
 	sentence_say(sentence, ".");
 }
 

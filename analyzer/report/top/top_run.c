@@ -101,7 +101,7 @@ static void print_warning(const struct top_report *report, const char *words)
 	text_style(report->text, TEXT_PLAIN);
 }
 
-/* A trace that ends early shows that the program was killed. All of its contents are used. */
+/* A trace without an end mark is of a killed or running program. All of its contents are used. */
 static int print_incomplete(void *context, const struct query_process *row)
 {
 	struct top_report *report = context;

@@ -283,7 +283,7 @@ static void follow_peak(struct top *peak, int64_t *time, const struct top *leaf,
 	*time = event[leaf->event - number].time;
 }
 
-/* Takes events of one leaf. Returns 0, or -MT_E_MEMORY: this event and those after it are not taken. */
+/* Takes events of one leaf. Returns 0, or -MT_E_MEMORY: an event and all later ones are not taken. */
 static int take(struct series *series, const struct tape_event *event, uint32_t count)
 {
 	struct moment now = series->now;

@@ -222,7 +222,7 @@ int ui_open(struct ui_size *size, char *why, size_t why_size)
 static void write_bytes(const char *bytes, size_t size)
 {
 	if (write(STDOUT_FILENO, bytes, size) < 0)
-		errno = 0; /* it is gone: the next ui_read says so */
+		errno = 0; /* the terminal is gone; the next ui_read reports this */
 }
 
 static void write_terminal(const char *bytes)

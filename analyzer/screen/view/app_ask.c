@@ -1,4 +1,4 @@
-/* Requests that ask the person something, or open another view. */
+/* Requests that ask the user a question, or open another view. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void search_answered(struct app *app, const char *text)
 	struct input input = { .kind = INPUT_KEY, .key = request_entries[REQUEST_SEARCH_ON].key };
 
 	mt_copy_text(app->search, sizeof(app->search), text);
-	app->live_time = APP_NO_TIME; /* marks its rows anew */
+	app->live_time = APP_NO_TIME; /* marks the matching rows once more */
 	if (app->search[0])
 		app->view->ops->request(app->view, app, REQUEST_SEARCH_ON, &input);
 }

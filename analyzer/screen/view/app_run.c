@@ -268,7 +268,7 @@ static struct palette_scope scope_of(const struct app *app)
 				       all ? 0 : app->filter.cells };
 }
 
-/* Makes everything that depends on what sites are anew. */
+/* Rebuilds all data that depends on names and categories of sites. */
 static int begin_anew(struct app *app)
 {
 	struct palette_scope scope;

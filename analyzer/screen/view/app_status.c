@@ -133,7 +133,7 @@ static void drop_idle(const struct app *app, char *hint)
 	while (*piece) {
 		if (is_idle(app, piece)) {
 			drop_piece(hint, piece);
-			if (piece > hint && !*(piece - 2)) /* it was the last one */
+			if (piece > hint && !*(piece - 2)) /* no piece remains */
 				return;
 			continue;
 		}
@@ -160,7 +160,7 @@ static void draw_hint(const struct app *app, struct area row, int room)
 }
 
 #define LEAVE 8       /* columns of "  q back" */
-#define WHAT_LEAST 10 /* columns: less of what is shown says nothing */
+#define WHAT_LEAST 10 /* columns of the shown part, at least; fewer are unreadable */
 
 static void draw_status(struct app *app, struct area row)
 {

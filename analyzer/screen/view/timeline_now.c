@@ -5,7 +5,7 @@
 #include "memtrace/phase.h"
 #include "timeline.h"
 
-#define ROOMY 80 /* least columns for words that nothing is wrong */
+#define ROOMY 80 /* least columns for the words "No event was lost" */
 
 /* ---- where it is ---- */
 

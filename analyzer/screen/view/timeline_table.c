@@ -23,8 +23,8 @@ struct table_columns {
 #define CATEGORY_COLUMNS_WIDE 22 /* recomputed activations */
 
 /*
- * The places matter most. On narrow screens the count makes room for them, unless it orders the rows. With several
- * processes the phase, or the process's name, goes if the letter before the row tells it.
+ * The places matter most. On narrow screens the count makes room for them, unless it orders the rows. With several processes the phase, or the
+ * process's name, goes if the letter before the row shows the same.
  */
 static struct table_columns table_columns(const struct app *app, int width, int several)
 {
@@ -138,7 +138,7 @@ static void draw_bar(struct area area, int x, int width, uint8_t style, uint64_t
 	}
 }
 
-#define FUNCTION_LEAST 6 /* columns: less of a function's name says nothing */
+#define FUNCTION_LEAST 6 /* columns of a function's name, at least; fewer are unreadable */
 
 /* "rank 3  loss.py:12 compute_loss": the place is cut at its beginning, the function goes first. */
 static void draw_place(struct area area, int x, int columns, uint8_t style, const char *process,

@@ -14,7 +14,7 @@ struct view_help {
 	int first, rows, height; /* the uppermost row of all, and the number that fits */
 };
 
-/* Draws row by row, those that are in sight. */
+/* Draws the visible rows. */
 struct page {
 	struct area area;
 	int first, row; /* the uppermost row in sight, and the next one */

@@ -10,7 +10,7 @@
 #include "report/answer.h"
 #include "screen/draw/chart.h"
 
-#define SERIES_BUDGET 2000000u /* events of the tape that one drawing takes in, a few ms */
+#define SERIES_BUDGET 2000000u /* events of the tape that one drawing reads; these take a few ms */
 
 enum place_pane { PANE_STACK, PANE_LIFE };
 

@@ -121,7 +121,7 @@ void agent_ask_first(int (*ask)(void));
 /* 1: it was asked, and the recording has not begun. */
 int agent_is_awaited(void);
 
-/* Begins the recording that is wished for, as one whose first events tell what was there before (agent_before). 1: they may be told. Not in a hook. */
+/* Begins the wished recording. Its first events are allocations from before the recording (agent_before). 1: call agent_before now. Not in a hook. */
 int agent_start_telling(void);
 
 /* The answer to memrec attach: a note for the launcher (place.c). NULL: the process is recorded; else why not (a sentence). */
