@@ -52,9 +52,9 @@ enum mt_need find_need(const struct scene *scene, const struct scene_site *site)
 	return mt_why_need(scene->why, site->category, site->engine ? MT_WHO_ENGINE : process->who, process->phase);
 }
 
-#define NEAR 2 /* percent */
+#define NEAR 2 /* percent: padding of buckets, and adapters of a model, make up to as much */
 
-int find_is_near(uint64_t bytes, uint64_t other)
+static int is_near(uint64_t bytes, uint64_t other)
 {
 	return bytes >= other / 100 * (100 - NEAR) && bytes <= other / 100 * (100 + NEAR);
 }
@@ -77,7 +77,7 @@ int find_asks_for_model(const struct scene *scene)
 
 	return request->failure && request->node != SCENE_NONE && !request->from_driver && all >= request->total / 10 &&
 	       !scene_is_of(request->category, SCENE_OF_FORWARD) &&
-	       (find_is_near(request->requested, all) || find_is_near(request->requested, 2 * all));
+	       (is_near(request->requested, all) || is_near(request->requested, 2 * all));
 }
 
 /* ---- bytes without a site: the request itself, and bytes at a node ---- */

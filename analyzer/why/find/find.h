@@ -145,9 +145,6 @@ void find_describe(struct find *find, struct candidate *candidate);
 /* Tags of the frames from `node` out to the nearest telling function. The callers of this function do not count. */
 uint64_t find_own_tags(const struct scene *scene, uint32_t node);
 
-/* Whether two sizes differ by at most 2 %: padding of buckets, and adapters of a model, make up to 2 %. */
-int find_is_near(uint64_t bytes, uint64_t other);
-
 /* Whether the framework's allocator failed to get all weights, or twice as many bytes, in one piece. Forwards do not count: sizes vary. */
 int find_asks_for_model(const struct scene *scene);
 

@@ -68,7 +68,4 @@ void why_say_action(struct sentence *sentence, const struct why *why, const stru
 /* " This frees up to 4.6 GiB of logits, made by f (x.py:1)."; "" if the candidate has no bytes. */
 void why_say_freed(struct sentence *sentence, const struct why *why, const struct candidate *candidate);
 
-/* "f (x.py:1)" */
-void why_say_node(struct sentence *sentence, const struct scene *scene, uint32_t node);
-
 #endif

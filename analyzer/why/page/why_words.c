@@ -70,7 +70,7 @@ uint32_t why_place(const struct why *why, const struct candidate *candidate)
 	return scene_is_in(scene, place, named) ? named : place;
 }
 
-void why_say_node(struct sentence *sentence, const struct scene *scene, uint32_t node)
+static void say_node(struct sentence *sentence, const struct scene *scene, uint32_t node)
 {
 	const struct callstack_frame *frame = &scene->frame[scene->node[node].frame].frame;
 	char function[CALLSTACK_PLACE_MAX], place[CALLSTACK_PLACE_MAX];
@@ -84,7 +84,7 @@ static int say_place(struct sentence *sentence, const struct why *why, const str
 	uint32_t node = why_place(why, it);
 
 	if (node != SCENE_NONE)
-		why_say_node(sentence, &why->scene, node);
+		say_node(sentence, &why->scene, node);
 	return node != SCENE_NONE;
 }
 

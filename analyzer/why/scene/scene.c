@@ -226,7 +226,8 @@ static int find_peers(struct scene *scene)
 		parameter, 3, take_peer, NULL);
 }
 
-int scene_find_moments(struct scene *scene, struct scene_moments *moments)
+/* Finds all moments, after processes and sites are loaded. Returns 0 or -MT_E_x; -MT_E_BUSY: see scene_take_kept. */
+static int find_moments(struct scene *scene, struct scene_moments *moments)
 {
 	int error = scene_take_kept(scene, moments);
 
@@ -300,7 +301,7 @@ static int load_moments(struct scene *scene)
 	request->node = request->failure ? scene_node_of(scene, request->failure->node) : SCENE_NONE;
 	request->phase = request->failure ? scene_phase(request->failure->phase)
 					  : scene->process[request->process].phase;
-	error = scene_find_moments(scene, &moments);
+	error = find_moments(scene, &moments);
 	if (!error)
 		error = scene_load_lives(scene, &moments);
 	if (!error && scene->kept)

@@ -37,9 +37,6 @@ int scene_take_kept(struct scene *scene, struct scene_moments *moments);
 /* Adds the sums of a kept moment to the sites. Returns 0 or -MT_E_x. */
 int scene_load_kept(struct scene *scene);
 
-/* Finds all moments, after processes and sites are loaded. Returns 0 or -MT_E_x; -MT_E_BUSY: see scene_take_kept. */
-int scene_find_moments(struct scene *scene, struct scene_moments *moments);
-
 /* Fills the bytes of sites at each moment, the resident blocks, and the history of sites, in one pass. Returns 0 or -MT_E_x. */
 int scene_load_lives(struct scene *scene, struct scene_moments *moments);
 
