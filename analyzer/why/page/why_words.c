@@ -1,6 +1,7 @@
 #include "why.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "memtrace/base.h"
@@ -54,14 +55,21 @@ static uint32_t named_node(const struct scene *scene, uint32_t node)
 	return node;
 }
 
+/* Returns the innermost node of the user's own code, from `node` outwards; SCENE_NONE: the stack has no such code. */
+static uint32_t user_node(const struct scene *scene, uint32_t node)
+{
+	while (node != SCENE_NONE && !callstack_is_user(&scene->frame[scene->node[node].frame].frame))
+		node = scene->node[node].parent;
+	return node;
+}
+
 uint32_t why_place(const struct why *why, const struct candidate *candidate)
 {
 	const struct scene *scene = &why->scene;
 	uint32_t place = scene_telling(scene, candidate->node), named;
 
-	for (named = candidate->node; place == SCENE_NONE && named != SCENE_NONE; named = scene->node[named].parent)
-		if (callstack_is_user(&scene->frame[scene->node[named].frame].frame))
-			place = named; /* a main loop, if no function tells more */
+	if (place == SCENE_NONE)
+		place = user_node(scene, candidate->node); /* a main loop, if no function tells more */
 	if (place == SCENE_NONE)
 		place = candidate->node;
 	if (place == SCENE_NONE || candidate->stack == SCENE_NONE)
@@ -70,13 +78,20 @@ uint32_t why_place(const struct why *why, const struct candidate *candidate)
 	return scene_is_in(scene, place, named) ? named : place;
 }
 
+/* "f (x.py:1)"; for a library's function with the user's line that leads to it: "f (train.py:7 > library/x.py:1)". */
 static void say_node(struct sentence *sentence, const struct scene *scene, uint32_t node)
 {
 	const struct callstack_frame *frame = &scene->frame[scene->node[node].frame].frame;
-	char function[CALLSTACK_PLACE_MAX], place[CALLSTACK_PLACE_MAX];
+	uint32_t user = user_node(scene, node);
+	char function[CALLSTACK_PLACE_MAX], line[CALLSTACK_PLACE_MAX], place[2 * CALLSTACK_PLACE_MAX];
+	size_t size = 0;
 
-	answer_say_place(sentence, callstack_function(function, sizeof(function), frame),
-			 callstack_place(place, sizeof(place), frame));
+	if (user != node && user != SCENE_NONE) {
+		callstack_place(line, sizeof(line), &scene->frame[scene->node[user].frame].frame);
+		size = (size_t)snprintf(place, sizeof(place), "%s > ", line);
+	}
+	callstack_place(place + size, sizeof(place) - size, frame);
+	answer_say_place(sentence, callstack_function(function, sizeof(function), frame), place);
 }
 
 static int say_place(struct sentence *sentence, const struct why *why, const struct candidate *it)
