@@ -17,7 +17,7 @@
 #define TABLES_MOST 8u         /* embeddings and heads of one size: of four models, at most */
 #define VECTORS_MIN 8u         /* vectors of the width for each table, if there are several models */
 #define SPARE (1u << 20)       /* bytes: PyTorch splits off no smaller rest of a segment */
-#define SPARE_ROW (1u << 15)   /* bytes: with shorter rows, chance finds some number of tokens */
+#define SPARE_ROW (1u << 18)   /* bytes: 131,072 words of 16 bits; with fewer, chance finds some number of tokens */
 #define SPARE_FROM (64u << 20) /* bytes: smaller tensors are not compared with tables of inexact size */
 #define TRIED_MOST (1u << 24)  /* tables of inexact size that a process tries: about a second */
 #define WIDTHS_MIN 3u          /* least number of weights of a size, if the size depends on the model's width */
