@@ -89,7 +89,7 @@ cp evil.pickle runs/model.pkl
 mkdir runs/older && cp history.zst runs/older
 files() { "$memana" info --json runs 2>err >info.json && json info.json "[t['file'] for t in d['traces']] == $1"; }
 check "its traces, in the order of their numbers" files '["runs/snap_rank1.pickle", "runs/snap_rank2.pickle", "runs/snap_rank10.pickle"]'
-check "what is none is left out with a word" one_line err '^memana: runs: left out, as .*: model.pkl, notes.txt, run.db and 1 more$'
+check "what is none is left out with a word" one_line err '^memana: runs: ignored (.*): model.pkl, notes.txt, run.db and 1 more$'
 all() { "$memana" "$@" --json runs >one 2>err && "$memana" "$@" --json runs/snap_rank1.pickle runs/snap_rank2.pickle runs/snap_rank10.pickle >two 2>err && cmp one two; }
 for command in top oom advise phases steps frag retained; do
 	check "$command FOLDER is about all of them" all $command

@@ -33,7 +33,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups test
 	chmod 711 "$base" && mkdir -m 755 "$base/closed" && mkdir -m 777 "$base/open" "$base/temporary"
 	export TMPDIR=$base/temporary
 	# Anybody could have written such a file: it is named, and not looked into.
-	foreign() { grep -Eq "^memrec: $1: is another user's" err && ! grep -Eq '[0-9] events|next:' err && [ "$(wc -l <err)" = 1 ]; }
+	foreign() { grep -Eq "^memrec: $1: belongs to another user" err && ! grep -Eq '[0-9] events|next:' err && [ "$(wc -l <err)" = 1 ]; }
 	open_folder() {
 		(cd "$base/open" && status 0 "$memrec" -o other.zst -- $other && foreign 'other\.[0-9]+\.zst' && "$memana" verify other.*.zst)
 	}
