@@ -180,18 +180,15 @@ static void find_copies(struct find *find)
 	find_groups(find, &how);
 }
 
-/* Gradients that a backward makes are a second copy if buckets from the start have room for all of them. */
-static int is_gradient(const struct scene *scene MT_UNUSED, const struct scene_site *site)
-{
-	return site->category == MT_CATEGORY_GRADIENTS && !mt_phase_is_early(site->phase);
-}
-
-/* Weights on their way to an engine exist a second time. A state dict that allocates has copied, unless it is whole: find_unsharded.c. */
+/*
+ * Weights on their way to an engine, and buckets from the start that repeat the gradients of a backward. A state dict that allocates has copied,
+ * unless it is whole: find_unsharded.c.
+ */
 static int is_in_transit(const struct scene *scene, const struct scene_site *site)
 {
 	return site->category == MT_CATEGORY_WEIGHT_BUFFERS ||
 	       (site->category == MT_CATEGORY_GRADIENTS && mt_phase_is_early(site->phase) &&
-		find_sum(scene, site->process, is_gradient) >= site->at[SCENE_NOW]) ||
+		scene->process[site->process].gradients >= site->at[SCENE_NOW]) ||
 	       (site->category == MT_CATEGORY_STATE_DICT && !(site->tags & MT_TAG_BIT(GATHER)) &&
 		!find_is_whole(scene, site));
 }

@@ -266,6 +266,8 @@ static void note_site(struct scene *scene, const struct scene_site *site)
 	if (site->device != request->device || !site->in_use)
 		return;
 	process->weights += scene_is_weights(site) ? site->at[SCENE_NOW] : 0;
+	if (site->category == MT_CATEGORY_GRADIENTS && !mt_phase_is_early(site->phase))
+		process->gradients += site->at[SCENE_NOW];
 }
 
 static void tell_who(struct scene *scene)

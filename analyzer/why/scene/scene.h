@@ -44,6 +44,7 @@ struct scene_process {
 	uint64_t idle;         /* part of the slack: empty segments that the allocator can give back */
 	uint64_t in_use, asleep; /* bytes of its sites at the moment; allocated bytes without resident pages */
 	uint64_t weights;        /* part of `in_use`: weights outside of an engine */
+	uint64_t gradients;      /* part of `in_use`: gradients that a backward made */
 	uint64_t context;        /* bytes beyond recorded calls by NVML; 0: unknown */
 	uint64_t unexplained; /* part of `context` that another API took: no context, code, graph or pool explains it */
 	int has_context;      /* 1: an NVML sample gave `context` */
