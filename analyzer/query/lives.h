@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include "database/db.h"
 
-/* Nothing of the site is told but its id: SQLite would look it up for each row. */
+/* A row has the site's id alone: SQLite would look up the rest for each row. */
 struct life {
 	int64_t site, since_time, since_seq, until_time, until_seq, seq, time, step;
 	int64_t free_step; /* -1: never freed */
@@ -14,7 +14,7 @@ struct life {
 		slept; /* ends: `until` is known; counts: as in_use_span, for sites outside of the caching allocator; slept: pages went or came */
 };
 
-/* Tells all lives, without SQLite where that is possible, until `take` fails. slept is 0 unless `kept`: the moment is a kept one. 0 or -MT_E_x. */
+/* Calls `take` for each life until it fails; packed lives are read without SQLite. `slept` is 0 unless the moment is a kept one. Returns 0 or -MT_E_x. */
 int lives_each(struct db *db, int kept, int (*take)(void *context, const struct life *life), void *context);
 
 #endif

@@ -46,7 +46,7 @@ struct packed_walk {
 const void *packed_first(struct packed_walk *walk, const struct packed *packed);
 const void *packed_next(struct packed_walk *walk);
 
-/* Sorts the rows; equal ones keep their order. 0 or -MT_E_MEMORY: some rows are lost. */
+/* Sorts the rows; equal rows get any order. Returns 0 or -MT_E_MEMORY: some rows are lost. */
 int packed_sort(struct packed *packed, int (*order)(const void *one, const void *two));
 
 #endif

@@ -83,10 +83,11 @@ TEST(equal_differences_take_no_room)
 
 static int by_word(const void *one, const void *two)
 {
-	return MT_ORDER(((const struct row *)one)->word, ((const struct row *)two)->word);
+	const struct row *a = one, *b = two;
+
+	return a->word != b->word ? MT_ORDER(a->word, b->word) : MT_ORDER(a->number, b->number);
 }
 
-/* Equal rows keep their order. */
 TEST(rows_are_sorted_and_walked)
 {
 	struct packed packed = packed_of(members, MT_ARRAY_SIZE(members), sizeof(struct row));

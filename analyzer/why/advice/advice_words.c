@@ -46,7 +46,7 @@ const char *advice_now(const struct effect *effect, char out[ADVICE_WORDS_MAX])
 	else
 		snprintf(out, ADVICE_WORDS_MAX, "%.*s%s%.200s", length_of(value), value,
 			 !now->text                      ? ", assumed"
-			 : now->origin == ADVISE_DEFAULT ? " by default"
+			 : now->origin == ADVISE_DEFAULT ? " unless set elsewhere"
 			 : now->origin == ADVISE_SHOWN   ? " by the recording"
 							 : ", ",
 			 now->text && now->origin > ADVISE_SHOWN ? now->where : "");

@@ -26,7 +26,9 @@ struct packed scene_no_blocks(void)
 
 static int by_birth(const void *one, const void *two)
 {
-	return MT_ORDER(((const struct scene_block *)one)->seq, ((const struct scene_block *)two)->seq);
+	const struct scene_block *a = one, *b = two;
+
+	return a->seq != b->seq ? MT_ORDER(a->seq, b->seq) : MT_ORDER(a->time, b->time);
 }
 
 /* ---- lives ---- */
