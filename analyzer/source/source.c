@@ -398,7 +398,7 @@ static int leave_out_snapshots(struct source *source, struct runs_trace *trace)
 static int choose_run(struct source *source)
 {
 	struct runs_trace *trace = calloc((size_t)source->inputs + 1, sizeof(*trace));
-	uint32_t i, newest, runs;
+	uint32_t i, newest = 0, runs = 0;
 	int error = 0, snapshots = 0;
 
 	source->left_out = calloc((size_t)source->inputs + 1, sizeof(*source->left_out));
