@@ -114,9 +114,9 @@ static int feed_close(sqlite3_vtab_cursor *base)
 /* Rows of the lot. */
 static size_t lot_rows(const struct db_lots *lots, size_t number)
 {
-	size_t first = number * lots->lot, left = first < lots->rows ? lots->rows - first : 0;
+	size_t first = number * lots->lot, rest = first < lots->rows ? lots->rows - first : 0;
 
-	return left < lots->lot ? left : lots->lot;
+	return rest < lots->lot ? rest : lots->lot;
 }
 
 static int make_lot(struct feed_cursor *cursor, size_t number)

@@ -232,7 +232,7 @@ static int fits_table(struct category_sizes *sizes, uint64_t bytes, uint32_t tab
 	return best.sure != 0;
 }
 
-/* Whether a block has `rest` bytes beside its tensor. Blocks with more than BLOCK such bytes are those of spare_of, with long rows only. */
+/* Whether a block can have `rest` bytes after its tensor. More than BLOCK of these are in blocks of spare_of alone, and need long rows. */
 static int is_rest(uint64_t bytes, uint64_t row, uint64_t rest)
 {
 	if (rest < BLOCK)

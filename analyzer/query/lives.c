@@ -11,10 +11,14 @@ struct telling {
 
 /* ---- from SQLite ---- */
 
+/* Memory that does not count as in use. X(memory, what follows its name in SQL) */
+#define APART_LIST(X) X(pinned, ", ") X(host, ", ") X(imported, ", ") X(multicast, "")
+#define APART_SQL(memory, next) "'" #memory "'" next
+#define APART_NAME(memory, next) #memory,
+
 #define LIVES(slept)                                                                                                    \
 	"SELECT site, bytes, asleep_bytes, since_time, since_seq, until_time, until_seq, alloc_seq, alloc_time, step, " \
-	"memory = 'tensor' OR memory NOT IN ('pinned', 'host', 'imported', 'multicast'), free_step, " slept             \
-	" FROM allocation_span"
+	"memory = 'tensor' OR memory NOT IN (" APART_LIST(APART_SQL) "), free_step, " slept " FROM allocation_span"
 
 static int tell_row(void *context, struct db_stmt *row)
 {
@@ -41,7 +45,7 @@ static int tell_row(void *context, struct db_stmt *row)
 
 static int is_counted(const char *memory)
 {
-	static const char *const others[] = { "pinned", "host", "imported", "multicast" };
+	static const char *const others[] = { APART_LIST(APART_NAME) };
 	size_t i = 0;
 
 	while (i < MT_ARRAY_SIZE(others) && strcmp(memory, others[i]) != 0)

@@ -14,7 +14,10 @@ struct life {
 		slept; /* ends: `until` is known; counts: as in_use_span, for sites outside of the caching allocator; slept: pages went or came */
 };
 
-/* Calls `take` for each life until it fails; packed lives are read without SQLite. `slept` is 0 unless the moment is a kept one. Returns 0 or -MT_E_x. */
+/*
+ * Calls `take` for each life until it fails. Packed lives are read without SQLite. `slept` is 0 unless the moment is a kept one. Returns 0 or
+ * -MT_E_x.
+ */
 int lives_each(struct db *db, int kept, int (*take)(void *context, const struct life *life), void *context);
 
 #endif

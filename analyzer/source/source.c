@@ -369,7 +369,7 @@ static void say_others(struct source *source, uint32_t others, int snapshots)
 	if (source->left_outs > OTHERS_NAMED)
 		at += snprintf(text + at, size - (size_t)at, " and %u more", source->left_outs - OTHERS_NAMED);
 	snprintf(text + at, size - (size_t)at, ": %s%s, left out (--all takes all)",
-		 snapshots ? "a snapshot beside a recording" : "of ",
+		 snapshots ? "a snapshot next to a recording" : "of ",
 		 !others       ? ""
 		 : snapshots   ? ", or of another run"
 		 : others == 1 ? "another run"
@@ -377,8 +377,8 @@ static void say_others(struct source *source, uint32_t others, int snapshots)
 }
 
 /*
- * Leaves out snapshots beside recordings: they are of a process that is recorded, or exports of a recording, and would count its memory twice. Returns 1
- * if it left any out.
+ * Leaves out snapshots next to recordings. Most are of a recorded process, or exports of a recording, and would count its memory twice. Returns 1 for
+ * any such snapshot.
  */
 static int leave_out_snapshots(struct source *source, struct runs_trace *trace)
 {

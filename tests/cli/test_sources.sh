@@ -103,8 +103,8 @@ once() {
 		assert both.pop("left_out") == ["beside/trace.pickle"] and both == alone, both
 	END
 }
-check "a snapshot beside a recording does not count twice" once
-check "it is named" one_line err '^memana: beside/trace.pickle: a snapshot beside a recording, left out .--all takes all.$'
+check "a snapshot next to a recording does not count twice" once
+check "it is named" one_line err '^memana: beside/trace.pickle: a snapshot next to a recording, left out .--all takes all.$'
 check "--all takes it in" bash -c '"$0" top --all --json beside >all.json && python3 -c "import json; assert len(json.load(open(\"all.json\"))[\"traces\"]) == 2"' "$memana"
 check "load FOLDER" status 0 "$memana" load runs -o all.db
 check "has all of them" bash -c '[ "$("$0" sql all.db "SELECT count(*) FROM process")" = 3 ]' "$memana"

@@ -53,7 +53,8 @@ const struct steps_lane *growth_worst_lane(const struct growth_figures *figures)
 int growth_peaks_higher(const struct steps_lane *one, const struct steps_lane *two);
 
 /*
- * Says what is lost, then in one or two sentences whether memory grows (growth_say), or the state at the end of the worst lane's last step; without steps, the reason.
+ * Says what is lost, then in one or two sentences whether memory grows (growth_say), or the state at the end of the worst lane's last step;
+ * without steps, the reason.
  * Never empty.
  */
 void growth_say_state(struct sentence *sentence, const struct growth_figures *figures);
